@@ -61,7 +61,7 @@ def label_format_table() -> str:
     """Return the table of formats of labels in Markdown."""
     lines = ["| format | import | export | what it holds |", "|---|---|---|---|"]
     for name, row in LABEL_FORMATS.items():
-        anchor = f"#{name}" if row.can_be_exported else f"other-sets.md#{name}"
+        anchor = f"#{name}" if row.can_be_exported else f"exam.md#{name}"
         if name in TOOLS:
             anchor = "#back-to-where-the-traces-came-from"
         cells = (

@@ -13,6 +13,7 @@ count are those of the held-out half. Altered quotes that happen to stand in the
 from __future__ import annotations
 
 import argparse
+import csv
 import html
 import json
 import re
@@ -775,30 +776,16 @@ def share_found(tallies: dict[str, Tally]) -> float:
     return counts.found / counts.all if counts.all else 0.0
 
 
-def table(tallies: dict[str, dict[str, Tally]]) -> Iterator[str]:
-    """The figures as a table in Markdown."""
-    heads = [name.replace("_", " ") for name in KINDS]
-    honest = sum(
-        (t.counts for g in ("honest", "parts") for t in tallies[g].values()), QuoteCounts()
-    )
-    recognised = honest.found + honest.in_parts
-    share = recognised / honest.all if honest.all else 0.0
-    yield f"honest edits and parts left out, found or in parts: {recognised} of {honest.all}"
-    yield f"({share:.1%})\n"
-    yield f"| | quotes | **found** | {' | '.join(heads)} |"
-    yield f"|---|{'---:|' * (len(KINDS) + 2)}"
+def rows_of(tallies: dict[str, dict[str, Tally]]) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of the table in docs/simulations/quotes.csv, its header first."""
+    yield "group", "edit", "quotes", "found", *KINDS
     for group, kinds in tallies.items():
-        total = sum((tally.counts for tally in kinds.values()), QuoteCounts())
-        yield _row(f"**{TITLES[group]}**", total)
         for name, tally in kinds.items():
-            if tally.counts.all:
-                yield _row(name, tally.counts)
-
-
-def _row(name: str, counts: QuoteCounts) -> str:
-    share = f" ({counts.found / counts.all:.1%})" if name.startswith("**") and counts.all else ""
-    cells = [str(getattr(counts, kind) or "") for kind in KINDS]
-    return f"| {name} | {counts.all} | {counts.found}{share} | {' | '.join(cells)} |"
+            counts = tally.counts
+            if counts.all:
+                by_kind = [getattr(counts, kind) for kind in KINDS]
+                edit = name.replace("`", "")
+                yield TITLES[group], edit, counts.all, counts.found, *by_kind
 
 
 def main(arguments: list[str]) -> None:
@@ -827,8 +814,7 @@ def main(arguments: list[str]) -> None:
         }
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return
-    print(f"{options.half} half, {len(texts)} traces, seed {options.seed}\n")
-    print(*table(tallies), sep="\n")
+    csv.writer(sys.stdout, lineterminator="\n").writerows(rows_of(tallies))
     if options.misses:
         honest = ("honest", "parts")
         found = ("exact", "spacing", "reworded")

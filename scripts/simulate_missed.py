@@ -104,24 +104,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     chance = np.random.default_rng(given.seed)
-    print(f"{given.runs:,} studies each\n")
-    print("| finders | traces | they are | one mode | all modes | off by | called dependent |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "finders,traces,dependence,mode_holds,mode_given,all_holds,all_given,bias,called_dependent",
+        flush=True,
+    )
     fails = False
     for design, (name, skills), traces in product(given.designs, SKILLS.items(), TRACES):
         own, there, every, there_too, off, told = simulate(
             skills, traces, design, given.runs, chance
         )
         fails |= design == "independent" and min(own, every) < 90
-        called = f"{told:.0f}" if len(skills) > 2 else "cannot be told"
+        called = f"{told:.0f}" if len(skills) > 2 else ""
         held = [
-            f"{share:.1f} ({how_many:.0f})" if how_many else "none"
+            f"{share:.1f},{how_many:.0f}" if how_many else ",0"
             for share, how_many in ((own, there), (every, there_too))
         ]
-        print(
-            f"| {name} | {traces} | {design} | {' | '.join(held)} | {off:+.1f} | {called} |",
-            flush=True,
-        )
+        print(f'"{name}",{traces},{design},{",".join(held)},{off:+.1f},{called}', flush=True)
     return int(fails)
 
 

@@ -208,9 +208,10 @@ def follow(
 
 def follow_rule(runs: int, chance: np.random.Generator) -> bool:
     """Print what comes of the rule; whether it breaks its promise anywhere."""
-    print(f"{runs:,} studies each, {min(LABELLED)} labels first, of {MANY:,} traces and more\n")
-    print("| TPR, TNR | mode in | by | labels | half a width | of 90 % under | holds |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "tpr,tnr,mode_in_percent,labelled_by,labels,half_width,half_width_90,holds",
+        flush=True,
+    )
     broken = False
     for rates, true in product(JUDGES, PREVALENCES):
         found = [follow(rates, true, chance) for _ in range(runs)]
@@ -218,9 +219,9 @@ def follow_rule(runs: int, chance: np.random.Generator) -> bool:
             labels, half, holds = (np.array(one) for one in zip(*own, strict=True))
             broken |= bool(half.mean() > MOST_HALF)
             print(
-                f"| {rates[0]:g}, {rates[1]:g} | {true:.0%} | {by} | {labels.mean():,.0f} | "
-                f"{100 * half.mean():.2f} | {100 * np.quantile(half, 0.9):.2f} | "
-                f"{100 * holds.mean():.1f} |",
+                f"{rates[0]:g},{rates[1]:g},{100 * true:g},{by},{labels.mean():.0f},"
+                f"{100 * half.mean():.2f},{100 * np.quantile(half, 0.9):.2f},"
+                f"{100 * holds.mean():.1f}",
                 flush=True,
             )
     return broken
@@ -236,12 +237,11 @@ def main() -> int:
     chance = np.random.default_rng(given.seed)
     if given.how == "rule":
         return int(follow_rule(given.runs, chance))
-    print(f"{given.runs:,} runs each, {ALL:,} traces\n")
     print(
-        "| TPR, TNR | mode in | labelled | people | joined | width | saved | at most, random | "
-        "without end |"
+        "tpr,tnr,mode_in_percent,labelled,people_holds,joined_holds,width,saved,"
+        "most_saved_at_random,most_saved_without_end",
+        flush=True,
     )
-    print("|---|---|---|---|---|---|---|---|---|")
     fails = False
     error = 100 * (0.95 * 0.05 / given.runs) ** 0.5
     for rates, true, labelled in product(JUDGES, PREVALENCES, LABELLED):
@@ -249,8 +249,9 @@ def main() -> int:
         fails |= abs(held - 95) > 2 + 2 * error or (given.how == "random" and width > 1.02)
         most = correlation(true, *rates) ** 2
         print(
-            f"| {rates[0]:g}, {rates[1]:g} | {true:.0%} | {labelled} | {people:.1f} | {held:.1f} | "
-            f"{width:.2f} | {1 - width**2:.0%} | {most * (1 - labelled / ALL):.0%} | {most:.0%} |",
+            f"{rates[0]:g},{rates[1]:g},{100 * true:g},{labelled},{people:.1f},{held:.1f},"
+            f"{width:.2f},{100 * (1 - width**2):.0f},{100 * most * (1 - labelled / ALL):.0f},"
+            f"{100 * most:.0f}",
             flush=True,
         )
     return int(fails)

@@ -25,7 +25,7 @@ COMMAND: Final = re.compile(r"^\$ (?:\.venv/bin/)?mast-tui (.*)$")
 
 AT: Final = "http://127.0.0.1:8765"
 
-PAGES: Final = ("agreement", "judge", "lint", "search")
+PAGES: Final = ("agreement", "annotating", "judge", "lint")
 """Pages that show the output of commands on the samples."""
 
 

@@ -558,13 +558,11 @@ def _changes_values(found: TaxonomyChanges) -> dict[str, Any]:
 
 
 def _differs(found: Sequence[Differs]) -> list[dict[str, str]]:
-    return [{"mode": one.mode, "from": one.before, "to": one.after} for one in found]
+    return [{"mode": one.mode, "from": one.old, "to": one.new} for one in found]
 
 
 def _candidates(found: Sequence[ModeCandidate]) -> list[dict[str, Any]]:
-    return [
-        {"from": list(one.before), "to": list(one.after), "likeness": one.likeness} for one in found
-    ]
+    return [{"from": list(one.old), "to": list(one.new), "likeness": one.likeness} for one in found]
 
 
 def _changes_lines(found: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
@@ -572,7 +570,7 @@ def _changes_lines(found: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
         yield one_line(f"wording   {slug}: {', '.join(texts)}")
     for title, differs in (("name", found.names), ("code", found.codes), ("moved", found.moved)):
         for one in differs:
-            yield one_line(f"{title:<9} {one.mode}: {one.before} → {one.after}")
+            yield one_line(f"{title:<9} {one.mode}: {one.old} → {one.new}")
     for category in found.categories:
         gone = category.startswith("-")
         yield one_line(f"category  {category.removeprefix('-')} {'is gone' if gone else 'is new'}")
@@ -587,7 +585,7 @@ def _changes_lines(found: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
         ("merged?", found.merged),
     ):
         for pair in candidates:
-            told = f"{', '.join(pair.before)} → {', '.join(pair.after)}"
+            told = f"{', '.join(pair.old)} → {', '.join(pair.new)}"
             yield one_line(f"{title:<9} {told} ({pair.likeness:.2f} alike)")
     if found.same:
         yield f"labels can stay under {new.ref}: only words differ, or nothing"
@@ -596,7 +594,7 @@ def _changes_lines(found: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
     if found.dropped:
         yield "a map to begin with; look at each line:"
         yield "  [modes]"
-        guesses = [(one.before, one.after) for one in (*found.renamed, *found.split, *found.merged)]
+        guesses = [(one.old, one.new) for one in (*found.renamed, *found.split, *found.merged)]
         for slug in found.dropped:
             parts = dict.fromkeys(b for before, after in guesses if slug in before for b in after)
             told = ", ".join(f'"{part}"' for part in parts)

@@ -317,13 +317,13 @@ def _compared_traces(
         steps = [_decisive(judge.labels[trace_id]) for judge in (first, other)]
         compared.append(
             TraceComparison(
-                total.both,
-                total.first,
-                total.second,
-                total.neither,
-                total.meet,
-                total.apart,
-                bool(steps[0] & steps[1]) if any(steps) else None,
+                both=total.both,
+                first=total.first,
+                second=total.second,
+                neither=total.neither,
+                meet=total.meet,
+                apart=total.apart,
+                same_step=bool(steps[0] & steps[1]) if any(steps) else None,
             )
         )
     return compared

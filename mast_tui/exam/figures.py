@@ -183,41 +183,35 @@ def decisive_figures(
         if q.trace_id in answers.by_trace and q.truth.decisive is not None
     ]
 
-    def same_category(true: Decisive, named: Decisive) -> bool:
-        return (
-            answers.categories
-            and true.category not in (None, "")
-            and (true.category == named.category)
-        )
-
-    def hits(right: Callable[[Decisive, Decisive], bool]) -> int:
-        return sum(named is not None and right(true, named) for true, named in pairs)
-
-    distances = [abs(true.step - named.step) for true, named in pairs if named is not None]
+    answered = [(true, named) for true, named in pairs if named is not None]
+    same_agent = [true.agent is not None and true.agent == named.agent for true, named in answered]
+    same_category = [
+        answers.categories and bool(true.category) and true.category == named.category
+        for true, named in answered
+    ]
+    distances = [abs(true.step - named.step) for true, named in answered]
+    both_right = [
+        is_same and distance == 0
+        for is_same, distance in zip(same_category, distances, strict=True)
+    ]
     with_agent = sum(true.agent is not None for true, _ in pairs)
     with_category = sum(answers.categories and true.category is not None for true, _ in pairs)
+    published_share = None
+    if published is not None:
+        hits = sum(published(true.step, named.step) for true, named in answered)
+        published_share = share(hits, len(pairs)).to_json()
     return {
         "n": len(pairs),
-        "named": sum(named is not None for _, named in pairs),
+        "named": len(answered),
         "not_asked": len(asked) - len(pairs),
         "step": {
-            str(off): share(sum(distance <= off for distance in distances), len(pairs)).to_json()
-            for off in DISTANCES
+            str(most): share(sum(distance <= most for distance in distances), len(pairs)).to_json()
+            for most in DISTANCES
         },
-        "agent": share(
-            hits(lambda true, named: true.agent is not None and true.agent == named.agent),
-            with_agent,
-        ).to_json(),
-        "category": share(hits(same_category), with_category).to_json(),
-        "step_and_category": share(
-            hits(lambda true, named: true.step == named.step and same_category(true, named)),
-            with_category,
-        ).to_json(),
-        "published_step": None
-        if published is None
-        else share(
-            hits(lambda true, named: published(true.step, named.step)), len(pairs)
-        ).to_json(),
+        "agent": share(sum(same_agent), with_agent).to_json(),
+        "category": share(sum(same_category), with_category).to_json(),
+        "step_and_category": share(sum(both_right), with_category).to_json(),
+        "published_step": published_share,
     }
 
 
@@ -296,6 +290,16 @@ def decisive_cases(questions: Sequence[Question], answers: Answers) -> list[Case
     return cases
 
 
+_StepChoice = Callable[[int], Sequence[int]]
+"""A function of a trace's number of steps; it returns the steps to name, each equally likely."""
+
+_BASELINES: Final[Mapping[str, _StepChoice]] = {
+    "random": range,
+    "first": lambda _: (0,),
+    "last": lambda steps: (steps - 1,),
+}
+
+
 def baselines(questions: Sequence[Question], published: StepScorer | None = None) -> BaselinesJson:
     """Score three judges that look at nothing, over the traces that were read.
 
@@ -309,53 +313,56 @@ def baselines(questions: Sequence[Question], published: StepScorer | None = None
     decided = [
         (q.truth.decisive, q.agents) for q in questions if q.truth.decisive is not None and q.agents
     ]
-
-    def mean(of_trace: Callable[[Decisive, tuple[str, ...]], float]) -> float:
-        if not decided:
-            return 0.0
-        return sum(of_trace(true, agents) for true, agents in decided) / len(decided)
-
-    def scored(is_right: StepScorer, step: Callable[[int], Sequence[int]]) -> float:
-        return mean(
-            lambda true, agents: _share_of(
-                [is_right(true.step, named) for named in step(len(agents))]
-            )
-        )
-
-    def near(off: int, step: Callable[[int], Sequence[int]]) -> float:
-        return scored(lambda true, named: abs(named - true) <= off, step)
-
-    ways: dict[str, Callable[[int], Sequence[int]]] = {
-        "random": range,
-        "first": lambda _: (0,),
-        "last": lambda steps: (steps - 1,),
-    }
-    by_way = {way: {str(off): near(off, step) for off in DISTANCES} for way, step in ways.items()}
     with_agent = [(true, agents) for true, agents in decided if true.agent is not None]
+    step_shares = {
+        name: {
+            str(distance): _mean(
+                _chance(true, agents, choice, _within(distance)) for true, agents in decided
+            )
+            for distance in DISTANCES
+        }
+        for name, choice in _BASELINES.items()
+    }
+    agent_shares = {
+        name: _mean(
+            _mean(agents[step] == true.agent for step in choice(len(agents)))
+            for true, agents in with_agent
+        )
+        if with_agent
+        else None
+        for name, choice in _BASELINES.items()
+    }
+    published_shares = None
+    if published is not None:
+        published_shares = {
+            name: _mean(_chance(true, agents, choice, published) for true, agents in decided)
+            for name, choice in _BASELINES.items()
+        }
     return {
         "n": len(decided),
-        "random": by_way["random"],
-        "first": by_way["first"],
-        "last": by_way["last"],
-        "agent": {
-            way: _share_of(
-                [
-                    _share_of([agents[named] == true.agent for named in step(len(agents))])
-                    for true, agents in with_agent
-                ]
-            )
-            if with_agent
-            else None
-            for way, step in ways.items()
-        },
-        "published_step": None
-        if published is None
-        else {way: scored(published, step) for way, step in ways.items()},
+        "random": step_shares["random"],
+        "first": step_shares["first"],
+        "last": step_shares["last"],
+        "agent": agent_shares,
+        "published_step": published_shares,
     }
 
 
-def _share_of(hits: Sequence[float]) -> float:
-    return sum(hits) / len(hits)
+def _within(distance: int) -> StepScorer:
+    return lambda true_step, named_step: abs(named_step - true_step) <= distance
+
+
+def _chance(
+    true: Decisive, agents: Sequence[str], choice: _StepChoice, is_right: StepScorer
+) -> float:
+    """Return the chance that a baseline names a right step."""
+    return _mean(is_right(true.step, named_step) for named_step in choice(len(agents)))
+
+
+def _mean(values: Iterable[float]) -> float:
+    """Return the mean of values, 0 without any."""
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else 0.0
 
 
 def places_figures(

@@ -356,14 +356,14 @@ def _make_set(
     files = {trace.path for trace in by_id.values()} | {work.file for work in works}
     lines = ((str(problem.file), problem.place, problem.reason) for problem in problems)
     return ExamSet(
-        name,
-        taxonomy,
-        _possible_scorings(questions, verdicts) if scorings is None else scorings,
-        tuple(questions),
-        Reference(name, verdicts),
-        by_id,
-        tuple(sorted(files)),
-        tuple(problem_lines(lines)),
+        name=name,
+        taxonomy=taxonomy,
+        scorings=_possible_scorings(questions, verdicts) if scorings is None else scorings,
+        questions=tuple(questions),
+        reference=Reference(name, verdicts),
+        traces=by_id,
+        files=tuple(sorted(files)),
+        problems=tuple(problem_lines(lines)),
     )
 
 
@@ -423,16 +423,20 @@ def set_from_workspace(
         for trace_id, exam_trace in traces.items()
     ]
     return ExamSet(
-        name,
-        taxonomy,
-        _possible_scorings(questions, verdicts),
-        tuple(questions),
-        Reference(
+        name=name,
+        taxonomy=taxonomy,
+        scorings=_possible_scorings(questions, verdicts),
+        questions=tuple(questions),
+        reference=Reference(
             name,
             {unit: value for unit, value in verdicts.items() if unit[0] in traces},
             frozenset(judge_seen),
         ),
-        {trace_id: exam_trace for trace_id, exam_trace in traces.items() if exam_trace is not None},
+        traces={
+            trace_id: exam_trace
+            for trace_id, exam_trace in traces.items()
+            if exam_trace is not None
+        },
     )
 
 
@@ -495,11 +499,11 @@ def candidate_from_workspace(
     }
     quotes = QuoteCounts.of([label.evidence for label in labels if label.trace_id in trace_ids])
     return ExamCandidate(
-        name,
-        Answers(answers, same_taxonomy),
-        _judge_input(exam, name, verdicts),
-        _mean_cost(workspace, name),
-        asdict(quotes) if quotes.all else None,
+        name=name,
+        answers=Answers(answers, same_taxonomy),
+        judged=_judge_input(exam, name, verdicts),
+        cost=_mean_cost(workspace, name),
+        quotes=asdict(quotes) if quotes.all else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Workers of a cluster: those of a Dask scheduler, which the extra ``cluster`` brings."""
+"""Workers of a cluster with a Dask scheduler, which the extra ``cluster`` installs."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from mast_tui.parallel import (
 )
 
 _PATIENCE: Final = 30
-"""Seconds for which a cluster is waited for."""
+"""The seconds to wait for a cluster."""
 
 _LEAVING: Final = 2
-"""Seconds for which a cluster that may be gone is told that nobody needs it any more."""
+"""The seconds to take leave of a cluster that may be gone."""
 
 
 class Cluster(Workers):
-    """The workers of a Dask scheduler; one that is killed is Dask's to replace."""
+    """The workers of a Dask scheduler, which replaces those that are killed."""
 
     elsewhere = True
 
     def __init__(self, address: str) -> None:
-        """Find the scheduler, and at least one worker.
+        """Connect to the scheduler, and wait for a worker.
 
         Args:
-            address: Such as ``tcp://localhost:8786``.
+            address: The address of the scheduler, such as ``tcp://localhost:8786``.
 
         Raises:
-            NoWorkers: Dask is not installed, nobody answers, or the workers lack this version of
-                the package.
+            NoWorkers: Dask is not installed, no scheduler answers, it has no workers, or they have
+                another version of the package.
         """
         try:
             self._dask = import_module("distributed")
@@ -109,8 +109,8 @@ class Cluster(Workers):
         )
 
     def close(self) -> None:
-        """Have Dask forget what is under way, and leave."""
-        self._client.close(timeout=_LEAVING)  # what is under way is nobody's then, and forgotten
+        """Close the connection; Dask drops the tasks that no client waits for."""
+        self._client.close(timeout=_LEAVING)
 
 
 def _all_of(work: Work[Item, Result], batch: Sequence[Item]) -> list[Result]:

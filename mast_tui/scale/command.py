@@ -51,7 +51,7 @@ def judge_with_rules(request: JudgeRequest, judge: RulesJudge, pool: WorkerPool)
         files=request.shard_files,
         tell=partial(show_progress, pool),
     )
-    return print_shards(request, run, folder.place, taxonomy)
+    return print_shards(request, run, folder.address, taxonomy)
 
 
 def shard_folder(request: JudgeRequest) -> ShardFolder:

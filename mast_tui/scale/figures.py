@@ -1,4 +1,4 @@
-"""Failure signatures of shards: counts that are added up file by file, whatever their number."""
+"""Failure signatures of shards, from counts that are added up file by file."""
 
 from __future__ import annotations
 
@@ -33,21 +33,24 @@ from mast_tui.traces.model import Outcome
 from mast_tui.workspace import TraceRecord
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "reader", "version")
-"""What can tell groups of traces in shards apart."""
+"""The fields by which traces in shards can be grouped."""
 
 _FILES: Final = 128
-"""So many shards are counted in one go."""
+"""The number of shards that are counted at once."""
 
 _NULL: Final = -128
 _SIDES: Final = 3
 _OUTCOMES: Final = {Outcome.FAILED.value: FAILED, Outcome.SUCCEEDED.value: SUCCEEDED}
 
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
 class PerFailedJson(TypedDict):
-    """How many modes a failed trace shows: the sum of the modes' shares among the traces judged on
-    them, and how many of ``n`` traces show how many."""
+    """The number of modes in a failed trace.
+
+    ``value`` is the sum of the modes' shares among the traces that were judged on them;
+    ``distribution`` has the number of traces, of ``n``, with each number of modes.
+    """
 
     value: float | None
     n: int
@@ -55,7 +58,7 @@ class PerFailedJson(TypedDict):
 
 
 class ShardCategoryJson(TypedDict):
-    """How often the modes of a category show, and their share of all that show."""
+    """The number of times that modes of a category are present, and its share of all modes."""
 
     name: str
     count: int
@@ -63,8 +66,10 @@ class ShardCategoryJson(TypedDict):
 
 
 class OnsetJson(TypedDict):
-    """In which tenth of the run a mode first shows, over the ``n`` traces of which that is
-    known."""
+    """The traces by the tenth of the run in which a mode first appears.
+
+    They are the ``n`` traces with a known position.
+    """
 
     n: int
     bins: list[int]
@@ -77,13 +82,13 @@ class ShardLevelJson(TypedDict):
 
 
 class _LevelsJson(TypedDict):
-    """All levels of categories by name, where there are several."""
+    """All levels of categories by name, if there are several."""
 
     levels: NotRequired[dict[str, ShardLevelJson]]
 
 
 class ShardGroupJson(_LevelsJson):
-    """One model, system or benchmark."""
+    """The figures of one model, system or benchmark."""
 
     traces: int
     failed: int
@@ -96,8 +101,10 @@ class ShardGroupJson(_LevelsJson):
 
 
 class ShardTracesJson(TypedDict):
-    """All traces; ``unread`` could not be judged, ``twice`` were there more than once and count
-    once."""
+    """The counts of all traces.
+
+    ``unread`` counts those that could not be judged, ``twice`` the repeated ones, which count once.
+    """
 
     labelled: int
     failed: int
@@ -108,7 +115,7 @@ class ShardTracesJson(TypedDict):
 
 
 class ShardReport(TypedDict):
-    """What ``report SHARDS --json`` prints: the fields of a report that counts can tell."""
+    """The document of ``report SHARDS --json``: the fields of a report that counts can fill."""
 
     by: str
     labels: str
@@ -123,7 +130,7 @@ class ShardReport(TypedDict):
 def shard_report(
     folder: ShardFolder,
     *,
-    by: str = "model",
+    group_by: str = "model",
     rules: Rules | None = None,
     failed_below: float | None = None,
     workers: Workers | None = None,
@@ -132,99 +139,106 @@ def shard_report(
     """Add up all shards of a folder.
 
     Args:
-        folder: Where they are.
-        by: What tells groups apart: one of ``FIELDS``, or ``all``.
-        rules: Where the lines are drawn; by default as ``Rules`` has them.
-        failed_below: Lets the outcome follow from the score.
-        workers: Who reads and counts; None for this process alone.
-        tell: Told how many of how many shards are counted.
+        folder: The folder of the shards.
+        group_by: The field that groups the traces: one of ``FIELDS``, or ``all``.
+        rules: The thresholds of the report; None for the defaults of ``Rules``.
+        failed_below: The score below which a trace counts as failed; None to use its outcome.
+        workers: The processes that read and count; None for this process alone.
+        tell: Called with the number of counted shards and that of all shards.
+
+    Returns:
+        The report.
 
     Raises:
-        ShardsError: They cannot be read, or nothing is known of traces by that name.
+        ShardsError: The shards cannot be read, or there is no such field.
     """
-    if by not in (*FIELDS, ALL):
-        raise ShardsError(f"--by {by!r}: of shards there are {', '.join((*FIELDS, ALL))}")
+    if group_by not in (*FIELDS, ALL):
+        raise ShardsError(f"--by {group_by!r}: of shards there are {', '.join((*FIELDS, ALL))}")
     manifest = folder.manifest()
     done = folder.done(manifest)
     files = [traces_file(name) for name in manifest.shards if name in done]
-    counts = _Counts(manifest, by, failed_below)
+    counts = _Counts(manifest, group_by, failed_below)
     if files:
         keys = []
-        some = [files[start : start + _FILES] for start in range(0, len(files), _FILES)]
-        count = partial(_count_files, folder, manifest, by, failed_below)
-        for number, found in enumerate(each(count, some, workers)):
-            if isinstance(found, LostItem):
-                raise ShardsError(f"{folder.place}: {some[number][0]} and so on: {found.reason}")
-            keys.append(found[0])
-            counts.join(found[1])
+        batches = [files[start : start + _FILES] for start in range(0, len(files), _FILES)]
+        count = partial(_count_files, folder, manifest, group_by, failed_below)
+        for number, result in enumerate(each(count, batches, workers)):
+            if isinstance(result, LostItem):
+                raise ShardsError(
+                    f"{folder.address}: {batches[number][0]} and so on: {result.reason}"
+                )
+            keys.append(result[0])
+            counts.join(result[1])
             tell(min(len(files), (number + 1) * _FILES), len(files))
         repeated = _repeated(keys)
         if len(repeated):
-            counts = _Counts(manifest, by, failed_below)
+            counts = _Counts(manifest, group_by, failed_below)
             seen: set[int] = set()
             for table in _tables(folder, files, counts.columns):
-                counts.add(table, _once(table, repeated, seen))
+                counts.add(table, _first_rows(table, repeated, seen))
     return counts.report(Rules() if rules is None else rules, len(files))
 
 
-def judged_beyond(address: str, judge: str, known: Iterable[TraceRecord]) -> JudgedBeyond:
+def judged_beyond(address: str, judge: str, stored: Iterable[TraceRecord]) -> JudgedBeyond:
     """Count the verdicts of a judge on the traces of shards that are not in a workspace.
 
     Args:
-        address: The folder or URL of the shards.
-        judge: The judge.
-        known: The traces that the workspace has with verdicts of the judge.
+        address: The path or URL of the shards.
+        judge: The name of the judge.
+        stored: The traces of the workspace that have verdicts of the judge.
 
     Raises:
-        ShardsError: They cannot be read, or another judge wrote them.
+        ShardsError: The shards cannot be read, or another judge wrote them.
     """
     folder = ShardFolder(address)
     manifest = folder.manifest()
     if manifest.judge != judge:
-        raise ShardsError(f"{folder.place}: holds the word of {manifest.judge}, not of {judge}")
+        raise ShardsError(f"{folder.address}: holds the word of {manifest.judge}, not of {judge}")
     done = folder.done(manifest)
     files = [traces_file(name) for name in manifest.shards if name in done]
     if not files:
         return JudgedBeyond()
-    seen = set(map(trace_key, known))
+    seen = set(map(trace_key, stored))
     repeated = _repeated([t["key"].to_numpy().copy() for t in _tables(folder, files, ["key"])])
-    looked_at = np.union1d(repeated, np.array(sorted(seen), dtype=np.uint64))
-    traces, counts = 0, dict.fromkeys(manifest.looks_at, (0, 0, 0))
+    not_new = np.union1d(repeated, np.array(sorted(seen), dtype=np.uint64))
+    traces = 0
+    counts = dict.fromkeys(manifest.looks_at, (0, 0, 0))
     columns = ["key", "problem", *map(verdict_column, counts)]
     for table in _tables(folder, files, columns):
-        rows = _once(table, looked_at, seen) & table["problem"].is_null().to_numpy()
+        rows = _first_rows(table, not_new, seen) & table["problem"].is_null().to_numpy()
         traces += int(rows.sum())
-        for slug, before in counts.items():
-            said = table[verdict_column(slug)].fill_null(_NULL).to_numpy()[rows]
-            now = (int((said == value).sum()) for value in (PRESENT, ABSENT, UNSURE))
-            present, absent, unsure = map(add, before, now)
-            counts[slug] = present, absent, unsure
+        for slug, sums in counts.items():
+            verdicts = table[verdict_column(slug)].fill_null(_NULL).to_numpy()[rows]
+            in_table = (int((verdicts == value).sum()) for value in (PRESENT, ABSENT, UNSURE))
+            present, absent, unsure = map(add, sums, in_table)
+            counts[slug] = (present, absent, unsure)
     return JudgedBeyond(traces, counts)
 
 
 def _tables(folder: ShardFolder, files: Sequence[str], columns: Sequence[str]) -> Iterator[Any]:
-    """The rows, those of some files at a time: a data set keeps what it knows of each file."""
-    broken, dataset = pyarrow().ArrowException, pyarrow("pyarrow.dataset")
+    """Read the rows of some files at a time, since a data set stores metadata of each file."""
+    arrow_error = pyarrow().ArrowException
+    dataset = pyarrow("pyarrow.dataset")
     for start in range(0, len(files), _FILES):
         paths = [folder.path(name) for name in files[start : start + _FILES]]
         try:
-            some = dataset.dataset(paths, format="parquet", filesystem=folder.filesystem())
-            table = some.to_table(columns=[*columns]).combine_chunks()
-        except (broken, OSError) as error:
-            raise ShardsError(f"{folder.place}: a shard cannot be read: {error}") from None
+            batch = dataset.dataset(paths, format="parquet", filesystem=folder.filesystem())
+            table = batch.to_table(columns=[*columns]).combine_chunks()
+        except (arrow_error, OSError) as error:
+            raise ShardsError(f"{folder.address}: a shard cannot be read: {error}") from None
         yield table
 
 
 def _repeated(keys: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """The keys that stand there more than once."""
-    whole = np.concatenate(keys)
+    """Return the keys that occur more than once, and free the arrays."""
+    all_keys = np.concatenate(keys)
     keys.clear()
-    whole.sort()
-    return np.unique(whole[1:][whole[1:] == whole[:-1]])
+    all_keys.sort()
+    return np.unique(all_keys[1:][all_keys[1:] == all_keys[:-1]])
 
 
-def _once(table: Any, repeated: NDArray[np.uint64], seen: set[int]) -> NDArray[np.bool_]:
-    """Which rows are the first of their trace."""
+def _first_rows(table: Any, repeated: NDArray[np.uint64], seen: set[int]) -> NDArray[np.bool_]:
+    """Mark the rows that are the first of their trace."""
     keys = table["key"].to_numpy()
     first = np.ones(len(keys), dtype=bool)
     for row in np.flatnonzero(np.isin(keys, repeated)) if len(repeated) else ():
@@ -235,11 +249,11 @@ def _once(table: Any, repeated: NDArray[np.uint64], seen: set[int]) -> NDArray[n
 
 
 class _Counts:
-    """The sums over rows by cell: a group's traces of one outcome."""
+    """The sums over rows by cell: the traces of one outcome in a group."""
 
-    def __init__(self, manifest: Manifest, by: str, failed_below: float | None) -> None:
+    def __init__(self, manifest: Manifest, group_by: str, failed_below: float | None) -> None:
         self._manifest = manifest
-        self._by = by
+        self._group_by = group_by
         self._failed_below = failed_below
         self._modes = manifest.taxonomy.modes
         self._groups: dict[str | None, int] = {}
@@ -250,8 +264,9 @@ class _Counts:
         }
         self._onsets = np.zeros((0, modes, BINS), dtype=np.int64)
         self._numbers = np.zeros((0, modes + 1), dtype=np.int64)
-        self._unread = self._twice = 0
-        names = ["key", "outcome", "score", "problem", *(() if by == ALL else (by,))]
+        self._unread = 0
+        self._twice = 0
+        names = ["key", "outcome", "score", "problem", *(() if group_by == ALL else (group_by,))]
         for mode in self._modes:
             names += [verdict_column(mode.slug), onset_column(mode.slug)]
         self.columns: Final = tuple(names)
@@ -260,8 +275,8 @@ class _Counts:
         """Count rows.
 
         Args:
-            table: The columns.
-            first: Which rows count.
+            table: The table with the columns ``columns``.
+            first: True for each row that counts.
         """
         self._twice += int((~first).sum())
         judged = first & table["problem"].is_null().to_numpy()
@@ -270,71 +285,75 @@ class _Counts:
         self._traces += np.bincount(cells[judged], minlength=len(self._traces))
         numbers = np.zeros(len(cells), dtype=np.int64)
         shape = self._onsets.shape
-        for place, mode in enumerate(self._modes):
+        for number, mode in enumerate(self._modes):
             verdicts = table[verdict_column(mode.slug)].fill_null(_NULL).to_numpy()
             for value, counted in self._verdicts.items():
                 rows = judged & (verdicts == value)
-                counted[:, place] += np.bincount(cells[rows], minlength=len(counted))
+                counted[:, number] += np.bincount(cells[rows], minlength=len(counted))
                 if value == PRESENT:
                     numbers += rows
             onset = table[onset_column(mode.slug)].fill_null(_NULL).to_numpy()
             rows = judged & (onset >= 0)
-            found = np.bincount(cells[rows] * BINS + onset[rows], minlength=shape[0] * BINS)
-            self._onsets[:, place] += found.reshape(shape[0], BINS)
+            by_bin = np.bincount(cells[rows] * BINS + onset[rows], minlength=shape[0] * BINS)
+            self._onsets[:, number] += by_bin.reshape(shape[0], BINS)
         width = self._numbers.shape[1]
-        found = np.bincount((cells * width + numbers)[judged], minlength=self._numbers.size)
-        self._numbers += found.reshape(self._numbers.shape)
+        by_number = np.bincount((cells * width + numbers)[judged], minlength=self._numbers.size)
+        self._numbers += by_number.reshape(self._numbers.shape)
 
     def join(self, other: _Counts) -> None:
-        """Add what was counted in other rows."""
+        """Add the counts of other rows."""
         self._unread += other._unread
-        places = [self._place(name) for name in other._groups]
-        self._make_room()
-        cells = [place * _SIDES + side for place in places for side in range(_SIDES)]
+        groups = [self._group_number(name) for name in other._groups]
+        self._grow()
+        cells = [group * _SIDES + side for group in groups for side in range(_SIDES)]
         self._traces[cells] += other._traces
         self._onsets[cells] += other._onsets
         self._numbers[cells] += other._numbers
         for value, counted in self._verdicts.items():
             counted[cells] += other._verdicts[value]
 
-    def _place(self, group: str | None) -> int:
-        return self._groups.setdefault(group, len(self._groups))
+    def _group_number(self, name: str | None) -> int:
+        return self._groups.setdefault(name, len(self._groups))
 
-    def _make_room(self) -> None:
+    def _grow(self) -> None:
+        """Add cells for new groups."""
         more = len(self._groups) * _SIDES - len(self._traces)
         if more:
             self._traces = _longer(self._traces, more)
             self._onsets = _longer(self._onsets, more)
             self._numbers = _longer(self._numbers, more)
-            self._verdicts = {value: _longer(one, more) for value, one in self._verdicts.items()}
+            self._verdicts = {
+                value: _longer(counted, more) for value, counted in self._verdicts.items()
+            }
 
-    def _cells(self, table: Any) -> Whole:
-        """The cell of each row; there is room for all of them then."""
+    def _cells(self, table: Any) -> Integers:
+        """Return the cell of each row, and add cells for new groups."""
         group = np.zeros(table.num_rows, dtype=np.int64)
-        if self._by == ALL:
-            self._place(ALL)
+        if self._group_by == ALL:
+            self._group_number(ALL)
         else:
-            coded = table[self._by].combine_chunks().dictionary_encode(null_encoding="encode")
-            places = [self._place(name or None) for name in coded.dictionary.to_pylist()]
-            group = np.array(places, dtype=np.int64)[coded.indices.to_numpy()]
+            column = table[self._group_by].combine_chunks()
+            encoded = column.dictionary_encode(null_encoding="encode")
+            numbers = [self._group_number(name or None) for name in encoded.dictionary.to_pylist()]
+            group = np.array(numbers, dtype=np.int64)[encoded.indices.to_numpy()]
         if self._failed_below is None:
-            told = table["outcome"].combine_chunks().dictionary_encode()
-            sides = [_OUTCOMES.get(name, UNKNOWN) for name in told.dictionary.to_pylist()]
-            outcome = np.array(sides, dtype=np.int64)[told.indices.to_numpy()]
+            outcomes = table["outcome"].combine_chunks().dictionary_encode()
+            sides = [_OUTCOMES.get(name, UNKNOWN) for name in outcomes.dictionary.to_pylist()]
+            outcome = np.array(sides, dtype=np.int64)[outcomes.indices.to_numpy()]
         else:
             score = table["score"].to_numpy()
             outcome = np.where(score < self._failed_below, FAILED, SUCCEEDED)
             outcome = np.where(np.isnan(score), UNKNOWN, outcome).astype(np.int64)
-        self._make_room()
-        cells: Whole = group * _SIDES + outcome
+        self._grow()
+        cells: Integers = group * _SIDES + outcome
         return cells
 
     def report(self, rules: Rules, done: int) -> ShardReport:
-        """What the counts tell.
+        """Make the report of the counts.
 
         Args:
-            rules: Where the lines are drawn.
-            done: How many shards were added up.
+            rules: The thresholds of the report.
+            done: The number of shards that were added up.
         """
         manifest = self._manifest
         by_name = sorted(self._groups.items(), key=lambda item: (item[0] is None, item[0] or ""))
@@ -350,7 +369,7 @@ class _Counts:
                 f"{shards - done} of {shards} shards are not written; the judge's command goes on."
             )
         return {
-            "by": self._by,
+            "by": self._group_by,
             "labels": manifest.judge,
             "labels_kind": "judge",
             "taxonomy": manifest.taxonomy.ref,
@@ -363,22 +382,23 @@ class _Counts:
                 "unread": self._unread,
                 "twice": self._twice,
             },
-            "groups": {name or NO_VALUE: self._group(place, rules) for name, place in by_name},
+            "groups": {name or NO_VALUE: self._group(number, rules) for name, number in by_name},
             "cannot_say": cannot_say,
         }
 
-    def _group(self, place: int, rules: Rules) -> ShardGroupJson:
-        cells = slice(place * _SIDES, (place + 1) * _SIDES)
+    def _group(self, group: int, rules: Rules) -> ShardGroupJson:
+        cells = slice(group * _SIDES, (group + 1) * _SIDES)
         traces = self._traces[cells]
-        lost, won = self._counted(cells.start + FAILED), self._counted(cells.start + SUCCEEDED)
+        failed = self._counted(cells.start + FAILED)
+        succeeded = self._counted(cells.start + SUCCEEDED)
         everything = self._counted(cells)
         stated = stated_for(self._manifest.taxonomy.ref)
         classes = {} if stated is None else stated.classes
         ref = self._manifest.taxonomy.ref
         figures = mode_figures(
             everything,
-            lost,
-            won,
+            failed,
+            succeeded,
             int(traces.sum()),
             self._verdicts[UNSURE][cells].sum(axis=0).tolist(),
             [FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
@@ -387,7 +407,7 @@ class _Counts:
         onsets = self._onsets[cells].sum(axis=0)
         shares = [
             present / judged
-            for present, judged in zip(lost.present, lost.judged, strict=True)
+            for present, judged in zip(failed.present, failed.judged, strict=True)
             if judged
         ]
         numbers = self._numbers[cells.start + FAILED].tolist()
@@ -426,18 +446,22 @@ class _Counts:
         return Counts(tuple(present.tolist()), tuple((present + absent).tolist()))
 
     def _levels(self, everything: Counts) -> _LevelsJson:
-        """The categories of each level, where there are several."""
+        """Return the categories of each level, if there are several levels."""
         levels = self._manifest.taxonomy.by_level
         if not levels:
             return {}
-        told = {name: self._categories(groups, everything) for name, groups in levels.items()}
-        return {"levels": {name: {"categories": one} for name, one in told.items()}}
+        return {
+            "levels": {
+                name: {"categories": self._categories(groups, everything)}
+                for name, groups in levels.items()
+            }
+        }
 
     def _categories(
         self, groups: Iterable[Group], everything: Counts
     ) -> dict[str, ShardCategoryJson]:
         total = sum(everything.present)
-        found: dict[str, ShardCategoryJson] = {}
+        categories: dict[str, ShardCategoryJson] = {}
         for ident, name, slugs in groups:
             count = sum(
                 present
@@ -445,20 +469,20 @@ class _Counts:
                 if mode.slug in slugs
             )
             share = count / total if total else None
-            found[ident] = {"name": name, "count": count, "share": share}
-        return found
+            categories[ident] = {"name": name, "count": count, "share": share}
+        return categories
 
 
 def _count_files(
     folder: ShardFolder,
     manifest: Manifest,
-    by: str,
+    group_by: str,
     failed_below: float | None,
     batch: Sequence[Sequence[str]],
 ) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
-    """Give the keys in each item's files, and the sums over their rows, wherever it is sent."""
+    """Return the keys in the files of each item, and the sums over their rows."""
     for files in batch:
-        counts = _Counts(manifest, by, failed_below)
+        counts = _Counts(manifest, group_by, failed_below)
         keys = []
         for table in _tables(folder, files, counts.columns):
             keys.append(table["key"].to_numpy().copy())

@@ -1,9 +1,9 @@
-"""A folder of shards, here or on object storage, and the manifest that says which there are.
+"""A folder of shards, on this machine or on object storage, and the manifest that lists them.
 
-Of each shard there are two files: ``traces-NAME.parquet`` with a row for each trace, and
-``events-NAME.parquet`` with one for each suggestion. The former is written last: a shard that has
-it is done. A name follows from what was judged and by whom, so that a shard which is written twice
-is the same one.
+Each shard has two files: ``traces-NAME.parquet`` with a row for each trace, and
+``events-NAME.parquet`` with a row for each suggestion. The traces are written last: a shard with
+that file is done. The name of a shard follows from its files and the judge, so that a shard which
+is written twice is the same one.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ FORMAT: Final = "mast-tui-shards@1"
 
 
 class ShardsError(MastError):
-    """Something in or about a folder of shards is wrong; the message says what to do."""
+    """A fault in a folder of shards, or in its use; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Whose word the shards hold, and their names in the order of the walk.
+    """The judge of the shards, and their names in the order of the scan.
 
     ``looks_at`` are the slugs of the modes on which the judge gives verdicts.
     """
@@ -44,54 +44,54 @@ class Manifest:
 
 
 def traces_file(shard: str) -> str:
-    """The file with a shard's traces."""
+    """Return the name of the file with the traces of a shard."""
     return f"traces-{shard}.parquet"
 
 
 def events_file(shard: str) -> str:
-    """The file with a shard's suggestions."""
+    """Return the name of the file with the suggestions of a shard."""
     return f"events-{shard}.parquet"
 
 
 class ShardFolder:
-    """A folder by its path or URL; any process may write to it, as no two write the same thing."""
+    """A folder by its path or URL; several processes may write to it, as their files differ."""
 
-    def __init__(self, place: str) -> None:
-        """Name a folder; ``make`` makes it.
+    def __init__(self, address: str) -> None:
+        """Open a folder, which need not exist.
 
         Args:
-            place: A path, or a URL that fsspec knows, such as ``s3://bucket/judged``.
+            address: A path, or a URL that fsspec supports, such as ``s3://bucket/judged``.
 
         Raises:
-            ShardsError: fsspec, or what it needs for the URL, is not installed.
+            ShardsError: fsspec, or the package that it needs for the URL, is not installed.
         """
-        self.place = ADDRESSES.public(place)
+        self.address = ADDRESSES.public(address)
         self._files: Any = None
-        self._root = place
-        if "://" in place:
+        self._root = address
+        if "://" in address:
             try:
-                self._files, self._root = import_module("fsspec").core.url_to_fs(place)
+                self._files, self._root = import_module("fsspec").core.url_to_fs(address)
             except ImportError as error:
                 raise ShardsError(
-                    f"{self.place}: URLs need an extra ({error}): pip install 'mast-tui[remote]'"
+                    f"{self.address}: URLs need an extra ({error}): pip install 'mast-tui[remote]'"
                 ) from None
             except ValueError as error:
                 reason = ADDRESSES.without_secrets(str(error))
-                raise ShardsError(f"{self.place}: {reason}") from None
+                raise ShardsError(f"{self.address}: {reason}") from None
 
     def __reduce__(self) -> tuple[type[ShardFolder], tuple[str]]:
-        # The process that gets it may have another working folder.
+        # The process that receives it may have another working folder.
         if self._files is None:
             return ShardFolder, (str(Path(self._root).absolute()),)
-        return ShardFolder, (ADDRESSES.whole(self.place),)
+        return ShardFolder, (ADDRESSES.whole(self.address),)
 
     def names(self) -> frozenset[str]:
-        """The files that are there, without their folder."""
+        """Return the names of the files in the folder."""
         try:
             if self._files is not None:
                 self._files.invalidate_cache()
-                found = self._files.ls(self._root, detail=False)
-                return frozenset(name.rsplit("/", 1)[-1] for name in found)
+                paths = self._files.ls(self._root, detail=False)
+                return frozenset(path.rsplit("/", 1)[-1] for path in paths)
             return frozenset(path.name for path in Path(self._root).iterdir())
         except FileNotFoundError:
             return frozenset()
@@ -99,16 +99,16 @@ class ShardFolder:
             raise self._failed(error) from error
 
     def done(self, manifest: Manifest) -> frozenset[str]:
-        """Those of the shards that are written."""
-        there = self.names()
-        return frozenset(name for name in manifest.shards if traces_file(name) in there)
+        """Return the shards that are written."""
+        files = self.names()
+        return frozenset(name for name in manifest.shards if traces_file(name) in files)
 
     def read(self, name: str) -> bytes | None:
-        """What a file holds; None where there is none."""
+        """Read a file; return None if it does not exist."""
         try:
             if self._files is not None:
-                found: bytes = self._files.cat_file(self.path(name))
-                return found
+                data: bytes = self._files.cat_file(self.path(name))
+                return data
             return Path(self.path(name)).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -116,19 +116,27 @@ class ShardFolder:
             raise self._failed(error) from error
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file so that it is there as a whole or not at all."""
+        """Write a file so that it exists as a whole or not at all.
+
+        Args:
+            name: The name of the file.
+            data: The content.
+
+        Raises:
+            ShardsError: The file cannot be written.
+        """
         try:
             if self._files is not None:
                 self._files.pipe_file(self.path(name), data)
                 return
-            place = Path(self.path(name))
-            place.parent.mkdir(parents=True, exist_ok=True)
-            draft = place.with_name(f".{place.name}.{uuid4().hex}")
+            path = Path(self.path(name))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.with_name(f".{path.name}.{uuid4().hex}")
             with draft.open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            draft.replace(place)
+            draft.replace(path)
         except OSError as error:
             raise self._failed(error) from error
 
@@ -144,69 +152,69 @@ class ShardFolder:
             raise self._failed(error) from error
 
     def path(self, name: str) -> str:
-        """Where a file lies, as ``filesystem`` names it."""
+        """Return the path of a file within ``filesystem``."""
         return f"{self._root.rstrip('/')}/{name}"
 
     def filesystem(self) -> Any:
-        """The file system for pyarrow; None for that of this machine."""
+        """Return the file system for pyarrow; None for that of this machine."""
         if self._files is None:
             return None
         module = import_module("pyarrow.fs")
         return module.PyFileSystem(module.FSSpecHandler(self._files))
 
     def manifest(self) -> Manifest:
-        """What is in the folder.
+        """Read the manifest.
 
         Raises:
-            ShardsError: These are no shards, or those of another version.
+            ShardsError: The folder has no shards, or those of another version.
         """
         data = self.read(MANIFEST)
         if data is None:
             raise ShardsError(
-                f"{self.place}: there are no shards, as there is no {MANIFEST}; 'mast-tui judge "
+                f"{self.address}: there are no shards, as there is no {MANIFEST}; 'mast-tui judge "
                 "PATH … --judge rules --out FOLDER' writes some"
             )
         try:
-            told: Mapping[str, Any] = json.loads(data)
-            if told["format"] != FORMAT:
+            document: Mapping[str, Any] = json.loads(data)
+            if document["format"] != FORMAT:
                 raise ShardsError(
-                    f"{self.place}: these shards are {told['format']}, and this version reads "
-                    f"{FORMAT}; write them anew into another folder"
+                    f"{self.address}: these shards are {document['format']}, and this version "
+                    f"reads {FORMAT}; write them anew into another folder"
                 )
             return Manifest(
-                told["judge"],
-                from_dict(told["taxonomy"], self.place),
-                tuple(told["looks_at"]),
-                tuple(told["shards"]),
+                document["judge"],
+                from_dict(document["taxonomy"], self.address),
+                tuple(document["looks_at"]),
+                tuple(document["shards"]),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise ShardsError(
-                f"{self.place}: {MANIFEST} is no manifest of shards ({error})"
+                f"{self.address}: {MANIFEST} is no manifest of shards ({error})"
             ) from None
 
     def begin(self, manifest: Manifest) -> None:
-        """Say which shards there will be.
+        """Write the manifest of the shards that will be written.
 
         Raises:
-            ShardsError: The folder holds something else: another judge's word, or other files.
+            ShardsError: The folder has the shards of another judge or taxonomy, or other files.
         """
         names = self.names()
         if MANIFEST in names:
-            there = self.manifest()
-            for what, old, new in (
-                ("judge", there.judge, manifest.judge),
-                ("taxonomy", there.taxonomy.identity, manifest.taxonomy.identity),
-            ):
-                if old != new:
-                    whose = there.judge if what == "judge" else there.taxonomy.ref
-                    raise ShardsError(
-                        f"{self.place}: holds the shards of {what} {whose}; name another folder"
-                    )
-            if there == manifest:
+            stored = self.manifest()
+            owner = None
+            if stored.judge != manifest.judge:
+                owner = f"judge {stored.judge}"
+            elif stored.taxonomy.identity != manifest.taxonomy.identity:
+                owner = f"taxonomy {stored.taxonomy.ref}"
+            if owner is not None:
+                raise ShardsError(
+                    f"{self.address}: holds the shards of {owner}; name another folder"
+                )
+            if stored == manifest:
                 return
         elif names:
             raise ShardsError(
-                f"{self.place}: holds other files, such as {min(names)}; name an empty folder"
+                f"{self.address}: holds other files, such as {min(names)}; name an empty folder"
             )
         document = {
             "format": FORMAT,
@@ -219,4 +227,6 @@ class ShardFolder:
 
     def _failed(self, error: OSError) -> ShardsError:
         reason = ADDRESSES.without_secrets(error.strerror or str(error) or type(error).__name__)
-        return ShardsError(f"{self.place}: {reason}; once that is mended, the same command goes on")
+        return ShardsError(
+            f"{self.address}: {reason}; once that is mended, the same command goes on"
+        )

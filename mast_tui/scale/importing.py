@@ -1,4 +1,4 @@
-"""``mast-tui import SHARDS``: a part of what a judge found comes into a workspace."""
+"""``mast-tui import SHARDS``: the import of some judged traces of shards into a workspace."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mast_tui.cli.shared.common import open_workspace, print_json, print_line
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import JudgedTrace, run_judge
+from mast_tui.judges.runner import JudgedTrace, TraceStatus, run_judge
 from mast_tui.parallel import Item, LostItem, Result, Work, each
 from mast_tui.scale.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
-from mast_tui.scale.tables import PRESENT, Judged, pyarrow, read_shard, verdict_column
+from mast_tui.scale.tables import PRESENT, ShardTrace, pyarrow, read_shard, verdict_column
 from mast_tui.taxonomy.model import Taxonomy
 
 if TYPE_CHECKING:
@@ -29,66 +29,64 @@ if TYPE_CHECKING:
     from mast_tui.traces.model import Trace
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "outcome", "reader", "version")
-"""What of a trace ``--where`` may ask for, beside the mode that it shows."""
+"""The fields of a trace on which ``--where`` may have a condition, besides its modes."""
 
 _OF_STUDY: Final = "study=yes"
-"""What ``--where`` takes for the traces of the workspace's study."""
+"""The condition of ``--where`` for the traces of the workspace's study."""
 
 
-def are_shards(place: str) -> bool:
-    """Whether a judge has written shards there.
-
-    Args:
-        place: A path or a URL.
-    """
-    return ShardFolder(place).read(MANIFEST) is not None
+def are_shards(address: str) -> bool:
+    """Check whether a path or URL is a folder of shards."""
+    return ShardFolder(address).read(MANIFEST) is not None
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """The judge whose words the shards hold; it judges nothing any more."""
+class _ShardsJudge:
+    """The judge that wrote the shards; it cannot judge other traces."""
 
     name: str
     looks_at: tuple[str, ...]
 
     def judge(self, _trace: Trace, /) -> Judgement:
-        raise AssertionError("what it says stands in the shards")
+        raise AssertionError("the judgements are read from the shards")
 
 
 def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
-    """Import traces of shards with the judge's suggestions, and return the exit code.
-
-    The sample follows from the seed and the traces, whatever their order.
+    """Import traces of shards into a workspace, with the judge's suggestions.
 
     Args:
         request: The options of the command; its first file is the folder's path or URL.
-        pool: The workers that read the shards.
+        pool: The processes that read the shards.
+
+    Returns:
+        The exit code.
 
     Raises:
-        ShardsError: They cannot be read.
-        click.UsageError: A condition is none.
+        ShardsError: The shards cannot be read.
+        click.UsageError: A condition is not valid.
     """
-    place = request.files[0]
-    folder = ShardFolder(place)
+    address = request.files[0]
+    folder = ShardFolder(address)
     manifest = folder.manifest()
-    conditions = _conditions(request.where, manifest, request.common)
-    matches = partial(_matching, folder, conditions)
+    find_keys = partial(
+        _matching_keys, folder, _conditions(request.where, manifest, request.common)
+    )
     done = folder.done(manifest)
     shards = [shard for shard in manifest.shards if shard in done]
-    found = zip(shards, _each(matches, shards, place, pool), strict=True)
-    chosen, matching = _chosen(found, request.sample, request.seed)
-    wanted = [(shard, chosen[shard]) for shard in shards if shard in chosen]
+    keys = zip(shards, _each(find_keys, shards, address, pool), strict=True)
+    drawn_keys, matching = _draw(keys, request.sample, request.seed)
+    selection = [(shard, drawn_keys[shard]) for shard in shards if shard in drawn_keys]
     read = partial(_read, folder, manifest.taxonomy)
     target = open_workspace(request.common, create=True)
     summary = run_judge(
-        _Told(manifest.judge, manifest.looks_at),
+        _ShardsJudge(manifest.judge, manifest.looks_at),
         manifest.taxonomy,
-        _looks(_each(read, wanted, place, pool), len(wanted), pool),
+        _judged_traces(_each(read, selection, address, pool), len(selection), pool),
         target,
     )
-    traces = {step.value: count for step, count in summary.traces.items()}
+    traces = {status.value: count for status, count in summary.traces.items()}
     document = {
-        "shards": place,
+        "shards": address,
         "judge": manifest.judge,
         "taxonomy": manifest.taxonomy.ref,
         "where": list(request.where),
@@ -100,39 +98,42 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     if request.as_json:
         print_json(document)
         return 0
-    new, known = (traces.get(step, 0) for step in ("judged", "known"))
+    new = traces.get(TraceStatus.JUDGED, 0)
+    earlier = traces.get(TraceStatus.KNOWN, 0)
     drawn = "" if request.sample is None else f" drawn of {matching:,} with seed {request.seed}"
     print_line(
-        f"{manifest.judge}: {counted(new + known, 'trace')}{drawn} imported with what it "
-        f"suggests, {known:,} of them here before"
+        f"{manifest.judge}: {counted(new + earlier, 'trace')}{drawn} imported with what it "
+        f"suggests, {earlier:,} of them here before"
     )
     return 0
 
 
-def _conditions(where: Sequence[str], manifest: Manifest, common: CommonOptions) -> _Wanted:
-    """The columns that are asked for, and which values each may have."""
-    wanted: dict[str, set[object]] = {}
-    for words in where:
-        name, found, value = words.partition("=")
-        if found and name == "mode":
+def _conditions(where: Sequence[str], manifest: Manifest, common: CommonOptions) -> _Conditions:
+    """Parse the conditions of ``--where``."""
+    conditions: dict[str, set[object]] = {}
+    for argument in where:
+        name, separator, value = argument.partition("=")
+        if separator and name == "mode":
             mode = manifest.taxonomy.find(value)
             if mode is None:
-                raise click.UsageError(f"--where {words}: {manifest.taxonomy.ref} has no such mode")
-            wanted.setdefault(verdict_column(mode.slug), set()).add(PRESENT)
-        elif words == _OF_STUDY:
-            wanted.setdefault("trace_id", set()).update(_traces_of_study(common, manifest))
-        elif found and name in FIELDS:
-            wanted.setdefault(name, set()).add(value or None)
+                raise click.UsageError(
+                    f"--where {argument}: {manifest.taxonomy.ref} has no such mode"
+                )
+            conditions.setdefault(verdict_column(mode.slug), set()).add(PRESENT)
+        elif argument == _OF_STUDY:
+            conditions.setdefault("trace_id", set()).update(_traces_of_study(common, manifest))
+        elif separator and name in FIELDS:
+            conditions.setdefault(name, set()).add(value or None)
         else:
-            names = ", ".join(f"{one}=…" for one in ("mode", *FIELDS))
-            raise click.UsageError(f"--where {words}: write it as {_OF_STUDY} or one of {names}")
-    return wanted
+            names = ", ".join(f"{field}=…" for field in ("mode", *FIELDS))
+            raise click.UsageError(f"--where {argument}: write it as {_OF_STUDY} or one of {names}")
+    return conditions
 
 
 def _traces_of_study(common: CommonOptions, manifest: Manifest) -> Iterator[str]:
-    place = open_workspace(common)
-    study = place.study(manifest.taxonomy.ref)
-    place.close()
+    workspace = open_workspace(common)
+    study = workspace.study(manifest.taxonomy.ref)
+    workspace.close()
     if study is None:
         raise click.ClickException(
             f"--where {_OF_STUDY}: this workspace has no study under {manifest.taxonomy.ref}"
@@ -141,51 +142,57 @@ def _traces_of_study(common: CommonOptions, manifest: Manifest) -> Iterator[str]
 
 
 def _each(
-    work: Work[Item, Result], shards: Iterable[Item], place: str, pool: WorkerPool
+    work: Work[Item, Result], shards: Iterable[Item], address: str, pool: WorkerPool
 ) -> Iterator[Result]:
-    for found in each(work, shards, pool.workers):
-        if isinstance(found, LostItem):
-            raise ShardsError(f"{place}: a shard cannot be read: {found.reason}")
-        yield found
+    for result in each(work, shards, pool.workers):
+        if isinstance(result, LostItem):
+            raise ShardsError(f"{address}: a shard cannot be read: {result.reason}")
+        yield result
 
 
-_Wanted = Mapping[str, set[object]]
-"""The columns that are asked for, and which values each may have."""
+_Conditions = Mapping[str, set[object]]
+"""The allowed values of each column that has a condition."""
 
 
-def _matching(folder: ShardFolder, wanted: _Wanted, shards: Sequence[str]) -> list[list[int]]:
-    """The keys of the traces in each shard for which conditions hold."""
-    return [_keys(folder, wanted, shard) for shard in shards]
+def _matching_keys(
+    folder: ShardFolder, conditions: _Conditions, shards: Sequence[str]
+) -> list[list[int]]:
+    """Return the keys of the matching traces in each shard."""
+    return [_matching_keys_in(folder, conditions, shard) for shard in shards]
 
 
-def _keys(folder: ShardFolder, wanted: _Wanted, shard: str) -> list[int]:
+def _matching_keys_in(folder: ShardFolder, conditions: _Conditions, shard: str) -> list[int]:
     data = folder.read(traces_file(shard))
     if data is None:
-        raise ShardsError(f"{folder.place}: {traces_file(shard)} has gone")
-    columns = ["key", *wanted]
+        raise ShardsError(f"{folder.address}: {traces_file(shard)} has gone")
+    columns = ["key", *conditions]
     rows = pyarrow("pyarrow.parquet").read_table(BytesIO(data), columns=columns).to_pylist()
-    return [row["key"] for row in rows if all(row[name] in wanted[name] for name in wanted)]
+    return [
+        row["key"]
+        for row in rows
+        if all(row[name] in values for name, values in conditions.items())
+    ]
 
 
 def _read(
-    folder: ShardFolder, taxonomy: Taxonomy, chosen: Sequence[tuple[str, set[int]]]
-) -> list[list[Judged]]:
-    """What was said of the chosen traces of each shard."""
-    return [[*read_shard(folder, shard, taxonomy, frozenset(keys))] for shard, keys in chosen]
+    folder: ShardFolder, taxonomy: Taxonomy, selection: Sequence[tuple[str, set[int]]]
+) -> list[list[ShardTrace]]:
+    """Read the selected traces of each shard."""
+    return [[*read_shard(folder, shard, taxonomy, frozenset(keys))] for shard, keys in selection]
 
 
-def _chosen(
-    found: Iterable[tuple[str, list[int]]], sample: int | None, seed: int
+def _draw(
+    keys_of_shards: Iterable[tuple[str, list[int]]], sample: int | None, seed: int
 ) -> tuple[dict[str, set[int]], int]:
-    """The keys of the chosen traces by shard, and of how many they were chosen.
+    """Draw a sample, and return its keys by shard, and the number of traces it was drawn from.
 
-    A sample are those of the smallest hashes of seed and key: each set of traces is as likely as
-    any other of its size, and who is drawn does not depend on how the traces lie in shards.
+    A sample has the traces with the smallest hashes of seed and key: each set of traces is as
+    likely as any other of its size, and the sample does not depend on which shard has which traces.
     """
     seen: set[int] = set()
 
     def each_once() -> Iterator[tuple[int, str]]:
-        for shard, keys in found:
+        for shard, keys in keys_of_shards:
             for key in keys:
                 if key not in seen:
                     seen.add(key)
@@ -193,23 +200,25 @@ def _chosen(
 
     drawn: Iterable[tuple[int, str]] = each_once()
     if sample is not None:
-        drawn = nlargest(sample, drawn, key=lambda one: (-_lot(seed, one[0]), one[0]))
-    chosen: dict[str, set[int]] = {}
+        drawn = nlargest(sample, drawn, key=lambda pair: (-_hash(seed, pair[0]), pair[0]))
+    by_shard: dict[str, set[int]] = {}
     for key, shard in drawn:
-        chosen.setdefault(shard, set()).add(key)
-    return chosen, len(seen)
+        by_shard.setdefault(shard, set()).add(key)
+    return by_shard, len(seen)
 
 
-def _lot(seed: int, key: int) -> int:
+def _hash(seed: int, key: int) -> int:
     return int.from_bytes(blake2b(f"{seed} {key}".encode(), digest_size=8).digest(), "big")
 
 
-def _looks(read: Iterable[list[Judged]], shards: int, pool: WorkerPool) -> Iterator[JudgedTrace]:
-    for number, found in enumerate(read, start=1):
-        for one in found:
-            path = one.record.path
+def _judged_traces(
+    shards: Iterable[list[ShardTrace]], count: int, pool: WorkerPool
+) -> Iterator[JudgedTrace]:
+    for number, traces in enumerate(shards, start=1):
+        for trace in traces:
+            path = trace.record.path
             assert path is not None, "a judge reads traces from files"
-            said = Judgement(one.findings, one.unsure, one.judged)
+            judgement = Judgement(trace.findings, trace.unsure, trace.judged)
             pool.on_trace()
-            yield JudgedTrace(path, one.record, said, one.problem)
-        pool.tell(number, shards)
+            yield JudgedTrace(path, trace.record, judgement, trace.problem)
+        pool.tell(number, count)

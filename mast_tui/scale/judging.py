@@ -1,4 +1,4 @@
-"""A judge over more traces than one workspace should hold: each batch of files becomes a shard."""
+"""Judging more traces than one workspace should hold: each batch of files becomes a shard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from zlib import crc32
 
 from mast_tui import __version__
@@ -19,7 +19,7 @@ from mast_tui.judges.runner import TraceJudging
 from mast_tui.labels import Finding
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.scale.folder import Manifest, ShardFolder
-from mast_tui.scale.tables import Judged, RequestSize, write_shard
+from mast_tui.scale.tables import RequestSize, ShardTrace, write_shard
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.remote import fetch_all
 from mast_tui.traces.model import FileReport, Trace
@@ -30,14 +30,16 @@ from mast_tui.workspace import TraceRecord, Usage
 _MOST_FILES: Final = 512
 _FEWEST_FILES: Final = 8
 _FEWEST_SHARDS: Final = 16
-"""There are about so many shards, or more of the greatest size: then workers end at about the same
-time, and little is lost with one of them."""
+"""The number of shards of a small set; a larger set has more, of the greatest size.
+
+With this number, workers end at about the same time, and little is lost when one of them dies.
+"""
 
 _MOST_BYTES: Final = 256 << 20
-"""A shard with more in it than this is not made longer."""
+"""The size from which no file is added to a shard."""
 
 _LONGEST: Final = 4
-"""A shard has at most so many times the files that it has on average, and at least this part."""
+"""The ratio of the most files of a shard to the average, and of the average to the fewest."""
 
 
 _NOTHING_USED: Final = Usage()
@@ -45,23 +47,25 @@ _NOTHING_USED: Final = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Files whose traces are judged together; the name follows from them, the judge and the
-    taxonomy."""
+    """Files whose traces are judged together.
+
+    The name follows from the files, the judge and the taxonomy.
+    """
 
     name: str
     units: tuple[Unit, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class UnitJudged:
-    """What came of a unit: what was said of its traces, and its reports, without traces.
+class UnitResult:
+    """The result of judging a unit: its judged traces, and its reports, without traces.
 
-    ``unanswered`` are paths of which nothing was said for a reason that may pass; ``stopped`` says
-    why nothing more can be said of any. ``usage`` is what asking a model took, ``requests`` are
-    those on whose answers the judgements rest.
+    ``unanswered`` has the path of each trace that a later run may judge, with the reason;
+    ``stopped`` is the reason why the run cannot go on. ``usage`` is what the requests to a model
+    used, ``requests`` are those on whose answers the judgements rest.
     """
 
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[ShardTrace, ...] = ()
     reports: tuple[FileReport, ...] = ()
     unanswered: tuple[tuple[str, str], ...] = ()
     stopped: str | None = None
@@ -70,7 +74,7 @@ class UnitJudged:
 
 
 class Judging(Protocol):
-    """A judge that looks at the traces of units; it can be sent to other processes."""
+    """A judge of the traces of units; it can be sent to other processes."""
 
     @property
     def name(self) -> str:
@@ -80,7 +84,7 @@ class Judging(Protocol):
     def looks_at(self) -> Sequence[str]:
         """The slugs on which it gives verdicts."""
 
-    def __call__(self, units: Sequence[Unit], /) -> Sequence[UnitJudged]:
+    def __call__(self, units: Sequence[Unit], /) -> Sequence[UnitResult]:
         """Judge the traces of each unit."""
 
     def outdated(self, shards: Iterable[str], /) -> Collection[str]:
@@ -89,10 +93,11 @@ class Judging(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class ShardTotals:
-    """What came of shards: ``failed`` are paths with the reason.
+    """The counts of judged shards.
 
-    ``written`` counts them but for those of which there may be more to say: these were not written.
-    ``stopped`` says why a run ended before its time, ``usage`` what asking a model took.
+    ``written`` does not count the shards with a trace that a later run may judge: these are not
+    written. ``failed`` and ``skipped`` are paths with the reason. ``stopped`` is the reason of an
+    early end, ``usage`` what the requests to a model used.
     """
 
     written: int = 0
@@ -103,8 +108,8 @@ class ShardTotals:
     stopped: str | None = None
     usage: Usage = _NOTHING_USED
 
-    def take(self, other: ShardTotals) -> None:
-        """Add what came of another shard."""
+    def add(self, other: ShardTotals) -> None:
+        """Add the counts of another shard."""
         self.written += other.written
         self.traces += other.traces
         self.by_mode.update(other.by_mode)
@@ -113,18 +118,18 @@ class ShardTotals:
         self.stopped = self.stopped or other.stopped
         self.usage += other.usage
 
-    def drop(self, other: ShardTotals) -> None:
-        """Take out what came of a shard that is judged again; what was paid stays."""
+    def subtract(self, other: ShardTotals) -> None:
+        """Subtract the counts of a shard that is judged again, except its usage."""
         self.written -= other.written
         self.traces -= other.traces
         self.by_mode.subtract(other.by_mode)
-        self.failed = [one for one in self.failed if one not in other.failed]
-        self.skipped = [one for one in self.skipped if one not in other.skipped]
+        self.failed = [failure for failure in self.failed if failure not in other.failed]
+        self.skipped = [skip for skip in self.skipped if skip not in other.skipped]
 
 
 @dataclass(slots=True, kw_only=True)
 class ShardRun(ShardTotals):
-    """What came of a run; ``known`` shards were there before it."""
+    """The counts of a run; ``known`` shards were written before it."""
 
     judge: str
     shards: int
@@ -133,7 +138,7 @@ class ShardRun(ShardTotals):
 
 @dataclass(frozen=True, slots=True)
 class JudgeUnits:
-    """Judges the traces of files; it can be sent to other processes."""
+    """Judging of the traces in files; it can be sent to other processes."""
 
     judge: Judge
 
@@ -151,70 +156,73 @@ class JudgeUnits:
         """Return none: what is judged depends on the traces alone."""
         return ()
 
-    def __call__(self, units: Sequence[Unit], /) -> list[UnitJudged]:
+    def __call__(self, units: Sequence[Unit], /) -> list[UnitResult]:
         """Judge the traces of each unit."""
-        walk = Scan(())
+        scan = Scan(())
         fetch_all(path for unit in units for path in unit.files)
-        return [self._of_unit(walk, unit) for unit in units]
+        return [self._judge_unit(scan, unit) for unit in units]
 
-    def _of_unit(self, walk: Scan, unit: Unit) -> UnitJudged:
-        judged: list[Judged] = []
+    def _judge_unit(self, scan: Scan, unit: Unit) -> UnitResult:
+        judged: list[ShardTrace] = []
         reports: list[FileReport] = []
-        for report in map(walk.with_outcomes, walk.read(unit)):
-            judged += map(self._judged, report.traces)
+        for report in map(scan.with_outcomes, scan.read(unit)):
+            judged += map(self._judge, report.traces)
             reports.append(report._replace(traces=()))
-        return UnitJudged(tuple(judged), tuple(reports))
+        return UnitResult(tuple(judged), tuple(reports))
 
-    def _judged(self, trace: Trace) -> Judged:
-        look = TraceJudging(self.judge)(trace)
-        if look.problem is not None:
-            return Judged(look.record, problem=look.problem)
-        return judged_as(trace, look.judgement or Judgement())
+    def _judge(self, trace: Trace) -> ShardTrace:
+        judged = TraceJudging(self.judge)(trace)
+        if judged.problem is not None:
+            return ShardTrace(judged.record, problem=judged.problem)
+        return shard_trace(trace, judged.judgement or Judgement())
 
 
-def judged_as(trace: Trace, judgement: Judgement) -> Judged:
-    """What was said of a trace, with all that is known of it.
+def shard_trace(trace: Trace, judgement: Judgement) -> ShardTrace:
+    """Combine a trace's record with the judgement on it.
 
     Args:
-        trace: Read to its end.
-        said: By any judge.
+        trace: The trace, which was read to its end.
+        judgement: The judgement of any judge.
     """
     onsets = _onsets(trace, judgement.findings)
-    return Judged(
+    return ShardTrace(
         TraceRecord.of(trace), judgement.findings, onsets, judgement.unsure, judgement.judged
     )
 
 
 def _onsets(trace: Trace, findings: Iterable[Finding]) -> dict[str, int]:
-    """The first span with which each mode shows."""
+    """Return the index of the first span of each mode."""
     onsets: dict[str, int] = {}
     for finding in findings:
-        place = None if finding.first is None else trace.index_of(finding.first)
-        if place is not None:
-            onsets[finding.mode] = min(place, onsets.get(finding.mode, place))
+        index = None if finding.first is None else trace.index_of(finding.first)
+        if index is not None:
+            onsets[finding.mode] = min(index, onsets.get(finding.mode, index))
     return onsets
 
 
 @dataclass(frozen=True, slots=True)
 class WriteShards:
-    """Judges and writes shards; it can be sent to other processes."""
+    """Judging and writing of shards; it can be sent to other processes."""
 
     folder: ShardFolder
     manifest: Manifest
     judging: Judging
 
     def __call__(self, shards: Sequence[Shard]) -> list[ShardTotals]:
-        """What came of each."""
-        return [self.write(one, self.judging(one.units)) for one in shards]
+        """Judge and write each shard."""
+        return [self.write(shard, self.judging(shard.units)) for shard in shards]
 
-    def write(self, shard: Shard, units: Iterable[UnitJudged]) -> ShardTotals:
-        """Write what was said of the traces of a shard, each trace once.
+    def write(self, shard: Shard, units: Iterable[UnitResult]) -> ShardTotals:
+        """Write a shard, with each trace once, unless a later run may judge more of its traces.
 
         Args:
             shard: The shard.
-            found: What came of each of its units.
+            units: The result of each of its units.
+
+        Returns:
+            The counts of the shard.
         """
-        judged: dict[int, Judged] = {}
+        judged: dict[int, ShardTrace] = {}
         totals = ShardTotals(written=1)
         requests: set[RequestSize] = set()
         for unit in units:
@@ -224,18 +232,18 @@ class WriteShards:
             totals.stopped = totals.stopped or unit.stopped
             totals.usage += unit.usage
             totals.failed += unit.unanswered
-            for one in unit.judged:
-                judged.setdefault(one.key, one)
-                if one.problem is not None:
-                    totals.failed.append((str(one.record.path), one.problem))
+            for trace in unit.judged:
+                judged.setdefault(trace.key, trace)
+                if trace.problem is not None:
+                    totals.failed.append((str(trace.record.path), trace.problem))
             _note_unread(unit.reports, totals)
         if totals.written:
             write_shard(self.folder, shard.name, [*judged.values()], self.manifest, requests)
             totals.traces = len(judged)
             totals.by_mode.update(
                 finding.mode
-                for one in judged.values()
-                for finding in one.findings
+                for trace in judged.values()
+                for finding in trace.findings
                 if finding.mode in self.manifest.looks_at
             )
         return totals
@@ -259,27 +267,30 @@ def judge_into_shards(
     files: int | None = None,
     tell: Callable[[ShardRun], object] = lambda _: None,
 ) -> ShardRun:
-    """Let a judge look at all traces under paths, and write what it finds as shards.
+    """Judge all traces under paths, and write the results as shards.
 
-    A shard that is written is not written again, unless it is outdated: after a death the same
-    call goes on.
+    A written shard is not written again, unless it is outdated: after an interruption, the same
+    call continues the run.
 
     Args:
-        judging: The judge; with workers it can be pickled.
-        taxonomy: Only its modes count.
-        paths: Files and folders.
-        folder: Where the shards are written.
-        workers: Who reads and judges; None for this process alone.
-        files: How many files a shard has on average; None leaves it to their number.
-        tell: Told of the run as far as it has come.
+        judging: The judge; workers need one that can be pickled.
+        taxonomy: The taxonomy; modes that are not in it do not count.
+        paths: The files and folders of the traces.
+        folder: The folder of the shards.
+        workers: The processes that read and judge; None for this process alone.
+        files: The average number of files of a shard; None to derive it from their number.
+        tell: Called with the counts of the run so far.
+
+    Returns:
+        The counts of the run.
 
     Raises:
         WorkspaceError: The judge knows no mode of the taxonomy.
-        ShardsError: The folder holds something else, or cannot be written.
+        ShardsError: The folder has other files or shards, or cannot be written.
     """
-    known_modes = {mode.slug for mode in taxonomy.modes}
+    slugs = {mode.slug for mode in taxonomy.modes}
     judge = judging.name
-    looks_at = tuple(slug for slug in judging.looks_at if slug in known_modes)
+    looks_at = tuple(slug for slug in judging.looks_at if slug in slugs)
     if not looks_at:
         raise WorkspaceError(
             f"{judge} knows no mode of {taxonomy.ref}; it was made for another taxonomy"
@@ -295,29 +306,29 @@ def judge_into_shards(
     write = WriteShards(folder, manifest, judging)
     results: dict[str, ShardTotals] = {}
     judged_again: set[str] = set()
-    left = [shard for shard in shards if shard.name not in done]
+    remaining = [shard for shard in shards if shard.name not in done]
     while True:
-        for shard, totals in _written(write, left, workers, run):
+        for shard, totals in _written(write, remaining, workers, run):
             results[shard.name] = totals
-            run.take(totals)
+            run.add(totals)
             tell(run)
-        again = judging.outdated(folder.done(manifest) - judged_again)
-        for name in again:
+        to_repeat = judging.outdated(folder.done(manifest) - judged_again)
+        for name in to_repeat:
             folder.withdraw(name)
             if name in results:
-                run.drop(results.pop(name))
+                run.subtract(results.pop(name))
             else:
                 run.known -= 1
-        if run.stopped is not None or not again:
+        if run.stopped is not None or not to_repeat:
             return run
-        judged_again.update(again)
-        left = [shard for shard in shards if shard.name in again]
+        judged_again.update(to_repeat)
+        remaining = [shard for shard in shards if shard.name in to_repeat]
 
 
 def _written(
     write: WriteShards, shards: Sequence[Shard], workers: Workers | None, run: ShardRun
 ) -> Iterator[tuple[Shard, ShardTotals]]:
-    """Write shards until the run stops; last those with a file that ends every process."""
+    """Write shards until the run stops, last those that ended every process which had them."""
     lost: list[Shard] = []
     begun = takewhile(lambda _: run.stopped is None, shards)
     for shard, totals in zip(shards, each(write, begun, workers), strict=False):
@@ -330,28 +341,28 @@ def _written(
 
 
 def _one_by_one(write: WriteShards, shard: Shard, workers: Workers | None) -> ShardTotals:
-    """Write a shard that has ended every process that had it, but what of it ends them."""
+    """Write a shard that ended every process which had it, without the units that end them."""
     units = each(write.judging, shard.units, workers)
     return write.write(
         shard,
         (
-            _lost(unit, one) if isinstance(one, LostItem) else one
-            for unit, one in zip(shard.units, units, strict=True)
+            _lost(unit, result) if isinstance(result, LostItem) else result
+            for unit, result in zip(shard.units, units, strict=True)
         ),
     )
 
 
-def _lost(unit: Unit, lost: LostItem) -> UnitJudged:
-    return UnitJudged(reports=(FileReport(unit.path, failed=lost.reason),))
+def _lost(unit: Unit, lost: LostItem) -> UnitResult:
+    return UnitResult(reports=(FileReport(unit.path, failed=lost.reason),))
 
 
 def _cut(
-    paths: Iterable[Path], whose: str, wanted: int | None, skipped: list[FileReport]
+    paths: Iterable[Path], judge: str, files: int | None, skipped: list[FileReport]
 ) -> Iterator[Shard]:
-    """The files under paths as shards.
+    """Divide the files under paths into shards.
 
-    Where one ends follows from a file's own name, so that a file which comes or goes changes the
-    shard that it is in and no other.
+    The name of a file decides whether a shard ends with it, so that a file which is added or
+    removed changes its own shard and no other.
     """
     all_units: list[Unit] = []
     for step in Scan(path.absolute() for path in paths).steps():
@@ -359,48 +370,56 @@ def _cut(
             skipped.append(step)
         elif isinstance(step, Unit):
             all_units.append(step)
-    size = wanted or _files_for(len(all_units))
+    size = files or _files_per_shard(len(all_units))
     states: dict[Path, object] = {}
     units: list[Unit] = []
-    room = 0
+    size_in_bytes = 0
     for unit in all_units:
         units.append(unit)
-        room += sum(size_of for _, size_of, _ in _parts(unit))
+        size_in_bytes += sum(file.size for file in _file_states(unit))
         ends = len(units) * _LONGEST >= size and crc32(str(unit.path).encode()) % size == 0
-        if ends or len(units) >= _LONGEST * size or room >= _MOST_BYTES:
-            yield _shard(units, whose, states)
-            units, room = [], 0
+        if ends or len(units) >= _LONGEST * size or size_in_bytes >= _MOST_BYTES:
+            yield _shard(units, judge, states)
+            units = []
+            size_in_bytes = 0
     if units:
-        yield _shard(units, whose, states)
+        yield _shard(units, judge, states)
 
 
-def _files_for(files: int) -> int:
-    """How many files a shard has; it changes only when their number doubles."""
+def _files_per_shard(files: int) -> int:
+    """Return the average number of files of a shard; it changes only when the total doubles."""
     size = _FEWEST_FILES
     while size < _MOST_FILES and size * 2 * _FEWEST_SHARDS <= files:
         size *= 2
     return size
 
 
-def _shard(units: Sequence[Unit], whose: str, states: dict[Path, object]) -> Shard:
-    states_of_units: list[Any] = [whose, __version__]
+def _shard(units: Sequence[Unit], judge: str, states: dict[Path, object]) -> Shard:
+    states_of_units: list[Any] = [judge, __version__]
     for unit in units:
         folder = unit.path.parent
         if folder not in states:
             states[folder] = _state(folder / FILE_NAME)
-        state = [*_parts(unit), unit.named, states[folder]]
+        state = [*_file_states(unit), unit.named, states[folder]]
         states_of_units.append(state if unit.records is None else [*state, sorted(unit.records)])
     return Shard(sha256(json.dumps(states_of_units).encode()).hexdigest()[:24], tuple(units))
 
 
-def _parts(unit: Unit) -> list[tuple[str, int, int]]:
-    """The files of a unit, with what shows that somebody has written to them."""
+class _FileState(NamedTuple):
+    """A file, with the size and time that change when it is written."""
+
+    path: str
+    size: int
+    modified: int
+
+
+def _file_states(unit: Unit) -> list[_FileState]:
     return [_state(path) for path in unit.files]
 
 
-def _state(path: Path) -> tuple[str, int, int]:
+def _state(path: Path) -> _FileState:
     try:
         stat = path.stat()
-    except OSError:  # whoever reads it says why
-        return str(path), 0, 0
-    return str(path), stat.st_size, stat.st_mtime_ns
+    except OSError:  # the error is reported when the file is read
+        return _FileState(str(path), 0, 0)
+    return _FileState(str(path), stat.st_size, stat.st_mtime_ns)

@@ -51,7 +51,7 @@ def judge_with_model(request: JudgeRequest, pool: WorkerPool) -> int:
             JudgeUnitsByModel(
                 replace(setup, concurrency=max(1, at_once)),
                 folder,
-                None if books is None else books.door,
+                None if books is None else books.address,
             ),
             setup.taxonomy,
             request.paths,
@@ -62,4 +62,4 @@ def judge_with_model(request: JudgeRequest, pool: WorkerPool) -> int:
         )
         if books is not None and (books.spent or run.stopped is None):
             folder.write(SPENT, b"{}")  # the run is over; the next one has an allowance of its own
-    return print_shards(request, run, folder.place, setup.taxonomy)
+    return print_shards(request, run, folder.address, setup.taxonomy)

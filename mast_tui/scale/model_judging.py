@@ -1,4 +1,4 @@
-"""A model that judges into shards, by many processes: its answers are kept beside what it found."""
+"""Judging into shards with a model and many processes; its answers are stored with the shards."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.running import connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.scale.folder import ShardFolder
-from mast_tui.scale.judging import UnitJudged, judged_as
+from mast_tui.scale.judging import UnitResult, shard_trace
 from mast_tui.scale.shared_allowance import SharedAllowanceAddress, SharedBudget
-from mast_tui.scale.tables import Judged, RequestSize, read_requests
+from mast_tui.scale.tables import RequestSize, ShardTrace, read_requests
 from mast_tui.traces.io.remote import fetch_all
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import FileReport, Trace
@@ -28,25 +28,26 @@ from mast_tui.traces.scan.scanning import Scan, Unit
 from mast_tui.workspace import TraceRecord, Usage
 
 ANSWERS: Final = "answers"
-"""The folder among the shards with a file for each answer, by what was asked."""
+"""The folder within that of the shards with a file for each answer, named after its request."""
 
 _TRUNCATED: Final = "truncated-"
-"""How the names of files begin that record to how many tokens a server truncated requests."""
+"""The prefix of the files that record to how many tokens a server truncated requests."""
 
 
 @dataclass(frozen=True)
 class JudgeUnitsByModel:
-    """Has a model judge the traces of files; it can be sent to other processes.
+    """Judging of the traces in files with a model; it can be sent to other processes.
 
     Attributes:
-        setup: Which model, how it is asked, and how many requests this process has under way.
-        folder: Where answers are kept.
-        door: Where what may be spent is checked out; None where nothing bounds it.
+        setup: The model, its prompt and parameters, and the number of concurrent requests of this
+            process.
+        folder: The folder of the shards, in which answers are stored.
+        allowance: The address of the shared allowance; None without a limit.
     """
 
     setup: Setup
     folder: ShardFolder
-    door: SharedAllowanceAddress | None = None
+    allowance: SharedAllowanceAddress | None = None
 
     @property
     def name(self) -> str:
@@ -62,28 +63,28 @@ class JudgeUnitsByModel:
         """Return the shards whose answers are to requests that the server truncated."""
         return outdated_shards(self.folder, shards)
 
-    def __call__(self, units: Sequence[Unit], /) -> list[UnitJudged]:
+    def __call__(self, units: Sequence[Unit], /) -> list[UnitResult]:
         """Judge the traces of each unit."""
         fetch_all(path for unit in units for path in unit.files)
         return asyncio.run(self._all(units))
 
-    async def _all(self, units: Sequence[Unit]) -> list[UnitJudged]:
+    async def _all(self, units: Sequence[Unit]) -> list[UnitResult]:
         setup = self.setup
-        if setup.redaction.rules:  # which other processes are sent without the key
+        if setup.redaction.rules:  # they are sent to other processes without the key
             secret = os.environ.get(setup.key_variable, "").strip()
             setup = replace(setup, redaction=setup.redaction.with_secret(secret))
         budget: Budget = Budget()
         requests: frozenset[RequestSize] = frozenset()
         try:
-            if self.door is not None:
-                budget = SharedBudget(self.door, setup.allowance, setup.prices)
-            way = connect_to_server(setup, Usage(), budget=budget)
-            async with way as asks:
+            if self.allowance is not None:
+                budget = SharedBudget(self.allowance, setup.allowance, setup.prices)
+            connection = connect_to_server(setup, Usage(), budget=budget)
+            async with connection as client:
                 answers = ShardAnswers(self.folder)
-                judged_units = await _Judging(setup, answers, asks).all(units)
+                judged_units = await _ConcurrentJudging(setup, answers, client).all(units)
                 requests = frozenset(answers.requests)
         except RunStops as error:
-            judged_units = [UnitJudged(stopped=str(error))]
+            judged_units = [UnitResult(stopped=str(error))]
         finally:
             if isinstance(budget, SharedBudget):
                 budget.close()
@@ -92,51 +93,51 @@ class JudgeUnitsByModel:
         return [replace(judged_units[0], usage=budget.used, requests=requests), *judged_units[1:]]
 
 
-class _Judging:
-    """Traces on their way through a model, some at a time."""
+class _ConcurrentJudging:
+    """The judging of traces by a model, some of them at the same time."""
 
-    def __init__(self, setup: Setup, answers: ShardAnswers, asks: ModelClient) -> None:
+    def __init__(self, setup: Setup, answers: ShardAnswers, client: ModelClient) -> None:
         self._setup = setup
-        self._asks = asks
+        self._client = client
         self._answers = answers
         self._room = AnswerRoom(setup.parameters.answer_tokens)
         self._turns = asyncio.Semaphore(setup.concurrency)
 
-    async def all(self, units: Iterable[Unit]) -> list[UnitJudged]:
-        """Judge all traces of units; one that nobody answers about leaves its unit to be done."""
-        walk = Scan(())
-        begun: list[tuple[list[asyncio.Task[UnitJudged]], list[FileReport]]] = []
+    async def all(self, units: Iterable[Unit]) -> list[UnitResult]:
+        """Judge all traces of units; those without an answer are noted in the unit's result."""
+        scan = Scan(())
+        begun: list[tuple[list[asyncio.Task[UnitResult]], list[FileReport]]] = []
         for unit in units:
-            tasks: list[asyncio.Task[UnitJudged]] = []
+            tasks: list[asyncio.Task[UnitResult]] = []
             reports = []
-            for report in map(walk.with_outcomes, walk.read(unit)):
+            for report in map(scan.with_outcomes, scan.read(unit)):
                 for trace in report.traces:
-                    await self._turns.acquire()  # no more are open than are asked about
-                    tasks.append(asyncio.create_task(self._one(trace)))
+                    await self._turns.acquire()  # limits the number of open traces
+                    tasks.append(asyncio.create_task(self._judge(trace)))
                 reports.append(report._replace(traces=()))
             begun.append((tasks, reports))
         judged_units = []
         for tasks, reports in begun:
             results = [await task for task in tasks]
-            judged = tuple(judged_trace for each in results for judged_trace in each.judged)
-            unanswered = tuple(judged_trace for each in results for judged_trace in each.unanswered)
-            stopped = next(filter(None, (each.stopped for each in results)), None)
-            judged_units.append(UnitJudged(judged, tuple(reports), unanswered, stopped))
+            judged = tuple(trace for result in results for trace in result.judged)
+            unanswered = tuple(path for result in results for path in result.unanswered)
+            stopped = next(filter(None, (result.stopped for result in results)), None)
+            judged_units.append(UnitResult(judged, tuple(reports), unanswered, stopped))
         return judged_units
 
-    async def _one(self, trace: Trace) -> UnitJudged:
-        """What came of a trace alone."""
+    async def _judge(self, trace: Trace) -> UnitResult:
+        """Return the result of one trace."""
         try:
             trace_judge = await asyncio.to_thread(self._trace_judge, trace)
-            result = await trace_judge.judge(self._asks, self._answers, self._room, None)
-            return UnitJudged((await asyncio.to_thread(judged_as, trace, result.judgement),))
+            result = await trace_judge.judge(self._client, self._answers, self._room, None)
+            return UnitResult((await asyncio.to_thread(shard_trace, trace, result.judgement),))
         except RunStops as error:
-            return UnitJudged(stopped=str(error))
+            return UnitResult(stopped=str(error))
         except Unanswered as error:
-            return UnitJudged(unanswered=((str(trace.path), str(error)),))
+            return UnitResult(unanswered=((str(trace.path), str(error)),))
         except (TraceFails, OSError) as error:
-            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            return UnitJudged((Judged(TraceRecord.of(trace), problem=why),))
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            return UnitResult((ShardTrace(TraceRecord.of(trace), problem=reason),))
         finally:
             self._turns.release()
 
@@ -147,9 +148,9 @@ class _Judging:
 
 
 class ShardAnswers:
-    """The answers, each a file of its own, which any process finds by what was asked.
+    """The stored answers, each a file of its own that any process finds by the key of the request.
 
-    ``requests`` are those whose answers were used here and may have been truncated.
+    ``requests`` are those whose answers this process used and which may have been truncated.
     """
 
     def __init__(self, folder: ShardFolder) -> None:
@@ -158,13 +159,13 @@ class ShardAnswers:
         self.requests: set[RequestSize] = set()
 
     async def known(self, key: str) -> Reply | None:
-        """Find the answer that was kept under this key; none where its file is damaged."""
+        """Find the answer with this key; return None if there is none or its file is damaged."""
         data = await asyncio.to_thread(self._folder.read, _file(key))
         try:
             fields = None if data is None else orjson.loads(data)
             if not isinstance(fields, dict):
                 return None
-            # Earlier versions kept no estimate. Such a request may have had any size.
+            # Earlier versions stored no estimate. Such a request may have had any size.
             sent = int(fields.pop("sent", MOST_TOKENS))
             reply = replace(Reply.read(fields), kept=True)
         except (ValueError, TypeError):
@@ -193,13 +194,13 @@ class ShardAnswers:
             self.requests.add(RequestSize(reply.tokens_in, sent))
 
     async def reject(self, key: str) -> None:
-        """Leave the answer: it is read anew before it counts, and asked for again."""
+        """Do nothing: the answer is read again before it counts, and requested again."""
 
     async def take_back(self, limit: int, sent: int) -> None:
         """Record that the server truncates requests.
 
-        No kept answer to a truncated request is used from now on. The command has the shards that
-        rest on such answers judged again (``outdated_shards``).
+        From now on, no stored answer to a truncated request is used. The command judges the shards
+        that rest on such answers again (``outdated_shards``).
 
         Args:
             limit: The number of tokens to which the server truncates.
@@ -213,7 +214,7 @@ class ShardAnswers:
 
 
 def outdated_shards(folder: ShardFolder, shards: Iterable[str]) -> frozenset[str]:
-    """Return those shards that rest on answers to requests which the server truncated.
+    """Return the shards that rest on answers to requests which the server truncated.
 
     Args:
         folder: The folder of the shards, in which truncations are recorded.

@@ -1,4 +1,4 @@
-"""``mast-tui report SHARDS``: what a judge found in all traces of its shards."""
+"""``mast-tui report SHARDS``: the report on all traces of the shards of a judge."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def report_shards(request: ReportRequest, rules: Rules) -> None:
 
     Raises:
         ShardsError: The shards cannot be read.
-        click.ClickException: The annotator works blind here.
+        click.ClickException: The annotator works blind or without suggestions.
     """
-    place = request.shards
-    assert place is not None
-    folder = ShardFolder(place)
+    address = request.shards
+    assert address is not None
+    folder = ShardFolder(address)
     if judges_hidden(request.common, folder.manifest().taxonomy):
         raise click.ClickException(
-            f"{place}: what a judge found is hidden while you work blind or without suggestions"
+            f"{address}: what a judge found is hidden while you work blind or without suggestions"
         )
     with WorkerPool(request.workers) as pool:
         report = shard_report(
             folder,
-            by=request.by,
+            group_by=request.by,
             rules=rules,
             failed_below=request.failed_below,
             workers=pool.workers,
@@ -65,12 +65,13 @@ def report_shards(request: ReportRequest, rules: Rules) -> None:
             print_table(_columns(group), codes)
         else:
             click.echo("no mode shows")
-    for words in report["cannot_say"]:
-        say(words)
+    for sentence in report["cannot_say"]:
+        say(sentence)
 
 
 def _lines(report: ShardReport) -> Iterator[str]:
-    traces, shards = report["traces"], report["shards"]
+    traces = report["traces"]
+    shards = report["shards"]
     yield (
         f"{report['labels']} on {counted(traces['labelled'], 'trace')} in "
         f"{counted(shards['done'], 'shard')}, under "
@@ -79,8 +80,8 @@ def _lines(report: ShardReport) -> Iterator[str]:
     if traces["unread"]:
         yield f"{counted(traces['unread'], 'trace')} could not be read"
     if traces["twice"]:
-        were = counted(traces["twice"], "trace was", "traces were")
-        yield f"{were} there before; each counts once"
+        repeated = counted(traces["twice"], "trace was", "traces were")
+        yield f"{repeated} there before; each counts once"
 
 
 def _sides(group: ShardGroupJson) -> str:
@@ -120,6 +121,6 @@ def _share(rate: Mapping[str, Any]) -> str:
 
 
 def _bars(bins: list[int]) -> str:
-    """A bar for each tenth of the run."""
+    """Draw a bar for each tenth of the run."""
     most = max(bins)
     return "".join(_BARS[round(count * (len(_BARS) - 1) / most)] for count in bins)

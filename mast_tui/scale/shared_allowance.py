@@ -1,7 +1,7 @@
-"""One allowance for many processes, which check out parts of it and give back what is left.
+"""One allowance for many processes, which check out parts of it and return the rest.
 
-The command has the books; each process that asks a model has a connection to it. A part that a
-process has when it is killed counts as spent: what it has sent may have to be paid.
+The command keeps the account; each process that sends requests to a model has a connection to it.
+The part of a process that is killed counts as spent, since its requests may have to be paid.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from mast_tui.scale.folder import ShardFolder
 from mast_tui.workspace import Usage
 
 SPENT: Final = "spent.json"
-"""The file among the shards with what a run has taken so far."""
+"""The file in the folder of the shards that records the part of the allowance in use."""
 
 _PART: Final = 1 / 64
-"""Of the allowance, what a process checks out at a time, unless a request takes more."""
+"""The share of the allowance that a process checks out at once, unless a request needs more."""
 
 _PAUSE: Final = 0.1
-"""Seconds until a process asks again where what is left is only held by requests under way."""
+"""The seconds until a process asks again when only concurrent requests hold the rest."""
 
 _BACKLOG: Final = 256
 
@@ -43,33 +43,33 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class SharedAllowanceAddress:
-    """Where the books are, and the secret that lets in."""
+    """The address of the process with the account, and the secret for its connections."""
 
     address: tuple[str, int]
     secret: bytes
 
 
 class SharedAllowance:
-    """The books: what of an allowance, as a share of it, is spent or checked out."""
+    """The account of an allowance: the share of it that is spent or checked out."""
 
-    def __init__(self, host: str, taken: float, note: Callable[[float], object]) -> None:
-        """Listen.
+    def __init__(self, host: str, used: float, record: Callable[[float], object]) -> None:
+        """Listen for connections.
 
         Args:
             host: The address at which processes reach this one.
-            taken: What was spent before.
-            note: Told what is taken before a process has it.
+            used: The share that was spent before.
+            record: Called with the used share before a process gets its part.
         """
         secret = token_bytes(32)
         self._listener = Listener((host, 0), backlog=_BACKLOG, authkey=secret)
-        self.door = SharedAllowanceAddress(self._listener.address, secret)
-        self.taken = taken
+        self.address = SharedAllowanceAddress(self._listener.address, secret)
+        self.used = used
         self.spent = False
-        """Whether somebody was told that too little is left."""
-        self._note = note
+        """True once a process was refused because too little is left."""
+        self._record = record
         self._closed = False
         self._held: dict[Connection, float] = {}
-        self._books = Lock()
+        self._lock = Lock()
 
     def __enter__(self) -> Self:
         Thread(target=self._accept, name="allowance", daemon=True).start()
@@ -82,14 +82,14 @@ class SharedAllowance:
         _trace: TracebackType | None,
     ) -> None:
         self._closed = True
-        create_connection(self.door.address).close()  # who waits for somebody hears of it
+        create_connection(self.address.address).close()  # wakes the thread that waits in accept
         self._listener.close()
 
     def _accept(self) -> None:
         while True:
             try:
                 connection = self._listener.accept()
-            except (AuthenticationError, EOFError, OSError):  # it was somebody without the secret
+            except (AuthenticationError, EOFError, OSError):  # the other side has no secret
                 if self._closed:
                     return
                 continue
@@ -98,117 +98,127 @@ class SharedAllowance:
     def _serve(self, connection: Connection) -> None:
         with connection, suppress(EOFError, OSError):
             while True:
-                back, held, wanted = connection.recv()
-                connection.send(self._take(connection, back, held, wanted))
-        with self._books:
+                surplus, held, request = connection.recv()
+                connection.send(self._check_out(connection, surplus, held, request))
+        with self._lock:
             self._held.pop(connection, None)
 
-    def _take(
-        self, connection: Connection, back: float, held: float, wanted: float
+    def _check_out(
+        self, connection: Connection, surplus: float, held: float, request: float
     ) -> float | None:
-        """Take back what a process does not need, and give it what it wants.
+        """Accept the surplus of a process, and check out the share that it requests.
 
         Returns:
-            The share that it has now beside what it holds; 0.0 where too little is left, None
-            where there may be enough when requests that are under way are answered.
+            The share that it gets in addition to what it holds; 0.0 if too little is left, None if
+            there may be enough once concurrent requests are answered.
         """
-        with self._books:
-            self.taken -= back
+        with self._lock:
+            self.used -= surplus
             self._held[connection] = held
-            left = 1.0 - self.taken
-            if not wanted or left + _ROUNDING < wanted:
-                self._note(self.taken)
-                if not wanted or any(self._held.values()):
+            remaining = 1.0 - self.used
+            if not request or remaining + _ROUNDING < request:
+                self._record(self.used)
+                if not request or any(self._held.values()):
                     return None
                 self.spent = True
                 return 0.0
-            given = min(max(wanted, _PART), max(left, wanted))
-            self.taken += given
-            self._held[connection] = held + given
-            self._note(self.taken)
-            return given
+            granted = min(max(request, _PART), max(remaining, request))
+            self.used += granted
+            self._held[connection] = held + granted
+            self._record(self.used)
+            return granted
 
 
 class SharedBudget(Budget):
-    """What this process may spend: the parts that it has checked out."""
+    """The budget of this process: the parts of the allowance that it has checked out."""
 
     def __init__(
-        self, door: SharedAllowanceAddress, allowance: Allowance, prices: Prices | None
+        self, address: SharedAllowanceAddress, allowance: Allowance, prices: Prices | None
     ) -> None:
-        """Connect.
+        """Connect to the process with the account.
 
         Args:
-            door: Where the books are.
-            allowance: The whole that is shared.
-            prices: What tokens cost.
+            address: The address of the account.
+            allowance: The shared allowance.
+            prices: The prices of tokens.
 
         Raises:
-            RunStops: Nobody answers there.
+            RunStops: No process answers at the address.
         """
         super().__init__(prices=prices)
         self._whole = allowance
         try:
-            self._connection = Client(door.address, authkey=door.secret)
+            self._connection = Client(address.address, authkey=address.secret)
         except (EOFError, OSError) as error:
-            place = ":".join(map(str, door.address))
+            host_and_port = ":".join(map(str, address.address))
             raise RunStops(
-                f"a worker cannot reach the command that has the allowance, at {place} ({error}); "
-                "look for a firewall between them"
+                "a worker cannot reach the command that has the allowance, at "
+                f"{host_and_port} ({error}); look for a firewall between them"
             ) from None
-        self._has = 0.0
+        self._checked_out = 0.0
         self._turn = asyncio.Lock()
 
     async def reserve(self, tokens_in: int, answer_tokens: int) -> Reserved:
-        """Put aside what a request is expected to take; more is checked out where it must be."""
+        """Reserve the estimated tokens of a request, and check out more of the allowance if needed.
+
+        Args:
+            tokens_in: An estimate of the request's tokens.
+            answer_tokens: The most tokens of the answer.
+
+        Raises:
+            AllowanceSpent: Too little of the allowance is left.
+        """
         async with self._turn:
             while True:
-                wanted = Reserved(tokens_in, self._expected(answer_tokens))
-                planned = self._share([*self._held, wanted])
-                if planned <= self._has + _ROUNDING:
-                    self._held.add(wanted)
-                    return wanted
+                reserved = Reserved(tokens_in, self._expected(answer_tokens))
+                planned = self._share([*self._held, reserved])
+                if planned <= self._checked_out + _ROUNDING:
+                    self._held.add(reserved)
+                    return reserved
                 held = self._share([*self._held])
-                words = self._has - held, held - self._share([]), planned - held
-                given = await asyncio.to_thread(self._ask, *words)
-                self._has = held + (given or 0.0)
-                if given == 0.0:
+                surplus = self._checked_out - held
+                in_flight = held - self._share([])
+                granted = await asyncio.to_thread(self._ask, surplus, in_flight, planned - held)
+                self._checked_out = held + (granted or 0.0)
+                if granted == 0.0:
                     raise AllowanceSpent(
                         "the allowance is spent, but for less than the next request takes; the "
                         "same command goes on with a new one"
                     )
-                if given is None:
+                if granted is None:
                     await asyncio.sleep(_PAUSE)
 
     def close(self) -> None:
-        """Give back what is left."""
+        """Return the rest of the parts, and close the connection."""
         with self._connection, suppress(RunStops):
-            self._ask(self._has - self._share([]), 0.0, 0.0)
+            self._ask(self._checked_out - self._share([]), 0.0, 0.0)
 
-    def _ask(self, back: float, held: float, wanted: float) -> float | None:
+    def _ask(self, surplus: float, held: float, request: float) -> float | None:
         try:
-            self._connection.send((back, held, wanted))
-            given: float | None = self._connection.recv()
+            self._connection.send((surplus, held, request))
+            granted: float | None = self._connection.recv()
         except (EOFError, OSError):
             raise RunStops("the command that has the allowance is gone") from None
-        return given
+        return granted
 
     def _share(self, planned: list[Reserved]) -> float:
-        """What was used and is planned, as a share of the allowance."""
+        """Return the share of the allowance that is used or planned."""
         used = self.used
-        for each in planned:
-            used += Usage(0, each.tokens_in, each.tokens_out)
+        for reserved in planned:
+            used += Usage(0, reserved.tokens_in, reserved.tokens_out)
         return self._whole.share(used, self._prices)
 
 
 @contextmanager
 def shared(setup: Setup, folder: ShardFolder, host: str) -> Iterator[SharedAllowance | None]:
-    """The books on what a setup allows, as long as they are needed; None where nothing bounds it.
+    """Open the account of a setup's allowance; it is None without a limit.
 
-    What is taken is written beside the shards: a run that was broken off goes on with the rest.
+    The used part is recorded in the folder of the shards, so that an interrupted run continues with
+    the rest.
 
     Args:
-        setup: With the allowance.
-        folder: Where the shards are.
+        setup: The setup, with its allowance.
+        folder: The folder of the shards.
         host: The address at which processes reach this one.
     """
     allowed = setup.allowance
@@ -216,13 +226,14 @@ def shared(setup: Setup, folder: ShardFolder, host: str) -> Iterator[SharedAllow
         yield None
         return
 
-    def note(share: float) -> None:
-        told = {"tokens": share * (allowed.tokens or 0), "cost": share * (allowed.cost or 0.0)}
-        folder.write(SPENT, json.dumps(told).encode())
+    def record(share: float) -> None:
+        spent = {"tokens": share * (allowed.tokens or 0), "cost": share * (allowed.cost or 0.0)}
+        folder.write(SPENT, json.dumps(spent).encode())
 
-    told = json.loads(folder.read(SPENT) or b"{}")
-    taken = max(
-        told.get("tokens", 0) / (allowed.tokens or inf), told.get("cost", 0) / (allowed.cost or inf)
+    earlier = json.loads(folder.read(SPENT) or b"{}")
+    used = max(
+        earlier.get("tokens", 0) / (allowed.tokens or inf),
+        earlier.get("cost", 0) / (allowed.cost or inf),
     )
-    with SharedAllowance(host, taken, note) as books:
-        yield books
+    with SharedAllowance(host, used, record) as account:
+        yield account

@@ -1,4 +1,4 @@
-"""The rows of shards: traces with verdicts, and suggestions; as Parquet, by pyarrow."""
+"""The Parquet tables of a shard: its traces with verdicts, and its suggestions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from mast_tui.workspace.records import TraceRecord
 PRESENT: Final = 1
 ABSENT: Final = 0
 UNSURE: Final = -1
-"""What stands in the column of a mode; null where the judge gave no verdict."""
+"""The values in the column of a mode; null if the judge gave no verdict."""
 
 BINS: Final = 10
-"""The onset of a mode is told as the tenth of the run in which it first shows."""
+"""The number of bins for the onset of a mode, the part of the run in which it first appears."""
 
 _TRACE: Final = {
     "key": "uint64",
@@ -49,11 +49,11 @@ _TRACE: Final = {
     "started": "float64",
     "problem": "string",
 }
-_AS_IT_IS: Final = (
+_RECORD_FIELDS: Final = (
     *("trace_id", "record", "spans", "task", "system", "model", "benchmark"),
     *("score", "version", "started"),
 )
-"""The columns that hold what a record of a trace has under the same name."""
+"""The columns that have the name and value of a field of the trace's record."""
 
 _IDENTITY: Final = TraceIdentity._fields
 _EVENT: Final = {
@@ -83,19 +83,19 @@ _REQUESTS: Final = b"mast_tui.requests"
 
 
 class RequestSize(NamedTuple):
-    """The tokens of a request to a model, as the server counted and as we estimated them."""
+    """The tokens of a request to a model: the server's count and our estimate."""
 
     counted: int
     estimated: int
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What a judge said of one trace, with all that a workspace wants to know of it.
+class ShardTrace:
+    """A judged trace: its record, and the result of the judge.
 
-    ``onsets`` are by slug the indices of the spans with which a mode first shows; ``judged`` are
-    the modes on which there is a verdict, None for all that the judge looks at; ``problem`` says
-    why the trace could not be judged.
+    ``onsets`` has the index of the first span of each mode, by slug. ``judged`` are the modes with
+    a verdict, None for all that the judge looks at. ``problem`` is the reason why the trace could
+    not be judged.
     """
 
     record: TraceRecord
@@ -107,33 +107,35 @@ class Judged:
 
     @property
     def key(self) -> int:
-        """The number by which the trace is told from others: of its id and content."""
+        """The number that identifies the trace, of its id and content."""
         return trace_key(self.record)
 
 
 def trace_key(record: TraceRecord) -> int:
-    """64 bits of the hash of a trace's id and content: of ten million traces two share theirs by
-    chance in one of 370,000 sets."""
+    """Return 64 bits of the hash of a trace's id and content.
+
+    By chance, two of ten million traces have the same key in one of 370,000 sets.
+    """
     content = "" if record.identity is None else record.identity.content_hash
     digest = sha256(f"{record.trace_id}\0{content}".encode()).digest()
     return int.from_bytes(digest[:8], "big")
 
 
 def verdict_column(slug: str) -> str:
-    """The column with the verdicts on a mode."""
+    """Return the name of the column with the verdicts on a mode."""
     return f"mode_{slug}"
 
 
 def onset_column(slug: str) -> str:
-    """The column with the tenths in which a mode first shows."""
+    """Return the name of the column with the onset bins of a mode."""
     return f"onset_{slug}"
 
 
 def pyarrow(name: str = "pyarrow") -> Any:
-    """A module of pyarrow.
+    """Import a module of pyarrow.
 
     Raises:
-        ShardsError: It is not installed.
+        ShardsError: pyarrow is not installed.
     """
     try:
         return import_module(name)
@@ -146,32 +148,37 @@ def pyarrow(name: str = "pyarrow") -> Any:
 def write_shard(
     folder: ShardFolder,
     shard: str,
-    judged: Sequence[Judged],
+    traces: Sequence[ShardTrace],
     manifest: Manifest,
     requests: Collection[RequestSize] = (),
 ) -> None:
-    """Write what a judge said of some traces.
+    """Write the files of a shard.
 
     Args:
-        folder: Where.
-        shard: The shard's name.
-        judged: What it said.
-        manifest: Which judge, on which modes, of which taxonomy.
+        folder: The folder of the shard.
+        shard: The name of the shard.
+        traces: The judged traces.
+        manifest: The manifest, with the judge, its modes and the taxonomy.
         requests: The requests to a model on whose answers the judgements rest.
+
+    Raises:
+        ShardsError: pyarrow is not installed, or a file cannot be written.
     """
-    arrow, taxonomy = pyarrow(), manifest.taxonomy
-    events = [
-        _event(one, finding, manifest.judge, taxonomy)
-        for one in judged
-        for finding in one.findings
-        if finding.mode in manifest.looks_at
+    arrow = pyarrow()
+    taxonomy = manifest.taxonomy
+    looks_at = frozenset(manifest.looks_at)
+    event_rows = [
+        _event_row(trace, finding, manifest.judge, taxonomy)
+        for trace in traces
+        for finding in trace.findings
+        if finding.mode in looks_at
     ]
-    traces = [_trace(one, taxonomy, frozenset(manifest.looks_at)) for one in judged]
-    folder.write(events_file(shard), _parquet(arrow, events, _events_schema(arrow)))
+    trace_rows = [_trace_row(trace, taxonomy, looks_at) for trace in traces]
+    folder.write(events_file(shard), _parquet(arrow, event_rows, _events_schema(arrow)))
     schema = traces_schema(arrow, taxonomy)
     if requests:
         schema = schema.with_metadata({_REQUESTS: json.dumps(sorted(requests))})
-    folder.write(traces_file(shard), _parquet(arrow, traces, schema))
+    folder.write(traces_file(shard), _parquet(arrow, trace_rows, schema))
 
 
 def _parquet(arrow: Any, rows: list[dict[str, Any]], schema: Any) -> bytes:
@@ -182,7 +189,7 @@ def _parquet(arrow: Any, rows: list[dict[str, Any]], schema: Any) -> bytes:
 
 
 def traces_schema(arrow: Any, taxonomy: Taxonomy) -> Any:
-    """The columns of a shard's traces.
+    """Return the schema of the traces of a shard.
 
     Args:
         arrow: The module pyarrow.
@@ -190,7 +197,8 @@ def traces_schema(arrow: Any, taxonomy: Taxonomy) -> Any:
     """
     fields = [(name, getattr(arrow, kind)()) for name, kind in _TRACE.items()]
     for mode in taxonomy.modes:
-        fields += [(name(mode.slug), arrow.int8()) for name in (verdict_column, onset_column)]
+        fields.append((verdict_column(mode.slug), arrow.int8()))
+        fields.append((onset_column(mode.slug), arrow.int8()))
     return arrow.schema(fields)
 
 
@@ -201,40 +209,44 @@ def _events_schema(arrow: Any) -> Any:
     return arrow.schema([*fields, ("evidence", arrow.struct(evidence))])
 
 
-def _trace(judged: Judged, taxonomy: Taxonomy, looks_at: frozenset[str]) -> dict[str, Any]:
-    record, onsets = judged.record, judged.onsets or {}
+def _trace_row(trace: ShardTrace, taxonomy: Taxonomy, looks_at: frozenset[str]) -> dict[str, Any]:
+    record = trace.record
+    onsets = trace.onsets or {}
     identity = {} if record.identity is None else record.identity._asdict()
     row: dict[str, Any] = {
         **identity,
-        "key": judged.key,
-        **{name: getattr(record, name) for name in _AS_IT_IS},
+        "key": trace.key,
+        **{name: getattr(record, name) for name in _RECORD_FIELDS},
         "path": None if record.path is None else str(record.path),
         "outcome": record.outcome.value,
-        "problem": judged.problem,
+        "problem": trace.problem,
     }
-    if judged.problem is not None:
+    if trace.problem is not None:
         return row
-    present = {finding.mode for finding in judged.findings}
+    judged = looks_at if trace.judged is None else trace.judged
+    present = {finding.mode for finding in trace.findings}
     for mode in taxonomy.modes:
-        if mode.slug not in (looks_at if judged.judged is None else judged.judged):
+        if mode.slug not in judged:
             continue
-        unsure = UNSURE if mode.slug in judged.unsure else ABSENT
-        row[verdict_column(mode.slug)] = PRESENT if mode.slug in present else unsure
+        verdict = UNSURE if mode.slug in trace.unsure else ABSENT
+        row[verdict_column(mode.slug)] = PRESENT if mode.slug in present else verdict
         if mode.slug in onsets and record.spans:
             row[onset_column(mode.slug)] = min(BINS - 1, onsets[mode.slug] * BINS // record.spans)
     return row
 
 
-def _event(judged: Judged, finding: Finding, judge: str, taxonomy: Taxonomy) -> dict[str, Any]:
-    trace_id = judged.record.trace_id
+def _event_row(
+    trace: ShardTrace, finding: Finding, judge: str, taxonomy: Taxonomy
+) -> dict[str, Any]:
+    trace_id = trace.record.trace_id
     row = asdict(finding)
     row["evidence"] = None if finding.evidence is None else structs.asdict(finding.evidence)
     row["id"] = suggestion_id(judge, trace_id, taxonomy.ref, finding.mode, finding.target)
-    return row | {"key": judged.key, "trace_id": trace_id}
+    return row | {"key": trace.key, "trace_id": trace_id}
 
 
 def read_requests(folder: ShardFolder, shard: str) -> tuple[RequestSize, ...]:
-    """Read which requests to a model a shard rests on.
+    """Read the requests to a model on whose answers a shard rests.
 
     Args:
         folder: The folder of the shard.
@@ -250,50 +262,51 @@ def read_requests(folder: ShardFolder, shard: str) -> tuple[RequestSize, ...]:
             folder.path(name), filesystem=folder.filesystem()
         )
     except (arrow.ArrowException, OSError) as error:
-        raise ShardsError(f"{folder.place}: {name} cannot be read: {error}") from None
+        raise ShardsError(f"{folder.address}: {name} cannot be read: {error}") from None
     recorded = json.loads((schema.metadata or {}).get(_REQUESTS, b"[]"))
     return tuple(RequestSize(*size) for size in recorded)
 
 
 def read_shard(
     folder: ShardFolder, shard: str, taxonomy: Taxonomy, keys: frozenset[int]
-) -> Iterator[Judged]:
-    """Read what was said of some of a shard's traces.
+) -> Iterator[ShardTrace]:
+    """Read some traces of a shard.
 
     Args:
-        folder: Where the shard is.
-        shard: Its name.
-        taxonomy: That of the manifest.
-        keys: Those of the traces that are wanted.
+        folder: The folder of the shard.
+        shard: The name of the shard.
+        taxonomy: The taxonomy of the manifest.
+        keys: The keys of the traces to read.
 
     Raises:
         ShardsError: The shard cannot be read.
     """
-    arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
+    arrow = pyarrow()
+    parquet = pyarrow("pyarrow.parquet")
     compute = pyarrow("pyarrow.compute")
     slugs = [mode.slug for mode in taxonomy.modes]
     rows: list[list[dict[str, Any]]] = []
     for name in (traces_file(shard), events_file(shard)):
         data = folder.read(name)
         if data is None:
-            raise ShardsError(f"{folder.place}: {name} is missing; the same judge writes it anew")
+            raise ShardsError(f"{folder.address}: {name} is missing; the same judge writes it anew")
         try:
             table = parquet.read_table(BytesIO(data))
         except arrow.ArrowException as error:
-            raise ShardsError(f"{folder.place}: {name} cannot be read: {error}") from None
-        wanted = compute.is_in(table["key"], arrow.array(sorted(keys), arrow.uint64()))
-        rows.append(table.filter(wanted).to_pylist())
+            raise ShardsError(f"{folder.address}: {name} cannot be read: {error}") from None
+        is_selected = compute.is_in(table["key"], arrow.array(sorted(keys), arrow.uint64()))
+        rows.append(table.filter(is_selected).to_pylist())
     traces, events = rows
     findings: dict[int, list[Finding]] = {}
     for row in events:
         findings.setdefault(row["key"], []).append(_finding(row))
     for row in traces:
-        said = {slug: row[verdict_column(slug)] for slug in slugs}
-        yield Judged(
+        verdicts = {slug: row[verdict_column(slug)] for slug in slugs}
+        yield ShardTrace(
             _record(row),
             tuple(findings.get(row["key"], ())),
-            unsure=tuple(slug for slug, value in said.items() if value == UNSURE),
-            judged=tuple(slug for slug, value in said.items() if value is not None),
+            unsure=tuple(slug for slug, value in verdicts.items() if value == UNSURE),
+            judged=tuple(slug for slug, value in verdicts.items() if value is not None),
             problem=row["problem"],
         )
 
@@ -306,16 +319,16 @@ def _record(row: Mapping[str, Any]) -> TraceRecord:
         identity=identity,
         path=None if row["path"] is None else trace_path(row["path"]),
         outcome=Outcome(row["outcome"]),
-        **{name: row[name] for name in _AS_IT_IS},
+        **{name: row[name] for name in _RECORD_FIELDS},
     )
 
 
 def _finding(row: Mapping[str, Any]) -> Finding:
-    told, evidence = row["evidence"], None
-    if told is not None:
-        match, named = told["match"], told["named"]
-        told["match"] = None if match is None else Match(match)
-        told["named"] = None if named is None else tuple(named)
-        evidence = Evidence(**told)
-    own = {name: row[name] for name in _EVENT if name not in ("id", "key", "trace_id")}
-    return Finding(**own, evidence=evidence)
+    evidence = None
+    values = row["evidence"]
+    if values is not None:
+        match = None if values["match"] is None else Match(values["match"])
+        named = None if values["named"] is None else tuple(values["named"])
+        evidence = Evidence(**{**values, "match": match, "named": named})
+    fields = {name: row[name] for name in _EVENT if name not in ("id", "key", "trace_id")}
+    return Finding(**fields, evidence=evidence)

@@ -31,16 +31,16 @@ class Differs:
     """A field of a mode that has changed: its name, code or category."""
 
     mode: str
-    before: str
-    after: str
+    old: str
+    new: str
 
 
 @dataclass(frozen=True, slots=True)
 class ModeCandidate:
     """Old modes that may have become new ones; ``likeness`` is that of the least similar pair."""
 
-    before: tuple[str, ...]
-    after: tuple[str, ...]
+    old: tuple[str, ...]
+    new: tuple[str, ...]
     likeness: float
 
 

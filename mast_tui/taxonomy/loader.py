@@ -1,6 +1,6 @@
 """Taxonomy files: from TOML to a checked ``Taxonomy``, and to plain values for storage.
 
-``docs/taxonomy-file.md`` describes the shape of a file; ``to_dict`` returns the same shape.
+``docs/codebook.md`` describes the shape of a file; ``to_dict`` returns the same shape.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _parse(data: bytes, source: str) -> Taxonomy:
             "save the file as UTF-8"
         ) from error
     if not text.strip():
-        raise TaxonomyError(f"{source}: the file is empty; see docs/taxonomy-file.md for its shape")
+        raise TaxonomyError(f"{source}: the file is empty; see docs/codebook.md for its shape")
     _refuse_many(source, "modes", len(_MODE_HEAD.findall(text)))  # before the slow parsing
     try:
         document = parse_toml(text)
@@ -129,7 +129,7 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
     Raises:
         TaxonomyError: The values describe no valid taxonomy.
     """
-    top = Table(document, source)
+    top = TaxonomyTable(document, source)
     top.only(("id", "version", "name", "open", "levels", "categories", "modes"))
     identifier = top.slug("id")
     version = top.word("version")
@@ -160,14 +160,14 @@ def _open(document: Mapping[str, object], source: str) -> Mode | None:
     values = document["open"]
     if not isinstance(values, Mapping):
         raise TaxonomyError(f"{source}: 'open' is no table; write open = {{ code = \"9.9\" }}")
-    table = Table(values, f"{source}: open")
+    table = TaxonomyTable(values, f"{source}: open")
     table.only(("code", "name"))
     default = open_mode()
     code = table.word("code", default=default.code)
     return open_mode(code, table.text("name", default=default.name))
 
 
-def _categories(top: Table) -> tuple[Category, ...]:
+def _categories(top: TaxonomyTable) -> tuple[Category, ...]:
     """Read all categories; each comes after the one that contains it, so there is no cycle."""
     categories: list[Category] = []
     for table in top.tables("categories"):
@@ -184,7 +184,7 @@ def _categories(top: Table) -> tuple[Category, ...]:
     return tuple(categories)
 
 
-def _with_levels(taxonomy: Taxonomy, top: Table) -> Taxonomy:
+def _with_levels(taxonomy: Taxonomy, top: TaxonomyTable) -> Taxonomy:
     """Add the names of the levels of categories, if the file has them."""
     names = top.texts("levels")
     depth = len(taxonomy.levels)
@@ -197,7 +197,7 @@ def _with_levels(taxonomy: Taxonomy, top: Table) -> Taxonomy:
     return replace(taxonomy, own_levels=names)
 
 
-def _mode(table: Table, categories: tuple[Category, ...]) -> Mode:
+def _mode(table: TaxonomyTable, categories: tuple[Category, ...]) -> Mode:
     table.only(tuple(Mode.__slots__))
     slug = table.slug("slug")
     table.called(slug)
@@ -217,12 +217,12 @@ def _mode(table: Table, categories: tuple[Category, ...]) -> Mode:
     )
 
 
-def _confusable(table: Table) -> Confusable:
+def _confusable(table: TaxonomyTable) -> Confusable:
     table.only(("slug", "difference"))
     return Confusable(slug=table.slug("slug"), difference=table.text("difference"))
 
 
-def _alias(table: Table) -> Alias:
+def _alias(table: TaxonomyTable) -> Alias:
     table.only(("name", "source"))
     return Alias(name=table.text("name"), source=table.text("source"))
 
@@ -248,7 +248,7 @@ def _with_hash(taxonomy: Taxonomy) -> Taxonomy:
     return replace(taxonomy, content_hash=hashlib.sha256(canonical.encode()).hexdigest())
 
 
-class Table:
+class TaxonomyTable:
     """A table of the file with its location, such as ``FILE: mode 3 'step_repetition'``."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
@@ -369,7 +369,7 @@ class Table:
             _refuse_surrogates(self, key, item)
         return tuple(texts)
 
-    def tables(self, key: str, *, needed: bool = True) -> list[Table]:
+    def tables(self, key: str, *, needed: bool = True) -> list[TaxonomyTable]:
         """Return the tables under a key, such as ``[[modes]]``.
 
         Args:
@@ -389,7 +389,7 @@ class Table:
         for number, item in enumerate(value, start=1):
             if not isinstance(item, Mapping):
                 raise self.error(f"{noun} {number} is {_kind(item)}, not a table")
-            tables.append(Table(item, f"{self.where}: {noun} {number}"))
+            tables.append(TaxonomyTable(item, f"{self.where}: {noun} {number}"))
         return tables
 
 
@@ -427,7 +427,7 @@ def _kind(value: object) -> str:
     return _TYPE_NAMES.get(type(value), type(value).__name__)
 
 
-def _refuse_surrogates(table: Table, key: str, text: str) -> None:
+def _refuse_surrogates(table: TaxonomyTable, key: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -287,7 +287,7 @@ def write_shards(folder: ShardFolder, traces: int) -> None:
         table = arrow.table(columns).cast(schema)
         data = BytesIO()
         pyarrow("pyarrow.parquet").write_table(table, data, compression="zstd")
-        (Path(folder.place) / traces_file(name)).write_bytes(data.getvalue())
+        (Path(folder.address) / traces_file(name)).write_bytes(data.getvalue())
 
 
 def report(folder: Path, traces: int) -> None:

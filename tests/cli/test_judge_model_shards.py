@@ -165,13 +165,13 @@ async def test_parts_are_checked_out_and_given_back(allowance: Allowance, reques
     prices = Prices(input=1_000.0, output=1_000.0)  # a million tokens cost so much
     noted: list[float] = []
     with SharedAllowance("127.0.0.1", 0.0, noted.append) as books:
-        one, other = (SharedBudget(books.door, allowance, prices) for _ in range(2))
+        one, other = (SharedBudget(books.address, allowance, prices) for _ in range(2))
         first = await spend(one, 4)
         one.close()
         assert first + await spend(other) == requests
         assert books.spent
         other.close()
-        killed = SharedBudget(books.door, allowance, prices)
+        killed = SharedBudget(books.address, allowance, prices)
         with pytest.raises(AllowanceSpent):
             await killed.reserve(900, 400)
     assert max(noted) <= 1.0 + 1e-6
@@ -187,7 +187,7 @@ async def test_all_together_go_beyond_by_a_request_each_at_most(seed: int) -> No
     chance = Random(seed)
     allowed, longest = 200_000, 6_000
     with SharedAllowance("127.0.0.1", 0.0, lambda _: None) as books:
-        budgets = [SharedBudget(books.door, Allowance(allowed), None) for _ in range(3)]
+        budgets = [SharedBudget(books.address, Allowance(allowed), None) for _ in range(3)]
 
         async def ask(budget: SharedBudget) -> None:
             while True:

@@ -75,7 +75,7 @@ def test_without_codes_a_mode_is_called_by_its_slug_and_typed_by_its_place(tmp_p
 
 
 def test_the_documented_example_loads(tmp_path: Path) -> None:
-    page = Path(__file__).parents[2] / "docs" / "taxonomy-file.md"
+    page = Path(__file__).parents[2] / "docs" / "codebook.md"
     example = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     assert load(tmp_path, example).coded_by_digits
 

@@ -25,12 +25,12 @@ ROWS: Final = {
 }
 MOST: Final = {
     "Label the span under the cursor": 2,
-    "Accept a suggestion, and stand on the next": 1,
-    "Move a boundary of one's label by a span": 3,
-    "Stretch a label on one span by the next": 3,
+    "Accept a suggestion and go to the next": 1,
+    "Move an end of your label by a span": 3,
+    "Extend a label to the next span": 3,
     "Reject all suggestions of one rule": 3,
-    "Go back to where one was before a jump": 1,
-    "See all that one has said of the trace": 1,
+    "Go back to where you were before a jump": 1,
+    "See your labels of the trace": 1,
     "See the answer key": 1,
 }
 
@@ -74,15 +74,15 @@ def key_seen(on: Stage) -> None:
 
 AFTER: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Stage], None]]]] = {
     "Label the span under the cursor": ((), labelled),
-    "Accept a suggestion, and stand on the next": ((), accepted),
-    "Move a boundary of one's label by a span": (
+    "Accept a suggestion and go to the next": ((), accepted),
+    "Move an end of your label by a span": (
         ("j", "j", "v", "j", "j", "2", "3", "m", *"well", "enter"),
         moved,
     ),
-    "Stretch a label on one span by the next": (("j", "j", "2", "3"), stretched),
+    "Extend a label to the next span": (("j", "j", "2", "3"), stretched),
     "Reject all suggestions of one rule": ((), rejected),
-    "Go back to where one was before a jump": (("G",), back),
-    "See all that one has said of the trace": (("1", "3"), listed),
+    "Go back to where you were before a jump": (("G",), back),
+    "See your labels of the trace": (("1", "3"), listed),
     "See the answer key": ((), key_seen),
 }
 """What is pressed before, and what holds afterwards."""

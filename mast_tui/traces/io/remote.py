@@ -534,7 +534,7 @@ def _unreachable_error(path: Path, error: BaseException) -> OSError:
     refused = isinstance(error, PermissionError) or getattr(error, "status", None) in _FOR_SOME
     if refused or "credential" in message.lower():
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
-        hint = f"set up credentials for {scheme} (docs/paths.md)"
+        hint = f"set up credentials for {scheme} (docs/commands.md)"
         if scheme in _SIGNED and ADDRESSES.whole(str(path)) == str(path):
             hint += (
                 "; if its URL had a user, a password or a query (?…), these are not kept: "
