@@ -202,11 +202,10 @@ def experiment_command(request: ExperimentRequest) -> None:
         for line in take_outcomes(place):
             say(line)
         sight = sight_of_labels(viewer, request.labels)
-        if sight is not None and request.judge is not None:
+        seen = None if sight is None else frozenset(sight.seen)
+        if seen is not None and request.judge is not None:
             of_judge = sight_of_labels(viewer, request.judge)
-            seen = frozenset(sight.seen) & frozenset(of_judge.seen if of_judge else ())
-        else:
-            seen = None if sight is None else frozenset(sight.seen)
+            seen &= frozenset(() if of_judge is None else of_judge.seen)
         viewer.reveal(() if sight is None else sight.told)
         experiment = _experiment(place, chosen, viewer, request, arm_paths, seen)
         figures = experiment_figures(experiment)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+import numpy as np
 
 from mast_tui.adjudication import SpanOrders, keep_missing_indices, traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
@@ -21,9 +22,12 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
+from mast_tui.figures.experiment import experiment_figures
+from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
+from mast_tui.figures.source.experiment import experiment_of
 from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
 from mast_tui.figures.source.verdicts import GOLD
 from mast_tui.gc_tuning import uncollected
@@ -36,6 +40,7 @@ from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
+    from mast_tui.figures.experiment import Experiment
     from mast_tui.figures.signatures.model import SignatureInput
     from mast_tui.figures.signatures.report import SignatureReport
     from mast_tui.gold import GoldKind, GoldTrace
@@ -73,13 +78,16 @@ class ReportRequest:
         help="Let the outcome follow from the score: below X a trace has failed.",
     )
     compare: str | None = options.option(
-        "--compare", metavar="A,B", help="Two groups against each other, mode by mode."
+        "--compare",
+        metavar="A,B",
+        help="Two groups as the arms of an experiment; use mast-tui experiment, as this option "
+        "will be removed.",
     )
     paired: str | None = options.option(
         "--paired",
         metavar="MODEL,MODEL",
-        help="Two models on the tasks that both did, task by task; also compares them as "
-        "--compare.",
+        help="Two models on the tasks that both have run; use mast-tui experiment, as this option "
+        "will be removed.",
     )
     alpha: float = options.option(
         "--alpha",
@@ -298,10 +306,7 @@ def report_command(request: ReportRequest) -> None:
         report = report_of(place, chosen, inputs, request, traces=viewer.traces)
         if letters is not None:
             report = replace(report, inputs=_with_letters(report.inputs, letters))
-        if request.paired is not None and report.paired is None:
-            raise click.ClickException(
-                f"--paired {request.paired}: no task is known that both have run"
-            )
+        experiment = experiment_of_pair(inputs, request)
         # The document alone needs none of the labels' words.
         extras = None
         if files.whole or request.stdout in (None, "text"):
@@ -327,9 +332,12 @@ def report_command(request: ReportRequest) -> None:
                 "works blind"
             )
     by_typed = "--by" in options.typed()
-    made = signatures_report(report, extras=extras, groups_asked=by_typed)
+    made = signatures_report(report, extras=extras, groups_asked=by_typed, experiment=experiment)
     output = ReportOutput(files, request.stdout)
-    output.show(made, {**made.document, **more}, outputs, report.figures.figures)
+    figures = report.figures.figures
+    if experiment is not None:
+        figures += experiment[1].figures
+    output.show(made, {**made.document, **more}, outputs, figures)
 
 
 def _input(
@@ -369,17 +377,10 @@ def report_of(
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the labels.
-        given: The input.
+        inputs: The input.
         request: The options of the command.
         traces: The traces that may be seen, None for all.
-
-    Raises:
-        click.ClickException: A group is not there.
     """
-    for name in request.pair or ():
-        if name not in inputs.group_names:
-            there = ", ".join(inputs.group_names) or "none"
-            raise click.ClickException(f"--compare: no {inputs.by} {name!r}; there are: {there}")
     corrected = spent_of = None
     if inputs.labels_kind == "judge":
         corrected = corrected_prevalence(workspace, taxonomy, inputs, traces)
@@ -390,10 +391,45 @@ def report_of(
         rules=request.rules,
         rounds=request.rounds,
         seed=request.seed,
-        compare=request.pair,
         corrected=corrected,
         spent_of=spent_of,
     )
+
+
+def experiment_of_pair(
+    inputs: SignatureInput, request: ReportRequest
+) -> tuple[Experiment, FigureIndex] | None:
+    """Compare two groups as the arms of an experiment; None where nobody asked.
+
+    Args:
+        inputs: The input of the report.
+        request: The options of the command.
+
+    Raises:
+        click.ClickException: A group is not there, or both share no task that ``--paired`` needs.
+    """
+    pair = request.pair
+    if pair is None:
+        return None
+    first, second = pair
+    option = "--compare" if request.paired is None else "--paired"
+    for name in pair:
+        if name not in inputs.group_names:
+            there = ", ".join(inputs.group_names) or "none"
+            raise click.ClickException(f"{option}: no {inputs.by} {name!r}; there are: {there}")
+    say(
+        f"{option} will be removed in the next release; use: mast-tui experiment --arms "
+        f"{inputs.by} --baseline {second}"
+    )
+    groups = [inputs.group_names.index(name) for name in pair]
+    experiment = experiment_of(inputs.only(np.isin(inputs.group, groups)), baseline=second)
+    figures = FigureIndex(experiment_figures(experiment))
+    shared = figures.table("experiment", group=first).count("shared_tasks")
+    if request.paired is not None and not (shared and inputs.task is not None):
+        raise click.ClickException(
+            f"{option} {first},{second}: no task is known that both have run"
+        )
+    return experiment, figures
 
 
 def sight_of_labels(viewer: Viewer, labels: str) -> WithinSight | None:

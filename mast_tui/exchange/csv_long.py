@@ -136,7 +136,7 @@ def read_csv_long(
 
 def _take_facts(columns: tuple[str, ...], texts: list[str]) -> Mapping[str, str]:
     """Return the facts of the trace in a row, and empty their cells there."""
-    facts = {}
+    facts: dict[str, str] = {}
     for name in _FACTS:
         if name in columns:
             at = columns.index(name)

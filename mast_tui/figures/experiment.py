@@ -90,7 +90,8 @@ class Experiment:
     def rows(self, arm: str) -> NDArray[np.bool_]:
         """Return which runs belong to an arm and name a task."""
         here = self.inputs.group == self.inputs.group_names.index(arm)
-        return here & (self.tasks >= 0)
+        chosen: NDArray[np.bool_] = here & (self.tasks >= 0)
+        return chosen
 
     @property
     def tasks(self) -> Whole:
@@ -160,8 +161,8 @@ def task_means(values: Values, task: Whole, tasks: int) -> TaskMeans:
         tasks: The number of tasks.
     """
     known = ~np.isnan(values)
-    runs = np.bincount(task[known], minlength=tasks)
-    hits = np.bincount(task[known], weights=values[known], minlength=tasks)
+    runs = np.bincount(task[known], minlength=tasks).astype(np.int64)
+    hits = np.bincount(task[known], weights=values[known], minlength=tasks).astype(np.float64)
     return TaskMeans(ratio(hits, runs.astype(np.float64)), runs, hits)
 
 
@@ -405,8 +406,8 @@ def experiment_figures(experiment: Experiment) -> list[Figure]:
         elif measure.mode and measure.name == "experiment_mode" and experiment.tested:
             family += "" if measure.mode in experiment.tested else " not tested"
         by_family.setdefault(family, []).append(list(_of_measure(experiment, measure)))
-    for family in by_family.values():
-        flat = [figure for rows in family for figure in rows]
+    for of_family in by_family.values():
+        flat = [figure for rows in of_family for figure in rows]
         tests = [figure for figure in flat if figure.statistic == "flip_p"]
         adjusted = holm([test.value for test in tests])
         figures += flat

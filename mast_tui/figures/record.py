@@ -1152,8 +1152,6 @@ _SIGNATURES: Final = (
     ),
     Statistic("runs", "runs", "runs", "runs of known tasks"),
     Statistic("no_task", "no task", "traces left out", "traces that name no task"),
-    Statistic("repeated", "repeated", "traces left out", "further runs of a task"),
-    Statistic("unpaired", "unpaired", "tasks left out", "tasks that the other did not do"),
     Statistic("no_group", "left out", "traces left out", "traces of no group of the order"),
     Statistic(
         "slope", "slope", "slope", "slope of the shares over the scores, by least squares",

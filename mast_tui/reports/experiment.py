@@ -456,3 +456,51 @@ def _power_document(experiment: Experiment, figures: FigureIndex) -> Document | 
 
 def _points(share: float | None) -> float | None:
     return None if share is None else 100 * share
+
+
+def pair_document(experiment: Experiment, figures: FigureIndex) -> Document:
+    """Return two arms as ``report --json`` prints them, for one more release.
+
+    Args:
+        experiment: The runs of two arms.
+        figures: Its figures.
+    """
+    document = experiment_document(experiment, figures)
+    first = experiment.others[0]
+    names = (first, experiment.baseline)
+    arms = [document["arms"][name] for name in names]
+    modes = {
+        code: {"name": mode["name"], **_pair_measure(mode, arms[1]["modes"][code])}
+        for code, mode in arms[0]["modes"].items()
+    }
+    paired = {
+        "by": document["by"],
+        "pair": list(names),
+        "tasks": arms[0]["shared_tasks"],
+        "runs": [arm["runs"] for arm in arms],
+        "left_out": {
+            "no_task": [arm["left_out"]["no_task"] for arm in arms],
+            "unpaired": [arm["tasks"] - arms[0]["shared_tasks"] for arm in arms],
+        },
+        "success": _pair_measure(arms[0]["success"], arms[1]["success"]),
+        "modes": modes,
+    }
+    comparison = {"groups": list(names), "over": "tasks", "modes": modes}
+    return {
+        "comparison": comparison,
+        "paired": paired if arms[0]["shared_tasks"] else None,
+        "experiment": document,
+    }
+
+
+def _pair_measure(first: Document, second: Document) -> Document:
+    difference = first.get("difference", {})
+    ends = difference.get("ci")
+    return {
+        "first": first.get("rate"),
+        "second": second.get("rate"),
+        "difference_pp": _points(difference.get("value")),
+        "difference_ci_pp": None if ends is None else [100 * end for end in ends],
+        "p_value": difference.get("p"),
+        "p_adjusted": difference.get("p_adjusted"),
+    }

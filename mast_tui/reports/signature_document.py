@@ -13,7 +13,6 @@ from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, rate_json
 from mast_tui.figures.signatures.bill import AMOUNTS
-from mast_tui.figures.signatures.comparison import SIDES
 from mast_tui.figures.signatures.groups import SHAPES
 from mast_tui.figures.signatures.model import OVERALL, Rules, SignatureInput
 from mast_tui.figures.signatures.modes import severity
@@ -65,8 +64,9 @@ def signature_document(report: SignatureReport) -> Document:
         },
         "overall": every,
         "groups": groups,
-        "comparison": _comparison(report),
-        "paired": _paired(report),
+        "comparison": None,
+        "paired": None,
+        "experiment": None,
         "trend": _trend(report),
         "cannot_say": list(cannot_say(inputs)),
     }
@@ -409,81 +409,6 @@ def _sums(report: SignatureReport, name: str, condition: str) -> Document | None
         **{key: whole.value(f"used_{key}", condition) for key in keys},
         "by_mode": {code: value for code, value in by_mode.items() if value is not None},
     }
-
-
-def _comparison(report: SignatureReport) -> Document | None:
-    if report.compared is None:
-        return None
-    statistic = "modes_per_failed_trace"
-    whole = report.figures.table("comparison", subject=report.compared)
-    apart = whole.find(statistic, "difference")
-    means: Document = {
-        "first": whole.value(statistic, "first"),
-        "second": whole.value(statistic, "second"),
-        "difference": apart.value,
-        "ci": _list_of(apart.interval),
-    }
-    if apart.reason:
-        means |= {"ci_withheld": apart.reason, "ci_needs": apart.needs}
-    modes = report.figures.rows("comparison", subject=report.compared)
-    return {
-        "groups": list(report.compared),
-        "over": "failed",
-        "modes_per_failed_trace": means,
-        "modes": {
-            mode.code: {
-                "name": mode.name,
-                **{side: rate_json(modes[mode.code].find("rate", side)) for side in SIDES},
-                **_difference(modes[mode.code]),
-            }
-            for mode in report.inputs.modes
-        },
-    }
-
-
-def _paired(report: SignatureReport) -> Document | None:
-    whole = report.paired
-    if whole is None or report.compared is None:
-        return None
-    rows = report.figures.rows("paired", subject=report.compared)
-    return {
-        "by": report.inputs.by,
-        "pair": list(report.compared),
-        "tasks": whole.count("tasks"),
-        "runs": [whole.count("runs", side) for side in SIDES],
-        "left_out": {
-            key: [whole.count(key, side) for side in SIDES]
-            for key in ("no_task", "repeated", "unpaired")
-        },
-        "failed": _paired_counts(report.figures.table("paired_outcome", subject=report.compared)),
-        "modes": {
-            mode.code: {
-                "name": mode.name,
-                **_paired_counts(rows[mode.code]),
-                "p_adjusted": rows[mode.code].value("p_adjusted"),
-            }
-            for mode in report.inputs.modes
-        },
-    }
-
-
-def _paired_counts(table: FigureTable) -> Document:
-    difference = table["difference"]
-    document: Document = {
-        "n": difference.n,
-        **{key: table.value(key) for key in ("both", "only_first", "only_second", "neither")},
-        **{side: rate_json(table.find("rate", side)) for side in SIDES},
-        "difference_pp": points(difference.value),
-        "difference_ci_pp": _points_of(difference.interval),
-        "p_value": table.value("p_value"),
-    }
-    if difference.unresolved:
-        document["unresolved"] = difference.unresolved
-    if difference.value is None:
-        document["undefined"] = difference.reason
-    elif difference.withheld:
-        document |= {"ci_withheld": difference.reason, "ci_needs": difference.needs}
-    return document
 
 
 def _trend(report: SignatureReport) -> Document | None:

@@ -14,8 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.counts import counted
-from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, Sources
-from mast_tui.figures.signatures.comparison import SIDES
+from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureIndex, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL
 from mast_tui.figures.signatures.modes import severity
 from mast_tui.figures.signatures.onset import BINS, chain_of
@@ -29,12 +28,12 @@ from mast_tui.figures.signatures.report import (
 )
 from mast_tui.reports import model
 from mast_tui.reports.charts import (
-    comparison_charts,
     group_charts,
     group_parts,
     group_words,
     source_words,
 )
+from mast_tui.reports.experiment import experiment_sections, pair_document
 from mast_tui.reports.model import (
     Behind,
     Cell,
@@ -47,6 +46,7 @@ from mast_tui.reports.model import (
     Table,
     columns,
 )
+from mast_tui.reports.published import published_gains
 from mast_tui.reports.sentences import withheld_notes
 from mast_tui.reports.signature_document import (
     cannot_say,
@@ -56,6 +56,7 @@ from mast_tui.reports.signature_document import (
 )
 
 if TYPE_CHECKING:
+    from mast_tui.figures.experiment import Experiment
     from mast_tui.figures.prevalence import PrevalenceJson
     from mast_tui.figures.signatures.trend import TrendAxis
     from mast_tui.reports.examples import Example, Extras
@@ -86,8 +87,6 @@ _BECAUSE: Final[Mapping[str, str]] = {
 _SIDE_WORDS: Final = {
     "failed": "failed trace",
     "succeeded": "successful trace",
-    "first": "trace of the first group",
-    "second": "trace of the second group",
 }
 
 _ANY_SIZE: Final = {"success_if_present": 0, "success_if_absent": 0}
@@ -105,11 +104,7 @@ _MISSING: Final[Mapping[str, str]] = {
     "never_seen": "It shows in no trace, so there is no ratio.",
     **{
         f"none_in_{side}": f"It shows in no {whose}, so "
-        + (
-            "there is no ratio."
-            if side in ("succeeded", "second")
-            else "its ratio has no interval."
-        )
+        + ("there is no ratio." if side == "succeeded" else "its ratio has no interval.")
         for side, whose in _SIDE_WORDS.items()
     },
     "few_traces": "A side has fewer than 5 traces, so the difference has no interval.",
@@ -121,21 +116,6 @@ _MISSING: Final[Mapping[str, str]] = {
     "no_negatives": "The gold calls it absent nowhere that the judge has judged.",
     "no_better_than_chance": "Beside the gold the judge's word on it is no better than chance.",
 }
-
-_MEASURED: Final = (
-    "The study behind MAST changed ChatDev and ran it again on its ProgramDev tasks, with the same "
-    "model. Clearer roles, of which the higher one has the last word, raised task success by 9.4 "
-    "points; a step that verifies the objective of the task raised it by 15.6 points, from 25.0 to "
-    "40.6 %.",
-    "Most runs still failed. The study takes from it that single fixes of prompts or structure are "
-    "no cure, and that reliability asks for structural changes such as verification.",
-)
-_STUDY: Final = (
-    (
-        "Cemri et al., Why Do Multi-Agent LLM Systems Fail? (2025)",
-        "https://arxiv.org/abs/2503.13657",
-    ),
-)
 
 _MODE: Final = columns("""
     code | code | text | | 100
@@ -313,21 +293,6 @@ _ALL_SHARES: Final = """
 """
 """The columns of categories where few outcomes are known."""
 
-_COMPARED: Final = f"""
-    rate:first | {{first}} | share | share of the failed traces of {{first}} | 95
-    rate:second | {{second}} | share | share of the failed traces of {{second}} | 95
-    {_DIFFERENCE.strip()}
-    {_P_ADJUSTED}
-"""
-_OF_TASKS: Final = f"""
-    rate:first | {{first}} | share | share of the tasks, {{first}} | 95
-    rate:second | {{second}} | share | share of the tasks, {{second}} | 95
-    only_first | only first | count | tasks of {{first}} alone | 30
-    only_second | only second | count | tasks of {{second}} alone | 30
-    {_DIFFERENCE.strip().splitlines()[0]}
-    p_value | p | p_value | p of McNemar's exact test | 40
-    {_P_ADJUSTED}
-"""
 _ALONG: Final = f"""
     first | {{first}} | share | share, {{first}} | 80
     last | {{last}} | share | share, {{last}} | 80
@@ -337,9 +302,13 @@ _ALONG: Final = f"""
 
 
 def signatures_report(
-    figures: SignatureReport, *, extras: Extras | None = None, groups_asked: bool = False
+    figures: SignatureReport,
+    *,
+    extras: Extras | None = None,
+    groups_asked: bool = False,
+    experiment: tuple[Experiment, FigureIndex] | None = None,
 ) -> model.Report:
-    """Put failure signatures into words: all traces, the groups, the comparison, the rules.
+    """Put failure signatures into words: all traces, the groups, an experiment, the rules.
 
     Args:
         figures: The figures.
@@ -347,6 +316,7 @@ def signatures_report(
         groups_asked: Whether groups were asked for by name of the field: then all of them are
             shown, and of all traces together only how often modes occur. Otherwise all traces come
             first with everything, and groups of ``LEAST_TRACES`` or more follow.
+        experiment: Two groups as the arms of an experiment, with its figures.
 
     Returns:
         The report, with charts.
@@ -367,8 +337,8 @@ def signatures_report(
             () if brief else tuple(group.in_short()),
         )
         sections.append(section)
-    if figures.compared is not None:
-        sections.append(_comparison(figures, figures.compared))
+    if experiment is not None:
+        sections += experiment_sections(*experiment)
     if figures.axis is not None:
         sections.append(_trend(figures, figures.axis))
     method = (_method(figures), *_measured(extras))
@@ -383,8 +353,12 @@ def signatures_report(
         about=_about(figures, by if by_groups else ALL),
         sections=tuple(sections),
         notes=tuple(notes),
-        document=signature_document(figures),
+        document={**signature_document(figures), **_of_pair(experiment)},
     )
+
+
+def _of_pair(experiment: tuple[Experiment, FigureIndex] | None) -> dict[str, Any]:
+    return {} if experiment is None else pair_document(*experiment)
 
 
 def _small_groups(figures: SignatureReport, shown_count: int) -> Iterator[Note]:
@@ -412,8 +386,9 @@ def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
     """
     measured = None
     if taxonomy.id == "mast":
-        (words, address), *_ = _STUDY
-        measured = {"text": list(_MEASURED), "source": {"title": words, "url": address}}
+        gains = published_gains()
+        (words, address), *_ = gains.links
+        measured = {"text": list(gains.paragraphs), "source": {"title": words, "url": address}}
     return {
         "strategies": {mode.code: list(mode.fixes) for mode in taxonomy.modes if mode.fixes},
         "measured": measured,
@@ -1512,103 +1487,6 @@ def _example_words(mode: str, one: Example) -> str:
     return f"{head}: {' '.join(parts)}"
 
 
-def _comparison(figures: SignatureReport, compared: tuple[str, str]) -> Section:
-    """Make the section of two groups against each other, over their failed traces."""
-    first, second = compared
-    failed = [figures.group(name).count("traces", "failed") for name in compared]
-    whole = figures.figures.table("comparison", subject=compared)
-    apart = whole.find("modes_per_failed_trace", "difference")
-    facts = []
-    if apart.value is not None:
-        ends = "" if apart.interval is None else f"{apart.low:+.1f} to {apart.high:+.1f}"
-        facts.append(("modes per failed trace, difference", f"{apart.value:+.1f}", ends))
-    names = {mode.code: mode.name for mode in figures.inputs.modes}
-    shown = columns(_COMPARED, first=first, second=second)
-    sizes = dict(zip(SIDES, failed, strict=True))
-    tables = figures.figures.rows("comparison", subject=compared)
-    rows = []
-    for code, table in tables.items():
-        cells: dict[str, Cell] = {"code": code, "name": names[code]}
-        cells |= _without_missing_ratio(_cells(table, shown, sizes))
-        leads = {}
-        for side, name in zip(SIDES, compared, strict=True):
-            rate = table.find("rate", side)
-            if rate.count:
-                title = f"{code} in failed traces of {name}"
-                leads[f"rate:{side}"] = _behind(figures, title, rate)
-        rows.append(Row(code, cells, detail=tuple(_missing(table)), behind_cells=leads))
-    no_hits = {"none_in_second": f"no failed trace of {second}", "never_seen": "no trace"}
-    made = Table(
-        "comparison",
-        f"Failed traces of {first} minus those of {second}",
-        (*_MODE, *shown),
-        (tuple(rows),),
-        f"{failed[0]:,} and {failed[1]:,} failed traces. {source_words(figures)}",
-        (*_no_ratio(tables, no_hits), *withheld_notes(*tables.values())),
-    )
-    parts: tuple[model.Part, ...] = (
-        *comparison_charts(figures),
-        *_tables(_with_values(made), _paired(figures, compared)),
-    )
-    return Section("comparison", f"{first} against {second}", parts, tuple(facts))
-
-
-def _paired(figures: SignatureReport, compared: tuple[str, str]) -> Table | None:
-    """Make the table of two sides over the tasks that both did."""
-    whole = figures.paired
-    if whole is None:
-        return None
-    first, second = compared
-    tasks = whole.count("tasks")
-    shown = columns(_OF_TASKS, first=first, second=second)
-    tables = figures.figures.rows("paired", subject=compared)
-    names = {mode.code: mode.name for mode in figures.inputs.modes}
-    sizes = dict.fromkeys(SIDES, tasks)
-    modes = tuple(
-        Row(code, {"code": code, "name": name, **_cells(tables[code], shown, sizes)})
-        for code, name in names.items()
-    )
-    outcome = figures.figures.table("paired_outcome", subject=compared)
-    cells: dict[str, Cell] = {"code": "", "name": "run failed"}
-    cells |= _cells(outcome, shown, sizes)
-    groups = ((Row("failed", cells),), modes)
-    notes = [
-        Note("Differences with Newcombe's paired interval, p by McNemar's exact test.", "paired")
-    ]
-    left_out = {
-        key: [whole.count(key, side) for side in SIDES]
-        for key in ("repeated", "no_task", "unpaired")
-    }
-    if any(left_out["repeated"]):
-        runs = [
-            f"{repeats:,} of {whole.count('runs', side):,}"
-            for repeats, side in zip(left_out["repeated"], SIDES, strict=True)
-        ]
-        notes.insert(
-            0,
-            Note(
-                f"One run of each task counts, the first by trace id: {runs[0]} runs of {first} "
-                f"and {runs[1]} of {second} are further runs of a task and are left out.",
-                "repeated",
-                warning=True,
-            ),
-        )
-    words = "; ".join(
-        f"{what} {pair[0]:,} and {pair[1]:,}"
-        for what, pair in (
-            ("traces that name no task", left_out["no_task"]),
-            ("tasks that the other one did not do", left_out["unpaired"]),
-        )
-        if any(pair)
-    )
-    if words:
-        notes.append(Note(f"Left out of {first} and {second}: {words}.", "left_out"))
-    notes += withheld_notes(*tables.values(), outcome)
-    caption = f"{counted(tasks, 'task')} that both did. {source_words(figures)}"
-    title = f"{first} and {second} on the same tasks"
-    return _with_values(Table("paired", title, (*_MODE, *shown), groups, caption, tuple(notes)))
-
-
 def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
     """Make the section on whether modes grow more or less frequent along the groups."""
     span = 1
@@ -1703,4 +1581,4 @@ def _measured(extras: Extras | None) -> tuple[model.Text, ...]:
     """Return what the literature measured of fixes against the modes of MAST."""
     if extras is None or extras.taxonomy is None or extras.taxonomy.id != "mast":
         return ()
-    return (model.Text("measured", "What helped where it was measured", _MEASURED, _STUDY),)
+    return (published_gains(),)

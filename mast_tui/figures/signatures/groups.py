@@ -204,25 +204,6 @@ def _pair(scope: FigureScope, both: int, first: int, second: int, neither: int) 
 Verdicts = NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupFigures:
-    """The figures of a group; beside them what a comparison of two groups takes.
-
-    ``per_failed`` is the number of modes per failed trace, ``resampled`` the same in resamples of
-    the traces, ``failed`` the number of failed traces.
-    """
-
-    figures: tuple[Figure, ...]
-    per_failed: Figure
-    resampled: Values
-    failed: int
-
-    @property
-    def withholds(self) -> bool:
-        """Whether the number of modes per failed trace is known without an interval."""
-        return bool(self.per_failed.withheld)
-
-
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What is the same for every group of a report.
@@ -240,7 +221,7 @@ class Setting:
     spent_of: SpentOf | None = None
 
 
-def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
+def group_figures(setting: Setting, number: int, name: str) -> tuple[Figure, ...]:
     """Compute the figures of a group.
 
     Args:
@@ -318,7 +299,7 @@ def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
         if setting.spent_of is not None:
             by = {"labels": places.fatal & here, "class": of_fatal_modes}
             figures += costs(inputs, setting.spent_of, lost, by, group)
-    return GroupFigures(tuple(figures), per_failed, values, counts["failed"])
+    return tuple(figures)
 
 
 def _mean_score(scope: FigureScope, scores: Values) -> Figure:
