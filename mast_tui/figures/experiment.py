@@ -481,7 +481,8 @@ def _of_measure(experiment: Experiment, measure: Measure) -> Iterator[Figure]:
             reason=reason,
             needs=doubt,
         )
-        yield scope.number("flip_p", apart.p_value, n=apart.tasks, reason=apart.reason)
+        undefined = apart.reason if apart.p_value is None else ""
+        yield scope.number("flip_p", apart.p_value, n=apart.tasks, reason=undefined)
 
 
 def pass_values(successes: Whole, runs: Whole, k: int) -> Values:

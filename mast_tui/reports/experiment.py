@@ -99,7 +99,7 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
         title=f"Experiment by {experiment.inputs.by}",
         about=_about(experiment),
         sections=sections,
-        notes=tuple(_notes(experiment, figures)),
+        notes=experiment_notes(experiment, figures),
         document=experiment_document(experiment, figures),
     )
 
@@ -119,6 +119,19 @@ def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterato
     plan = _plan_table(experiment, figures)
     if plan.rows:
         yield Section("plan", "What it takes to see a change", (plan,))
+
+
+def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[model.Part, ...]:
+    """Return the tables of one arm beside those of all arms.
+
+    Args:
+        experiment: The runs.
+        figures: Its figures.
+        arm: The arm.
+    """
+    number = experiment.others.index(arm) + 1
+    tables = _tables_of_arm(experiment, figures, arm, number)
+    return (_arms_table(experiment, figures), *tables)
 
 
 def _about(experiment: Experiment) -> str:
@@ -312,6 +325,16 @@ def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
         "all tested modes must reach."
     )
     return Table("plan", f"Power for {points}", tuple(shown), (tuple(rows),), caption)
+
+
+def experiment_notes(experiment: Experiment, figures: FigureIndex) -> tuple[Note, ...]:
+    """Say how tasks are known and which runs and tasks are left out.
+
+    Args:
+        experiment: The runs.
+        figures: Its figures.
+    """
+    return tuple(_notes(experiment, figures))
 
 
 def _notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:

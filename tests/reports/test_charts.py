@@ -59,7 +59,7 @@ def test_every_figure_says_n_whose_labels_which_taxonomy_and_what_is_drawn(
     figures = charts_of(report)
     names = (OVERALL, *report.groups)
     assert all(group_charts(report, name).keys() == KINDS for name in names)
-    assert len(figures) == len(names) * len(KINDS) + 2
+    assert len(figures) == len(names) * len(KINDS)
     for one in figures:
         assert "n = " in one.note
         assert "Labels: " in one.note

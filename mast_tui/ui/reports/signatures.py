@@ -13,9 +13,10 @@ from typing import ClassVar, Final
 
 from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
-from mast_tui.errors import MastError
+from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.figures.bootstrap import ROUNDS
-from mast_tui.figures.record import OUTCOMES, FigureTable
+from mast_tui.figures.experiment import Experiment, experiment_figures
+from mast_tui.figures.record import OUTCOMES, FigureIndex, FigureTable
 from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
@@ -25,11 +26,13 @@ from mast_tui.figures.signatures.report import (
     large_groups,
     signature_report,
 )
+from mast_tui.figures.source.experiment import experiment_of
 from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
 from mast_tui.gold.sources import is_gold
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
+from mast_tui.reports.experiment import arm_parts, experiment_notes
 from mast_tui.reports.model import Behind, Section
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
@@ -66,11 +69,14 @@ from mast_tui.ui.wording import counted, trace_names
 from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"
-FIELDS: Final = ("model", "system", "benchmark", "reader", "all")
+FIELDS: Final = ("model", "system", "benchmark", "version", "reader", "all")
 """What tells groups apart; ``all`` makes one group."""
 
 SIGNATURES: Final = "signatures"
 """All is counted at once."""
+
+EXPERIMENT: Final = "experiment"
+"""The page of the groups as arms over the same tasks; the first group is the baseline."""
 
 TRACES: Final = "traces"
 """The page whose rows are traces themselves."""
@@ -103,7 +109,8 @@ class Signatures:
     ``pending`` says that places and intervals of means are still to come. ``sources`` are whose
     labels there are. ``hidden`` are ids of traces that are left out, as this annotator may not know
     yet what was said of them; ``veiled`` counts the traces whose outcome is kept from them.
-    ``names`` are what traces go by; ``problem`` is why nothing could be counted.
+    ``names`` are what traces go by; ``problem`` is why nothing could be counted. ``experiment`` has
+    the groups as arms, None where there are not two.
     """
 
     choice: SignatureChoice
@@ -115,6 +122,7 @@ class Signatures:
     veiled: int = 0
     names: Mapping[str, str] = field(default_factory=dict)
     problem: str | None = None
+    experiment: tuple[Experiment, FigureIndex] | None = None
 
     @property
     def groups(self) -> Mapping[str, FigureTable]:
@@ -143,6 +151,7 @@ class SignaturesScreen(ReportScreen):
         "together": "together",
         TRACES: "traces",
         "helps": "what helps",
+        EXPERIMENT: "experiment",
     }
 
     def __init__(self) -> None:
@@ -228,8 +237,10 @@ class SignaturesScreen(ReportScreen):
             return Page()
         if found.report is None or self.group not in found.groups:
             return Page(words=nothing_words(found, self.mast.key_of))
-        report, listed = self._report(found)
         page = self.page
+        if page == EXPERIMENT:
+            return self._experiment_page(found)
+        report, listed = self._report(found)
         if page == TRACES:
             section = Section(TRACES, TRACES, (traces_table(listed, found.names),))
         else:
@@ -242,6 +253,24 @@ class SignaturesScreen(ReportScreen):
         about = self._about(found, report)
         keys = () if page in ("modes", "helps") else ("a failed or all traces",)
         return Page(section, pending=found.pending, notes=notes, about=about, keys=keys)
+
+    def _experiment_page(self, found: Signatures) -> Page:
+        """Show all arms, and the group that is chosen against the baseline."""
+        if found.experiment is None:
+            if found.pending:
+                return Page()
+            by = self.mast.key_of("signatures.by")
+            return Page(
+                words=f"An experiment has two arms or more; by {found.choice.by} there are fewer. "
+                f"{by} groups by something else."
+            )
+        experiment, figures = found.experiment
+        arm = self.group if self.group in experiment.others else experiment.others[0]
+        parts = arm_parts(experiment, figures, arm)
+        about = f"baseline: {one_line(experiment.baseline, 60)} · arm: {one_line(arm, 60)}"
+        section = Section(EXPERIMENT, EXPERIMENT, parts)
+        notes = experiment_notes(experiment, figures)
+        return Page(section, pending=found.pending, notes=notes, about=about)
 
     def _of_all(self, found: Signatures) -> bool:
         return self.every or not compares_outcomes(found.groups[self.group])
@@ -321,7 +350,8 @@ class SignaturesScreen(ReportScreen):
 
     def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
         """List the traces of the group that show the modes."""
-        found, group = self.found, self.group
+        found = self.found
+        group = dict(behind.which).get("group", self.group)
 
         def listed(_opened: OpenWorkspace) -> Listing | None:
             if found is None or found.inputs is None:
@@ -530,9 +560,25 @@ def count_signatures(
             visible = visible_traces_for_agreement(workspace, me, taxonomy.ref)
             corrected = corrected_prevalence(workspace, taxonomy, inputs, visible)
         report = signature_report(inputs, rounds=rounds, corrected=corrected)
-        yield replace(found, report=report, inputs=inputs, pending=not rounds, veiled=veiled)
+        yield replace(
+            found,
+            report=report,
+            inputs=inputs,
+            pending=not rounds,
+            veiled=veiled,
+            experiment=_experiment_in(inputs) if rounds else None,
+        )
         if stopped():
             raise LeftError
+
+
+def _experiment_in(inputs: SignatureInput) -> tuple[Experiment, FigureIndex] | None:
+    """Make an experiment of the groups; None where there are not two."""
+    try:
+        experiment = experiment_of(inputs)
+    except WorkspaceError:
+        return None
+    return experiment, FigureIndex(experiment_figures(experiment))
 
 
 # What is no figure, in words
