@@ -18,6 +18,7 @@ from mast_tui.figures.signatures.model import OVERALL, Rules, SignatureInput
 from mast_tui.figures.signatures.modes import severity
 from mast_tui.figures.signatures.onset import BINS, chain_of
 from mast_tui.figures.signatures.report import SignatureReport
+from mast_tui.reports.published import claims_json
 
 Document = dict[str, Any]
 
@@ -68,6 +69,7 @@ def signature_document(report: SignatureReport) -> Document:
         "paired": None,
         "experiment": None,
         "trend": _trend(report),
+        "claims": claims_json(report),
         "cannot_say": list(cannot_say(inputs)),
     }
 
@@ -82,7 +84,7 @@ def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Docu
         "failed": table.count("traces", "failed"),
         "succeeded": table.count("traces", "succeeded"),
         "unknown": table.count("traces", "unknown"),
-        "mean_score": _with_n(table["mean_score"]),
+        "mean_score": _mean(table["mean_score"]),
         "modes_per_failed_trace": _per_failed(table),
         "shapes": {shape: table.count("shape", shape) for shape in SHAPES},
         "categories": _categories(report, name, "category", dict(inputs.categories)),
@@ -113,6 +115,7 @@ def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Docu
         "places": None
         if places is None
         else {side: _places(report, name, side) for side in ("failed", "all")},
+        "lengths": _lengths(report, name),
         "bill": _bill(report, name),
         "cannot_say": list(group_cannot_say(report, name)),
     }
@@ -197,6 +200,15 @@ def _with_n(figure: Figure) -> Document:
     document: Document = {"value": figure.value, "n": figure.n}
     if figure.value is None:
         document["undefined"] = figure.reason
+    return document
+
+
+def _mean(figure: Figure) -> Document:
+    document = _with_n(figure)
+    if figure.value is not None:
+        document["ci"] = _list_of(figure.interval)
+        if figure.withheld:
+            document |= {"ci_withheld": figure.reason, "ci_needs": figure.needs}
     return document
 
 
@@ -369,6 +381,27 @@ def _spread(table: FigureTable, statistic: str, condition: str = "") -> Document
     if median.value is None:
         document["undefined"] = median.reason
     return document
+
+
+def _lengths(report: SignatureReport, name: str) -> Document | None:
+    """Return shares by bins of length and hazards by ranges of steps, by mode."""
+    shares = report.rows("length", name)
+    if not shares:
+        return None
+    hazards = report.rows("hazard", name)
+    return {
+        code: {
+            "share": {
+                figure.condition: rate_json(figure)
+                for figure in table.figures
+                if figure.statistic == "rate"
+            },
+            "p_value": table.value("p_value"),
+            "p_adjusted": table.value("p_adjusted"),
+            "hazard": {figure.condition: rate_json(figure) for figure in hazards[code].figures},
+        }
+        for code, table in shares.items()
+    }
 
 
 def _bill(report: SignatureReport, name: str) -> list[Document] | None:

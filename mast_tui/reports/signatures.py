@@ -46,7 +46,7 @@ from mast_tui.reports.model import (
     Table,
     columns,
 )
-from mast_tui.reports.published import published_gains
+from mast_tui.reports.published import claims_section, published_gains
 from mast_tui.reports.sentences import withheld_notes
 from mast_tui.reports.signature_document import (
     cannot_say,
@@ -339,6 +339,9 @@ def signatures_report(
         sections.append(section)
     if experiment is not None:
         sections += experiment_sections(*experiment)
+    claims = claims_section(figures)
+    if claims is not None:
+        sections.append(claims)
     if figures.axis is not None:
         sections.append(_trend(figures, figures.axis))
     method = (_method(figures), *_measured(extras))
@@ -461,6 +464,7 @@ def _page_of(group: _Group) -> Iterator[model.Part]:
     yield from _tables(*group.categories())
     yield from charts("onset", "chains")
     yield from _tables(*group.onset_tables())
+    yield from _tables(*group.lengths())
     yield from charts("order", "together")
     yield from _tables(group.pairs())
     yield from group.help_texts()
@@ -499,7 +503,8 @@ def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
         yield "outcome unknown", f"{unknown:,}", ""
     score = group["mean_score"]
     if score.value is not None:
-        yield "mean score", f"{score.value:.2f}", f"n {score.n:,}"
+        ends = "" if score.interval is None else f"{score.low:.3f} to {score.high:.3f}, "
+        yield "mean score", f"{score.value:.3f}", f"{ends}n {score.n:,}"
     if not compares_outcomes(group):
         return
     mean = group["modes_per_failed_trace"]
@@ -1352,6 +1357,42 @@ class _Group:
             f"Ordered by the number of failed traces that each mode decided. {rule} The strategies "
             "are those of the taxonomy."
         )
+
+    def lengths(self) -> Iterator[Table | None]:
+        """Yield the tables of modes by the length of runs, and by step."""
+        for scope, title, first in (
+            ("length", "Share of runs with the mode, by spans of the run", "spans"),
+            ("hazard", "Hazard: runs in which it sets on, of those that came so far", "steps"),
+        ):
+            tables = self.figures.rows(scope, self.name)
+            if not tables:
+                continue
+            bins = [
+                figure.condition
+                for figure in next(iter(tables.values())).figures
+                if figure.statistic == "rate"
+            ]
+            lines = [f"rate:{name} | {name} | share | {first} {name} | 80" for name in bins]
+            lines += [_P_ADJUSTED] if scope == "length" else []
+            rows = [
+                Row(code, {**self.mode_cells(code), **_cells(table, columns("\n".join(lines)))})
+                for code, table in tables.items()
+            ]
+            notes = (
+                "Bins are the quartiles of the runs' lengths; p: test for a trend over them.",
+                "Runs that show the mode nowhere in particular are left out.",
+            )
+            note = Note(notes[scope == "hazard"], scope)
+            table_columns = (*_MODE, *columns("\n".join(lines)))
+            yield Table(
+                f"{scope}{self.suffix}",
+                title,
+                table_columns,
+                (tuple(rows),),
+                source_words(self.figures),
+                (note,),
+                folded=scope == "hazard",
+            )
 
     def helps_table(self) -> Table | None:
         """Make the table of modes that decided failed traces; the strategies are details."""
