@@ -1,6 +1,7 @@
 """Print how often intervals, tests and plans of simulated experiments hold what they say.
 
     python scripts/simulate_experiments.py [designs|plans|judge] [--runs N] [--seed S] [--jobs N]
+        [--arms A …]
 
 Tasks differ: the logits of a rate are normal over tasks, so that two runs of one task in one arm
 have a correlation of 0.3, and in two arms of 0.2. Everything is drawn anew in each experiment, so
@@ -176,16 +177,17 @@ COLUMNS: Final = (
 )
 
 
-def designs(runs: int, seed: int, jobs: int) -> Iterator[str]:
+def designs(runs: int, seed: int, jobs: int, arms: Sequence[int] = ARMS) -> Iterator[str]:
     """Yield the lines of all designs, with a heading.
 
     Args:
         runs: The number of experiments of each.
         seed: The seed of the first one.
         jobs: The number of processes.
+        arms: The numbers of arms.
     """
     yield ",".join(["tasks", "runs", "arms", *COLUMNS, "promised"])
-    every = [(tasks, each, arms) for arms, tasks, each in product(ARMS, TASKS, RUNS)]
+    every = [(tasks, each, each_arms) for each_arms, tasks, each in product(arms, TASKS, RUNS)]
     with ProcessPoolExecutor(jobs) as pool:
         yield from pool.map(partial(of_design, runs=runs, seed=seed), every)
 
@@ -298,13 +300,19 @@ def main(words: Sequence[str]) -> int:
         words: The arguments of the command.
     """
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    kinds = {"designs": designs, "plans": plans, "judge": judges}
-    parser.add_argument("what", choices=sorted(kinds), nargs="?", default="designs")
+    kinds = {"plans": plans, "judge": judges}
+    parser.add_argument("--arms", type=int, nargs="+", default=ARMS)
+    parser.add_argument("what", choices=["designs", *kinds], nargs="?", default="designs")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     asked = parser.parse_args(words)
-    for line in kinds[asked.what](asked.runs, asked.seed, asked.jobs):
+    lines = (
+        designs(asked.runs, asked.seed, asked.jobs, asked.arms)
+        if asked.what == "designs"
+        else kinds[asked.what](asked.runs, asked.seed, asked.jobs)
+    )
+    for line in lines:
         print(line, flush=True)
     return 0
 

@@ -219,10 +219,10 @@ def estimate(means: TaskMeans, kind: Kind) -> Estimate:
     tasks = len(values)
     if not tasks:
         return Estimate(None, reason="no_runs")
-    value = float(values.mean())
+    value = float(values.sum()) / tasks
     if tasks < 2:
         return Estimate(value, reason="few_tasks")
-    variance = float(values.var(ddof=1)) / tasks
+    variance = float(((values - value) ** 2).sum()) / (tasks - 1) / tasks
     quantile = student_t(tasks - 1)
     if kind == "mean":
         half = quantile * sqrt(variance)
@@ -265,7 +265,7 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Difference:
     a, b = (side.values for side in sides)
     apart = a - b
     tasks = len(apart)
-    value = float(apart.mean())
+    value = float(apart.sum()) / tasks
     p_value = _flip_test(sides)
     reason = "few_tasks" if tasks < LEAST_TASKS else _too_rare(sides, kind)
     if tasks < 2:
@@ -275,7 +275,8 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Difference:
         return Difference(value, (value - half, value + half), reason, p_value, tasks)
     ends = [estimate(side, kind) for side in sides]
     spreads = ends[0].variance * ends[1].variance
-    covariance = float(((a - a.mean()) * (b - b.mean())).sum()) / (tasks - 1) / tasks
+    both = float(a.sum()) * float(b.sum()) / tasks
+    covariance = (float((a * b).sum()) - both) / (tasks - 1) / tasks
     correlation = covariance / sqrt(spreads) if spreads else 0.0
     return Difference(value, _joined(ends, correlation), reason, p_value, tasks)
 
@@ -323,7 +324,7 @@ def _too_rare(sides: Sequence[TaskMeans], kind: Kind) -> str:
 def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
     """Test the differences of tasks, in whole numbers as far as the runs of a task allow."""
     apart = sides[0].values - sides[1].values
-    sizes = {int(n) for side in sides for n in np.unique(side.runs) if n}
+    sizes = {n for side in sides for n in side.runs.tolist() if n}
     parts = lcm(*sizes) if sizes else 1
     largest = float(np.abs(apart).max(initial=0.0))
     if parts > _FINEST or largest > 1:

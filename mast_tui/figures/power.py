@@ -299,7 +299,8 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
             if not np.isnan(one.values[here]).all()
         }
         named = sorted(rates, key=lambda code: -rates[code])[:PLANNED_MODES]
-    tests = (len(experiment.tested) or len(by_mode)) * max(1, len(experiment.others))
+    judged = sum(not np.isnan(one.values).all() for one in by_mode.values())
+    tests = max(1, len(experiment.tested) or judged) * max(1, len(experiment.others))
     sizes = [(experiment.tasks[experiment.rows(arm)]) for arm in inputs.group_names]
     shared = sizes[0]
     for own in sizes[1:]:
