@@ -141,7 +141,13 @@ def test_the_outcome_follows_from_the_score_where_that_is_asked_for(
     cli("import", "labels.csv", "--format", "csv-wide")
     group = cli("report", "--json", "--failed-below", "0.5").json["groups"]["m"]
     assert (group["failed"], group["succeeded"], group["unknown"]) == (1, 1, 1)
-    assert group["mean_score"] == {"value": pytest.approx(0.55), "n": 2}
+    assert group["mean_score"] == {
+        "value": pytest.approx(0.55),
+        "n": 2,
+        "ci": None,
+        "ci_withheld": "few_traces",
+        "ci_needs": 5,
+    }
     assert group["modes"]["1.1"]["failed"]["count"] == 1
 
 
