@@ -1,4 +1,4 @@
-"""Numbers with their nouns, for every sentence that counts something."""
+"""Numbers with their nouns and lengths of time, for every sentence that counts something."""
 
 from __future__ import annotations
 
@@ -12,3 +12,26 @@ def counted(count: int, one: str, many: str | None = None) -> str:
         many: The noun for several, if it is not the other with an s.
     """
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def offset(seconds: float) -> str:
+    """Time since the start of a run: ``0:41``, ``12:05``, ``1:02:03``."""
+    whole = max(0, int(seconds))
+    minutes, second = divmod(whole, 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minutes}:{second:02d}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time: ``340ms``, ``4.2s``, ``6m12s``, ``2h05m``."""
+    # Rounded first, so that no unit is full: a second short of a minute is 59.9s or 1m00s.
+    milliseconds = round(max(0.0, seconds) * 1000)
+    if milliseconds < 1000:
+        return f"{milliseconds}ms"
+    tenths = round(seconds * 10)
+    if tenths < 600:
+        return f"{tenths / 10:.1f}s"
+    minutes, second = divmod(tenths // 10, 60)
+    if minutes < 60:
+        return f"{minutes}m{second:02d}s"
+    return f"{minutes // 60}h{minutes % 60:02d}m"

@@ -30,11 +30,18 @@ Count = Annotated[int, Meta(ge=0, le=GREATEST_WHOLE)]
 
 
 class AnnotatorKind(StrEnum):
-    """Who stands behind a label."""
+    """The kind of a label's author."""
 
     HUMAN = "human"
     JUDGE = "judge"
     IMPORTED = "imported"
+    AGENT = "agent"
+    """A program that labels trace by trace, as a person does; its labels are never gold."""
+
+    @property
+    def is_person(self) -> bool:
+        """True if the labels of the annotator can become gold."""
+        return self in (AnnotatorKind.HUMAN, AnnotatorKind.IMPORTED)
 
 
 class VerdictValue(StrEnum):
@@ -110,11 +117,27 @@ class Match(StrEnum):
 
 
 JUDGE_PREFIX = "judge:"
+AGENT_PREFIX = "agent:"
 
 
 def annotator_kind(name: str) -> AnnotatorKind:
-    """The kind that a name shows: judges begin with ``judge:``; anyone else counts as human."""
-    return AnnotatorKind.JUDGE if name.startswith(JUDGE_PREFIX) else AnnotatorKind.HUMAN
+    """Return the kind that a name shows: judge, agent, or else human."""
+    if name.startswith(JUDGE_PREFIX):
+        return AnnotatorKind.JUDGE
+    return AnnotatorKind.AGENT if name.startswith(AGENT_PREFIX) else AnnotatorKind.HUMAN
+
+
+def kind_fits_name(kind: str, name: str) -> bool:
+    """Return whether an annotator of this kind can have the name.
+
+    Args:
+        kind: The value of an ``AnnotatorKind``, as a file has it.
+        name: The annotator's name.
+    """
+    name_kind = annotator_kind(name)
+    return kind in set(AnnotatorKind) and (
+        AnnotatorKind(kind).is_person if name_kind.is_person else kind == name_kind
+    )
 
 
 def label_origin(annotator: str, recorded: Origin) -> Origin:
@@ -144,8 +167,8 @@ class ReservedName(InvalidName):
 def checked_person(name: str) -> str:
     """Return a person's name, stripped.
 
-    Names are at most 64 printable characters, may not begin like a judge's, and ``gold`` and
-    ``all`` are taken, in capitals and wide letters too.
+    Names are at most 64 printable characters and may not begin like those of judges and agents;
+    ``gold`` and ``all`` are reserved. Capitals and wide letters make no difference.
 
     Raises:
         InvalidName: It cannot be a name.
@@ -156,6 +179,8 @@ def checked_person(name: str) -> str:
     folded = unicodedata.normalize("NFKC", name).casefold()
     if folded.startswith(JUDGE_PREFIX):
         raise InvalidName(f"{name!r} is a judge's name; a person's may not begin with 'judge:'")
+    if folded.startswith(AGENT_PREFIX):
+        raise InvalidName(f"{name!r} is an agent's name; a person's may not begin with 'agent:'")
     if folded in RESERVED:
         raise ReservedName(f'"{name}" is reserved. Choose another name: --annotator NAME')
     if len(name) > 64 or not name.isprintable():
@@ -166,6 +191,18 @@ def checked_person(name: str) -> str:
     if invisible is not None:
         raise InvalidName(f"{one_line(name)} is no name: {invisible} in it cannot be seen")
     return name
+
+
+def checked_agent(name: str) -> str:
+    """Return an agent's name, stripped: ``agent:`` and what could be a person's name.
+
+    Raises:
+        InvalidName: It cannot be an agent's name.
+    """
+    name = name.strip()
+    if not name.startswith(AGENT_PREFIX):
+        raise InvalidName(f"{name!r} is not an agent's name; agents are called agent:NAME")
+    return AGENT_PREFIX + checked_person(name.removeprefix(AGENT_PREFIX))
 
 
 def check_unlike(name: str, known: Iterable[str]) -> None:

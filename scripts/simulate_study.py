@@ -48,7 +48,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, CoefficientJson
+from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
 from mast_tui.figures.agreement.counting import (
     Sums,
     TableSums,
@@ -182,15 +182,16 @@ def one_run(seed: int, prevalence: float, rounds: int) -> tuple[Outcome, int]:
     )
     people = table_coefficients(sums_of(table, range(TRACES), rounds, seed).everything())
     report = judge_report(judge_input, rounds=rounds, seed=seed)
-    figures = report["modes"][MODE[1]]
+    figures = report.table("judge_mode", mode=MODE[1])
+    corrected = report.table("prevalence", mode=MODE[1])["corrected"]
     outcome = {
         "kappa, two annotators": people["cohen_kappa"].ci,
         "AC1, two annotators": people["gwet_ac1"].ci,
-        "kappa, judge and gold": ends(figures["cohen_kappa"]),
-        "AC1, judge and gold": ends(figures["gwet_ac1"]),
-        "TPR": ends(figures["true_positive_rate"]),
-        "TNR": ends(figures["true_negative_rate"]),
-        "corrected prevalence": ends(report["prevalence"][MODE[1]]["corrected"]),
+        "kappa, judge and gold": figures["cohen_kappa"].interval,
+        "AC1, judge and gold": figures["gwet_ac1"].interval,
+        "TPR": figures["true_positive_rate"].interval,
+        "TNR": figures["true_negative_rate"].interval,
+        "corrected prevalence": corrected.interval,
     }
     return outcome, int(shows[:TRACES].sum())
 
@@ -220,12 +221,6 @@ def verdicts(traces: Sequence[str], verdict_flags: Flags) -> Iterator[tuple[str,
     """
     for trace, present in zip(traces, verdict_flags.tolist(), strict=False):
         yield trace, VerdictValue.PRESENT if present else VerdictValue.ABSENT
-
-
-def ends(figure: CoefficientJson) -> Interval | None:
-    """A figure's interval, None where it has none."""
-    interval = figure.get("ci")
-    return None if interval is None else (interval[0], interval[1])
 
 
 def simulate(seeds: range, prevalence: float, rounds: int, jobs: int) -> bool:
@@ -645,10 +640,10 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
     cells = (shows * tpr, (1 - shows) * (1 - tnr), shows * (1 - tpr), (1 - shows) * tnr)
     results: Outcomes = {}
 
-    def add(name: str, figure: CoefficientJson, truth: float) -> None:
-        if figure["value"] is not None:
-            why = figure.get("ci_withheld", "no_spread")
-            results.setdefault(name, []).append(outcome(figure.get("ci"), truth, why))
+    def add(name: str, figure: Coefficient, truth: float) -> None:
+        if figure.value is not None:
+            why = "no_spread" if figure.withheld is None else figure.withheld[0]
+            results.setdefault(name, []).append(outcome(figure.ci, truth, why))
 
     for _ in range(AT_ONCE):
         labelled = random.multinomial(traces, cells).astype(np.float64)
@@ -659,9 +654,10 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
             outcome(rate(FigureScope("share"), "", hits, traces).interval, shows, "")
         )
         overall = powered(labelled, says)
-        add("share with a judge", overall["powered"], shows)
+        add("share with a judge", overall.powered, shows)
         of_all = (hits + int(left[0] + left[2])) / (WHOLE * traces)
-        add("share of these traces", overall["these"], of_all)
+        assert overall.these is not None
+        add("share of these traces", overall.these, of_all)
         add("corrected prevalence", corrected_prevalence(labelled, says), shows)
         sizes = (traces // 2, traces - traces // 2)
         first, second = (int(random.binomial(n, shows)) for n in sizes)

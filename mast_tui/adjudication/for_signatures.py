@@ -11,13 +11,13 @@ from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.adjudication.trace_files import OrderOf, SpanOrders, TraceOf, traces_from_files
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
-from mast_tui.figures.prevalence import PrevalenceJson, prevalence
+from mast_tui.figures.prevalence import prevalence
+from mast_tui.figures.record import Figure
 from mast_tui.gold import no_orders
 from mast_tui.reports.examples import extras_from_workspace
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import SignatureInput
-    from mast_tui.figures.signatures.report import Corrected
     from mast_tui.figures.source.verdicts import GoldOf
     from mast_tui.gold import GoldTrace
     from mast_tui.reports.examples import Extras
@@ -59,36 +59,35 @@ def corrected_prevalence(
     taxonomy: Taxonomy,
     signature_input: SignatureInput,
     traces: Container[str] | None,
-) -> Corrected | None:
-    """Correct, by group and mode, how often it shows on the traces that only the judge has judged.
+) -> tuple[Figure, ...]:
+    """Return, by group and mode, the prevalence on the traces that only the judge has judged.
 
-    All traces together are ``OVERALL``.
-    ``traces`` are those whose gold may be seen, None for all. None where the labels are no
-    judge's, and where no gold says how it errs. Slow: screens ask in a worker.
+    All traces together are the group ``OVERALL``. There are no figures where the labels are no
+    judge's, and where no gold shows its errors. Slow: screens ask in a worker.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         signature_input: The figures that the report rests on.
-        traces: The ids of the traces that may be shown, None for all.
+        traces: The ids of the traces whose gold may be shown, None for all.
     """
     if signature_input.labels_kind != "judge":
-        return None
+        return ()
     sides_by_trace = words_by_trace(workspace, taxonomy)
     if not any(traces is None or trace in traces for trace in sides_by_trace):
-        return None
+        return ()
     # All of the gold: what people have said of other traces is no secret in that it was said.
     gold = {trace: trace_sides.gold(taxonomy) for trace, trace_sides in sides_by_trace.items()}
     judged = judge_input_from_workspace(
         workspace, taxonomy, signature_input.labels, "gold", gold=gold, traces=traces
     )
     labelled = compared(judged)
-    groups: dict[str, Mapping[str, PrevalenceJson]] = {}
+    figures: list[Figure] = []
     for name, chosen in signature_input.members().items():
         trace_ids = {signature_input.traces[row] for row in chosen.nonzero()[0].tolist()}
         part = replace(judged, unlabelled=judged.unlabelled & trace_ids)
-        groups[name] = prevalence(part, labelled)
-    return groups
+        figures += prevalence(part, labelled, group=name)
+    return tuple(figures)
 
 
 def extras_for(

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 
 from mast_tui.gold import Decision, GoldTrace, Order, gold_of_trace, no_order
 from mast_tui.gold.overlaps import unordered_labels
-from mast_tui.labels import AnnotatorKind, Label, Pass, TraceWork, VerdictValue, annotator_kind
+from mast_tui.labels import Label, Pass, TraceWork, VerdictValue, annotator_kind
 from mast_tui.passes import counted_passes
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.store import Workspace
@@ -97,7 +97,7 @@ def words_by_trace(
     outside = workspace.outside_study(ref)
     for (name, trace), finished_pass in sorted(passes.items()):
         kind = kinds.get(name, annotator_kind(name))
-        unnamed = kind is AnnotatorKind.JUDGE or name in outside
+        unnamed = not kind.is_person or name in outside
         if name not in annotators if annotators is not None else unnamed:
             continue
         key = name, trace

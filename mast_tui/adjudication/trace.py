@@ -36,7 +36,10 @@ from mast_tui.workspace.store import Workspace
 
 @dataclass(frozen=True, slots=True)
 class JudgeWord:
-    """One judge's word: a verdict, None where it looked and left the mode open, and its labels."""
+    """The answer of a judge or an agent on a mode: its verdict and its labels.
+
+    The verdict is None if it looked for the mode and left it open.
+    """
 
     judge: str
     value: VerdictValue | None
@@ -235,9 +238,10 @@ class Adjudication:
         return mode in self._judge_shown
 
     def judge_words(self, mode: str) -> tuple[JudgeWord, ...]:
-        """Return the judges' answers on a mode.
+        """Return the answers of judges and agents on a mode.
 
-        There are none while the mode has an open conflict, or if no judge looked for it.
+        There are none while the mode has an open conflict, or if no judge looked for it and no
+        agent that has finished the trace has a verdict on it.
 
         A study can show them first. Showing it is recorded: what is decided about this mode later
         was decided in sight of a judge.
@@ -263,10 +267,27 @@ class Adjudication:
             JudgeWord(name, values.get(name), tuple(x for x in labels if x.annotator == name))
             for name in sorted(looked | {label.annotator for label in labels})
         )
+        answers += self._agents_words(mode)
         if answers and mode not in self._judge_shown:
             self._append([Revealed(_JUDGE_SHOWN + mode)])
             self._judge_shown |= {mode}
         return answers
+
+    def _agents_words(self, mode: str) -> tuple[JudgeWord, ...]:
+        agents = {
+            info.name for info in self.workspace.annotators() if info.kind is AnnotatorKind.AGENT
+        }
+        if not agents:
+            return ()
+        words = words_by_trace(
+            self.workspace, self.taxonomy, annotators=agents, trace_id=self.trace_id
+        )
+        sides = words[self.trace_id].sides if self.trace_id in words else ()
+        return tuple(
+            JudgeWord(side.annotator, value, side.labels_of(mode))
+            for side in sides
+            if (value := side.verdict(mode)) is not None
+        )
 
     # Recording
 

@@ -164,10 +164,8 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
 
 def _judge(given: JudgeInput, wanted: Wanted) -> JudgeReport:
     report = judge_report(given, rounds=wanted.rounds, seed=wanted.seed)
-    if wanted.blind:
-        # It tells what the judge says of traces that this person has yet to label.
-        report["prevalence"] = {}
-    return report
+    # Prevalences would show a blind annotator what the judge says of traces yet to be labelled.
+    return report.without_prevalence() if wanted.blind else report
 
 
 def _spans(

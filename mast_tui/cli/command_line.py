@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 class Command(NamedTuple):
     """A command: its module in the package ``mast_tui``, and its line on the help page.
 
-    The side products (``exam``, ``scale``, ``team``, ``web``) are imported by these names alone.
+    The side products (``agents``, ``exam``, ``scale``, ``team``, ``web``) are imported by these
+    names alone.
     """
 
     module: str
@@ -25,6 +26,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "cli.read", "Read and label a trace line by line, for screen readers and braille."
         ),
         "web": Command("web.command", "Show the app in a browser, to yourself or to a team."),
+        "mcp": Command("agents.command", "Let an agent read and label traces, as an MCP server."),
         "search": Command("cli.search", "Find text in all traces of files and folders."),
         "compare": Command("cli.compare", "Put two runs side by side, and say where they part."),
         "convert": Command("cli.convert", "Write traces as JSON lines, one trace a line."),
@@ -36,6 +38,9 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "watch": Command(
             "cli.lint.watch",
             "Follow running sessions and say so the moment a rule finds something.",
+        ),
+        "guard": Command(
+            "cli.guard", "Make checks on runs from labels, which agents run before they stop."
         ),
         "exam": Command(
             "exam.command", "Hold judges against a labelled set, each by the set's own scoring."
@@ -62,6 +67,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         ),
         "export": Command(
             "cli.export", "Export labels: the gold with its sources and figures, or anybody's."
+        ),
+        "page": Command(
+            "cli.page",
+            "Write runs as pages to hand over, with their labels, offline and printable.",
         ),
         "workspace": Command(
             "cli.workspace", "Copy and check the workspace, or make one on a server."

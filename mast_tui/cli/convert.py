@@ -90,7 +90,7 @@ class ConvertRequest:
         help="The file to write; one of an earlier run is replaced once everything has been read.",
         required=True,
     )
-    written_as: str = options.option(
+    text_format: str = options.option(
         "--to",
         type=click.Choice((OWN, ATIF, AGENTDEBUGX)),
         default=OWN,
@@ -123,7 +123,7 @@ def convert_command(request: ConvertRequest) -> int:
 
     def lines() -> Iterator[bytes]:
         nonlocal failed, traces
-        write = partial(_line, request.written_as, veiled)
+        write = partial(_line, request.text_format, veiled)
         found = each_trace(
             pool.reachable(request.paths),
             write,
@@ -157,14 +157,14 @@ def convert_command(request: ConvertRequest) -> int:
     return 1 if failed else 0
 
 
-def _line(written_as: str, veiled: bool, trace: Trace) -> bytes | None:
+def _line(text_format: str, veiled: bool, trace: Trace) -> bytes | None:
     """A trace as a line; None where that needs steps and it has none."""
     read_fully(trace)
-    if written_as == OWN:
+    if text_format == OWN:
         return line_of(trace, veiled=veiled)
     if not len(trace):
         return None
-    return atif_line(trace) if written_as == ATIF else agentdebugx_line(trace)
+    return atif_line(trace) if text_format == ATIF else agentdebugx_line(trace)
 
 
 def _is_converted(head: bytes) -> bool:

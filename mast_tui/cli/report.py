@@ -381,17 +381,13 @@ def report_of(
         request: The options of the command.
         traces: The traces that may be seen, None for all.
     """
-    corrected = spent_of = None
-    if inputs.labels_kind == "judge":
-        corrected = corrected_prevalence(workspace, taxonomy, inputs, traces)
-    if request.bill:
-        spent_of = spent_from(traces_from_files(workspace))
+    spent_of = spent_from(traces_from_files(workspace)) if request.bill else None
     return signature_report(
         inputs,
         rules=request.rules,
         rounds=request.rounds,
         seed=request.seed,
-        corrected=corrected,
+        corrected=corrected_prevalence(workspace, taxonomy, inputs, traces),
         spent_of=spent_of,
     )
 

@@ -19,7 +19,6 @@ from mast_tui.exchange.migration.migrate import standing_migrations
 from mast_tui.figures.agreement.report import agreement_figures
 from mast_tui.figures.record import estimate_json
 from mast_tui.figures.source.agreement import study_from_workspace
-from mast_tui.labels import AnnotatorKind
 from mast_tui.session import QueueKind, queue, sight_values
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ def _beside(study: StudyInput, last: StudyInput, *, rounds: int, seed: int) -> d
 
 def _look_again(place: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
     """How many traces wait for another look of somebody, as a mode was split, that may be told."""
-    names = [one.name for one in place.annotators() if one.kind is not AnnotatorKind.JUDGE]
+    names = [one.name for one in place.annotators() if one.kind.is_person]
     return sum(
         not viewer.limited or name == viewer.name or viewer.may_see_others(item.trace_id)
         for name in names

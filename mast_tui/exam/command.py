@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,7 +48,7 @@ from mast_tui.exam.input import (
 from mast_tui.exam.report import consistency_report, exam_report
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.judge.input import GOLD
-from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.session import sight_values
@@ -213,8 +214,13 @@ def exam_command(request: ExamRequest) -> None:
         else candidate_from_workspace(place, exam, annotator_named(place, name), may_see)
         for name in request.judges
     ]
-    document = exam_document(exam, candidates, request.rounds, request.seed)
-    _show(document, exam_report, output, outputs, viewer)
+    reports = {
+        candidate.name: judge_report(candidate.judged, rounds=request.rounds, seed=request.seed)
+        for candidate in candidates
+        if candidate.judged is not None
+    }
+    document = exam_document(exam, candidates, reports, request.rounds, request.seed)
+    _show(document, partial(exam_report, reports=reports), output, outputs, viewer)
 
 
 def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
@@ -288,7 +294,11 @@ def _set_of_workspace(
 
 
 def exam_document(
-    exam: ExamSet, candidates: Sequence[ExamCandidate], rounds: int, seed: int
+    exam: ExamSet,
+    candidates: Sequence[ExamCandidate],
+    reports: Mapping[str, JudgeReport],
+    rounds: int,
+    seed: int,
 ) -> dict[str, Any]:
     """Score everybody, as ``--json`` prints it; what does not apply is None."""
     decisive, places = "decisive" in exam.scorings, "places" in exam.scorings
@@ -313,9 +323,7 @@ def exam_document(
                 "places": places_figures(questions, one.answers, rounds=rounds, seed=seed)
                 if places
                 else None,
-                "verdicts": None
-                if one.judged is None
-                else judge_report(one.judged, rounds=rounds, seed=seed),
+                "verdicts": judge_json(reports[one.name]) if one.name in reports else None,
                 "categories": one.answers.categories,
                 "quotes": one.quotes,
                 "cost": one.cost,

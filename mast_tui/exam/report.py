@@ -5,11 +5,12 @@ It is made of the JSON document of ``exam --json``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from mast_tui.counts import counted
+from mast_tui.figures.judge.report import JudgeReport
 from mast_tui.reports.judge import judge_section, judges_section
 from mast_tui.reports.model import (
     Cell,
@@ -93,14 +94,19 @@ _BESIDE: Final = columns("""
 """)
 
 
-def exam_report(document: Values) -> Report:
-    """Put the figures of ``exam`` into tables and sentences."""
+def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
+    """Put the figures of ``exam`` into tables and sentences.
+
+    Args:
+        document: The figures, as ``exam --json`` prints them.
+        reports: The figures of verdicts by judge; those without verdicts are missing.
+    """
     judges = document["judges"]
     sections = [
         _decisive(document, judges),
         _places(document, judges),
         _levels(judges),
-        *_verdicts(judges),
+        *_verdicts(reports),
         _took(judges),
     ]
     return Report(
@@ -339,15 +345,14 @@ def _not_asked(scored: Values) -> Iterator[Note]:
             )
 
 
-def _verdicts(judges: Values) -> Iterator[Section]:
-    scored = {name: one["verdicts"] for name, one in judges.items() if one["verdicts"]}
-    if len(scored) == 1:
-        yield from (judge_section(one) for one in scored.values())
-    elif scored:
-        yield judges_section(scored)
-        for number, (name, one) in enumerate(scored.items(), 1):
-            # Rates and what stands beside chance; the same tables of several judges in one report.
-            tables = judge_section(one).tables[:2]
+def _verdicts(reports: Mapping[str, JudgeReport]) -> Iterator[Section]:
+    if len(reports) == 1:
+        yield from map(judge_section, reports.values())
+    elif reports:
+        yield judges_section(reports)
+        for number, (name, report) in enumerate(reports.items(), 1):
+            # The same tables of rates and chance, of several judges in one report.
+            tables = judge_section(report).tables[:2]
             own = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
             yield Section(f"judge_{number}", name, own)
 

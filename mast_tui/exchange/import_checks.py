@@ -17,7 +17,7 @@ from mast_tui.exchange.errors import Remedy, RowProblem
 from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
 from mast_tui.exchange.jsonl import Content
 from mast_tui.exchange.label_studio import CHANGED_THERE
-from mast_tui.labels import AnnotatorKind, Label, Target
+from mast_tui.labels import Label, Target
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 
@@ -104,7 +104,7 @@ def unknown_people(file: Path, content: Content, workspace: Workspace) -> list[R
 def _known_people(workspace: Workspace) -> list[str]:
     """Everybody who is known, judges too, unless only judges are."""
     annotators = workspace.annotators()
-    has_people = any(annotator.kind is not AnnotatorKind.JUDGE for annotator in annotators)
+    has_people = any(annotator.kind.is_person for annotator in annotators)
     return [annotator.name for annotator in annotators] if has_people else []
 
 

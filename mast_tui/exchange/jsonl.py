@@ -48,10 +48,10 @@ from mast_tui.workspace.registers.tags import Tags, add_tags, all_tags, tag_valu
 from mast_tui.workspace.registers.taxonomies import Revision
 
 FORMAT: Final = "mast-tui-workspace"
-VERSION: Final = 5
-"""Version 1 knew less of judges, version 2 nothing of studies and guidelines, version 3 nothing of
-chains, version 4 nothing of codebooks that change; programs of those times would drop it without a
-word, or stumble."""
+VERSION: Final = 6
+"""Version 1 has less about judges, version 2 no studies and guidelines, version 3 no chains,
+version 4 no codebooks that change, version 5 no agents. An earlier program would lose or refuse
+what it does not know."""
 
 
 class _Line(Struct, kw_only=True, omit_defaults=True, tag_field="record"):

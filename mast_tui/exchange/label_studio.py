@@ -169,7 +169,7 @@ def _task(
             by_number[number]["span_notes"] = dict(sorted(work.notes.items()))
         if work.finished_at is not None:
             by_number[number]["finished_at"] = work.finished_at
-        if kind is AnnotatorKind.JUDGE:
+        if not kind.is_person:
             predictions.append(_prediction(work, results))
         else:
             annotations.append(
@@ -614,8 +614,7 @@ def _renamed(work: ImportedWork, name: str) -> ImportedWork:
         new_id = label_id(name, label.trace_id, label.taxonomy, label.mode, label.target)
         origin = label_origin(name, label.origin)
         labels[new_id] = structs.replace(label, annotator=name, id=new_id, origin=origin)
-    is_judge = work.author_kind is AnnotatorKind.JUDGE
-    kind = AnnotatorKind.IMPORTED if is_judge else work.author_kind
+    kind = work.author_kind if work.author_kind.is_person else AnnotatorKind.IMPORTED
     return replace(work, annotator=name, author_kind=kind, labels=labels)
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.labels import JUDGE_PREFIX, InvalidName, ReservedName, checked_person
+from mast_tui.labels import (
+    AGENT_PREFIX,
+    JUDGE_PREFIX,
+    InvalidName,
+    ReservedName,
+    checked_agent,
+    checked_person,
+)
 
 
 def check_one_name(annotator: str | None, names: Iterable[str]) -> None:
@@ -39,6 +46,8 @@ def annotator_of(cell: str, author: str | None) -> str:
         raise InvalidName("'annotator' is empty; fill it in or name one with --annotator NAME")
     if name.startswith(JUDGE_PREFIX):
         return checked_judge(name)
+    if name.startswith(AGENT_PREFIX):
+        return checked_agent(name)
     try:
         return checked_person(name)
     except ReservedName:

@@ -35,6 +35,7 @@ from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.label_studio import read_label_studio
 from mast_tui.exchange.mast_data import read_mast_data
+from mast_tui.exchange.page.records import read_pages
 from mast_tui.exchange.selection import GOLD
 
 if TYPE_CHECKING:
@@ -78,6 +79,15 @@ def _label_studio(request: ImportRequest) -> Incoming:
         taxonomy=request.taxonomy,
         find_taxonomy=request.known_taxonomies.get,
         has_work=lambda *work: work in known_work,
+        annotator=request.annotator,
+    )
+
+
+def _page(request: ImportRequest) -> Incoming:
+    return read_pages(
+        request.files,
+        taxonomy=request.taxonomy,
+        find_taxonomy=request.known_taxonomies.get,
         annotator=request.annotator,
     )
 
@@ -190,6 +200,12 @@ _TABLE: Final = (
         FormatContent.LABELS,
         "inspect-scores.jsonl",
         writes=labels_writer(tool_scores_text),
+    ),
+    Format(
+        "page",
+        "pages of runs that mast-tui page wrote",
+        FormatContent.LABELS,
+        reads=_page,
     ),
     Format(
         "mast-human",

@@ -36,18 +36,20 @@ def selected_work(
     *,
     which: Which,
     finished_only: bool,
+    trace_id: str | None = None,
 ) -> list[TraceWork]:
-    """Return the words of all annotators, or of the one named, per annotator and trace.
+    """Return the work of all annotators, or of the one named, per annotator and trace.
 
     Args:
-        workspace: Where they are.
-        taxonomy: Under which taxonomy.
+        workspace: The workspace.
+        taxonomy: The taxonomy.
         labels: ``all`` or a name.
         which: Whether the first or the last pass counts.
         finished_only: Whether unfinished passes are left out.
+        trace_id: The only trace that is read, None for all.
 
     Raises:
-        WorkspaceError: Nobody here has this name.
+        WorkspaceError: No annotator here has this name.
     """
     names = [info.name for info in workspace.annotators()]
     if labels != ALL and labels not in names:
@@ -56,9 +58,10 @@ def selected_work(
             f"--labels {labels!r} is nobody in this workspace; there are: {available}"
         )
     authors = names if labels == ALL else [labels]
-    passes = [p for p in workspace.passes(taxonomy=taxonomy.ref) if p.annotator in authors]
+    all_passes = workspace.passes(trace_id=trace_id, taxonomy=taxonomy.ref)
+    passes = [trace_pass for trace_pass in all_passes if trace_pass.annotator in authors]
     chosen = counted_passes(passes, which) if finished_only else _begun_passes(passes, which)
-    return _work_of(workspace, taxonomy, chosen.values())
+    return _work_of(workspace, taxonomy, chosen.values(), trace_id)
 
 
 def gold_work(entries: Iterable[GoldWithSides], taxonomy: Taxonomy) -> list[TraceWork]:
@@ -140,15 +143,18 @@ def _begun_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str],
     return chosen
 
 
-def _work_of(workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass]) -> list[TraceWork]:
+def _work_of(
+    workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass], trace_id: str | None
+) -> list[TraceWork]:
     labels: dict[PassKey, dict[str, Label]] = defaultdict(dict)
-    for label in workspace.labels(taxonomy=taxonomy.ref, pass_number=None):
+    ref = taxonomy.ref
+    for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number=None):
         labels[label.annotator, label.trace_id, label.pass_number][label.id] = label
     verdicts: dict[PassKey, dict[str, VerdictValue]] = defaultdict(dict)
-    for verdict in workspace.verdicts(taxonomy=taxonomy.ref, pass_number=None):
+    for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number=None):
         key = (verdict.annotator, verdict.trace_id, verdict.pass_number)
         verdicts[key][verdict.mode] = verdict.value
-    notes = _span_notes(workspace, taxonomy)
+    notes = _span_notes(workspace, taxonomy, trace_id)
     all_work = []
     for read_pass in passes:
         key = (read_pass.annotator, read_pass.trace_id, read_pass.number)
@@ -167,10 +173,12 @@ def _work_of(workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass]) -
     return all_work
 
 
-def _span_notes(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey, dict[str, str]]:
+def _span_notes(
+    workspace: Workspace, taxonomy: Taxonomy, trace_id: str | None = None
+) -> Mapping[PassKey, dict[str, str]]:
     """Return the notes on spans by annotator, trace and pass, then by the span's key."""
     notes: dict[PassKey, dict[str, str]] = defaultdict(dict)
-    for note in workspace.span_notes(taxonomy=taxonomy.ref, pass_number=None):
+    for note in workspace.span_notes(trace_id=trace_id, taxonomy=taxonomy.ref, pass_number=None):
         notes[note.annotator, note.trace_id, note.pass_number][note.key] = note.text
     return notes
 

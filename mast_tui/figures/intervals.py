@@ -7,6 +7,7 @@ Shares are counts ``hits`` of ``n``, of n > 0. Intervals by resampling are made 
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import replace
 from math import ceil, exp, floor, log, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple
@@ -286,6 +287,26 @@ def to_resolve(unresolved: int, n: int) -> int:
         n: The verdicts that the share is of.
     """
     return max(0, unresolved - floor(MOST_UNRESOLVED * (n + unresolved)))
+
+
+def share_figure(
+    scope: FigureScope, statistic: str, count: int, n: int, condition: str = ""
+) -> Figure:
+    """Return the record of a share with its Wilson interval.
+
+    Args:
+        scope: What the share is about.
+        statistic: The name of the statistic.
+        count: How many units are hits.
+        n: How many there are.
+        condition: What narrows the statistic.
+
+    Raises:
+        ValueError: There are more hits than units.
+    """
+    return replace(
+        scope.estimate(statistic, share(count, n), condition=condition, n=n), count=count
+    )
 
 
 class Doubt(NamedTuple):

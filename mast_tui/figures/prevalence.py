@@ -1,80 +1,55 @@
-"""How often a mode really shows where only a judge has looked, given how it errs elsewhere."""
+"""How often a mode shows where only a judge has looked, from its errors on labelled traces."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import Final, NamedTuple, NotRequired, TypedDict
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Undefined
+from mast_tui.figures.agreement.coefficients import Coefficient, Undefined
 from mast_tui.figures.bootstrap import ratio
-from mast_tui.figures.intervals import MARGIN, Z, share, share_of_all, to_resolve, wilson_of
+from mast_tui.figures.intervals import (
+    MARGIN,
+    Z,
+    share,
+    share_figure,
+    share_of_all,
+    to_resolve,
+    wilson_of,
+)
 from mast_tui.figures.judge.confusion import Compared, features
 from mast_tui.figures.judge.input import JudgeInput
+from mast_tui.figures.record import Figure, FigureScope, scope_paths
 from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
 from mast_tui.labels import VerdictValue
 
 _LEAST_LABELLED: Final = 30
-"""Labelled traces below which the rates of the judge tell too little for an interval."""
+"""Labelled traces below which the rates of the judge are too uncertain for an interval."""
 
 _LEAST_OF_THESE: Final = 20
 """Labelled traces below which the interval of a known number of traces does not hold."""
 
 _STEPS: Final = 21
-"""Of the unresolved verdicts so many parts are tried, from none to all."""
+"""The number of shares of the unresolved verdicts that are tried, from none to all."""
 
 _UNSEEN_ERRORS: Final = 0.2
-"""So much of a trace is added to either kind of error before the spread is taken: of a judge that
-hardly errs a hundred labelled traces may show no error at all, and the interval would be too
+"""The part of a trace that is added to either kind of error before the spread is computed. A judge
+that rarely errs may show no error on a hundred labelled traces, and the interval would be too
 narrow (scripts/simulate_prevalence.py)."""
 
 _LEAST_POWERED: Final = 100
-"""Labelled traces below which the prediction-powered interval does not hold what it says."""
+"""Labelled traces below which the prediction-powered interval does not hold."""
 
 
-class PrevalenceJson(TypedDict):
-    """One mode over the traces that only the judge saw.
-
-    ``n_unlabelled`` are those on which it said present or absent, ``apparent`` the share that it
-    calls present; ``n_unsure``, on which it was unsure, are left out. ``n_positives`` and
-    ``n_negatives`` are the labelled units behind its rates.
-    """
-
-    n_unlabelled: int
-    n_unsure: int
-    n_positives: int
-    n_negatives: int
-    apparent: CoefficientJson
-    corrected: CoefficientJson
-    overall: OverallJson
-
-
-class OverallJson(TypedDict):
-    """How often a mode shows over all traces, of which people have labelled a part.
-
-    Of ``n`` that the judge has judged ``n_labelled`` have a verdict of the reference too;
-    annotators differ on ``unresolved`` more. ``weighted`` is whether they had chances of their
-    own, by which the figures are weighted.
-    ``people`` is the share among these alone, ``powered`` the prediction-powered one, with
-    ``judge_weight``, from 0 to 1, as the weight of the judge's word. Both are estimates for all
-    traces like these, ``these`` is the share of these ``n`` alone, where they were not weighted.
-    So many ``more_labels`` would bring the interval of ``powered`` to ``MARGIN`` on either side,
-    where it has one; that may be more than are left.
-    """
-
-    n: int
-    n_labelled: int
-    unresolved: int
-    weighted: bool
-    people: CoefficientJson
-    these: NotRequired[CoefficientJson]
-    powered: CoefficientJson
-    judge_weight: float | None
-    more_labels: int | None
+PATHS: Final = scope_paths("""
+    prevalence         | prevalence.{mode}         | no n | no subject
+    prevalence_overall | prevalence.{mode}.overall | no n | no subject
+""")
+"""The places of the figures in JSON documents."""
 
 
 def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
@@ -92,8 +67,8 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
     return clipped
 
 
-def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> CoefficientJson:
-    """Correct the prevalence of one mode, or tell why it cannot be.
+def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
+    """Return the prevalence of one mode, corrected for the judge's errors, or why there is none.
 
     The interval is that of Lang and Reiczigel (2014, Preventive Veterinary Medicine 113:13-22),
     with z and z² as in Agresti and Coull's: one trace of either kind is added to the rates of the
@@ -103,104 +78,134 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> CoefficientJso
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
         unlabelled: How many traces it calls present, and absent.
     """
-    refused = _refused(labelled, unlabelled)
-    if refused is not None:
-        return Coefficient(undefined=refused).to_json()
+    undefined = _undefined(labelled, unlabelled)
+    if undefined is not None:
+        return Coefficient(undefined=undefined)
     value = float(_theta(labelled, unlabelled))
     if labelled.sum() < _LEAST_LABELLED:
-        return Coefficient(value, withheld=("few_traces", _LEAST_LABELLED)).to_json()
+        return Coefficient(value, withheld=("few_traces", _LEAST_LABELLED))
     tp, fp, fn, tn = (float(count) for count in labelled)
     positives = tp + fn + 2
     negatives = tn + fp + 2
     traces = float(unlabelled.sum()) + Z**2
     tpr = (tp + 1) / positives
     tnr = (tn + 1) / negatives
-    says = (float(unlabelled[0]) + Z**2 / 2) / traces
-    better = tpr + tnr - 1
-    if better <= 0:
-        return Coefficient(value, ci=(0.0, 1.0)).to_json()
-    middle = (says + tnr - 1) / better
+    apparent = (float(unlabelled[0]) + Z**2 / 2) / traces
+    youden = tpr + tnr - 1
+    if youden <= 0:
+        return Coefficient(value, ci=(0.0, 1.0))
+    middle = (apparent + tnr - 1) / youden
     of_tpr = tpr * (1 - tpr) / positives
     of_tnr = tnr * (1 - tnr) / negatives
-    variance = says * (1 - says) / traces + (1 - middle) ** 2 * of_tnr + middle**2 * of_tpr
-    half = Z * sqrt(variance) / better
+    variance = apparent * (1 - apparent) / traces + (1 - middle) ** 2 * of_tnr + middle**2 * of_tpr
+    half = Z * sqrt(variance) / youden
     moved = middle + 2 * Z**2 * (middle * of_tpr - (1 - middle) * of_tnr)
     ends = (min(value, max(0.0, moved - half)), max(value, min(1.0, moved + half)))
-    return Coefficient(value, ci=ends).to_json()
+    return Coefficient(value, ci=ends)
 
 
-def prevalence(judge_input: JudgeInput, compared: Compared) -> dict[str, PrevalenceJson]:
-    """Estimate how often each mode shows, from people's verdicts on a part and the judge's on all.
+def prevalence(judge_input: JudgeInput, units: Compared, *, group: str = "") -> Iterator[Figure]:
+    """Yield how often each mode shows, from the labels of a part and the judge's verdicts on all.
+
+    The scope ``prevalence`` is over the traces that only the judge has judged. It holds as far as
+    the judge errs there as it does on the labelled traces, which is so where these are a random
+    sample. The scope ``prevalence_overall`` is over all traces; see ``PoweredPrevalence``.
 
     Args:
-        judge_input: The judge's verdicts, also on traces that nobody else has labelled.
-        compared: Its verdicts beside the reference.
-
-    Returns:
-        The prevalences by mode code. They hold as far as the judge errs on the unlabelled traces
-        as it does on the labelled ones, which is so where those are a random sample.
+        judge_input: The judge's verdicts, also on traces that no one else has labelled.
+        units: Its verdicts beside the reference.
+        group: The group of the traces.
     """
-    slugs = [slug for slug, _, _ in judge_input.modes]
-    alone = judge_input.unlabelled - judge_input.examples
+    slugs = judge_input.slugs
+    only_judged = judge_input.unlabelled - judge_input.examples
     unsure = Counter(
         mode
         for (trace, mode), value in judge_input.verdicts.items()
-        if value is VerdictValue.UNSURE and trace in alone
+        if value is VerdictValue.UNSURE and trace in only_judged
     )
     beyond = np.array([judge_input.beyond.verdicts.get(slug, (0, 0, 0)) for slug in slugs])
-    unlabelled = _unlabelled(judge_input, slugs) + beyond.reshape(-1, 3)[:, :2]
-    labelled = _Labelled.of(judge_input, compared, slugs)
-    absent = _Labelled.of(judge_input, compared.resolved_as(False), slugs)
-    present = _Labelled.of(judge_input, compared.resolved_as(True), slugs)
-    result: dict[str, PrevalenceJson] = {}
-    for i, (slug, code, _) in enumerate(judge_input.modes):
-        table = labelled.tables[i]
+    unlabelled = _unlabelled(judge_input) + beyond.reshape(-1, 3)[:, :2]
+    labelled = _Labelled.of(judge_input, units)
+    absent = _Labelled.of(judge_input, units.resolved_as(False))
+    present = _Labelled.of(judge_input, units.resolved_as(True))
+    for column, (slug, code, _) in enumerate(judge_input.modes):
+        table = labelled.tables[column]
         tp, fp, fn, tn = (int(count) for count in table)
-        says, says_not = (int(count) for count in unlabelled[i])
-        mode_prevalence: PrevalenceJson = {
-            "n_unlabelled": says + says_not,
-            "n_unsure": unsure[slug] + int(beyond[i, 2]),
-            "n_positives": tp + fn,
-            "n_negatives": fp + tn,
-            "apparent": share(says, says + says_not).to_json(),
-            "corrected": corrected_prevalence(table, unlabelled[i]),
-            "overall": powered(table, unlabelled[i], labelled.weighted_of(i)),
-        }
-        unresolved = compared.left_out["unresolved"][slug]
-        mode_prevalence["overall"]["unresolved"] = unresolved
-        needs = to_resolve(unresolved, int(table.sum()))
+        judge_present, judge_absent = (int(count) for count in unlabelled[column])
+        scope = judge_input.scope("prevalence", [slug], mode=code, group=group)
+        yield scope.number("n_unlabelled", judge_present + judge_absent)
+        yield scope.number("n_unsure", unsure[slug] + int(beyond[column, 2]))
+        yield scope.number("n_positives", tp + fn)
+        yield scope.number("n_negatives", fp + tn)
+        yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
+        corrected = scope.estimate("corrected", corrected_prevalence(table, unlabelled[column]))
+        powered_prevalence = labelled.powered(column, unlabelled[column])
+        unresolved = units.left_out["unresolved"][slug]
+        needs = to_resolve(unresolved, tp + fp + fn + tn)
+        bounds: tuple[PoweredPrevalence, PoweredPrevalence] | None = None
         if needs:
-            ends = [
-                powered(of.tables[i], unlabelled[i], of.weighted_of(i)) for of in (absent, present)
-            ]
-            _bound_overall(mode_prevalence["overall"], ends, needs)
-            tables = (absent.tables[i], present.tables[i])
-            _bound(mode_prevalence["corrected"], _corrected_bounds(tables, unlabelled[i]), needs)
-        result[code] = mode_prevalence
-    return result
+            tables = (absent.tables[column], present.tables[column])
+            corrected_bounds = _corrected_bounds(tables, unlabelled[column])
+            corrected = _bounded(corrected, corrected_bounds, needs)
+            bounds = (
+                absent.powered(column, unlabelled[column]),
+                present.powered(column, unlabelled[column]),
+            )
+        yield corrected
+        yield from _overall(
+            replace(scope, name="prevalence_overall"), powered_prevalence, unresolved, bounds, needs
+        )
 
 
-def _bound_overall(overall: OverallJson, ends: Sequence[OverallJson], needs: int) -> None:
-    """Put bounds in the place of intervals: those with all unresolved absent, and present."""
-    low, high = ends
-    overall["more_labels"] = None
-    people = (low["people"]["value"], high["people"]["value"])
-    _bound(overall["people"], people, needs)
-    _bound(overall["powered"], (low["powered"]["value"], high["powered"]["value"]), needs)
-    if "these" in overall:
-        _bound(overall["these"], people, needs)
+def _overall(
+    scope: FigureScope,
+    powered_prevalence: PoweredPrevalence,
+    unresolved: int,
+    bounds: tuple[PoweredPrevalence, PoweredPrevalence] | None,
+    needs: int,
+) -> Iterator[Figure]:
+    """Yield the prevalence over all traces.
+
+    With ``bounds``, those with all unresolved verdicts absent and present, these replace intervals.
+    """
+    yield scope.number("n", powered_prevalence.n)
+    yield scope.number("n_labelled", powered_prevalence.n_labelled)
+    yield scope.number("unresolved", unresolved)
+    yield scope.number("weighted", powered_prevalence.weighted)
+    people = scope.estimate("people", powered_prevalence.people)
+    powered_figure = scope.estimate("powered", powered_prevalence.powered)
+    these = powered_prevalence.these
+    these_figure = None if these is None else scope.estimate("these", these)
+    more_labels = powered_prevalence.more_labels
+    if bounds is not None:
+        low, high = bounds
+        of_people = (low.people.value, high.people.value)
+        people = _bounded(people, of_people, needs)
+        powered_figure = _bounded(powered_figure, (low.powered.value, high.powered.value), needs)
+        these_figure = these_figure and _bounded(these_figure, of_people, needs)
+        more_labels = None
+    yield people
+    yield powered_figure
+    yield scope.number("judge_weight", powered_prevalence.judge_weight)
+    yield scope.number("more_labels", more_labels)
+    if these_figure is not None:
+        yield these_figure
 
 
-def _bound(figure: CoefficientJson, bounds: tuple[float | None, float | None], needs: int) -> None:
+def _bounded(figure: Figure, bounds: tuple[float | None, float | None], needs: int) -> Figure:
+    """Return a figure with bounds in the place of an interval."""
     low, high = bounds
-    if figure["value"] is None or low is None or high is None:
-        return
-    figure |= {
-        "ci": None,
-        "bounds": [low, high],
-        "ci_withheld": "unresolved",
-        "ci_needs": needs,
-    }
+    if figure.value is None or low is None or high is None:
+        return figure
+    return replace(
+        figure,
+        low=None,
+        high=None,
+        bound_low=low,
+        bound_high=high,
+        reason="unresolved",
+        needs=needs,
+    )
 
 
 def _corrected_bounds(tables: tuple[Tables, Tables], unlabelled: Tables) -> tuple[float, float]:
@@ -223,26 +228,28 @@ def _corrected_bounds(tables: tuple[Tables, Tables], unlabelled: Tables) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Labelled:
-    """The tables of all modes (TP, FP, FN, TN), and by weight where traces have weights."""
+    """The tables of all modes (TP, FP, FN, TN), and their weighted sums if traces have weights."""
 
     tables: Tables
     weighted: Sequence[Weighted]
 
     @classmethod
-    def of(cls, judge_input: JudgeInput, compared: Compared, slugs: Sequence[str]) -> _Labelled:
-        cells = features(compared, slugs)
+    def of(cls, judge_input: JudgeInput, units: Compared) -> _Labelled:
+        cells = features(units, judge_input.slugs)
         study = judge_input.study
         weights = None
         if study is not None and not study.chances_alike:
-            weights = study.trace_weights(frozenset(compared.traces))
+            weights = study.trace_weights(frozenset(units.traces))
         if weights is None:
             return cls(cells.sum(axis=0), ())
-        # What is not in the study has no chance, and no weight.
-        each = np.array([weights.get(trace, 0.0) for trace in compared.traces])
+        # A trace outside the study was not drawn, and has no weight.
+        each = np.array([weights.get(trace, 0.0) for trace in units.traces])
         return cls(cells.sum(axis=0), weighted_tables(cells, each))
 
-    def weighted_of(self, mode: int) -> Weighted | None:
-        return self.weighted[mode] if self.weighted else None
+    def powered(self, column: int, unlabelled: Tables) -> PoweredPrevalence:
+        """Return the prevalence of one mode over all traces."""
+        weighted = self.weighted[column] if self.weighted else None
+        return powered(self.tables[column], unlabelled, weighted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,23 +287,51 @@ class _Joined(NamedTuple):
     value: float
     judge_weight: float
     variance: float
-    people: CoefficientJson
+    people: Coefficient
     least: float
 
 
-def powered(labelled: Tables, unlabelled: Tables, weighted: Weighted | None = None) -> OverallJson:
-    """Join what people say of a part with what the judge says of all: prediction-powered inference.
+_NO_OVERLAP: Final = Coefficient(undefined="no_overlap")
 
-    θ = λ f̄ + mean(y − λ f): the judge's share f̄ of the unlabelled traces, and how far people's
-    word y differs from the judge's f on the labelled ones; the weight λ that makes its variance
-    least (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453), between 0 and 1. A judge at
-    chance gets the weight 0, and what is left is people's own share.
+
+@dataclass(frozen=True, slots=True)
+class PoweredPrevalence:
+    """The prevalence of a mode over all traces, of which annotators have labelled a part.
+
+    ``n_labelled`` of the ``n`` traces that the judge has judged have a verdict of the reference
+    too. With ``weighted`` they were drawn with chances of their own, and the figures are weighted.
+    ``people`` is the share among the labelled traces, ``powered`` the prediction-powered one, in
+    which ``judge_weight`` from 0 to 1 is the weight of the judge. Both are estimates for all traces
+    like these. ``these`` is the share of these ``n`` traces alone, None where they were weighted.
+    ``more_labels`` would bring the interval of ``powered`` to ``MARGIN`` on either side, where it
+    has one; that may be more than are left.
+    """
+
+    n: int
+    n_labelled: int
+    weighted: bool
+    people: Coefficient
+    powered: Coefficient = _NO_OVERLAP
+    these: Coefficient | None = None
+    judge_weight: float | None = None
+    more_labels: int | None = None
+
+
+def powered(
+    labelled: Tables, unlabelled: Tables, weighted: Weighted | None = None
+) -> PoweredPrevalence:
+    """Return the prevalence over all traces by prediction-powered inference.
+
+    θ = λ f̄ + mean(y − λ f): the judge's share f̄ of the unlabelled traces, and how far the
+    reference y differs from the judge f on the labelled ones; the weight λ between 0 and 1 makes
+    the variance least (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453). A judge at
+    chance gets the weight 0, which leaves the share of the labelled traces.
 
     The interval is Wilson's for the effective number of traces, θ(1 − θ)/Var θ (Korn and Graubard
     1998, Survey Methodology 24:193-201): that of the paper, which is symmetric, holds the truth too
     seldom where a mode is rare. The effective number is never taken for less than that of the
-    labelled traces: with the best λ the judge adds to what they tell, and a few of them may only
-    seem to say otherwise, which made intervals up to 6 % wider than people's own.
+    labelled traces: with the best λ the judge only adds information, though a few traces may
+    suggest otherwise, which made intervals up to 6 % wider than those of the labels alone.
 
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
@@ -307,114 +342,114 @@ def powered(labelled: Tables, unlabelled: Tables, weighted: Weighted | None = No
         The prevalence over all. It holds where the labelled traces are a random sample of them, or
         were drawn with the chances that the weights come from.
     """
-    n, further = int(labelled.sum()), int(unlabelled.sum())
-    found: OverallJson = {
-        "n": n + further,
-        "n_labelled": n,
-        "unresolved": 0,
-        "weighted": weighted is not None,
-        "people": share(int(labelled[0] + labelled[2]), n).to_json(),
-        "powered": Coefficient(undefined="no_overlap").to_json(),
-        "judge_weight": None,
-        "more_labels": None,
-    }
-    if n < 2 or not further or (weighted is not None and not weighted.sums.any()):
-        return found
+    n = int(labelled.sum())
+    total = n + int(unlabelled.sum())
+    positives = int(labelled[0] + labelled[2])
+    result = PoweredPrevalence(total, n, weighted is not None, share(positives, n))
+    if n < 2 or total == n or (weighted is not None and not weighted.sums.any()):
+        return result
     if weighted is None:
-        one = _of_sample(labelled, unlabelled, found["people"])
-        found["these"] = _these(int(labelled[0] + labelled[2]), n, n + further)
+        joined = _of_sample(labelled, unlabelled, result.people)
+        result = replace(result, these=_these(positives, n, total))
     else:
-        one = _of_chances(labelled, unlabelled, weighted)
-    value = one.value
-    found["people"], found["judge_weight"] = one.people, one.judge_weight
+        joined = _of_chances(labelled, unlabelled, weighted)
+    value = joined.value
+    result = replace(result, people=joined.people, judge_weight=joined.judge_weight)
     if n < _LEAST_POWERED:
-        withheld = Coefficient(value, withheld=("few_traces", _LEAST_POWERED))
-        found["powered"] = withheld.to_json()
-        return found
-    told = value * (1 - value) / one.variance if one.variance else float(n + further)
-    effective = min(max(told, one.least), n + further)
-    ends = wilson_of(value, effective)
-    found["powered"] = Coefficient(value, ci=(float(ends[0]), float(ends[1]))).to_json()
-    wanted = Z**2 * value * (1 - value) / MARGIN**2
-    if ends[1] - ends[0] > 2 * MARGIN:
-        found["more_labels"] = max(0, ceil(n * (wanted / effective - 1)))
-    else:
-        found["more_labels"] = 0
-    return found
+        return replace(result, powered=Coefficient(value, withheld=("few_traces", _LEAST_POWERED)))
+    effective = value * (1 - value) / joined.variance if joined.variance else float(total)
+    effective = min(max(effective, joined.least), total)
+    low, high = (float(end) for end in wilson_of(value, effective))
+    more_labels = 0
+    if high - low > 2 * MARGIN:
+        needed = Z**2 * value * (1 - value) / MARGIN**2
+        more_labels = max(0, ceil(n * (needed / effective - 1)))
+    return replace(result, powered=Coefficient(value, ci=(low, high)), more_labels=more_labels)
 
 
-def _these(hits: int, n: int, whole: int) -> CoefficientJson:
+def _these(hits: int, n: int, total: int) -> Coefficient:
     """Return the share of these traces alone, of which a part was labelled."""
     if n < _LEAST_OF_THESE:
-        return Coefficient(hits / n, withheld=("few_traces", _LEAST_OF_THESE)).to_json()
-    return Coefficient(hits / n, ci=share_of_all(hits, n, whole)).to_json()
+        return Coefficient(hits / n, withheld=("few_traces", _LEAST_OF_THESE))
+    return Coefficient(hits / n, ci=share_of_all(hits, n, total))
 
 
-def _of_sample(labelled: Tables, unlabelled: Tables, people: CoefficientJson) -> _Joined:
-    """The prevalence where the labelled traces are a random sample of all."""
-    tp, fp, fn, _tn = (int(count) for count in labelled)
-    n, further = int(labelled.sum()), int(unlabelled.sum())
-    said, of_all = unlabelled[0] / further, (tp + fp + unlabelled[0]) / (n + further)
+def _of_sample(labelled: Tables, unlabelled: Tables, people: Coefficient) -> _Joined:
+    """Return the prevalence where the labelled traces are a random sample of all."""
+    tp, fp, fn, _ = (int(count) for count in labelled)
+    n = int(labelled.sum())
+    further = int(unlabelled.sum())
+    apparent = unlabelled[0] / further
+    of_all = (tp + fp + unlabelled[0]) / (n + further)
     spread = of_all * (1 - of_all) * (n + further) / (n + further - 1)
-    together = tp / n - (tp + fn) / n * (tp + fp) / n
-    weight = min(1.0, max(0.0, together / ((1 + n / further) * spread))) if spread else 0.0
-    value = weight * said + (tp + fn - weight * (tp + fp)) / n
-    missed, invented, seen = fn + _UNSEEN_ERRORS, fp + _UNSEEN_ERRORS, n + 2 * _UNSEEN_ERRORS
-    off = (tp + missed - weight * (tp + invented)) / seen
-    squares = (tp * (1 - weight) ** 2 + invented * weight**2 + missed) / seen
-    variance = weight**2 * said * (1 - said) / further + (squares - off**2) / (n - 1)
+    covariance = tp / n - (tp + fn) / n * (tp + fp) / n
+    weight = min(1.0, max(0.0, covariance / ((1 + n / further) * spread))) if spread else 0.0
+    value = weight * apparent + (tp + fn - weight * (tp + fp)) / n
+    missed = fn + _UNSEEN_ERRORS
+    invented = fp + _UNSEEN_ERRORS
+    cases = n + 2 * _UNSEEN_ERRORS
+    mean_residual = (tp + missed - weight * (tp + invented)) / cases
+    squares = (tp * (1 - weight) ** 2 + invented * weight**2 + missed) / cases
+    variance = weight**2 * apparent * (1 - apparent) / further
+    variance += (squares - mean_residual**2) / (n - 1)
     return _Joined(min(1.0, max(0.0, float(value))), float(weight), float(variance), people, n)
 
 
 _PEOPLE: Final = np.array([1.0, 0.0, 1.0, 0.0])
 _JUDGE: Final = np.array([1.0, 1.0, 0.0, 0.0])
-"""Whether either says present, in the cells TP, FP, FN, TN."""
+"""The cells TP, FP, FN, TN in which people, or the judge, say present."""
 
 
 def _of_chances(labelled: Tables, unlabelled: Tables, weighted: Weighted) -> _Joined:
-    """The prevalence where labelled traces had chances of their own.
+    """Return the prevalence where labelled traces were drawn with chances of their own.
 
     The means are weighted by one over the chances (active statistical inference: Zrnic and Candès
     2024, arXiv 2403.03208), and f̄ is the judge's share of all traces. The variance is that of
     independent draws, Σ w(w − 1) r² of the residuals r, and that of all traces about the truth.
     """
-    n, whole = float(labelled.sum()), float(labelled.sum() + unlabelled.sum())
+    n = float(labelled.sum())
+    whole = n + float(unlabelled.sum())
     total = float(weighted.sums.sum())
-    y, f = (float((weighted.sums * says).sum()) / total for says in (_PEOPLE, _JUDGE))
+    y = float((weighted.sums * _PEOPLE).sum()) / total
+    f = float((weighted.sums * _JUDGE).sum()) / total
     of_all = float((labelled * _JUDGE).sum() + unlabelled[0]) / whole
     spreads = weighted.spreads
     square = float((spreads * (_JUDGE - f) ** 2).sum())
-    together = float((spreads * (_PEOPLE - y) * (_JUDGE - f)).sum())
-    weight = min(1.0, max(0.0, together / square)) if square else 0.0
+    covariance = float((spreads * (_PEOPLE - y) * (_JUDGE - f)).sum())
+    weight = min(1.0, max(0.0, covariance / square)) if square else 0.0
     value = min(1.0, max(0.0, y + weight * (of_all - f)))
-    # Of either kind of error a part of a trace, as heavy as those with the judge's word are.
-    heavy = [float(spreads[word].sum() / max(labelled[word].sum(), 1)) for word in ([0, 1], [2, 3])]
-    unseen = np.array([0.0, heavy[0], heavy[1], 0.0]) * _UNSEEN_ERRORS
+    # A part of a trace for either kind of error, with the mean spread of its judge's verdict.
+    false_positive, false_negative = (
+        float(spreads[cells].sum() / max(labelled[cells].sum(), 1)) for cells in ([0, 1], [2, 3])
+    )
+    unseen = np.array([0.0, false_positive, false_negative, 0.0]) * _UNSEEN_ERRORS
 
     def variance(weight: float, mean: float, unseen: Tables) -> float:
-        off = _PEOPLE - y - weight * (_JUDGE - f)
-        within = float(((spreads + unseen) * off**2).sum()) / total**2
+        residual = _PEOPLE - y - weight * (_JUDGE - f)
+        within = float(((spreads + unseen) * residual**2).sum()) / total**2
         return n / (n - 1) * within + mean * (1 - mean) / whole
 
-    alone = variance(0.0, y, np.zeros(4))
-    people = Coefficient(y, ci=wilson_of(y, y * (1 - y) / alone if 0 < y < 1 else n / 2))
+    people_variance = variance(0.0, y, np.zeros(4))
+    effective = y * (1 - y) / people_variance if 0 < y < 1 else n / 2
+    people = Coefficient(y, ci=wilson_of(y, effective))
     least = total**2 / float(weighted.squares.sum())
-    return _Joined(value, weight, variance(weight, value, unseen), people.to_json(), least)
+    return _Joined(value, weight, variance(weight, value, unseen), people, least)
 
 
-def _unlabelled(given: JudgeInput, slugs: list[str]) -> Tables:
-    """Return modes × (present, absent) over the traces that only the judge saw."""
-    alone = given.unlabelled - given.examples
-    columns = {slug: i for i, slug in enumerate(slugs)}
-    counts = np.zeros((len(columns), 2))
-    places = {VerdictValue.PRESENT: 0, VerdictValue.ABSENT: 1}
-    for (trace, mode), value in given.verdicts.items():
-        if trace in alone and mode in columns and value in places:
-            counts[columns[mode], places[value]] += 1
+def _unlabelled(judge_input: JudgeInput) -> Tables:
+    """Return modes × (present, absent) over the traces that only the judge has judged."""
+    traces = judge_input.unlabelled - judge_input.examples
+    rows = {slug: row for row, slug in enumerate(judge_input.slugs)}
+    columns = {VerdictValue.PRESENT: 0, VerdictValue.ABSENT: 1}
+    counts = np.zeros((len(rows), 2))
+    for (trace, mode), value in judge_input.verdicts.items():
+        if trace in traces and mode in rows and value in columns:
+            counts[rows[mode], columns[value]] += 1
     return counts
 
 
-def _refused(labelled: Tables, unlabelled: Tables) -> Undefined | None:
+def _undefined(labelled: Tables, unlabelled: Tables) -> Undefined | None:
+    """Return why a prevalence cannot be corrected, None where it can."""
     tp, fp, fn, tn = labelled
     if not unlabelled.sum():
         return "no_unlabelled"

@@ -46,6 +46,8 @@ class JsonForm(StrEnum):
     """The number, or null with ``undefined`` beside it."""
     NUMBER_OR_REASONS = "number_or_reasons"
     """The number, or null with its reason under its name in the object ``undefined`` beside it."""
+    FLAG = "flag"
+    """True or false."""
     RATE = "rate"
     """``count``, ``n``, ``rate`` and ``ci`` in the object of the scope, without a key."""
 
@@ -484,15 +486,17 @@ class ScopePath:
     """The place of a scope's figures in a JSON document.
 
     Below ``keys`` a figure is under the name of its statistic, then under its subject and its
-    condition unless these are among the keys. ``shows_n`` tells whether figures carry their ``n``.
+    condition unless these are among the keys. ``shows_n`` tells whether figures carry their ``n``,
+    ``shows_subject`` whether a subject is a key: it is none where the document is about it alone.
     """
 
     keys: tuple[str, ...]
     shows_n: bool = True
+    shows_subject: bool = True
 
     def keys_of(self, figure: Figure) -> list[str]:
         """Return the keys that lead to a figure."""
-        subject = PAIR.join(figure.subject)
+        subject = PAIR.join(figure.subject) if self.shows_subject else ""
         fields = {
             "{group}": figure.group,
             "{mode}": figure.mode,
@@ -511,14 +515,19 @@ def scope_paths(table: str) -> dict[str, ScopePath]:
     """Read the paths of scopes from a table of text.
 
     Args:
-        table: A line for each scope: ``scope | path | no n``. ``{group}``, ``{mode}``,
-            ``{subject}`` and ``{condition}`` in a path stand for the fields of a figure. ``no n``
-            is written where the figures of the scope do not carry their ``n``.
+        table: A line for each scope: ``scope | path | no n | no subject``. ``{group}``,
+            ``{mode}``, ``{subject}`` and ``{condition}`` in a path stand for the fields of a
+            figure. ``no n`` is written where the figures of the scope do not carry their ``n``,
+            ``no subject`` where their subject is no key.
     """
     paths: dict[str, ScopePath] = {}
     for line in table.strip().splitlines():
         scope, path, *flags = (part.strip() for part in line.split("|"))
-        paths[scope] = ScopePath(tuple(path.split(".")), shows_n="no n" not in flags)
+        paths[scope] = ScopePath(
+            tuple(path.split(".")),
+            shows_n="no n" not in flags,
+            shows_subject="no subject" not in flags,
+        )
     return paths
 
 
@@ -551,6 +560,8 @@ def nested_json(
                 parent[key] = estimate_json(figure, shows_n=path.shows_n)
             case JsonForm.RATE:
                 parent |= rate_json(figure)
+            case JsonForm.FLAG:
+                parent[key] = bool(figure.value)
             case _:
                 _add_number(figure, definition, parent, key)
     return document
@@ -914,7 +925,7 @@ _REGISTRY: Final = (
         form=JsonForm.ESTIMATE,
         lowest=-1.0,
     ),
-    Statistic("compared", "traces", "traces compared", "traces finished by two, of known spans"),
+    Statistic("compared", "traces", "traces compared", "traces on which two can be compared"),
     Statistic("not_at_hand", "missing", "traces left out", "traces of which no spans are known"),
     Statistic("spans", "spans", "spans", "spans that two annotators or more have read"),
     Statistic("spans_left_out", "left out", "spans left out", "spans that no two have read"),
@@ -948,7 +959,7 @@ _REGISTRY: Final = (
         "traces in which both of a pair rated a unit, where two share few of the traces",
     ),
     Statistic("modes_defined", "modes", "modes", "modes in which a statistic is defined"),
-    Statistic("units", "units", "units of a mean", "units of the modes that a mean is over"),
+    Statistic("units", "units", "units", "units (traces × modes) that a mean or table is over"),
     Statistic("finished_by_all", "by all", "traces", "traces that all annotators finished"),
     Statistic("finished_by_two", "by two", "traces", "traces that two annotators finished"),
     Statistic("traces", "traces", "traces", "traces that two annotators finished"),
@@ -1163,7 +1174,158 @@ _SIGNATURES: Final = (
     ),
 )  # fmt: skip
 
-STATISTICS: Final[Mapping[str, Statistic]] = {one.name: one for one in (*_REGISTRY, *_SIGNATURES)}
+_NO_TRACE: Final = "no trace to divide by"
+
+_JUDGE: Final = (
+    Statistic("judged", "judged", "traces judged", "traces that the judge has judged"),
+    Statistic(
+        "unlabelled", "unlabelled", "traces without labels", "traces that only the judge has judged"
+    ),
+    Statistic("true_positives", "TP", "true positives", "both say present"),
+    Statistic("false_positives", "FP", "false positives", "only the judge says present"),
+    Statistic("false_negatives", "FN", "false negatives", "only the reference says present"),
+    Statistic("true_negatives", "TN", "true negatives", "both say absent"),
+    Statistic(
+        "mcnemar_p", "McNemar", "McNemar's p",
+        "exact two-sided test of FP against FN: one side says present more often",
+        "McNemar 1947", "no unit compared",
+    ),
+    Statistic(
+        "mcnemar_p_adjusted", "McNemar", "McNemar's p, corrected over the modes",
+        "mcnemar_p corrected over the modes", "Benjamini and Hochberg 1995", "no unit compared",
+    ),
+    Statistic(
+        "judge_seen", "seen", "units left out", "reference verdicts made with a judge on screen"
+    ),
+    Statistic("unsure_judge", "unsure", "units left out", "the judge is unsure"),
+    Statistic("unsure_reference", "unsure", "units left out", "the reference is unsure"),
+    Statistic(
+        "mean_confidence", "mean", "mean confidence", "mean of the findings' confidences",
+        undefined="no finding has a confidence",
+    ),
+    Statistic(
+        "right", "right", "share of right findings",
+        "findings that the reference calls present / findings with a confidence",
+        undefined=_NO_TRACE, interval="Wilson 1927", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "expected_calibration_error", "ECE", "expected calibration error",
+        "mean of |mean confidence − share right| over ten bins, weighted by findings",
+        "Naeini et al. 2015", "no finding has a confidence", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "without_confidence", "without", "without a confidence", "suggestions without a confidence"
+    ),
+    Statistic("accept", "accepted", "accepted", "suggestions accepted unchanged"),
+    Statistic("edit", "edited", "edited", "suggestions accepted with an edit"),
+    Statistic("reject", "rejected", "rejected", "suggestions rejected"),
+    Statistic(
+        "accepted", "as it stands", "share accepted as it stands", "accept / answers",
+        undefined="no answer", interval="Wilson 1927", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "taken", "taken", "share accepted or edited", "(accept + edit) / answers",
+        undefined="no answer", interval="Wilson 1927", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "right_place", "right place", "share of labels in a right place",
+        "labels that overlap a place of the reference / labels with a place",
+        undefined="no place to compare", interval="Wilson 1927", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "places_found", "found", "share of places found",
+        "places of the reference that a label overlaps / places",
+        undefined="no place to compare", interval="Wilson 1927", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "without_order", "no order", "labels of unknown order",
+        "labels that count as wrong because the order of the spans is unknown",
+    ),
+    Statistic(
+        "merged_places", "merged", "merged places", "places that cover those of several annotators"
+    ),
+    Statistic(
+        "n_unlabelled", "n", "traces with its verdict", "traces that only it has judged"
+    ),
+    Statistic("n_unsure", "unsure", "traces left out", "traces of which the judge is unsure"),
+    Statistic("n_positives", "P", "labelled present", "units that the reference calls present"),
+    Statistic("n_negatives", "N", "labelled absent", "units that the reference calls absent"),
+    Statistic(
+        "apparent", "the judge says", "called present", "traces called present / n_unlabelled",
+        undefined="no trace that only the judge has judged", interval="Wilson 1927",
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "corrected", "corrected", "corrected for its errors",
+        "(apparent + TNR − 1) / (TPR + TNR − 1)", "Rogan and Gladen 1978",
+        "TPR or TNR is unknown, or TPR + TNR ≤ 1; no trace that only the judge has judged",
+        "Lang and Reiczigel 2014", "fewer than 30 labelled traces; unresolved verdicts",
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "n_labelled", "labelled", "traces with people's verdict", "traces with a reference verdict"
+    ),
+    Statistic(
+        "weighted", "weighted", "weighted by chances", "whether traces were drawn with own chances",
+        form=JsonForm.FLAG,
+    ),
+    Statistic(
+        "people", "people alone", "people call present", "labelled present / n_labelled",
+        undefined=_NO_TRACE, interval="Wilson 1927", withheld="unresolved verdicts",
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "these", "of these", "of these traces alone", "labelled present / n_labelled",
+        interval="of a sample of a known number of traces",
+        withheld="fewer than 20 labelled traces; unresolved verdicts", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "powered", "with the judge", "prediction-powered", "λ f̄ + mean(y − λ f)",
+        "Angelopoulos, Duchi and Zrnic 2023", "fewer than 2 labelled traces, or all labelled",
+        "Wilson for the effective number of traces (Korn and Graubard 1998)",
+        "fewer than 100 labelled traces; unresolved verdicts", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "judge_weight", "λ", "weight of the judge's verdicts", "the λ of the least variance",
+        "Angelopoulos, Duchi and Zrnic 2023", "as powered",
+    ),
+    Statistic("passes", "passes", "passes", "passes of annotators who have both kinds"),
+    Statistic("on_screen", "on screen", "passes", "passes in which suggestions were on screen"),
+    Statistic("not_judged", "not judged", "passes left out", "passes on traces not judged"),
+    *(
+        Statistic(
+            name, title, label, formula, undefined="no unit, or all verdicts are the same",
+            interval="percentiles of resampled traces", withheld="fewer than 50 traces",
+            form=JsonForm.ESTIMATE,
+        )
+        for name, title, label, formula in (
+            ("present_rate", "present", "share of present", "present / (present + absent)"),
+            ("labels_per_pass", "labels", "labels per trace", "labels / passes"),
+            (
+                "agreement_with_judge", "raw", "raw agreement with the judge",
+                "units with the judge's verdict / units",
+            ),
+            ("kappa_with_judge", "κ", "κ with the judge", "Cohen's κ of annotator and judge"),
+        )
+    ),
+    Statistic("both_right", "both", "both right", "both judges say what the reference says"),
+    Statistic("only_first_right", "only 1", "only the first is right", "the first judge alone"),
+    Statistic("only_second_right", "only 2", "only the second is right", "the second judge alone"),
+    Statistic("neither_right", "neither", "neither is right", "neither judge"),
+    Statistic(
+        "judged_by_one", "left out", "units left out", "units that only one of two judges has",
+        key="left_out",
+    ),
+)  # fmt: skip
+"""Figures of judges, and of two judges against each other.
+
+Rates are in ``_REGISTRY``. Two judges are compared by the conditions ``first``, ``second`` and
+``difference``, passes with and without suggestions by ``shown``, ``withheld`` and ``difference``.
+"""
+
+STATISTICS: Final[Mapping[str, Statistic]] = {
+    statistic.name: statistic for statistic in (*_REGISTRY, *_SIGNATURES, *_JUDGE)
+}
 """Every statistic by its name."""
 
 COEFFICIENTS: Final = tuple(statistic.name for statistic in _COEFFICIENTS)

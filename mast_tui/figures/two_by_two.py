@@ -26,7 +26,7 @@ from mast_tui.figures.jackknife import (
 
 Tables = NDArray[np.float64]
 Values = NDArray[np.float64]
-Figure = Callable[[Tables], Values]
+TableFormula = Callable[[Tables], Values]
 
 
 def raw_agreement(tables: Tables) -> Values:
@@ -91,7 +91,7 @@ def _agreements(tables: Tables) -> tuple[Values, Values, Values]:
     return tables.sum(axis=-1), tp + tn, by_chance
 
 
-FIGURES: Final[Mapping[str, Figure]] = {
+FIGURES: Final[Mapping[str, TableFormula]] = {
     "raw_agreement": raw_agreement,
     "true_positive_rate": true_positive_rate,
     "true_negative_rate": true_negative_rate,
@@ -104,7 +104,7 @@ FIGURES: Final[Mapping[str, Figure]] = {
 
 
 def coefficient(
-    figure: Figure, table: Tables, resampled: Tables, left_out: Tables | None = None
+    figure: TableFormula, table: Tables, resampled: Tables, left_out: Tables | None = None
 ) -> Coefficient:
     """A figure of one table with its interval.
 

@@ -260,7 +260,7 @@ def modes_section(agreement: Agreement) -> Section:
     """Make the page of single modes: with totals, sets of modes, rounds and retests."""
     people = _People.of(agreement)
     tables = [people.modes(), missed_table(agreement), people.sets(), people.rounds()]
-    tables.append(people.retests())
+    tables += [people.retests(), people.agents()]
     notes = [*_left_out(agreement), *_halving(agreement), *_missed_untold(agreement)]
     shown = tuple(table for table in tables if table is not None)
     return Section("modes", "Modes", shown, tuple(people.facts()), tuple(notes))
@@ -653,31 +653,54 @@ class _People:
 
     def retests(self) -> Table | None:
         """Make a row per annotator who labelled traces once more."""
-        agreement = self.agreement
-        if not agreement.retested:
+        names = [(name,) for name in self.agreement.retested]
+        return self._of_two(
+            "retests",
+            "Agreement with oneself, all modes pooled",
+            self._tables_of_two("retest", names),
+            "Traces that repeat, labelled again without sight of the first time",
+            "present: the share of that verdict, the first / the second time.",
+        )
+
+    def agents(self) -> Table | None:
+        """Make a row per agent and person who have finished the same traces."""
+        return self._of_two(
+            "agents",
+            "Agents, each beside a person, all modes pooled",
+            self._tables_of_two("agent", self.agreement.agents),
+            "Agents label as annotators do, and count in no figure above",
+            "present: the share of that verdict, of the agent / of the person.",
+        )
+
+    def _tables_of_two(
+        self, scope: str, subjects: Iterable[tuple[str, ...]]
+    ) -> Mapping[str, FigureTable]:
+        index = self.agreement.index
+        return {joined(subject): index.table(scope, subject=subject) for subject in subjects}
+
+    def _of_two(
+        self, name: str, title: str, tables: Mapping[str, FigureTable], caption: str, note: str
+    ) -> Table | None:
+        """Make a table of pairs of readings of the same traces; None for no pair."""
+        if not tables:
             return None
-        tables = {
-            name: agreement.index.table("retest", subject=(name,)) for name in agreement.retested
-        }
+        relation = "with themselves: " if name == "retests" else ""
         rows = [
             Row(
-                name,
+                annotator,
                 {
-                    "annotator": name,
+                    "annotator": annotator,
                     "traces": table.count("n_traces"),
                     **_cells(table, self.alone),
                 },
                 _mark(table),
-                (
-                    f"{name} with themselves: {_said(table, _UNITS)}",
-                    *_undefined(table, self.alone),
-                ),
+                (f"{annotator} {relation}{_said(table, _UNITS)}", *_undefined(table, self.alone)),
             )
-            for name, table in tables.items()
+            for annotator, table in tables.items()
         ]
         return Table(
-            "retests",
-            "Agreement with oneself, all modes pooled",
+            name,
+            title,
             (
                 Column("annotator", "annotator", Kind.TEXT, keeps=102),
                 Column("traces", "traces", Kind.COUNT, keeps=98),
@@ -686,13 +709,8 @@ class _People:
                 *self.alone,
             ),
             (tuple(rows),),
-            "Traces that repeat, labelled again without sight of the first time (taxonomy "
-            f"{agreement.taxonomy}). {self._intervals()}",
-            (
-                Note("present: the share of that verdict, the first / the second time.", "n"),
-                *_paradox_note(tables),
-                *withheld_notes(*tables.values()),
-            ),
+            f"{caption} (taxonomy {self.agreement.taxonomy}). {self._intervals()}",
+            (Note(note, "n"), *_paradox_note(tables), *withheld_notes(*tables.values())),
         )
 
     def matrix(self) -> Table:

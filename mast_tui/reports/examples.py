@@ -208,7 +208,7 @@ def _fatal_pairs(
             row, column = rows.get(trace), columns.get(mode)
             if row is None or column is None or passes.get((name, trace)) != number:
                 continue
-            if given.labels == GOLD and annotator_kind(name) is AnnotatorKind.JUDGE:
+            if given.labels == GOLD and not annotator_kind(name).is_person:
                 continue
             if given.verdicts[row, column] == PRESENT:
                 by_name = said.setdefault((row, column), {})

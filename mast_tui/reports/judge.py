@@ -1,11 +1,15 @@
-"""How good a judge is, as a section of the report on agreement."""
+"""Tables and sentences on a judge, and on two judges, made from the records of figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from mast_tui.counts import counted
+from mast_tui.figures.judge.compare import JudgeComparison
+from mast_tui.figures.judge.report import JudgeReport
+from mast_tui.figures.judge.suggestions import BINS, bin_name
+from mast_tui.figures.record import STATISTICS, Figure, FigureTable
 from mast_tui.gold.sources import gold_name, gold_words
 from mast_tui.reports.model import (
     CODE,
@@ -20,11 +24,10 @@ from mast_tui.reports.model import (
     Section,
     Table,
     columns,
-    figure_cells,
+    estimates,
 )
 from mast_tui.reports.sentences import (
     PARADOX,
-    Values,
     fact,
     in_words,
     intervals_note,
@@ -108,7 +111,7 @@ _OVERALL: Final = columns("""
     judge_weight | λ              | number | weight of the judge's word     | 60
     more_labels  | for ± 3        | count  | traces to label for ± 3 points | 95
 """)
-_WITHHELD: Final = columns("""
+_EFFECT: Final = columns("""
     name       |            | text   | what people said       | 102
     shown      | shown      | number | with suggestions shown | 98
     withheld   | without    | number | without suggestions    | 97
@@ -126,7 +129,7 @@ _OWN: Final = {
     "precision": "the judge calls nothing present",
     "F1": "neither calls anything present",
 }
-_REFUSED: Final = {
+_NOT_CORRECTED: Final = {
     "no_unlabelled": "there is no trace that only the judge has judged",
     "no_positives": "the reference calls the mode present nowhere, so its TPR is not known",
     "no_negatives": "the reference calls the mode absent nowhere, so its TNR is not known",
@@ -139,88 +142,95 @@ _LEFT_OUT: Final = {
     "unresolved": "not settled yet",
 }
 _WILSON: Final = "In brackets Wilson's 95 % intervals."
-_PULL: Final = (
-    ("present_rate", "share of present"),
-    ("labels_per_pass", "labels per trace"),
-    ("agreement_with_judge", "raw agreement with the judge"),
-    ("kappa_with_judge", "κ with the judge"),
-)
+_EFFECTS: Final = (
+    "present_rate", "labels_per_pass", "agreement_with_judge", "kappa_with_judge",
+)  # fmt: skip
+_CELLS: Final = ("true_positives", "false_positives", "false_negatives", "true_negatives")
 
 
 def judge_section(
-    judge: Values, judges: Values | None = None, *, sight: Values | None = None
+    report: JudgeReport,
+    comparison: JudgeComparison | None = None,
+    *,
+    sight: Mapping[str, Any] | None = None,
 ) -> Section:
     """Make the page of a judge.
 
     Args:
-        judge: The part ``judge`` of the document.
-        judges: The part ``judges``, where another one stands beside it.
-        sight: As ``agreement_report`` takes it.
+        report: The figures of the judge.
+        comparison: Its comparison with another judge, if there is one.
+        sight: The limits of the annotator's visibility, as ``agreement_report`` takes them.
     """
     tables = (
-        _rates(judge),
-        _beside_chance(judge),
-        _calibration(judge),
-        _answers(judge),
-        _localisation(judge),
-        _prevalence(judge, sight),
-        _overall(judge),
-        _withheld(judge),
-        None if judges is None else compared_table(judges),
+        _rates(report),
+        _beside_chance(report),
+        _calibration(report),
+        _answers(report),
+        _localisation(report),
+        _prevalence(report, sight),
+        _overall(report),
+        _effect(report),
+        None if comparison is None else compared_table(comparison),
     )
-    kept = tuple(table for table in tables if table is not None)
-    return Section("judge", "Judge", kept, _facts(judge), tuple(_notes(judge, sight)))
+    made = tuple(table for table in tables if table is not None)
+    return Section("judge", "Judge", made, _facts(report), tuple(_notes(report)))
 
 
-def judges_section(judges: Values) -> Section:
-    """Make a table of several judges, a row for each over all modes.
+def judges_section(reports: Mapping[str, JudgeReport]) -> Section:
+    """Make a table of several judges with a row for each, over all modes.
 
     Args:
-        judges: By name the part ``judge`` of a document, all held against the same.
+        reports: The figures by judge, all compared with the same reference.
     """
+    pooled = {name: report.table("judge_pooled") for name, report in reports.items()}
     rows = [
         Row(
             name,
             {
                 "judge": name,
-                "traces": one["traces"]["compared"],
-                **figure_cells(one["pooled"], (_N, *_RATES, *_BESIDE)),
-                "left_out": ", ".join(_left_out_parts(one["left_out"])) or "nothing",
+                "traces": report.count("compared"),
+                **estimates(pooled[name], (_N, *_RATES, *_BESIDE)),
+                "left_out": ", ".join(_left_out_parts(report)) or "nothing",
             },
         )
-        for name, one in judges.items()
+        for name, report in reports.items()
     ]
     table = Table(
         "judges",
         "Judges, all modes pooled",
         _JUDGES,
         (tuple(rows),),
-        notes=withheld_notes(*(one["pooled"] for one in judges.values())),
+        notes=withheld_notes(*pooled.values()),
     )
     return Section("judges", "Judges", (table,))
 
 
-def compared_table(judges: Values) -> Table:
-    """Make a table of two judges on the same units: who is right where the other errs.
-
-    Args:
-        judges: The part ``judges`` of the document.
-    """
-    first, second = judges["judges"]
-    modes = [
+def compared_table(comparison: JudgeComparison) -> Table:
+    """Make a table of two judges on the same units, with the units on which only one is right."""
+    first, second = comparison.judges
+    against = comparison.against
+    whole = comparison.table("judges")
+    pooled = comparison.table("judges_pooled")
+    modes = {code: comparison.table("judges_mode", code) for _, code, _ in comparison.modes}
+    rows = [
         Row(
-            mode["slug"],
-            {"code": code, "name": mode["name"], **_compared_cells(mode),
-             "p": mode["p_adjusted"]},
+            slug,
+            {
+                "code": code,
+                "name": name,
+                **_compared_cells(modes[code]),
+                "p": modes[code].value("p_adjusted"),
+            },
         )
-        for code, mode in judges["modes"].items()
-    ]  # fmt: skip
-    pooled = judges["pooled"]
-    total = Row("pooled", {"name": "pooled", **_compared_cells(pooled), "p": pooled["p_value"]})
+        for slug, code, name in comparison.modes
+    ]
+    total = Row(
+        "pooled", {"name": "pooled", **_compared_cells(pooled), "p": pooled.value("p_value")}
+    )
     notes = [
         Note(
-            f"The same {counted(judges['units'], 'unit')} (traces × modes) for both. only 1: "
-            f"{first} says what {judges['against']} says and {second} does not; only 2: the other "
+            f"The same {counted(whole.count('units'), 'unit')} (traces × modes) for both. only 1: "
+            f"{first} says what {against} says and {second} does not; only 2: the other "
             "way round. Differences are the first judge minus the second, with paired intervals.",
             "n",
         ),
@@ -230,20 +240,22 @@ def compared_table(judges: Values) -> Table:
             "round, as the modes of a trace hang together.",
             "p_value",
         ),
-        *withheld_notes(judges["modes"], pooled),
+        *withheld_notes(*modes.values(), pooled),
     ]
-    if any(judges["left_out"]):
-        own, other = judges["left_out"]
+    only_first = whole.count("judged_by_one", "first")
+    only_second = whole.count("judged_by_one", "second")
+    if only_first or only_second:
         notes.append(
             Note(
-                f"Left out: what only one of them has judged ({first} {own}, {second} {other} "
-                "traces × modes).",
+                f"Left out: what only one of them has judged ({first} {only_first}, {second} "
+                f"{only_second} traces × modes).",
                 "left_out",
             )
         )
+    traces = whole.count("traces")
     return Table(
         "judges_compared",
-        f"{first} (1) and {second} (2) against {judges['against']}",
+        f"{first} (1) and {second} (2) against {against}",
         (
             CODE,
             MODE,
@@ -253,32 +265,34 @@ def compared_table(judges: Values) -> Table:
             *_DIFFERENCES,
             Column("p", "p", Kind.P_VALUE, "p of one being right more often", keeps=75),
         ),
-        (tuple(modes), (total,)),
-        f"{counted(judges['traces'], 'trace')} (taxonomy {judges['taxonomy']}). "
-        f"{intervals_note(judges['bootstrap'], judges['traces'], BIAS_CORRECTED)} Differences of "
+        (tuple(rows), (total,)),
+        f"{counted(traces, 'trace')} (taxonomy {comparison.taxonomy}). "
+        f"{intervals_note(comparison.bootstrap, traces, BIAS_CORRECTED)} Differences of "
         "rates of one mode have Newcombe's paired ones.",
         tuple(notes),
     )
 
 
-def _compared_cells(table: Values) -> dict[str, Cell]:
+def _compared_cells(table: FigureTable) -> dict[str, Cell]:
     return {
-        "n": table["n"],
-        "only_first": table["only_first_right"],
-        "only_second": table["only_second_right"],
-        **{one.key: Estimate.of(table[one.key]["difference"]) for one in _DIFFERENCES},
+        "n": table.count("n"),
+        "only_first": table.count("only_first_right"),
+        "only_second": table.count("only_second_right"),
+        **{
+            column.key: Estimate.of(table.find(column.key, "difference")) for column in _DIFFERENCES
+        },
     }
 
 
-def against_words(judge: Values) -> str:
-    """Name what the judge is held against; gold that is one person's word bears their name."""
-    return str(judge["against"]) if judge["gold"] is None else gold_name(judge["gold"])
+def against_words(report: JudgeReport) -> str:
+    """Name the reference of a judge; gold of one annotator's labels bears their name."""
+    return report.against if report.gold is None else gold_name(report.gold)
 
 
-def _facts(judge: Values) -> tuple[tuple[str, str, str], ...]:
-    pooled = judge["pooled"]
+def _facts(report: JudgeReport) -> tuple[tuple[str, str, str], ...]:
+    pooled = report.table("judge_pooled")
     return (
-        ("pooled over", f"{pooled['n']:,}", "traces × modes"),
+        ("pooled over", f"{pooled.count('n'):,}", "traces × modes"),
         fact("TPR", pooled["true_positive_rate"]),
         fact("TNR", pooled["true_negative_rate"]),
         fact("κ", pooled["cohen_kappa"]),
@@ -288,95 +302,87 @@ def _facts(judge: Values) -> tuple[tuple[str, str, str], ...]:
 # Tables
 
 
-def _rates(judge: Values) -> Table:
-    against, traces = against_words(judge), judge["traces"]
+def _rates(report: JudgeReport) -> Table:
+    against = against_words(report)
     present = Column(
         "present", "present", Kind.TEXT, f"called present by the judge / {against}", keeps=70
     )
     return Table(
         "judge",
-        f"{judge['judge']} against {against}",
+        f"{report.judge} against {against}",
         (CODE, MODE, _N, present, *_RATES),
-        _groups(judge, _RATES, detail=True),
-        f"{counted(traces['compared'], 'trace')} (taxonomy {judge['taxonomy']}). "
-        f"{_intervals(judge)}",
+        _groups(report, _RATES, detail=True),
+        _caption(report),
         (
             Note(
                 f"present: how often the judge / {against} say so. TPR: of what {against} calls "
                 "present the share that the judge finds. TNR: the same of absent.",
                 "n",
             ),
-            _macro_note(judge, _RATES),
-            *withheld_notes(*_only(judge, _RATES)),
+            _macro_note(report, _RATES),
+            *withheld_notes(*_figures_of(report, _RATES)),
         ),
     )
 
 
-def _beside_chance(judge: Values) -> Table:
+def _beside_chance(report: JudgeReport) -> Table:
     return Table(
         "judge_chance",
-        f"{judge['judge']} against {against_words(judge)}, beside chance",
+        f"{report.judge} against {against_words(report)}, beside chance",
         (CODE, MODE, *_BESIDE, *_ERRORS),
-        _groups(judge, _BESIDE, detail=False),
-        f"{counted(judge['traces']['compared'], 'trace')} (taxonomy {judge['taxonomy']}). "
-        f"{_intervals(judge)}",
+        _groups(report, _BESIDE, detail=False),
+        _caption(report),
         (
-            _macro_note(judge, _BESIDE),
-            *_paradox_note(judge),
-            *_tilted(judge),
-            *withheld_notes(*_only(judge, _BESIDE)),
+            _macro_note(report, _BESIDE),
+            *_paradox_note(report),
+            *_biased(report),
+            *withheld_notes(*_figures_of(report, _BESIDE)),
         ),
     )
 
 
 def _groups(
-    judge: Values, columns: Sequence[Column], *, detail: bool
+    report: JudgeReport, columns: Sequence[Column], *, detail: bool
 ) -> tuple[tuple[Row, ...], ...]:
     """Make a row per mode, then the totals; with ``detail`` or marked."""
-    slugs = tuple(mode["slug"] for mode in judge["modes"].values())
 
-    def cells(table: Values) -> dict[str, Cell]:
-        return {**_counts(table), **figure_cells(table, columns)}
-
-    modes = [
-        Row(
-            mode["slug"],
-            {"code": code, "name": mode["name"], **cells(mode),
-             "mcnemar_p_adjusted": mode["mcnemar_p_adjusted"]},
-            mark=PARADOX if not detail and _is_paradox(mode) else "",
-            detail=tuple(_mode_detail(judge, code)) if detail else (),
-            behind=_behind(f"{code} {mode['name']}", (mode["slug"],)),
+    def row(ident: str, title: str, names: dict[str, Cell], table: FigureTable) -> Row:
+        cells = {**names, **_counts(table), **estimates(table, columns)}
+        if table.mode:
+            cells["mcnemar_p_adjusted"] = table.value("mcnemar_p_adjusted")
+        sentences = _mode_detail if table.mode else _table_detail
+        return Row(
+            ident,
+            cells,
+            mark=PARADOX if not detail and _is_paradox(table) else "",
+            detail=tuple(sentences(report, table)) if detail else (),
+            behind=_behind(title, table),
         )
-        for code, mode in judge["modes"].items()
-    ]  # fmt: skip
-    pooled = judge["pooled"]
-    totals = (
-        Row("macro", {"name": "macro mean", **figure_cells(judge["macro"], columns)},
-            behind=_behind("Mean over modes", slugs)),
-        Row("pooled", {"name": "pooled", **cells(pooled)},
-            mark=PARADOX if not detail and _is_paradox(pooled) else "",
-            detail=tuple(_table_detail(judge, pooled)) if detail else (),
-            behind=_behind("All modes pooled", slugs)),
-    )  # fmt: skip
-    return tuple(modes), totals
 
-
-def _calibration(judge: Values) -> Table | None:
-    """Confidence beside truth."""
-    found = judge["calibration"]
-    if not found["n"]:
-        return None
-
-    bins = [
-        Row(
-            f"{one['low']:.1f}",
-            {"confidence": f"{one['low']:.1f}–{one['high']:.1f}"} | figure_cells(one, _CALIBRATION),
-        )
-        for one in found["bins"]
-        if one["n"]
+    modes = report.rows("judge_mode")
+    rows = [
+        row(slug, f"{code} {name}", {"code": code, "name": name}, modes[code])
+        for slug, code, name in report.modes
     ]
-    every = Row("all", {"confidence": "all"} | figure_cells(found, _CALIBRATION))
-    error = in_words(found["expected_calibration_error"])
+    macro = report.table("judge_macro")
+    macro_cells: dict[str, Cell] = {"name": "macro mean", **estimates(macro, columns)}
+    totals = (
+        Row("macro", macro_cells, behind=_behind("Mean over modes", macro)),
+        row("pooled", "All modes pooled", {"name": "pooled"}, report.table("judge_pooled")),
+    )
+    return tuple(rows), totals
+
+
+def _calibration(report: JudgeReport) -> Table | None:
+    """Make the table of confidence beside truth."""
+    every = report.table("calibration")
+    if not every.count("n"):
+        return None
+    rows = [
+        Row(group[:3], {"confidence": group} | estimates(table, _CALIBRATION))
+        for group, table in _bins(report, "calibration_bin")
+    ]
+    error = in_words(every["expected_calibration_error"])
     notes = [
         Note(
             "A finding is trace × mode, with its surest suggestion; right: the reference says "
@@ -384,11 +390,11 @@ def _calibration(judge: Values) -> Table | None:
             "calibration",
         )
     ]
-    if found["without_confidence"]:
+    without = every.count("without_confidence")
+    if without:
         notes.append(
             Note(
-                f"{counted(found['without_confidence'], 'finding')} without a confidence: in no "
-                "row.",
+                f"{counted(without, 'finding')} without a confidence: in no row.",
                 "without_confidence",
             )
         )
@@ -396,76 +402,88 @@ def _calibration(judge: Values) -> Table | None:
         "judge_calibration",
         "Calibration: how sure the judge was, and how often right",
         _CALIBRATION,
-        (tuple(bins), (every,)),
-        f"Findings of {judge['judge']}. {_WILSON}",
-        (*notes, *withheld_notes(found)),
+        (tuple(rows), (Row("all", {"confidence": "all"} | estimates(every, _CALIBRATION)),)),
+        f"Findings of {report.judge}. {_WILSON}",
+        tuple(notes),
     )
 
 
-def _answers(judge: Values) -> Table | None:
-    """What people answered to its suggestions."""
-    found = judge["answers"]
-    if not found["n"]:
+def _bins(report: JudgeReport, scope: str) -> Iterator[tuple[str, FigureTable]]:
+    """Yield the bins of confidence that hold anything, each with its range."""
+    for number in range(BINS):
+        group = bin_name(number)
+        table = report.table(scope, group=group)
+        if table.count("n"):
+            yield group, table
+
+
+def _answers(report: JudgeReport) -> Table | None:
+    """Make the table of annotators' answers to the suggestions."""
+    every = report.table("answers")
+    if not every.count("n"):
         return None
 
-    def row(ident: str, name: str, one: Values) -> Row:
-        return Row(ident, {"name": name} | figure_cells(one, _ANSWERS))
+    def row(ident: str, name: str, table: FigureTable) -> Row:
+        return Row(ident, {"name": name} | estimates(table, _ANSWERS))
 
     bins = [
-        row(f"{one['low']:.1f}", f"confidence {one['low']:.1f}–{one['high']:.1f}", one)
-        for one in found["bins"]
-        if one["n"]
+        row(group[:3], f"confidence {group}", table)
+        for group, table in _bins(report, "answers_bin")
     ]
-    people = [row(f"by {name}", f"by {name}", one) for name, one in found["annotators"].items()]
+    people = [
+        row(f"by {name}", f"by {name}", table) for name, table in _answers_by_annotator(report)
+    ]
     return Table(
         "judge_answers",
         "People's answers to its suggestions",
         _ANSWERS,
-        (tuple(bins), tuple(people) if len(people) > 1 else (), (row("all", "all", found),)),
-        f"Suggestions of {judge['judge']}. {_WILSON}",
-        withheld_notes(found),
+        (tuple(bins), tuple(people) if len(people) > 1 else (), (row("all", "all", every),)),
+        f"Suggestions of {report.judge}. {_WILSON}",
     )
 
 
-def _localisation(judge: Values) -> Table | None:
-    """Whether a judge that names the right mode names the right place."""
-    found = judge["localisation"]
-    if not found["n"]:
+def _answers_by_annotator(report: JudgeReport) -> Iterator[tuple[str, FigureTable]]:
+    figures = report.index.table("answers_annotator").figures
+    for name in dict.fromkeys(name for figure in figures for name in figure.subject):
+        yield name, report.index.table("answers_annotator", subject=(name,))
+
+
+def _localisation(report: JudgeReport) -> Table | None:
+    """Make the table of places, on modes that the judge names rightly."""
+    every = report.table("localisation")
+    if not every.count("n"):
         return None
-    against = against_words(judge)
-
+    against = against_words(report)
     shown = columns(_LOCALISATION, against=against)
-
-    def row(ident: str, code: str, name: str, one: Values) -> Row:
-        return Row(ident, {"code": code, "name": name} | figure_cells(one, shown))
-
-    modes = [
-        row(judge["modes"][code]["slug"], code, judge["modes"][code]["name"], one)
-        for code, one in found["modes"].items()
-        if one["n"]
+    modes = report.rows("localisation_mode")
+    rows = [
+        Row(slug, {"code": code, "name": name} | estimates(modes[code], shown))
+        for slug, code, name in report.modes
+        if modes[code].count("n")
     ]
+    total = Row("all", {"code": "", "name": "all modes"} | estimates(every, shown))
     return Table(
         "judge_places",
         "Places, where both call the mode present",
         (CODE, MODE, *shown),
-        (tuple(modes), (row("all", "", "all modes", found),)),
-        f"Places of {judge['judge']} beside those of {against}. {_WILSON}",
-        withheld_notes(found),
+        (tuple(rows), (total,)),
+        f"Places of {report.judge} beside those of {against}. {_WILSON}",
     )
 
 
-def _prevalence(judge: Values, sight: Values | None) -> Table | None:
-    """How often a mode shows on the traces that only the judge saw."""
-    alone = judge["traces"]["unlabelled"]
-    if not alone or not judge["prevalence"]:
+def _prevalence(report: JudgeReport, sight: Mapping[str, Any] | None) -> Table | None:
+    """Make the table of the traces that only the judge has judged."""
+    tables = report.rows("prevalence")
+    only_judged = report.count("unlabelled")
+    if not only_judged or not tables:
         return None
     rows = [
         Row(
-            judge["modes"][code]["slug"],
-            {"code": code, "name": judge["modes"][code]["name"]} | figure_cells(one, _PREVALENCE),
-            detail=tuple(_refused(one)),
+            slug,
+            {"code": code, "name": name} | estimates(tables[code], _PREVALENCE),
+            detail=tuple(_not_corrected(tables[code])),
         )
-        for code, one in judge["prevalence"].items()
+        for slug, code, name in report.modes
     ]
     notes = [
         Note(
@@ -485,35 +503,33 @@ def _prevalence(judge: Values, sight: Values | None) -> Table | None:
         )
     return Table(
         "judge_prevalence",
-        f"Prevalence on {counted(alone, 'trace')} that only the judge has judged",
+        f"Prevalence on {counted(only_judged, 'trace')} that only the judge has judged",
         (CODE, MODE, *_PREVALENCE),
         (tuple(rows),),
-        f"As {judge['judge']} says, and corrected for its errors (Rogan and Gladen 1978), for "
+        f"As {report.judge} says, and corrected for its errors (Rogan and Gladen 1978), for "
         "traces like these. In brackets 95 % intervals: Wilson's, and of the corrected ones Lang "
         "and Reiczigel's (2014).",
-        (*notes, *withheld_notes(*(one["corrected"] for one in judge["prevalence"].values()))),
+        (*notes, *withheld_notes(*(table["corrected"] for table in tables.values()))),
     )
 
 
-def _overall(judge: Values) -> Table | None:
-    """How often a mode shows over all traces, by people on a part and the judge on all."""
-    alone = judge["traces"]["unlabelled"]
-    if not alone or not judge["prevalence"]:
+def _overall(report: JudgeReport) -> Table | None:
+    """Make the table of the prevalence over all traces."""
+    tables = report.rows("prevalence_overall")
+    if not report.count("unlabelled") or not tables:
         return None
     rows = [
         Row(
-            judge["modes"][code]["slug"],
-            {"code": code, "name": judge["modes"][code]["name"]} | figure_cells(found, _OVERALL),
-            detail=tuple(width_words(found)),
+            slug,
+            {"code": code, "name": name} | estimates(tables[code], _OVERALL),
+            detail=tuple(width_words(tables[code])),
         )
-        for code, mode in judge["prevalence"].items()
-        for found in (mode["overall"],)
+        for slug, code, name in report.modes
     ]
-    figures = {code: mode["overall"] for code, mode in judge["prevalence"].items()}
-    counted_traces = [mode["n"] for mode in figures.values() if mode["n_labelled"]] or [0]
-    fewest = min(counted_traces)
-    most = max(counted_traces)
-    judged = judge["traces"]["judged"]
+    totals = [table.count("n") for table in tables.values() if table.count("n_labelled")] or [0]
+    fewest = min(totals)
+    most = max(totals)
+    judged = report.count("judged")
     over = f"all {counted(judged, 'trace')}"
     if fewest < judged:
         over = f"{fewest:,}" + (f" to {most:,}" if fewest < most else "") + f" of {judged:,} traces"
@@ -523,16 +539,16 @@ def _overall(judge: Values) -> Table | None:
         (CODE, MODE, *_OVERALL),
         (tuple(rows),),
         f"What people say of the traces that they labelled, and the same joined with what "
-        f"{judge['judge']} says of all (prediction-powered inference, PPI++: Angelopoulos, Duchi "
+        f"{report.judge} says of all (prediction-powered inference, PPI++: Angelopoulos, Duchi "
         "and Zrnic 2023). The intervals are Wilson's. Both are estimates for traces like these; "
         "'of these' is the share of these traces alone, with the interval of a sample of so many.",
-        (_powered_note(figures), *_left_to_label(figures), *withheld_notes(figures)),
+        (_powered_note(tables), *_left_to_label(tables), *withheld_notes(*tables.values())),
     )
 
 
-def _powered_note(figures: Values) -> Note:
+def _powered_note(tables: Mapping[str, FigureTable]) -> Note:
     decided = "; traces on which people differ are in neither until somebody decides"
-    if any(one.get("weighted") for one in figures.values()):
+    if any(table.value("weighted") for table in tables.values()):
         return Note(
             "Both are weighted by one over the chances with which traces were drawn, so that they "
             f"hold for all traces, however the judge errs{decided}.",
@@ -545,9 +561,9 @@ def _powered_note(figures: Values) -> Note:
     )
 
 
-def _left_to_label(figures: Values) -> Iterator[Note]:
-    """Say of which modes too few traces are left for an interval of ± 3 points."""
-    short = [code for code, mode in figures.items() if _falls_short(mode)]
+def _left_to_label(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
+    """Name the modes of which too few traces are left for an interval of ± 3 points."""
+    short = [code for code, table in tables.items() if _falls_short(table)]
     if short:
         yield Note(
             f"for ± 3: not with these traces, as fewer are left, in {', '.join(short)}.",
@@ -555,221 +571,258 @@ def _left_to_label(figures: Values) -> Iterator[Note]:
         )
 
 
-def _falls_short(overall: Values) -> bool:
-    more = overall["more_labels"]
-    return more is not None and more > overall["n"] - overall["n_labelled"]
+def _unlabelled_left(overall: FigureTable) -> int:
+    return overall.count("n") - overall.count("n_labelled")
 
 
-def width_words(overall: Values) -> Iterator[str]:
+def _falls_short(overall: FigureTable) -> bool:
+    return overall.count("more_labels") > _unlabelled_left(overall)
+
+
+def width_words(overall: FigureTable) -> Iterator[str]:
     """Say how wide the interval over all traces is, and what it takes: ``± 4.1 points, 37 …``."""
-    ends, more = overall["powered"].get("ci"), overall["more_labels"]
-    if ends is not None:
-        sentence = f"{more:,} more for ± 3" if more else "no more are needed for ± 3"
-        if _falls_short(overall):
-            sentence += f", not with the {overall['n'] - overall['n_labelled']:,} left"
-        yield f"± {(ends[1] - ends[0]) * 50:.1f} points, {sentence}"
+    ends = overall["powered"].interval
+    if ends is None:
+        return
+    more_labels = overall.count("more_labels")
+    sentence = f"{more_labels:,} more for ± 3" if more_labels else "no more are needed for ± 3"
+    if _falls_short(overall):
+        sentence += f", not with the {_unlabelled_left(overall):,} left"
+    yield f"± {(ends[1] - ends[0]) * 50:.1f} points, {sentence}"
 
 
-def widest_words(prevalence: Values) -> str:
+def widest_words(report: JudgeReport) -> str:
     """Say how wide the widest of the intervals over all traces is, and of which mode."""
+    tables = report.rows("prevalence_overall")
     widths = {
         code: ends[1] - ends[0]
-        for code, one in prevalence.items()
-        if (ends := one["overall"]["powered"].get("ci")) is not None
+        for code, table in tables.items()
+        for ends in (table["powered"].interval,)
+        if ends is not None
     }
     if not widths:
         return ""
-    code = max(widths, key=lambda one: widths[one])
-    return f"{code} {next(width_words(prevalence[code]['overall']))}"
+    widest = max(widths, key=lambda code: widths[code])
+    return f"{widest} {next(width_words(tables[widest]))}"
 
 
-def _refused(one: Values) -> Iterator[str]:
-    reason = one["corrected"].get("undefined")
+def _not_corrected(table: FigureTable) -> Iterator[str]:
+    """Say why a prevalence is not corrected, and which traces are left out."""
+    reason = table["corrected"].undefined
     if reason is not None:
-        yield f"It cannot be corrected: {_REFUSED.get(reason, reason.replace('_', ' '))}."
-    if one["n_unsure"]:
-        yield f"{counted(one['n_unsure'], 'trace')} left out, of which the judge is unsure."
+        yield f"It cannot be corrected: {_NOT_CORRECTED.get(reason, reason.replace('_', ' '))}."
+    unsure = table.count("n_unsure")
+    if unsure:
+        yield f"{counted(unsure, 'trace')} left out, of which the judge is unsure."
 
 
-def _withheld(judge: Values) -> Table | None:
-    """How people's labels differ with and without its suggestions on screen."""
-    pull = judge["withheld"]
-    if pull is None:
+def _effect(report: JudgeReport) -> Table | None:
+    """Make the table of labels with suggestions on screen and without."""
+    if report.both_kinds is None:
         return None
-    rows = [Row(key, {"name": name} | figure_cells(pull[key], _WITHHELD)) for key, name in _PULL]
-    passes = pull["passes"]
-    left = [
-        told
-        for n, told in (
-            (pull["not_judged"], "on traces that the judge has not judged"),
-            (pull["examples"], "on examples in its prompt"),
+    effect = report.table("effect")
+    rows = [
+        Row(
+            statistic,
+            {
+                "name": STATISTICS[statistic].label,
+                **{
+                    column.key: Estimate.of(effect.find(statistic, column.key))
+                    for column in _EFFECT
+                    if column.key != "name"
+                },
+            },
         )
-        if n
-        for told in [f"{counted(n, 'pass', 'passes')} {told}"]
+        for statistic in _EFFECTS
     ]
+    shown = effect.count("passes", "shown")
     notes = [
         Note(
-            f"{counted(passes['shown'], 'pass', 'passes')} with suggestions ({pull['on_screen']} "
-            f"had some on screen), {passes['withheld']} without, chosen at random, by "
-            f"{joined(pull['annotators']) or 'nobody with both'}.",
+            f"{counted(shown, 'pass', 'passes')} with suggestions ({effect.count('on_screen')} "
+            f"had some on screen), {effect.count('passes', 'withheld')} without, chosen at random, "
+            f"by {joined(report.both_kinds) or 'nobody with both'}.",
             "passes",
         )
     ]
-    if left:
-        notes.append(Note(f"Left out: {'; '.join(left)}.", "left_out"))
+    left_out = [
+        f"{counted(effect.count(statistic), 'pass', 'passes')} {description}"
+        for statistic, description in (
+            ("not_judged", "on traces that the judge has not judged"),
+            ("examples", "on examples in its prompt"),
+        )
+        if effect.count(statistic)
+    ]
+    if left_out:
+        notes.append(Note(f"Left out: {'; '.join(left_out)}.", "left_out"))
     return Table(
         "judge_withheld",
         "What people said with suggestions shown, and without",
-        _WITHHELD,
+        _EFFECT,
         (tuple(rows),),
-        f"The same people, with and without suggestions of {judge['judge']}, over "
-        f"{counted(pull['traces'], 'trace')}. {resampled_note(judge['bootstrap'])}",
-        (*notes, *withheld_notes(pull)),
+        f"The same people, with and without suggestions of {report.judge}, over "
+        f"{counted(effect.count('traces'), 'trace')}. {resampled_note(report.bootstrap)}",
+        (*notes, *withheld_notes(effect, *report.rows("effect_mode").values())),
     )
 
 
 # Cells
 
 
-def _counts(table: Values) -> dict[str, Cell]:
-    four = [table[f"{sign}_{what}"] for sign, what in (
-        ("true", "positives"), ("false", "positives"), ("false", "negatives"), ("true", "negatives")
-    )]  # fmt: skip
-    tp, fp, fn, _ = four
+def _counts(table: FigureTable) -> dict[str, Cell]:
+    tp, fp, fn, tn = (table.count(statistic) for statistic in _CELLS)
     return {
-        "n": table["n"],
+        "n": table.count("n"),
         "present": f"{tp + fp}/{tp + fn}",
-        "counts": "/".join(map(str, four)),
+        "counts": f"{tp}/{fp}/{fn}/{tn}",
     }
 
 
-def _only(judge: Values, columns: Sequence[Column]) -> list[object]:
-    """The figures of these columns in all rows."""
-    tables = (*judge["modes"].values(), judge["macro"], judge["pooled"])
-    return [{column.key: table.get(column.key) for column in columns} for table in tables]
+def _tables(report: JudgeReport) -> dict[str, FigureTable]:
+    """Return the tables of the modes by code, and of all modes together."""
+    return {**report.rows("judge_mode"), "pooled": report.table("judge_pooled")}
 
 
-def _behind(title: str, modes: tuple[str, ...]) -> Behind:
-    return Behind(title, modes, (("page", "judge"),))
+def _figures_of(report: JudgeReport, columns: Iterable[Column]) -> list[Figure]:
+    """Return the figures of some columns in all rows."""
+    tables = (*_tables(report).values(), report.table("judge_macro"))
+    return [table[column.key] for table in tables for column in columns]
+
+
+def _behind(title: str, table: FigureTable) -> Behind:
+    sources = table.figures[0].sources
+    return Behind(title, () if sources is None else sources.modes, (("page", "judge"),))
 
 
 # Sentences
 
 
-def _table_detail(judge: Values, table: Values) -> Iterator[str]:
-    against = against_words(judge)
-    if not table["n"]:
+def _table_detail(report: JudgeReport, table: FigureTable) -> Iterator[str]:
+    """Say who calls how much present, and why figures are undefined."""
+    against = against_words(report)
+    if not table.count("n"):
         yield f"Nothing to compare: no trace on which the judge and {against} both spoke."
         return
     yield (
-        f"Both say present in {table['true_positives']} of {table['n']}, only the judge in "
-        f"{table['false_positives']}, only {against} in {table['false_negatives']}, neither in "
-        f"{table['true_negatives']}."
+        f"Both say present in {table.count('true_positives')} of {table.count('n')}, only the "
+        f"judge in {table.count('false_positives')}, only {against} in "
+        f"{table.count('false_negatives')}, neither in {table.count('true_negatives')}."
     )
-    figures = [(one.name or one.title, table[one.key]) for one in (*_RATES, *_BESIDE)]
+    figures = [(column.name or column.title, table[column.key]) for column in (*_RATES, *_BESIDE)]
     yield from why_undefined(figures, _UNDEFINED, _OWN)
 
 
-def _mode_detail(judge: Values, code: str) -> Iterator[str]:
-    mode = judge["modes"][code]
-    yield from _table_detail(judge, mode)
-    p = mode["mcnemar_p_adjusted"]
-    if p is not None and p < 0.05:
-        often = "more" if mode["false_positives"] > mode["false_negatives"] else "less"
+def _more_or_less(table: FigureTable) -> str:
+    """Return whether the judge says present more or less often than the reference."""
+    return "more" if table.count("false_positives") > table.count("false_negatives") else "less"
+
+
+def _mode_detail(report: JudgeReport, table: FigureTable) -> Iterator[str]:
+    """Say of a mode what all its tables show."""
+    yield from _table_detail(report, table)
+    code = table.mode
+    p_value = table.value("mcnemar_p_adjusted")
+    if p_value is not None and p_value < 0.05:
         yield (
-            f"The judge says present {often} often than {against_words(judge)} (McNemar, "
-            f"{p_words(p)}, corrected over the modes)."
+            f"The judge says present {_more_or_less(table)} often than {against_words(report)} "
+            f"(McNemar, {p_words(p_value)}, corrected over the modes)."
         )
-    yield from _prevalence_detail(judge["prevalence"].get(code))
-    answers, places = judge["answers"]["modes"].get(code), judge["localisation"]["modes"].get(code)
-    if answers is not None and answers["n"]:
+    yield from _prevalence_detail(report.table("prevalence", mode=code))
+    answers = report.table("answers_mode", mode=code)
+    if answers.count("n"):
         yield (
-            f"{counted(answers['n'], 'answer')} to its suggestions: {answers['accept']} accepted, "
-            f"{answers['edit']} edited, {answers['reject']} rejected."
+            f"{counted(answers.count('n'), 'answer')} to its suggestions: "
+            f"{answers.count('accept')} accepted, {answers.count('edit')} edited, "
+            f"{answers.count('reject')} rejected."
         )
-    if places is not None and places["n"]:
+    places = report.table("localisation_mode", mode=code)
+    if places.count("n"):
         yield (
             f"In a right place, where both say present: {in_words(places['right_place'])} of "
-            f"{counted(places['n'], 'label')}."
+            f"{counted(places.count('n'), 'label')}."
         )
-    left = [f"{what} {mode['left_out'][key]:,}" for key, what in _LEFT_OUT.items()
-            if mode["left_out"].get(key)]  # fmt: skip
-    if left:
-        yield f"Left out: {', '.join(left)}."
+    left_out = _reasons(report.table("judge_mode_left_out", mode=code), "{reason} {units:,}")
+    if left_out:
+        yield f"Left out: {', '.join(left_out)}."
 
 
-def _prevalence_detail(found: Values | None) -> Iterator[str]:
-    if found is None or not found["n_unlabelled"]:
+def _prevalence_detail(table: FigureTable) -> Iterator[str]:
+    unlabelled = table.count("n_unlabelled")
+    if not unlabelled:
         return
-    says = (
-        f"On {counted(found['n_unlabelled'], 'trace')} that nobody has labelled the judge says "
-        f"present in {percent(found['apparent']['value'])}"
+    apparent = (
+        f"On {counted(unlabelled, 'trace')} that nobody has labelled the judge says "
+        f"present in {percent(table.value('apparent') or 0.0)}"
     )
-    corrected = found["corrected"]
-    if corrected["value"] is None:
-        reason = corrected["undefined"]
-        yield f"{says}; that cannot be corrected: {_REFUSED.get(reason, reason)}."
+    corrected = table["corrected"]
+    if corrected.undefined is not None:
+        reason = _NOT_CORRECTED.get(corrected.undefined, corrected.undefined)
+        yield f"{apparent}; that cannot be corrected: {reason}."
     else:
         yield (
-            f"{says}; corrected for its errors it is {in_words(corrected)}, as far as it errs "
+            f"{apparent}; corrected for its errors it is {in_words(corrected)}, as far as it errs "
             "there as it does here."
         )
 
 
-def _notes(judge: Values, sight: Values | None) -> Iterator[Note]:
-    """What holds for all of the page; warnings first."""
-    traces, gold = judge["traces"], judge["gold"]
-    if not judge["pooled"]["n"]:
-        against = against_words(judge)
+def _notes(report: JudgeReport) -> Iterator[Note]:
+    """Say what holds for all of the page; warnings first."""
+    compared_traces = report.count("compared")
+    if not report.table("judge_pooled").count("n"):
+        against = against_words(report)
         yield Note(
-            f"{judge['judge']} cannot be held against {against} yet: that needs traces that it has "
+            f"{report.judge} cannot be held against {against} yet: that needs traces that it has "
             f"judged and that may be seen, with a verdict of {against} that counts.",
             "nothing_compared",
             warning=True,
         )
-    yield from _useless(judge)
-    if gold is not None and traces["compared"]:
-        words = gold_words(gold)
-        yield Note(f"What it is measured by: {words}.", "gold", warning="no gold" in words)
-    yield Note(
-        f"{traces['compared']:,} of {counted(traces['judged'], 'judged trace')} can be compared.",
-        "compared",
-    )
-    if judge["judge_seen_counted"]:
+    yield from _useless(report)
+    if report.gold is not None and compared_traces:
+        description = gold_words(report.gold)
+        yield Note(
+            f"What it is measured by: {description}.", "gold", warning="no gold" in description
+        )
+    judged = counted(report.count("judged"), "judged trace")
+    yield Note(f"{compared_traces:,} of {judged} can be compared.", "compared")
+    if report.judge_seen_counted:
         yield Note("Verdicts that came about with a judge on screen are counted too.", "judge_seen")
-    yield _left_out(judge)
-    yield from _without_tables(judge)
-    if traces["unlabelled"] and not judge["prevalence"]:
+    left_out = _left_out_parts(report)
+    sentence = f"Left out: {'; '.join(left_out)}." if left_out else "Nothing was left out."
+    yield Note(sentence, "left_out")
+    yield from _without_tables(report)
+    if report.count("unlabelled") and not report.rows("prevalence"):
         yield Note(
             "What it says of traces that nobody has finished is kept from who labels blind.",
             "blind",
         )
 
 
-def _left_out(judge: Values) -> Note:
-    told = _left_out_parts(judge["left_out"])
-    return Note(f"Left out: {'; '.join(told)}." if told else "Nothing was left out.", "left_out")
+def _reasons(left_out: FigureTable, template: str) -> list[str]:
+    """Write the units that were left out, by their reason."""
+    return [
+        template.format(reason=reason, units=left_out.count(statistic))
+        for statistic, reason in _LEFT_OUT.items()
+        if left_out.count(statistic)
+    ]
 
 
-def _left_out_parts(counts: Values) -> list[str]:
-    parts = [f"{counts[key]:,} {what}" for key, what in _LEFT_OUT.items() if counts.get(key)]
-    told = [f"{', '.join(parts)} (traces × modes)"] if parts else []
-    if counts.get("examples"):
-        told.append(f"{counted(counts['examples'], 'trace')} in its prompt")
-    if counts.get("unfinished"):
-        told.append(f"{counted(counts['unfinished'], 'trace')} that it has not finished")
-    return told
+def _left_out_parts(report: JudgeReport) -> list[str]:
+    left_out = report.table("judge_left_out")
+    units = _reasons(left_out, "{units:,} {reason}")
+    parts = [f"{', '.join(units)} (traces × modes)"] if units else []
+    if left_out.count("examples"):
+        parts.append(f"{counted(left_out.count('examples'), 'trace')} in its prompt")
+    if left_out.count("unfinished"):
+        parts.append(f"{counted(left_out.count('unfinished'), 'trace')} that it has not finished")
+    return parts
 
 
-def _useless(judge: Values) -> Iterator[Note]:
-    """The modes in which the judge's word could be chance."""
-    tables = list(judge["modes"].items())
-    if len(tables) > 1:
-        tables.append(("pooled", judge["pooled"]))
-    found = [name for name, one in tables if _may_be_chance(one["cohen_kappa"])]
-    if found:
+def _useless(report: JudgeReport) -> Iterator[Note]:
+    """Name the modes in which the judge may be no better than chance."""
+    tables = _tables(report) if len(report.modes) > 1 else report.rows("judge_mode")
+    names = [name for name, table in tables.items() if _may_be_chance(table["cohen_kappa"])]
+    if names:
         yield Note(
-            f"Not shown to be better than chance: {', '.join(found)}. There κ is at most 0, its "
+            f"Not shown to be better than chance: {', '.join(names)}. There κ is at most 0, its "
             "interval reaches 0, or there is too little for an interval. Raw agreement and AC1 may "
             "look fine there all the same, most of all where a mode is rare; they say nothing for "
             "the judge.",
@@ -778,59 +831,60 @@ def _useless(judge: Values) -> Iterator[Note]:
         )
 
 
-def _may_be_chance(kappa: Values) -> bool:
-    value, ends = kappa["value"], kappa.get("ci")
-    if value is None:
+def _may_be_chance(kappa: Figure) -> bool:
+    if kappa.value is None:
         return False
-    return value <= 0 or "ci_withheld" in kappa or (ends is not None and ends[0] <= 0)
+    at_chance = kappa.low is not None and kappa.low <= 0
+    return kappa.value <= 0 or kappa.withheld is not None or at_chance
 
 
-def _tilted(judge: Values) -> Iterator[Note]:
-    """The modes that the judge calls present too often, or too rarely."""
-    by: dict[str, list[str]] = {"more": [], "less": []}
-    for code, one in judge["modes"].items():
-        p = one["mcnemar_p_adjusted"]
-        if p is not None and p < 0.05:
-            more = one["false_positives"] > one["false_negatives"]
-            by["more" if more else "less"].append(f"{code} ({p_words(p)})")
-    for often, codes in by.items():
+def _biased(report: JudgeReport) -> Iterator[Note]:
+    """Name the modes that the judge calls present too often, or too rarely."""
+    modes: dict[str, list[str]] = {"more": [], "less": []}
+    for code, table in report.rows("judge_mode").items():
+        p_value = table.value("mcnemar_p_adjusted")
+        if p_value is not None and p_value < 0.05:
+            modes[_more_or_less(table)].append(f"{code} ({p_words(p_value)})")
+    for often, codes in modes.items():
         if codes:
             yield Note(
-                f"Calls present {often} often than {against_words(judge)} does (McNemar, p "
+                f"Calls present {often} often than {against_words(report)} does (McNemar, p "
                 f"corrected over the modes after Benjamini and Hochberg): {', '.join(codes)}.",
                 "tilted",
             )
 
 
-def _without_tables(judge: Values) -> Iterator[Note]:
-    """Why there is no table of confidence, answers, places or withheld suggestions."""
-    against, places = against_words(judge), judge["localisation"]
-    if not judge["calibration"]["n"]:
+def _without_tables(report: JudgeReport) -> Iterator[Note]:
+    """Say why there is no table of confidence, answers, places or hidden suggestions."""
+    against = against_words(report)
+    places = report.table("localisation")
+    if not report.table("calibration").count("n"):
         yield Note(
             "Confidence: none of its findings that can be compared has one.", "no_confidence"
         )
-    if not judge["answers"]["n"]:
+    if not report.table("answers").count("n"):
         yield Note("Nobody has answered a suggestion of this judge.", "no_answers")
-    if not places["n"]:
+    if not places.count("n"):
         yield Note(f"Places: none of its places can be compared with {against}'s.", "no_places")
-    beside = [
-        f"{counted(n, 'label')} {what}"
-        for n, what in (
-            (places["whole_trace"], "on a whole trace, not counted"),
-            (places["no_places"], f"where {against} says present without a place, not counted"),
-            (places["without_order"], "counted as wrong, as the order of the spans is unknown"),
+    counts = [
+        f"{counted(places.count(statistic), 'label')} {description}"
+        for statistic, description in (
+            ("whole_trace", "on a whole trace, not counted"),
+            ("no_places", f"where {against} says present without a place, not counted"),
+            ("without_order", "counted as wrong, as the order of the spans is unknown"),
         )
-        if n
-    ]  # fmt: skip
-    if beside:
-        yield Note(f"Places of the judge: {'; '.join(beside)}.", "places_beside")
-    if places["merged_places"]:
+        if places.count(statistic)
+    ]
+    if counts:
+        yield Note(f"Places of the judge: {'; '.join(counts)}.", "places_beside")
+    merged = places.count("merged_places")
+    if merged:
         yield Note(
-            f"{counted(places['merged_places'], 'place')} of {places['places']} of {against} cover "
+            f"{counted(merged, 'place')} of {places.count('places')} of {against} cover "
             "different places of several annotators; a label anywhere in them counts as right.",
             "merged_places",
         )
-    if judge["withheld"] is None:
+    if report.both_kinds is None:
         yield Note(
             "No study keeps suggestions back on a share of the traces, so nothing tells how far "
             "they move people; mast-tui study sets that up.",
@@ -838,21 +892,18 @@ def _without_tables(judge: Values) -> Iterator[Note]:
         )
 
 
-def _macro_note(judge: Values, columns: Sequence[Column]) -> Note:
-    return macro_note(judge["macro"]["modes_defined"], len(judge["modes"]), columns)
+def _macro_note(report: JudgeReport, columns: Sequence[Column]) -> Note:
+    modes_defined = report.table("judge_macro").values("modes_defined")
+    return macro_note(modes_defined, len(report.modes), columns)
 
 
-def _is_paradox(table: Values) -> bool:
-    return is_kappa_paradox(
-        table["cohen_kappa"]["value"],
-        table["raw_agreement"]["value"],
-        table["prevalence"].values(),
-    )
+def _is_paradox(table: FigureTable) -> bool:
+    shares = table.values("prevalence").values()
+    return is_kappa_paradox(table.value("cohen_kappa"), table.value("raw_agreement"), shares)
 
 
-def _paradox_note(judge: Values) -> Iterator[Note]:
-    tables = {**judge["modes"], "pooled": judge["pooled"]}
-    marked = [name for name, table in tables.items() if _is_paradox(table)]
+def _paradox_note(report: JudgeReport) -> Iterator[Note]:
+    marked = [name for name, table in _tables(report).items() if _is_paradox(table)]
     if marked:
         yield Note(
             f"{PARADOX} {', '.join(marked)}: κ is low although raw agreement is high, as one "
@@ -862,6 +913,10 @@ def _paradox_note(judge: Values) -> Iterator[Note]:
         )
 
 
-def _intervals(judge: Values) -> str:
-    told = intervals_note(judge["bootstrap"], judge["traces"]["compared"], BIAS_CORRECTED)
-    return f"{told} Rates of one mode have Wilson's."
+def _caption(report: JudgeReport) -> str:
+    traces = report.count("compared")
+    return (
+        f"{counted(traces, 'trace')} (taxonomy {report.taxonomy}). "
+        f"{intervals_note(report.bootstrap, traces, BIAS_CORRECTED)} Rates of one mode have "
+        "Wilson's."
+    )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from mast_tui.figures.record import Figure, FigureTable
+from mast_tui.figures.record import Figure, FigureTable, JsonForm
 
 
 class Kind(StrEnum):
@@ -140,10 +140,12 @@ def estimates(
         figure = table.get(column.key)
         if figure is None:
             continue
-        if column.kind is Kind.COUNT:
-            cells[column.key] = None if figure.value is None else int(figure.value)
-        else:
+        if figure.definition.form is JsonForm.ESTIMATE:
             cells[column.key] = Estimate.of(figure, row_n)
+        elif column.kind is Kind.COUNT and figure.value is not None:
+            cells[column.key] = int(figure.value)
+        else:
+            cells[column.key] = figure.value
     return cells
 
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import bootstrap_json
-from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, rate_json
+from mast_tui.figures.prevalence import PATHS
+from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, nested_json, rate_json
 from mast_tui.figures.signatures.bill import AMOUNTS
 from mast_tui.figures.signatures.groups import SHAPES
 from mast_tui.figures.signatures.model import OVERALL, Rules, SignatureInput
@@ -74,6 +75,14 @@ def signature_document(report: SignatureReport) -> Document:
     }
 
 
+def _corrected(report: SignatureReport, name: str) -> Document:
+    """Return the prevalences of a group that are corrected for a judge's errors, by mode."""
+    tables = (report.corrected(name, scope) for scope in PATHS)
+    figures = (figure for rows in tables for table in rows.values() for figure in table.figures)
+    corrected: Document = nested_json(figures, PATHS, {"prevalence": {}})["prevalence"]
+    return corrected
+
+
 def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Document:
     inputs = report.inputs
     table = report.group(name)
@@ -99,12 +108,12 @@ def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Docu
             for level, groups in inputs.levels.items()
         }
     modes = report.rows("mode", name)
-    corrected = report.corrected.get(report.key(name), {})
+    corrected = _corrected(report, name)
     document["modes"] = {
         mode.code: {
             "name": mode.name,
             **mode_document(modes[mode.code], report.rules, report.stated_of(mode)),
-            "corrected": dict(corrected[mode.code]) if mode.code in corrected else None,
+            "corrected": corrected.get(mode.code),
         }
         for mode in inputs.modes
     }

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.counts import counted
+from mast_tui.figures.prevalence import PATHS
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureIndex, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL
 from mast_tui.figures.signatures.modes import severity
@@ -57,7 +58,6 @@ from mast_tui.reports.signature_document import (
 
 if TYPE_CHECKING:
     from mast_tui.figures.experiment import Experiment
-    from mast_tui.figures.prevalence import PrevalenceJson
     from mast_tui.figures.signatures.trend import TrendAxis
     from mast_tui.reports.examples import Example, Extras
     from mast_tui.taxonomy.model import Taxonomy
@@ -593,8 +593,8 @@ def _has_value(cell: Cell) -> bool:
 
 def _withheld(report: SignatureReport, name: str, *tables: FigureTable) -> Iterator[Note]:
     """Say why shares, differences and corrected prevalences of modes have no interval."""
-    corrected = report.corrected.get(report.key(name), {})
-    yield from withheld_notes(*tables, *corrected.values())
+    corrected = [report.corrected(name, scope) for scope in PATHS]
+    yield from withheld_notes(*tables, *(table for rows in corrected for table in rows.values()))
 
 
 def _no_ratio(modes: Mapping[str, FigureTable], sides: Mapping[str, str]) -> Iterator[Note]:
@@ -936,13 +936,9 @@ class _Group:
 
     def _corrected(self) -> Table | None:
         rows = []
-        for code, found in self.corrected.items():
-            cells: dict[str, Cell] = {
-                **self.mode_cells(code),
-                "n_unlabelled": found["n_unlabelled"],
-                "apparent": Estimate.of(found["apparent"]),
-                "corrected": Estimate.of(found["corrected"]),
-            }
+        shown = columns(_TABLES["corrected"][1])
+        for code, table in self.figures.corrected(self.name).items():
+            cells = {**self.mode_cells(code), **_cells(table, shown)}
             rows.append(Row(code, cells, detail=tuple(self._corrected_words(code))))
         note = Note(
             "On the traces that nobody but the judge has judged: how often it says that the mode "
@@ -952,35 +948,29 @@ class _Group:
         )
         return self.table("corrected", rows, note)
 
-    @property
-    def corrected(self) -> Mapping[str, PrevalenceJson]:
-        """The corrected prevalences by code; none where the labels are no judge's."""
-        return self.figures.corrected.get(self.figures.key(self.name), {})
-
     def _corrected_words(self, code: str) -> Iterator[str]:
         """Say how often a mode shows once the judge's errors are corrected, or why not."""
-        found = self.corrected.get(code)
-        if found is None:
+        table = self.figures.corrected(self.name).get(code)
+        if table is None:
             return
-        corrected = Estimate.of(found["corrected"])
+        corrected = table["corrected"]
         if corrected.value is None:
-            why = _MISSING.get(corrected.undefined or "", "Too little is known.")
+            why = _MISSING.get(corrected.reason, "Too little is known.")
             yield f"Not corrected for the judge's errors: {why[0].lower()}{why[1:]}"
             return
         between = ""
-        if corrected.ci is not None:
-            low, high = map(_percent, corrected.ci)
+        if corrected.interval is not None:
+            low, high = map(_percent, corrected.interval)
             between = f" ({low} to {high})"
         if corrected.bounds is not None:
             low, high = map(_percent, corrected.bounds)
             between = f" ({low} to {high}, as disagreements are unresolved)"
         elif corrected.withheld is not None:
-            least = found["corrected"]["ci_needs"]
-            between = f" (too few traces for an interval, n < {least})"
-        apparent = found["apparent"]["value"] or 0.0
+            between = f" (too few traces for an interval, n < {corrected.needs})"
         yield (
             f"Corrected for the judge's errors: {_percent(corrected.value)}{between}, where it "
-            f"says {_percent(apparent)}, on {found['n_unlabelled']:,} traces that nobody else has "
+            f"says {_percent(table.value('apparent') or 0.0)}, on "
+            f"{table.count('n_unlabelled'):,} traces that nobody else has "
             "labelled."
         )
 

@@ -123,10 +123,11 @@ class Session:
         a finished trace come back (a retest): then nothing of the first time is shown, and from
         the next opening after the finish on it is as it was before.
         """
-        if annotator_kind(annotator) is AnnotatorKind.JUDGE:
+        kind = annotator_kind(annotator)
+        if kind is AnnotatorKind.JUDGE:
             raise SessionError(f"{annotator!r} is a judge's name; give a person's")
         workspace.add_taxonomy(taxonomy)
-        workspace.add_annotator(annotator, AnnotatorKind.HUMAN)
+        workspace.add_annotator(annotator, kind)
         trace_id = known_trace(workspace, trace)
         conditions = conditions_for(workspace, annotator, trace_id, taxonomy.ref)
         return cls(

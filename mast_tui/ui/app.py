@@ -74,7 +74,7 @@ from mast_tui.writes import HeldKeys, Writes
 if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.ui.services.judging import JudgeRuns, UnderWay
+    from mast_tui.ui.services.judging import JudgeRuns, RunningJudge
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
 
@@ -268,7 +268,7 @@ class MastApp(TextualApp):
             self.call_later(self._open_first_screen)
 
     def _open_first_screen(self) -> None:
-        self.traces.prefetch.drawn()
+        self.traces.prefetch.load_cache()
         self.add_styles(ANNOTATE)
         if self.traces.prefetch.single:
             self.push_screen(self._make_trace_screen())
@@ -623,14 +623,14 @@ class MastApp(TextualApp):
     # Judges
 
     @property
-    def judge_at_work(self) -> UnderWay | None:
+    def judge_at_work(self) -> RunningJudge | None:
         """The judge that is at work now."""
         return None if self._judges is None else self._judges.at_work
 
     @property
     def report(self) -> str:
         """How far the judge at work has come, or nothing; shown in the last line."""
-        return "" if self.judge_at_work is None else self.judge_at_work.words
+        return "" if self.judge_at_work is None else self.judge_at_work.message
 
     def judge_traces(self, traces: Sequence[Trace]) -> None:
         """Have a judge look at these traces; while one does, ask whether to cancel it."""

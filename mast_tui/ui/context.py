@@ -139,19 +139,25 @@ class ReportToWrite(NamedTuple):
     make: Callable[[OpenWorkspace, Callable[[], bool]], Report]
 
 
+class RunToWrite(NamedTuple):
+    """A run that a screen shows, which can be written with its labels as a page."""
+
+    trace: Trace
+
+
 @runtime_checkable
 class HasReport(Protocol):
-    """A screen that shows a report which can be written to a file."""
+    """A screen that shows a report or a run which can be written to a file."""
 
-    def report_to_write(self) -> ReportToWrite | None:
-        """What is on screen, None while there are no figures."""
+    def report_to_write(self) -> ReportToWrite | RunToWrite | None:
+        """Return the report or run on screen; None while there is none."""
 
 
 class ShowExportFormats(NamedTuple):
-    """The formats in which can be exported, above the screen that is open: those of labels, and
-    of its report where it has one."""
+    """The formats of an export, above the open screen: those of labels, and of its report or run
+    where it has one."""
 
-    report: ReportToWrite | None = None
+    report: ReportToWrite | RunToWrite | None = None
 
 
 class ShowExport(NamedTuple):
@@ -159,7 +165,7 @@ class ShowExport(NamedTuple):
 
     opened: OpenWorkspace
     file_format: str
-    report: ReportToWrite | None = None
+    report: ReportToWrite | RunToWrite | None = None
 
 
 Destination = (

@@ -41,7 +41,7 @@ from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.services.model_judge import model_name, unless_cancelled
+from mast_tui.ui.services.model_judge import model_name, run_until_cancelled
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, OPEN_CODES
@@ -425,7 +425,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     def _propose(self, opened: OpenWorkspace, setup: Setup, notes: Sequence[str]) -> None:
         worker, name = get_current_worker(), model_name(setup)
         try:
-            asked = unless_cancelled(
+            asked = run_until_cancelled(
                 propose_groups(setup, notes), lambda: worker.is_cancelled, lambda: None
             )
             found = asyncio.run(asked)

@@ -23,7 +23,7 @@ from mast_tui.ui.styles import SIDE_BY_SIDE as SIDE_BY_SIDE_STYLES
 from mast_tui.ui.text.differences import compare
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.trace_view.timeline import kind_word, whole_words
+from mast_tui.ui.trace_view.timeline import kind_label, row_text
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_title
 
@@ -94,8 +94,8 @@ class PairList(VirtualLines):
             return " " * cells
         span = trace.span(index)
         number = f"{index + 1}".rjust(max(3, len(str(len(trace)))))
-        kind = kind_word(span).ljust(_KIND_CELLS)
-        return padded(f"{number} {kind} {whole_words(span)}", cells)
+        kind = kind_label(span).ljust(_KIND_CELLS)
+        return padded(f"{number} {kind} {row_text(span)}", cells)
 
 
 class SideBySideScreen(BaseScreen):
@@ -206,7 +206,7 @@ class SideBySideScreen(BaseScreen):
             if not found.equal:
                 detail.show_titles(plain_title(f"{places[0]} (-) and {places[1]} (+)"))
                 marks = [TextPart(first, end, "evidence") for first, end in found.changed]
-                detail.show_text(found.text, marks, written="diff")
+                detail.show_text(found.text, marks, text_format="diff")
                 return
             places = [f"{' and '.join(places)}: the same"]
         detail.show_titles(plain_title(" ".join(places)))

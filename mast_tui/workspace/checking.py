@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, RowMapping, Table, select, type_coerce
 from sqlalchemy.types import NullType
 
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import kind_fits_name
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events.append import follow
@@ -94,8 +94,7 @@ def _damaged_registers(stored: Connection) -> Iterator[DamagedRow]:
         yield DamagedRow("traces", trace_id, problem)
     table = schema.annotators
     for name, kind in stored.execute(select(table.c.name, table.c.kind).order_by(table.c.name)):
-        is_judge = annotator_kind(name) is AnnotatorKind.JUDGE
-        if kind not in set(AnnotatorKind) or is_judge != (kind == AnnotatorKind.JUDGE):
+        if not kind_fits_name(kind, name):
             yield DamagedRow("annotators", name, f"{kind!r} is not the kind of this name")
 
 

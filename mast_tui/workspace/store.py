@@ -677,7 +677,7 @@ class Workspace:
         return frozenset(
             annotator.name
             for annotator in self.annotators()
-            if annotator.kind is not AnnotatorKind.JUDGE and annotator.name not in participants
+            if annotator.kind.is_person and annotator.name not in participants
         )
 
     guidelines = reading(queries.guidelines)

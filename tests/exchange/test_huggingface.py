@@ -23,7 +23,7 @@ from mast_tui.figures.agreement.report import (
     agreement_figures,
     agreement_json,
 )
-from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.figures.spans.input import Place, Reading, SpanInput, TraceReadings
 from mast_tui.figures.spans.report import span_figures
 from mast_tui.gold import Guideline
@@ -40,7 +40,7 @@ from mast_tui.workspace.events.types import (
     VerdictSet,
 )
 from tests.exchange.words import MAST, SLUGS
-from tests.figures.agreement.build_judge import counted
+from tests.figures.agreement.build_judge import given_words, said
 from tests.figures.agreement.tables import verdict_table
 
 pytestmark = pytest.mark.slow
@@ -64,19 +64,18 @@ REPORT = agreement_json(AGREEMENT)
 def exported(
     workspace: Workspace,
     report: Mapping[str, Any],
-    judges: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Mapping[str, Any]:
     """The gold document of all that the workspace holds."""
-    return gold_document(workspace, MAST, report, gold_entries(workspace, MAST), judges=judges)
+    return gold_document(workspace, MAST, report, gold_entries(workspace, MAST))
 
 
 def sheet(
     workspace: Workspace,
     agreement: Agreement = AGREEMENT,
-    judges: Mapping[str, Mapping[str, Any]] | None = None,
+    judges: Mapping[str, JudgeReport] | None = None,
 ) -> str:
     """The datasheet of all that the workspace holds."""
-    return datasheet(exported(workspace, agreement_json(agreement), judges), agreement)
+    return datasheet(exported(workspace, agreement_json(agreement)), agreement, judges)
 
 
 @pytest.fixture
@@ -161,8 +160,12 @@ def test_it_says_how_places_agree(filled: Workspace) -> None:
 
 
 def test_it_says_how_judges_fare_and_what_that_leaves_out(filled: Workspace) -> None:
-    report = judge_report(counted(6, 2, 3, 9), rounds=20)
-    report["left_out"]["judge_seen"] = 4
+    judged = given_words(
+        said("1" * 8 + "0" * 12 + "1" * 4),
+        said("1" * 6 + "0" * 2 + "1" * 3 + "0" * 9 + "1" * 4),
+        seen=frozenset(said("·" * 20 + "1" * 4)),
+    )
+    report = judge_report(judged, rounds=20)
     text = sheet(filled, judges={"judge:a": report})
     row = next(line for line in text.splitlines() if line.startswith("| judge:a |"))
     assert row.startswith("| judge:a | 20 | 20 | 0.67 ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from mast_tui.figures.intervals import (
     to_resolve,
     wilson,
 )
-from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.prevalence import powered
 from mast_tui.figures.record import Figure, FigureScope, rate_json
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED
@@ -112,19 +111,21 @@ def test_the_share_of_a_known_number_of_traces() -> None:
     # Of 12 traces 11 are known, so that little can change.
     assert share_of_all(3, 11, 12) == pytest.approx((3 / 12, 4 / 12))
     found = powered(np.array([40.0, 10, 10, 40]), np.array([50.0, 50]))
-    assert found["these"]["ci"] == list(share_of_all(50, 100, 200))
+    assert found.these is not None
+    assert found.these.ci == share_of_all(50, 100, 200)
     few = powered(np.array([4.0, 1, 1, 4]), np.array([50.0, 50]))
-    assert few["these"]["ci_withheld"] == "few_traces"
+    assert few.these is not None
+    assert few.these.withheld == ("few_traces", 20)
 
 
 def test_labels_still_needed_are_not_cut_at_the_traces_left() -> None:
     found = powered(np.array([44.0, 6, 6, 54]), np.array([18.0, 22]))
-    assert found["more_labels"] is not None
-    assert found["more_labels"] > 40
+    assert found.more_labels is not None
+    assert found.more_labels > 40
 
 
 @pytest.fixture(scope="module")
-def judged() -> Any:
+def judged() -> JudgeReport:
     """On t0 to t39 people agree, on t40 to t49 they differ; t50 to t99 are the judge's alone."""
     words = "1" * 10 + "0" * 30 + "1" * 6 + "0" * 4
     judge = said(words) | said("1" * 15 + "0" * 35, prefix="u")
@@ -135,8 +136,8 @@ def judged() -> Any:
     return judge_report(given, rounds=20)
 
 
-def test_prevalence_with_a_judge_is_bounded(judged: Any) -> None:
-    found = judged["prevalence"]["1.3"]
+def test_prevalence_with_a_judge_is_bounded(judged: JudgeReport) -> None:
+    found = judge_json(judged)["prevalence"]["1.3"]
     overall = found["overall"]
     assert (overall["n_labelled"], overall["unresolved"], overall["n"]) == (40, 10, 90)
     # 10 of 40 by people, 10 to 20 of 50 with those that they differ on.
@@ -147,17 +148,18 @@ def test_prevalence_with_a_judge_is_bounded(judged: Any) -> None:
     ends = [(8, 8, 2, 32), (14, 2, 6, 28)]
     further = np.array([15.0, 35])
     assert overall["powered"]["bounds"] == pytest.approx(
-        [powered(np.array(table, float), further)["powered"]["value"] for table in ends]
+        [powered(np.array(table, float), further).powered.value for table in ends]
     )
     for figure in (overall["people"], overall["powered"], found["corrected"]):
         assert (figure["ci"], figure["ci_withheld"], figure["ci_needs"]) == (None, "unresolved", 9)
     low, high = found["corrected"]["bounds"]
     assert 0 <= low <= found["corrected"]["value"] <= high <= 1
     assert overall["more_labels"] is None
-    assert judged["gold"]["sources"]["unresolved"] == 10
+    assert judged.gold is not None
+    assert judged.gold["sources"]["unresolved"] == 10
 
 
-def test_the_table_says_over_which_traces_and_shows_bounds(judged: Any) -> None:
+def test_the_table_says_over_which_traces_and_shows_bounds(judged: JudgeReport) -> None:
     section = judge_section(judged)
     (table,) = (one for one in section.tables if one.id == "judge_overall")
     assert "over 90 of 100 traces" in table.title

@@ -7,7 +7,6 @@ from mast_tui.labels import VerdictValue
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import Section
 from tests.figures.agreement.build_judge import (
-    as_printed,
     assisted,
     counted,
     given_words,
@@ -42,7 +41,7 @@ def test_rates_stand_in_cells_and_who_said_what_in_words() -> None:
     rate = estimate(mode, "true_positive_rate")
     assert rate.value is not None
     assert round(rate.value, 2) == 0.15
-    assert rate.ci == tuple(report["modes"]["1.3"]["true_positive_rate"].get("ci") or ())
+    assert rate.ci == report.table("judge_mode", mode="1.3")["true_positive_rate"].interval
     assert mode.cells["present"] == "19/39"
     assert row(table(page, "judge_chance"), MODE).cells["counts"] == "6/13/33/106"
     assert "only the judge in 13, only gold in 33" in detail(mode)
@@ -71,12 +70,13 @@ def test_what_it_calls_present_too_often_is_named() -> None:
 def test_what_only_an_uncorrected_test_would_tell_is_not_said() -> None:
     judge = said("1" * 6 + "0" * 6) | said("0101", OTHER)
     report = judge_report(given_words(judge, said("0" * 12) | said("1010", OTHER)), rounds=0)
-    mode = as_printed(report)["modes"]["1.3"]
-    assert mode["mcnemar_p"] < 0.05 < mode["mcnemar_p_adjusted"]
+    mode = report.table("judge_mode", mode="1.3")
+    adjusted = mode.value("mcnemar_p_adjusted")
+    assert (mode.value("mcnemar_p") or 1) < 0.05 < (adjusted or 0)
     page = judge_section(report)
     assert "tilted" not in reasons(page)
     shown = row(table(page, "judge_chance"), MODE).cells["mcnemar_p_adjusted"]
-    assert shown == mode["mcnemar_p_adjusted"]
+    assert shown == adjusted
 
 
 def test_a_low_kappa_at_extreme_prevalence_is_marked() -> None:
@@ -119,8 +119,7 @@ def test_corrected_prevalence_says_why_it_is_refused() -> None:
     mode = row(table(page, "judge_prevalence"), MODE)
     assert estimate(mode, "corrected").undefined == "no_better_than_chance"
     assert "add up to 1 or less" in detail(mode)
-    report = judge_report(given, rounds=0)
-    report["prevalence"] = {}
+    report = judge_report(given, rounds=0).without_prevalence()
     assert "kept from who labels blind" in note(judge_section(report), "blind").text
 
 
@@ -136,7 +135,7 @@ def test_a_prevalence_is_corrected_for_how_the_judge_errs() -> None:
     page = judge_section(report, sight={"annotator": "ann", "unlabelled": 3})
     mode = row(table(page, "judge_prevalence"), MODE)
     corrected = estimate(mode, "corrected")
-    assert corrected.value == report["prevalence"]["1.3"]["corrected"]["value"]
+    assert corrected.value == report.table("prevalence", mode="1.3").value("corrected")
     assert corrected.ci is not None
     assert "Rogan and Gladen" in note(page, "corrected").text
     assert note(page, "hidden").text.startswith("3 unlabelled traces left out")

@@ -91,7 +91,7 @@ def test_one_person_labels_takes_back_and_finds_everything_again(home: Path) -> 
         terminal.until(lambda _: cursor_number(terminal) == 2 and not marks_on(terminal, 2))
         assert not marks_on(terminal, 3)
         terminal.press("u")
-        terminal.until(r"Nothing to take back")
+        terminal.until(r"Nothing to undo")
         terminal.press("U", "U", "U", "U")
         terminal.press("g")
         terminal.until(

@@ -84,13 +84,13 @@ def test_a_second_walk_over_the_same_files_is_no_news(folder: Path, tmp_path: Pa
     for _ in range(2):
         with LibraryCache(tmp_path / "library.db") as library:
             news = Differences()
-            news.expect(cached_traces(folder, library))
+            news.add_cached(cached_traces(folder, library))
             scan = Scan([folder], library=library, keep_spans=False)
-            told = [news.of(report) for report in scan]
-            news.end()
+            told = [news.news_in(report) for report in scan]
+            news.finish()
             walk(folder, library)
     assert not news.any
-    assert news.gone() == []
+    assert news.take_gone() == []
     assert [trace for one in told if one is not None for trace in one.traces] == []
 
 
@@ -99,12 +99,14 @@ def test_what_another_file_tells_of_a_trace_is_news(folder: Path, tmp_path: Path
         walk(folder, library)
         (folder / "x" / "outcomes.csv").write_text("trace,outcome\ntold.json,succeeded\n")
         news = Differences()
-        news.expect(cached_traces(folder, library))
-        told = [news.of(report) for report in Scan([folder], library=library, keep_spans=False)]
-        news.end()
+        news.add_cached(cached_traces(folder, library))
+        told = [
+            news.news_in(report) for report in Scan([folder], library=library, keep_spans=False)
+        ]
+        news.finish()
     changed = [trace for one in told if one is not None for trace in one.traces]
     assert [trace.meta.outcome for trace in changed] == [Outcome.SUCCEEDED]
-    assert news.gone() == []
+    assert news.take_gone() == []
 
 
 def test_a_trace_whose_content_has_changed_takes_the_place_of_the_old_one_at_once(
@@ -116,12 +118,12 @@ def test_a_trace_whose_content_has_changed_takes_the_place_of_the_old_one_at_onc
     with LibraryCache(tmp_path / "library.db") as library:
         (before,) = walk(folder, library)
         news = Differences()
-        news.expect(cached_traces(folder, library))
+        news.add_cached(cached_traces(folder, library))
         write_json(folder / "a.json", [*CHAT, *CHAT])
-        (report,) = map(news.of, Scan([folder], library=library, keep_spans=False))
+        (report,) = map(news.news_in, Scan([folder], library=library, keep_spans=False))
         assert isinstance(report, FileReport)
-        assert news.gone() == [before.identity.trace_id]
-        assert news.gone() == []
+        assert news.take_gone() == [before.identity.trace_id]
+        assert news.take_gone() == []
 
 
 def test_looks_at_other_paths_are_kept_apart(

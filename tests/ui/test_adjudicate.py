@@ -300,7 +300,7 @@ async def test_it_says_of_how_many_labels_the_order_is_unknown(office: Office) -
 async def test_an_empty_queue_says_what_it_needs(office: Office) -> None:
     office.label("alice", "one", {})
     async with adjudicating(office) as on:
-        assert "two people who have finished" in on.text
+        assert "two people must have finished" in on.text
         assert "alice 1" in on.text
 
 
@@ -398,7 +398,7 @@ async def test_what_somebody_else_decides_meanwhile_is_listed_and_said(two: Offi
             await on.pilot.pause()
         assert said(on) == (
             "carol has decided 1.3 Step repetition on one.json: absent, otherwise than you, "
-            "and that stands · 1 more"
+            "and that counts · 1 more"
         )
         assert here(on) == "3.1 decided"
         assert "2 of 3 decided" in on.text
@@ -420,7 +420,7 @@ async def test_what_somebody_else_is_deciding_is_passed_over_while_there_is_anot
             return None if row is None else row.item
 
         for program, item in enumerate((second,)):
-            presence.hear(program, json.dumps(["carol", items.place(item)]))
+            presence.hear(program, json.dumps(["carol", items.presence_key(item)]))
         await on.press("]")
         assert here_now() == third
         await on.press("[")

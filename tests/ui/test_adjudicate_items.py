@@ -57,14 +57,14 @@ def test_only_what_is_open_is_listed_until_agreed_items_are_asked_for() -> None:
         side("bob", value=ABSENT, others={OTHER: ABSENT}),
     ]
     found = items(sides)
-    assert [(row.code, row.state, row.what) for row in found.rows()] == [
+    assert [(row.code, row.state, row.summary) for row in found.rows()] == [
         ("1.3", RowState.OPEN, "present / absent")
     ]
     assert [(row.code, row.state) for row in found.rows(agreed=True)] == [
         ("1.3", RowState.OPEN),
         ("3.1", RowState.AGREED),
     ]
-    assert found.rows(agreed=True, mode=OTHER)[0].what == "absent"
+    assert found.rows(agreed=True, mode=OTHER)[0].summary == "absent"
 
 
 def test_a_decided_item_stays_in_its_place_and_says_how() -> None:
@@ -77,12 +77,12 @@ def test_a_decided_item_stays_in_its_place_and_says_how() -> None:
     after = items(sides, decided(conflict, take_side(conflict, "ann")))
     assert [row.item for row in after.rows()] == [row.item for row in before.rows()]
     first = after.rows()[0]
-    assert (first.state, first.what) == (RowState.DECIDED, "present, as ann")
-    assert (before.left(), after.left()) == (2, 1)
+    assert (first.state, first.summary) == (RowState.DECIDED, "present, as ann")
+    assert (before.open_count(), after.open_count()) == (2, 1)
     view = after.view(MODE)
     assert view is not None
     assert [(s.name, s.remark) for s in view.sides] == [("ann", "✓ taken"), ("bob", "")]
-    assert view.where == at(3)
+    assert view.target == at(3)
 
 
 def test_a_decision_whose_sides_have_moved_is_marked() -> None:
@@ -108,7 +108,7 @@ def test_sides_are_numbered_with_place_quote_and_note() -> None:
 def test_a_place_that_one_side_did_not_mark_is_a_question_about_the_place() -> None:
     found = items([side("ann", at(3)), side("bob", at(3), at(9))])
     rows = found.rows()
-    assert [row.what for row in rows] == ["place: only bob"]
+    assert [row.summary for row in rows] == ["place: only bob"]
     view = found.view(rows[0].item or "")
     assert view is not None
     assert "#10" in view.title
@@ -132,8 +132,8 @@ def test_names_show_wherever_they_fit_and_go_before_anything_else_is_cut() -> No
         state=RowState.OPEN,
         code="1.3",
         name="n" * 10,
-        what="w" * 20,
-        who="ann, bob",
+        summary="w" * 20,
+        sides="ann, bob",
     )
     shown = {
         line: [cells for _, cells in fit(COLUMNS, [text_lengths(COLUMNS, conflict)], line)]

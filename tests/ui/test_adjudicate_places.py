@@ -62,7 +62,7 @@ def row(on: Stage) -> tuple[str, str]:
     """State of the row under the cursor, and what it says."""
     found = screen(on).queue.row
     assert found is not None
-    return str(found.state), found.what
+    return str(found.state), found.summary
 
 
 def shown(on: Stage) -> list[tuple[int | None, str, list[str]]]:
@@ -107,7 +107,7 @@ async def test_one_row_shows_where_each_annotator_sees_it(
         assert "1 alice  #10" in text
         assert "2 bob  #7" in text
         marks = screen(on).evidence.timeline.marks
-        assert [[m.code for m in marks.at(place)] for place in (6, 9, 11, 1)] == [
+        assert [[m.code for m in marks.marks_on(place)] for place in (6, 9, 11, 1)] == [
             ["2"], ["1"], ["1"], [],
         ]  # fmt: skip
 
@@ -237,7 +237,7 @@ async def test_what_another_decides_of_it_meanwhile_is_said_once(office: Office)
             trace_id = office.trace_id(store, "one")
             take_on(store, MAST, "carol", [trace_id])
             work = Adjudication(store, MAST, trace_id, "carol", order=trace.index_of)
-            row_now = screen(on).queue.subject_here
+            row_now = screen(on).queue.current_subject
             assert row_now is not None
             again = screen(on).queue.items[trace_id].question(row_now.mode + "@")
             assert again is not None
@@ -246,7 +246,7 @@ async def test_what_another_decides_of_it_meanwhile_is_said_once(office: Office)
             await on.pilot.pause()
         assert said(on) == (
             "carol has decided 2.6 Reasoning-action mismatch: 1 of 3 places taken, as bob, "
-            "otherwise than you, and that stands"
+            "otherwise than you, and that counts"
         )
         assert row(on) == ("decided", "at #7, as bob")
 
@@ -298,7 +298,7 @@ async def test_sides_beyond_nine_are_numbered_and_taken_with_enter(tmp_path: Pat
         assert [side.number for side in sides.sides] == list(range(1, 12))
         assert "Enter takes it" in next(line for line in on.lines if "p10" in line)
         marks = screen(on).evidence.timeline.marks
-        assert [mark.code for mark in marks.at(9)] == ["10"]
+        assert [mark.code for mark in marks.marks_on(9)] == ["10"]
         await on.press("tab", *["j"] * 9, "enter")
         assert gold_of(office) == [10]
         assert "as p10" in said(on)
@@ -316,7 +316,7 @@ async def test_a_judge_is_told_from_the_tenth_side_in_the_timeline(tmp_path: Pat
         await on.press("A")
         await on.press("b", "J")
         marks = screen(on).evidence.timeline.marks
-        assert [mark.code for mark in marks.at(9)] == ["10", "judge"]
+        assert [mark.code for mark in marks.marks_on(9)] == ["10", "judge"]
 
 
 def gold_of(office: Office) -> list[int]:

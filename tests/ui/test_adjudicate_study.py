@@ -71,7 +71,7 @@ async def test_a_conflict_is_one_key_and_moving_on_is_none(office: Office) -> No
     set_up(office)
     async with adjudicating(office) as on:
         assert "0 of 3 decided" in on.lines[0]
-        conflicts = sum(items.left() for items in screen(on).queue.items.values())
+        conflicts = sum(items.open_count() for items in screen(on).queue.items.values())
         keys = 0
         while "nothing left" not in on.lines[0]:
             await on.press("1")
@@ -105,7 +105,7 @@ async def test_different_places_are_conflicts_where_the_study_says_so(office: Of
     set_up(office, boundaries=True)
     async with adjudicating(office) as on:
         rows = list(screen(on).main_list.rows)
-        screen(on).main_list.move_to(next(i for i, r in enumerate(rows) if "#" in r.what))
+        screen(on).main_list.move_to(next(i for i, r in enumerate(rows) if "#" in r.summary))
         await on.press()
         assert "at #3 to #6 / #5" in on.text
         await on.press("e", "k", "enter")
@@ -261,7 +261,7 @@ class TestChanged:
             screen(on).main_list.move_to(1)
             await on.press()
             await on.press("c")
-            assert "stands as it is" in said(on)
+            assert "stays as it is" in said(on)
 
 
 async def test_all_hidden_traces_can_be_taken_on_at_once(office: Office) -> None:

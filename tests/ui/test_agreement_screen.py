@@ -13,7 +13,7 @@ from mast_tui.reports.model import Table
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.reports.agreement import AgreementScreen
 from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
-from mast_tui.ui.reports.cells import value_words
+from mast_tui.ui.reports.cells import value_text
 from tests import waiting
 from tests.ui.office import Office, said
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
@@ -55,7 +55,7 @@ def cells(on: Stage, code: str) -> Mapping[str, str]:
         (table, row) for table in tables for row in table.rows if row.cells.get("code") == code
     )
     kinds = {column.key: column.kind for column in table.columns}
-    return {key: value_words(cell, kinds[key]) for key, cell in row.cells.items() if key in kinds}
+    return {key: value_text(cell, kinds[key]) for key, cell in row.cells.items() if key in kinds}
 
 
 def heading(on: Stage) -> str:
@@ -115,7 +115,7 @@ async def test_intervals_come_with_the_words_on_what_they_rest_on(two: Office) -
     two.label("bob", "three", {"3.1": (4, 4)})
     async with agreeing(two) as on:
         await on.press(*(["j"] * (len(MAST.modes) + 1)))
-        assert screen(on).main_list.place == ("modes", "pooled")
+        assert screen(on).main_list.row_key == ("modes", "pooled")
         interval = r" 0\.\d\d \[-?\d\.\d\d, \d\.\d\d\]"
         assert re.search(interval, next(line for line in on.lines if line.startswith("▌")))
         assert re.search(rf"raw agreement *{interval}", words(on))
@@ -143,7 +143,7 @@ async def test_what_only_others_have_finished_is_counted_as_adjudicator_and_reco
         await on.press("j")
         assert "look as adjudicator" not in on.lines[-1]
         await on.press("o")
-        assert "counted already" in said(on)
+        assert "included already" in said(on)
 
 
 async def test_a_trace_that_one_has_begun_stays_left_out(two: Office) -> None:
@@ -211,7 +211,7 @@ async def test_a_pair_has_its_traces_and_unfolds_to_its_figures_by_mode(two: Off
         assert "bob and carol" in on.lines[0]
         assert "alice" not in on.lines[1]
         await on.press("escape")
-        assert (screen(on).main_list.place, screen(on).main_list.chosen) == (
+        assert (screen(on).main_list.row_key, screen(on).main_list.chosen) == (
             ("pairs_kappa", "carol"),
             "with bob",
         )

@@ -89,7 +89,7 @@ async def test_a_long_fold_counts_as_read_without_going_through_its_steps(tmp_pa
     path = write_trace(tmp_path / "again.json", messages)
     async with stage(path, workspace=tmp_path / "w.db") as on:
         await on.press("j", "space", "j", "j")
-        fold = on.annotate.timeline.fold_here
+        fold = on.annotate.timeline.fold_at_cursor
         assert isinstance(fold, FoldedRun)
         on.annotate.reading.write()
         await settle(on.pilot)

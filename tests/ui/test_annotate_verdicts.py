@@ -167,17 +167,17 @@ async def test_all_is_taken_back_and_done_again_also_after_reopening(
         assert on.labels == set()
         assert on.number == 1
         await on.press("u")
-        assert "Nothing to take back" in on.message
+        assert "Nothing to undo" in on.message
         await on.press("U", "ctrl+r", "U", "U")
         assert on.labels == {("1.3", 1, 1), ("2.6", 3, 3)}
         assert on.session.verdict(SLUGS["3.1"]) is VerdictValue.ABSENT
         assert [label.severity for label in on.session.labels] == [None, Severity.FATAL]
         await on.press("U")
-        assert "Nothing to do again" in on.message
+        assert "Nothing to redo" in on.message
 
 
 async def test_a_new_change_forgets_what_was_taken_back(small: Path) -> None:
     async with stage(small) as on:
         await on.press("1", "3", "u", "2", "6", "U")
         assert on.labels == {("2.6", 1, 1)}
-        assert "Nothing to do again" in on.message
+        assert "Nothing to redo" in on.message

@@ -115,7 +115,7 @@ async def test_words_are_found_one_after_the_other(path: Path) -> None:
         await on.press("escape")
         assert isinstance(on.app.screen, AnswerKeyScreen)
         await on.press("/", *"nowhere")
-        assert "nothing holds “nowhere”" in on.text
+        assert "no match for “nowhere”" in on.text
         await on.press("escape", "escape")
         assert not on.app.screen.is_modal
 

@@ -53,7 +53,7 @@ class GrowingTrace(GlancedTrace):
 def test_no_step_looks_at_much() -> None:
     trace = GrowingTrace(10_000, 30)
     survey = BackgroundIndex()
-    survey.wanted = True
+    survey.search_repeats = True
     before = trace.advances, trace.glanced_at, trace.asked
     for _ in index_more(trace, survey, reads=True):
         now = trace.advances, trace.glanced_at, trace.asked
@@ -116,7 +116,7 @@ def test_repeated_steps_are_looked_for_once_they_are_wanted_and_all_is_known() -
     survey = BackgroundIndex()
     assert all(not worth for worth in index_more(trace, survey, reads=True))
     assert survey.repeats.run_at(50) is None
-    survey.wanted = True
+    survey.search_repeats = True
     assert not survey.complete(trace)
     assert list(index_more(trace, survey, reads=True))
     assert survey.repeats.run_at(50) == FoldedRun(0, 100, 1)

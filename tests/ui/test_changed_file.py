@@ -101,7 +101,7 @@ async def test_nothing_is_quoted_or_copied_of_a_file_that_has_changed(
         reason = CHANGES[change]
         assert f"[cannot be read: {reason}]" in on.text
         (words,) = told(on)
-        assert words.startswith(f"run.jsonl is not what was opened: {reason}.")
+        assert words.startswith(f"run.jsonl has changed: {reason}.")
         await on.press("w")
         assert on.message == "This span cannot be read any more"
         assert on.annotate.state.selection.is_plain
@@ -147,7 +147,7 @@ async def test_what_is_still_in_memory_is_shown_and_the_change_told(
         await on.press("j")
         assert PLAN in on.text
         (words,) = told(on)
-        assert words.startswith(f"chat.json is not what was opened: {CHANGES[change]}.")
+        assert words.startswith(f"chat.json has changed: {CHANGES[change]}.")
 
 
 async def test_a_trace_that_is_opened_again_is_read_as_it_is_now(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.annotate.copying import place_of, whole_text
+from mast_tui.ui.annotate.copying import location_of, whole_text
 from mast_tui.ui.services.clipboard import TERMINAL_CHARS, copied_words, tools
 from tests import waiting
 from tests.traces import rollouts
@@ -135,7 +135,7 @@ def test_a_place_in_a_file_of_lines_is_file_and_line(tmp_path: Path) -> None:
         tmp_path, rollouts.meta(), rollouts.message("user", "go"), name="run.jsonl"
     )
     trace = read_trace(path)
-    assert place_of(trace, trace.span(0)) == f"{path}:2"
+    assert location_of(trace, trace.span(0)) == f"{path}:2"
 
 
 def test_what_is_too_long_for_a_terminal_is_said_to_be_cut() -> None:

@@ -9,7 +9,7 @@ import pytest
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.ui.annotate.labelling import DigitEntry, Typed, type_digit
+from mast_tui.ui.annotate.labelling import DigitEntry, TypedDigit, type_digit
 from mast_tui.ui.dialogs.welcome import first_keys
 from tests.ui.build import taxonomy_of
 from tests.ui.stage import shown_key
@@ -19,9 +19,11 @@ MAST = load_mast()
 BY_PLACE = taxonomy_of("A1", "A2", "B-x", *(f"C{n}" for n in range(20)))
 
 
-def typed(taxonomy: Taxonomy, keys: str, purpose: VerdictValue = VerdictValue.PRESENT) -> Typed:
+def typed(
+    taxonomy: Taxonomy, keys: str, purpose: VerdictValue = VerdictValue.PRESENT
+) -> TypedDigit:
     """What came of the last key."""
-    done = Typed(DigitEntry(purpose, None, True))
+    done = TypedDigit(DigitEntry(purpose, None, True))
     for key in keys:
         done = type_digit(done.entry, key, taxonomy)
     return done

@@ -123,6 +123,23 @@ async def test_the_report_on_screen_is_written_as_a_page_and_as_figures(
     assert (tmp_path / "signatures.csv").read_text().startswith("scope,group,mode,")
 
 
+async def test_the_run_on_screen_is_written_as_a_page_with_its_labels(
+    office: Office, tmp_path: Path
+) -> None:
+    async with stage(office.folder / "one.json", workspace=office.workspace) as on:
+        await on.press("V")
+        offered = on.app.screen.query_one(ChoiceList).choices
+        assert [choice.value for choice in offered][:2] == ["page", "markdown"]
+        await on.press("enter")
+        await write_over(on, tmp_path / "run.html")
+        assert "4 labels" in said(on)
+        await on.press("enter")
+        assert not isinstance(on.app.screen, ExportForm)
+    run(
+        "import", str(tmp_path / "run.html"), "--format", "page", "--workspace", str(tmp_path / "w")
+    )
+
+
 async def test_where_there_are_no_figures_no_report_is_offered(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace, annotator="dora") as on:
         for screen in "KS":

@@ -13,10 +13,10 @@ from mast_tui.traces.model import Span, SpanColumns, SpanKind, SpanStatus
 from mast_tui.ui.annotate.search import Hits
 from mast_tui.ui.annotate.span_filter import (
     EVERYTHING,
-    Marked,
-    Narrowing,
+    FilterScan,
+    MarkedSpans,
     SpanFilter,
-    Stretches,
+    SpanRanges,
 )
 from mast_tui.ui.trace_view.gutter import place_of
 from tests.ui.build import SmallTrace
@@ -91,8 +91,8 @@ def test_what_is_narrowed_by_columns_is_what_each_span_would_be_kept_by(
     labelled, suggested, matches = marks
     hits = Hits(15)
     hits.add((index, 1) for index in sorted(matches))
-    own, asked = (Stretches((index, index) for index in found) for found in (labelled, suggested))
-    narrowing = Narrowing(Steps(spans), chosen, Marked(own, asked, hits))
+    own, asked = (SpanRanges((index, index) for index in found) for found in (labelled, suggested))
+    narrowing = FilterScan(Steps(spans), chosen, MarkedSpans(own, asked, hits))
     found: list[int] = []
     while narrowing.seen < len(spans):
         found += narrowing.step(most)
@@ -109,7 +109,7 @@ def test_a_filter_by_columns_makes_no_span() -> None:
             return TRACE.columns(first, end)
 
     chosen = replace(EVERYTHING.with_agent("agent").with_kind(SpanKind.MESSAGE), errors=False)
-    narrowing = Narrowing(Columns("a", "b", "c", "d", "e"), chosen, Marked())
+    narrowing = FilterScan(Columns("a", "b", "c", "d", "e"), chosen, MarkedSpans())
     assert list(narrowing.step(9)) == [0, 1, 2, 3, 4]
 
 
@@ -120,11 +120,11 @@ def test_choosing_twice_chooses_nothing() -> None:
 
 def test_a_filter_tells_in_words_what_is_shown() -> None:
     chosen = EVERYTHING.with_kind(SpanKind.TOOL_RESULT).with_kind(SpanKind.MESSAGE)
-    assert chosen.words == "messages or tool results"
-    assert replace(chosen.with_agent("bob"), errors=True).words == (
+    assert chosen.description == "messages or tool results"
+    assert replace(chosen.with_agent("bob"), errors=True).description == (
         "messages or tool results, by bob, errors"
     )
-    assert EVERYTHING.words == ""
+    assert EVERYTHING.description == ""
 
 
 def test_labels_on_the_whole_trace_or_on_what_is_gone_lie_nowhere() -> None:
@@ -136,15 +136,15 @@ def test_labels_on_the_whole_trace_or_on_what_is_gone_lie_nowhere() -> None:
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=8))
 def test_stretches_hold_what_lies_in_any_of_their_ranges(spans: list[tuple[int, int]]) -> None:
     ranges = [(first, first + more) for first, more in spans]
-    found = Stretches(ranges)
+    found = SpanRanges(ranges)
     wanted = [i for i in range(40) if any(a <= i <= b for a, b in ranges)]
     assert list(found.within(0, 40)) == wanted
     assert list(found.within(7, 20)) == [i for i in wanted if 7 <= i < 20]
 
 
 def test_a_trace_is_narrowed_slice_by_slice_and_goes_on_where_it_grows() -> None:
-    narrowing = Narrowing(
-        TRACE, SpanFilter(matches=True), Marked(matches=Stretches([(0, 0), (2, 4)]))
+    narrowing = FilterScan(
+        TRACE, SpanFilter(matches=True), MarkedSpans(matches=SpanRanges([(0, 0), (2, 4)]))
     )
     assert list(narrowing.step(3)) == [0, 2]
     assert narrowing.seen == 3

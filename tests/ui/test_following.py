@@ -74,7 +74,7 @@ async def test_what_comes_is_shown_and_nothing_moves(tmp_path: Path) -> None:
 async def test_a_key_reads_on_at_once_and_says_how_much_has_come(tmp_path: Path, key: str) -> None:
     path = rollout(tmp_path, 5)
     async with stage(path, workspace=tmp_path / "w.db") as on:
-        on.annotate.following.look = lambda: None  # type: ignore[method-assign]
+        on.annotate.following.check = lambda: None  # type: ignore[method-assign]
         await on.press(key)
         assert on.message == "The file has not grown: 5 spans"
         append(path, "six", "seven")
@@ -101,7 +101,7 @@ async def test_a_filter_takes_in_what_has_come(tmp_path: Path) -> None:
     path = rollout(tmp_path, 5)
     async with stage(path, workspace=tmp_path / "w.db") as on:
         await on.press("j")
-        on.annotate.filter.show_only(EVERYTHING.with_agent("user"))
+        on.annotate.filter.apply(EVERYTHING.with_agent("user"))
         await settle(on.pilot)
         rows = on.annotate.timeline.row_count
         with path.open("ab") as file:
@@ -150,10 +150,10 @@ async def test_a_file_that_is_another_is_told_from_one_that_grew_and_read_anew_o
         await on.press("j", "1", "3")
         change(path)
         await until(on, lambda: bool(told(on)))
-        assert told(on) == [f"run.jsonl is not what was opened: {reason}. O reads it anew"]
+        assert told(on) == [f"run.jsonl has changed: {reason}. Press O to read it again"]
         assert known(on) == 5
         await on.press("f5")
-        await until(on, lambda: on.message == f"Read anew, as {reason}: {left} spans")
+        await until(on, lambda: on.message == f"Read again, because {reason}: {left} spans")
         assert known(on) == left
         assert (on.number, on.labels) == (2, labels)
 
@@ -164,7 +164,7 @@ async def test_a_document_that_is_written_anew_is_read_on_a_key(tmp_path: Path) 
         await on.press("j", "j")
         write_trace(path)
         await on.press("O")
-        assert on.message == "Read anew, as the file has changed: 12 spans"
+        assert on.message == "Read again, because the file has changed: 12 spans"
         assert (known(on), on.number) == (12, 3)
 
 
@@ -175,7 +175,7 @@ async def test_a_file_that_is_away_is_said_and_nothing_is_lost(tmp_path: Path) -
         await on.press("j", "1", "3")
         path.rename(away)
         await on.press("f5")
-        assert on.message == "Nothing could be read anew: the file has gone"
+        assert on.message == "The file could not be read again: the file has gone"
         assert (known(on), on.labels) == (5, {("1.3", 2, 2)})
         append(away, "six")
         away.rename(path)

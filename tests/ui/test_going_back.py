@@ -15,7 +15,7 @@ from tests.ui.stage import finding, read_trace, stage, suggest, write_trace
 def test_all_the_way_back_and_forth_again(jumps: list[int]) -> None:
     trail, here, way = Trail(), 0, [0]
     for there in jumps:
-        trail.left(here, there)
+        trail.record_jump(here, there)
         if abs(there - here) > 1:
             way.append(there)
         here = there
@@ -48,13 +48,13 @@ async def test_each_jump_can_be_gone_back_and_forth(small: Path, tmp_path: Path)
             await on.press("h")
             seen.append(on.number)
         assert seen == [1, 11, 3, 8, 1, 1]
-        assert on.message == "Nowhere to go back to"
+        assert on.message == "No earlier position"
         await on.press("I", "I", "ctrl+o", "I")
         assert on.number == 3
         # A new jump forgets what was ahead; single steps are no jumps.
         await on.press("j", "j", "G", "I")
         assert on.number == 12
-        assert on.message == "Nowhere to go forth to"
+        assert on.message == "No later position"
         await on.press("h")
         assert on.number == 5
 

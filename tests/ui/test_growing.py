@@ -154,10 +154,10 @@ async def test_whoever_scrolls_away_is_left_where_they_are() -> None:
 
 async def test_the_last_row_of_a_whole_trace_or_of_a_filter_is_not_followed() -> None:
     async with growing(5000) as (_pilot, timeline, trace):
-        timeline.show_only([3, 5, 7])
+        timeline.set_filter([3, 5, 7])
         timeline.move_to_end()
         assert not timeline.follows_end
-        timeline.show_only(None)
+        timeline.set_filter(None)
         trace.grow(5000, over=True)
         timeline.move_to_end()
         assert not timeline.follows_end
@@ -166,11 +166,11 @@ async def test_the_last_row_of_a_whole_trace_or_of_a_filter_is_not_followed() ->
 async def test_more_of_a_filter_below_the_screen_draws_no_line() -> None:
     async with growing(5000) as (pilot, timeline, _trace):
         shown = list(range(0, 1000, 2))
-        timeline.show_only(shown)
+        timeline.set_filter(shown)
         await pilot.pause()
         timeline.drawn = 0
         shown.extend(range(1000, 3000, 2))
-        timeline.show_only(shown)
+        timeline.set_filter(shown)
         await pilot.pause()
         assert (timeline.drawn, timeline.row_count) == (0, 1500)
 
@@ -241,19 +241,19 @@ async def test_under_a_dialog_only_the_end_of_the_reading_is_taken_in(chat: Path
 async def test_what_rushes_by_does_not_count_as_read(chat: Path) -> None:
     async with stage(chat) as on:
         timeline = on.annotate.timeline
-        assert on.annotate.reading.on_screen()
+        assert on.annotate.reading.visible_keys()
         trace = PartOfTrace(500)
         timeline.show_trace(trace)
         await settle(on.pilot)
         await on.send("G")
-        assert not on.annotate.reading.on_screen()
+        assert not on.annotate.reading.visible_keys()
 
 
 async def test_marks_are_there_once_their_spans_are(chat: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     suggest(place, read_trace(chat), [finding(read_trace(chat), "1.3", 2990, 2990)])
     async with stage(chat, workspace=place) as on:
-        assert on.annotate.timeline.marks.at(2989)
+        assert on.annotate.timeline.marks.marks_on(2989)
         assert "◌" in "".join(_column(on))
 
 

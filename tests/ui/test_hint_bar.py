@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 
 from mast_tui import ui
 from mast_tui.ui.dialogs.help import HelpScreen
-from mast_tui.ui.widgets.hint_bar import within
+from mast_tui.ui.widgets.hint_bar import shorten_parts
 from tests.ui.stage import stage, write_trace
 
 
@@ -104,7 +104,7 @@ async def test_an_open_dialog_has_its_own_keys_there(small: Path, width: int) ->
     ],
 )
 def test_a_message_loses_its_last_parts_before_it_is_cut_within_one(cells: int, shown: str) -> None:
-    assert within("1.3 on #5 · 12 to go · u takes back", cells) == shown
+    assert shorten_parts("1.3 on #5 · 12 to go · u takes back", cells) == shown
 
 
 def test_every_dialog_says_what_its_keys_do() -> None:

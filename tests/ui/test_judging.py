@@ -174,7 +174,7 @@ async def test_the_decisive_step_is_asked_for_and_is_the_first_choice_then(
 async def test_it_is_told_how_long_no_answer_has_come(
     long: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_judge, "WAIT_TOLD", 0.0)
+    monkeypatch.setattr(model_judge, "REPORT_WAIT_AFTER", 0.0)
     with model(lambda body, n: hang()) as server:
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
@@ -277,7 +277,7 @@ async def test_another_machine_is_asked_only_after_a_yes_which_is_remembered(
         await on.press("J", "m")
         await on.press("y")
         assert len(asked.plans) == 1
-        assert asked.plans[0].setup.allowance.tokens == asked.plans[0].usual_allowance()
+        assert asked.plans[0].setup.allowance.tokens == asked.plans[0].default_allowance()
         await on.press("J", "enter")
         assert len(asked.plans) == 2
 

@@ -58,7 +58,7 @@ NO_KEYS: Final = frozenset(
         "only B",
         "B \0",
         "B  \0",
-        "A → B: B sets on next after A. A+B: both set on at the same span.",
+        "A → B: B begins next after A. A+B: both begin at the same span.",
         "Nothing that was chosen by what its labels would tell is left for you."
         "\n\nmast-tui study add --sample N --judge NAME chooses such traces.",
     }
@@ -67,8 +67,8 @@ NO_KEYS: Final = frozenset(
 
 OWN_NAMES: Final = frozenset(
     {
-        "Enter keeps it · Esc leaves the decision without a word",
-        "nothing holds “\0” · Esc ends the search",
+        "Enter keeps it · Esc leaves the decision without a reason",
+        "no match for “\0” · Esc ends the search",
         "\0Esc closes",
         "Press a letter: absent, again unsure, again open. Esc goes back.",
         "Enter keeps \0, two digits change it",

@@ -44,7 +44,7 @@ def test_each_span_of_a_target_is_marked_with_its_part_and_no_other(given: Given
             for a, b, code, kind in given
             if min(a, b) <= index <= max(a, b)
         )
-        marks = found.at(index)
+        marks = found.marks_on(index)
         assert {(mark.code, mark.kind, mark.part): mark.count for mark in marks} == expected
         assert len(marks) == len(expected)
         assert ordered(marks)
@@ -61,8 +61,8 @@ def test_a_stretch_has_the_marks_of_its_spans(given: Given, one: int, other: int
     targets = [(Target(str(a), str(b)), GutterMark(code, kind)) for a, b, code, kind in given]
     found = marks_by_span(targets, index_of)
     first, last = min(one, other), max(one, other)
-    marks = found.within(first, last + 1)
-    spans = [mark for index in range(first, last + 1) for mark in found.at(index)]
+    marks = found.marks_within(first, last + 1)
+    spans = [mark for index in range(first, last + 1) for mark in found.marks_on(index)]
     assert {(mark.code, mark.kind) for mark in marks} == {(mark.code, mark.kind) for mark in spans}
     here = [min(a, b) <= last and max(a, b) >= first for a, b, _, _ in given]
     assert sum(mark.count for mark in marks) == sum(here)
@@ -72,11 +72,11 @@ def test_a_stretch_has_the_marks_of_its_spans(given: Given, one: int, other: int
 def test_a_range_is_told_from_as_many_labels_and_what_is_nested_in_it_from_it() -> None:
     targets = [(Target("2", "5"), OWN), (Target("3", "4"), OWN), (Target("4", "4"), OWN)]
     found = marks_by_span([*targets, (Target("4", "4"), OWN)], index_of)
-    rows = [" ".join(mark.shown for mark in found.at(index)) for index in range(2, 6)]
+    rows = [" ".join(mark.text for mark in found.marks_on(index)) for index in range(2, 6)]
     assert rows == ["┌1.3 ●", "┌1.3 ● │1.3 ●", "1.3 ●2 └1.3 ● │1.3 ●", "└1.3 ●"]
     # A row that stands for all of a range has no part of it.
-    assert [mark.shown for mark in found.within(2, 6)] == ["1.3 ●4"]
-    assert [mark.shown for mark in found.within(3, 5)] == ["1.3 ●3", "│1.3 ●"]
+    assert [mark.text for mark in found.marks_within(2, 6)] == ["1.3 ●4"]
+    assert [mark.text for mark in found.marks_within(3, 5)] == ["1.3 ●3", "│1.3 ●"]
 
 
 def test_marks_of_one_kind_stay_in_the_order_in_which_they_were_given() -> None:
@@ -85,32 +85,32 @@ def test_marks_of_one_kind_stay_in_the_order_in_which_they_were_given() -> None:
         (Target("4", "4") if code == "1.3" else Target("2", "6"), GutterMark(code, MarkKind.OWN))
         for code in codes
     ]
-    assert [mark.code for mark in marks_by_span(targets, index_of).at(4)] == codes
+    assert [mark.code for mark in marks_by_span(targets, index_of).marks_on(4)] == codes
 
 
 def test_a_label_on_the_whole_trace_stands_in_no_row() -> None:
-    assert marks_by_span([(WHOLE_TRACE, OWN)], index_of).within(0, 100) == ()
+    assert marks_by_span([(WHOLE_TRACE, OWN)], index_of).marks_within(0, 100) == ()
 
 
 def test_a_range_of_which_one_end_is_gone_is_marked_at_the_other() -> None:
     for target in (Target("4", "gone"), Target("gone", "4")):
         found = marks_by_span([(target, OWN)], index_of)
-        assert [index for index in range(9) if found.at(index)] == [4]
-    assert marks_by_span([(Target("gone", "gone"), OWN)], index_of).within(0, 100) == ()
+        assert [index for index in range(9) if found.marks_on(index)] == [4]
+    assert marks_by_span([(Target("gone", "gone"), OWN)], index_of).marks_within(0, 100) == ()
 
 
 def test_a_huge_range_is_kept_as_its_two_ends() -> None:
     found = marks_by_span([(Target("0", "1000000"), OWN)], index_of)
-    assert [mark.shown for mark in found.at(500_000)] == ["│1.3 ●"]
-    assert found.at(1_000_001) == ()
+    assert [mark.text for mark in found.marks_on(500_000)] == ["│1.3 ●"]
+    assert found.marks_on(1_000_001) == ()
     kept = [value for value in vars(found).values() if hasattr(value, "__len__")]
     assert all(len(value) <= 1 for value in kept)
 
 
 def test_marks_differ_by_more_than_colour() -> None:
     assert len(set(GLYPHS.values())) == len(MarkKind)
-    assert GutterMark("1.3", MarkKind.OWN).shown != GutterMark("1.3", MarkKind.SUGGESTION).shown
-    assert GutterMark("", MarkKind.NOTE).shown == GLYPHS[MarkKind.NOTE]
+    assert GutterMark("1.3", MarkKind.OWN).text != GutterMark("1.3", MarkKind.SUGGESTION).text
+    assert GutterMark("", MarkKind.NOTE).text == GLYPHS[MarkKind.NOTE]
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def test_marks_that_are_kept_up_are_those_that_would_be_made_anew(
             shown.pop(kind, None)
         else:
             shown.get(kind, {}).pop(name, None)
-        kept = keeper.follow(shown, spans.known)
+        kept = keeper.update(shown, spans.known)
         anew = marks_by_span(
             [
                 (thing.target, mark_of(thing.mode, kind))
@@ -178,8 +178,10 @@ def test_marks_that_are_kept_up_are_those_that_would_be_made_anew(
             ],
             spans.index_of,
         )
-        assert [kept.at(index) for index in range(21)] == [anew.at(index) for index in range(21)]
-        assert kept.within(3, 15) == anew.within(3, 15)
+        assert [kept.marks_on(index) for index in range(21)] == [
+            anew.marks_on(index) for index in range(21)
+        ]
+        assert kept.marks_within(3, 15) == anew.marks_within(3, 15)
 
 
 @given(given_marks, given_marks)
@@ -188,11 +190,11 @@ def test_what_is_taken_away_leaves_what_was_there_before(given: Given, more: Giv
         return [(min(a, b), max(a, b), GutterMark(code, kind)) for a, b, code, kind in what]
 
     before = GutterMarks(places(given))
-    seen = [set(before.at(index)) for index in range(21)]
+    seen = [set(before.marks_on(index)) for index in range(21)]
     both = before.changed((), places(more))
-    assert [set(before.at(index)) for index in range(21)] == seen
+    assert [set(before.marks_on(index)) for index in range(21)] == seen
     after = both.changed(places(more), ())
-    assert [set(after.at(index)) for index in range(21)] == seen
+    assert [set(after.marks_on(index)) for index in range(21)] == seen
 
 
 def test_one_new_label_among_many_is_placed_alone() -> None:
@@ -202,14 +204,14 @@ def test_one_new_label_among_many_is_placed_alone() -> None:
         f"{number}": Thing(Target(str(number * 7), str(number * 7 + number % 2)), "a")
         for number in range(5000)
     }
-    keeper.follow({MarkKind.OWN: many}, spans.known)
+    keeper.update({MarkKind.OWN: many}, spans.known)
     spans.asked = 0
-    assert keeper.follow({MarkKind.OWN: dict(many)}, spans.known) is keeper.marks
+    assert keeper.update({MarkKind.OWN: dict(many)}, spans.known) is keeper.marks
     assert spans.asked == 0
-    marks = keeper.follow({MarkKind.OWN: {**many, "new": Thing(Target("3", "3"), "b")}}, 1_000_001)
+    marks = keeper.update({MarkKind.OWN: {**many, "new": Thing(Target("3", "3"), "b")}}, 1_000_001)
     assert spans.asked <= 4
-    assert marks.at(3) == (GutterMark("b", MarkKind.OWN),)
-    assert marks.at(7) == (GutterMark("a", MarkKind.OWN, part="┌"),)
+    assert marks.marks_on(3) == (GutterMark("b", MarkKind.OWN),)
+    assert marks.marks_on(7) == (GutterMark("a", MarkKind.OWN, part="┌"),)
 
 
 @given(

@@ -120,7 +120,7 @@ async def test_one_goes_from_error_to_error(tmp_path: Path) -> None:
             seen.append(on.number)
         assert seen == errors
         await on.press("E")
-        assert "No step that failed further on" in on.message
+        assert "No failed step after this one" in on.message
         await on.press("B")
         assert on.number == errors[-2]
         assert on.message == ""
@@ -182,8 +182,8 @@ async def test_labels_marks_and_moves_look_at_no_span() -> None:
         view.show_trace(trace, survey)
         view.show_marks(GutterMarks([(10_000, 10_000, GutterMark("1.3", MarkKind.OWN))]))
         view.show_matches([5])
-        view.show_place(12_345, 12_340, 12_360)
-        matters = [cell.matter for cell in view.cells]
+        view.show_position(12_345, 12_340, 12_360)
+        matters = [cell.content for cell in view.cells]
         assert matters.count(CellContent.OWN) == 1
         assert matters[0] is CellContent.MATCH
         await pilot.click(Overview, offset=(1, 12))
@@ -200,7 +200,7 @@ async def test_a_run_that_grows_fills_the_column() -> None:
         for known in (3, 40, 5000):
             trace.known = known
             view.grown()
-            assert view.cells[-1].matter is CellContent.UNSEEN
+            assert view.cells[-1].content is CellContent.UNSEEN
             assert not view.complete
             while survey.step(trace):
                 pass
@@ -208,7 +208,7 @@ async def test_a_run_that_grows_fills_the_column() -> None:
             assert view.complete
             assert len(view.cells) == min(30, known)
             assert view.cells[-1].end == known
-            assert all(cell.matter is CellContent.AGENT for cell in view.cells)
+            assert all(cell.content is CellContent.AGENT for cell in view.cells)
 
 
 async def test_the_column_stands_for_all_spans_that_an_earlier_look_has_found() -> None:
@@ -219,7 +219,7 @@ async def test_the_column_stands_for_all_spans_that_an_earlier_look_has_found() 
     async with Alone().run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(Overview)
         view.show_trace(trace, survey)
-        matters = [cell.matter for cell in view.cells]
+        matters = [cell.content for cell in view.cells]
         assert matters == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 27
 
 
@@ -255,7 +255,7 @@ async def test_a_move_draws_the_cells_that_it_changes() -> None:
         ):
             await pilot.pause()
             view.drawn = 0
-            view.show_place(*place)
+            view.show_position(*place)
             await pilot.pause()
             assert view.drawn == drawn, place
 

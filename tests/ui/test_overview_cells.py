@@ -38,7 +38,7 @@ def counted(spans: Sequence[Span], slices: int = 1_000_000) -> SpanTotals:
 
 
 def cells(spans: Sequence[Span], height: int, marks: GutterMarks = NO_MARKS) -> list[Cell]:
-    return Cells(counted(spans), marks).of(height, len(spans))
+    return Cells(counted(spans), marks).compute(height, len(spans))
 
 
 def failing(total: int, *errors: int) -> list[Span]:
@@ -73,7 +73,7 @@ def test_an_empty_run_has_no_cell() -> None:
 
 def test_a_tiny_run_has_a_cell_a_span() -> None:
     spans = [*KINDS.values(), ERROR]
-    assert [cell.matter for cell in cells(spans, 20)] == [*KINDS, CellContent.ERROR]
+    assert [cell.content for cell in cells(spans, 20)] == [*KINDS, CellContent.ERROR]
 
 
 MARKS = GutterMarks(
@@ -87,8 +87,8 @@ MARKS = GutterMarks(
 
 
 def test_a_match_and_where_a_mark_begins_outweigh_an_error() -> None:
-    found = Cells(counted(failing(10, 1, 4, 8, 9)), MARKS, [3, 4, 6]).of(10, 10)
-    assert [cell.matter.name for cell in found] == [
+    found = Cells(counted(failing(10, 1, 4, 8, 9)), MARKS, [3, 4, 6]).compute(10, 10)
+    assert [cell.content.name for cell in found] == [
         *("OWN", "ERROR", "SUGGESTION", "MATCH", "MATCH", "SUGGESTION"),
         *("MATCH", "AGENT", "ERROR", "ERROR"),
     ]
@@ -103,12 +103,12 @@ def test_within_a_long_range_errors_show_and_its_beginning() -> None:
         ]
     )
     run = Cells(counted(failing(100, 25, 45, 55)), marks)
-    found = run.of(10, 100)
-    assert [cell.matter.name for cell in found] == [
+    found = run.compute(10, 100)
+    assert [cell.content.name for cell in found] == [
         *("AGENT", "AGENT", "SUGGESTION", "SUGGESTION", "ERROR"),
         *("OWN", "SUGGESTION", "SUGGESTION", "SUGGESTION", "AGENT"),
     ]
-    assert [run.place_in(cell) for cell in found] == [0, 10, 20, 30, 45, 55, 60, 70, 80, 90]
+    assert [run.span_to_show(cell) for cell in found] == [0, 10, 20, 30, 45, 55, 60, 70, 80, 90]
 
 
 @given(
@@ -121,13 +121,13 @@ def test_a_cell_knows_of_errors_exactly_where_its_stretch_has_one(
     for cell in cells(spans, height):
         has_error = any(s.status is SpanStatus.ERROR for s in spans[cell.first : cell.end])
         assert cell.errors is has_error
-        assert has_error or cell.matter is not CellContent.ERROR
+        assert has_error or cell.content is not CellContent.ERROR
 
 
 @given(st.sets(st.integers(0, 999), max_size=10))
 def test_few_errors_are_all_shown(errors: set[int]) -> None:
     found = cells(failing(1000, *errors), 40)
-    assert {cell.first for cell in found if cell.matter is CellContent.ERROR} == {
+    assert {cell.first for cell in found if cell.content is CellContent.ERROR} == {
         cell.first for cell in found if errors & set(range(cell.first, cell.end))
     }
 
@@ -135,16 +135,16 @@ def test_few_errors_are_all_shown(errors: set[int]) -> None:
 @given(st.sets(st.integers(0, 29)), st.integers(30, 60))
 def test_where_each_span_has_a_cell_each_error_is_shown(errors: set[int], height: int) -> None:
     found = cells(failing(30, *errors), height)
-    assert {cell.first for cell in found if cell.matter is CellContent.ERROR} == errors
+    assert {cell.first for cell in found if cell.content is CellContent.ERROR} == errors
 
 
 def test_errors_that_are_everywhere_hide_nothing_else_and_show_where_they_are_denser() -> None:
     every_tenth = range(0, 100_000, 10)
     found = cells(failing(100_000, *every_tenth), 40)
-    assert all(cell.errors and cell.matter is CellContent.AGENT for cell in found)
+    assert all(cell.errors and cell.content is CellContent.AGENT for cell in found)
     denser = range(30_000, 40_000, 3)
     found = cells(failing(100_000, *every_tenth, *denser), 40)
-    shown = [number for number, cell in enumerate(found) if cell.matter is CellContent.ERROR]
+    shown = [number for number, cell in enumerate(found) if cell.content is CellContent.ERROR]
     assert shown == [12, 13, 14, 15]
     assert all(cell.errors for cell in found)
 
@@ -158,14 +158,14 @@ def test_of_many_errors_those_are_shown_that_stand_out(failed: list[bool], heigh
     for cell in found:
         part = failed[cell.first : cell.end]
         stands_out = sum(part) / len(part) >= STANDS_OUT * sum(failed) / total - 1e-9
-        assert (cell.matter is CellContent.ERROR) is (cell.errors and stands_out)
+        assert (cell.content is CellContent.ERROR) is (cell.errors and stands_out)
 
 
 @given(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=300), st.integers(1, 70))
 def test_the_most_frequent_kind_shows(kinds: list[CellContent], height: int) -> None:
     for cell in cells([KINDS[kind] for kind in kinds], height):
         part = kinds[cell.first : cell.end]
-        assert part.count(cell.matter) == max(map(part.count, part))
+        assert part.count(cell.content) == max(map(part.count, part))
 
 
 def test_a_click_leads_to_what_the_cell_shows() -> None:
@@ -176,13 +176,13 @@ def test_a_click_leads_to_what_the_cell_shows() -> None:
         ]
     )
     run = Cells(counted(failing(1000, 333, 340)), marks, [44, 46, 888])
-    places = [run.place_in(cell) for cell in run.of(10, 1000)]
+    places = [run.span_to_show(cell) for cell in run.compute(10, 1000)]
     assert places == [44, 100, 200, 333, 400, 570, 600, 731, 888, 900]
 
 
 def test_what_was_not_looked_at_yet_is_blank() -> None:
-    found = Cells(counted([PLAIN] * 25), NO_MARKS).of(10, 100)
-    assert [cell.matter for cell in found] == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 7
+    found = Cells(counted([PLAIN] * 25), NO_MARKS).compute(10, 100)
+    assert [cell.content for cell in found] == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 7
 
 
 class CountedMarks(GutterMarks):
@@ -190,9 +190,9 @@ class CountedMarks(GutterMarks):
 
     asked = 0
 
-    def within(self, first: int, end: int) -> tuple[GutterMark, ...]:
+    def marks_within(self, first: int, end: int) -> tuple[GutterMark, ...]:
         self.asked += 1
-        return super().within(first, end)
+        return super().marks_within(first, end)
 
 
 @pytest.mark.slow
@@ -205,6 +205,6 @@ def test_a_million_spans_cost_no_more_to_show_than_a_thousand() -> None:
     assert all(len(row) <= MOST_BUCKETS for row in buckets)
     assert sum(map(sum, buckets)) == counts.seen == 1_000_000
     marks = CountedMarks()
-    found = Cells(counts, marks).of(40, 1_000_000)
-    assert [cell.matter for cell in found] == [CellContent.USER] * 16 + [CellContent.AGENT] * 24
+    found = Cells(counts, marks).compute(40, 1_000_000)
+    assert [cell.content for cell in found] == [CellContent.USER] * 16 + [CellContent.AGENT] * 24
     assert marks.asked == 40

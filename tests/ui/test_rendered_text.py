@@ -23,7 +23,7 @@ from mast_tui.ui.text.highlighting import (
     Highlighter,
 )
 from mast_tui.ui.text.layout import BLOCK_CHARS, TextLayout, TextRow
-from mast_tui.ui.trace_view.span_view import ShownText, SpanView, written_as
+from mast_tui.ui.trace_view.span_view import DisplayedText, SpanView, text_format
 from tests.traces.checks import CORPUS, needs_corpus
 from tests.ui.counting_text import CountingText
 
@@ -132,8 +132,8 @@ def test_a_traceback() -> None:
 
 def named_json(value: object) -> Named:
     """What is drawn in a style of JSON that is set out."""
-    shown = ShownText(json.dumps(value), OUTPUT)
-    readable = shown.readable
+    shown = DisplayedText(json.dumps(value), OUTPUT)
+    readable = shown.displayed
     assert shown.highlighter is not None
     parts = list(shown.highlighter.parts(0, len(readable)))
     assert all(before.end <= after.start for before, after in pairwise(parts))
@@ -177,7 +177,7 @@ def test_a_string_of_lines_is_drawn_as_what_it_holds(
 def test_json_in_a_string_is_set_out_like_all_json() -> None:
     inner = json.dumps({"code": 'import os\n\nprint("é", "\\n")', "to": {"a": [1, "b\U0001f600"]}})
     text = json.dumps({"name": "run", "arguments": inner, "x": json.dumps([inner, 2])})
-    shown = ShownText(text, OUTPUT).readable
+    shown = DisplayedText(text, OUTPUT).displayed
     assert shown[:].split("\n")[:13] == [
         "{",
         '  "name": "run",',
@@ -415,7 +415,7 @@ def rows_from(layout: TextLayout, at: int, most: int) -> list[TextRow]:
 
 def check_ways(text: str, written: str, width: int, random: Random, most: int = 400) -> None:
     """Each cell shows its code point; what is marked from cell to cell is what lights up."""
-    shown = ShownText(text, written)
+    shown = DisplayedText(text, written)
     layout = shown.lay_out(width)
     if shown.pretty is not None and len(text) < 200_000:
         shown.pretty.whole()
@@ -441,7 +441,7 @@ def check_ways(text: str, written: str, width: int, random: Random, most: int = 
 
 
 def check_marking(
-    text: str, shown: ShownText, rows: list[TextRow], cells: list[Cell], one: int, other: int
+    text: str, shown: DisplayedText, rows: list[TextRow], cells: list[Cell], one: int, other: int
 ) -> None:
     """Mark from one cell to another, and look at what is quoted and what lights up."""
     start, end = shown.range_to_source(cells[one].shown, cells[other].shown + 1)
@@ -504,7 +504,7 @@ def test_what_is_marked_in_any_span_of_the_corpus_is_that_of_the_raw_text() -> N
             continue
         for trace in read_file(path, named=True).traces:
             for index in range(len(trace)):
-                written = written_as(trace.span(index))
+                written = text_format(trace.span(index))
                 check_ways(trace.text(index), written, 76, random, most=40)
                 spans += 1
     assert spans > 4000
@@ -521,7 +521,7 @@ def test_of_a_huge_text_only_what_is_near_is_looked_at() -> None:
         found = list(Highlighter(text, MARKDOWN).parts(start, start + 2000))
         assert {"strong", "markup", "number"} <= {part.name for part in found}
         assert text.looked - before < 2 * SEGMENT + 40 * 4 * BLOCK_CHARS
-    shown = ShownText(text, MARKDOWN)
+    shown = DisplayedText(text, MARKDOWN)
     before = text.looked
     assert shown.highlighter is not None
     for row in range(40):

@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.model import Loaded, Span, SpanKind
 from mast_tui.ui.trace_view.folding import MAX_PERIOD, FoldedRun
-from mast_tui.ui.trace_view.repeats import TWIN_REACH, RepeatFinder, StepLook, twin_of
+from mast_tui.ui.trace_view.repeats import (
+    EARLIER_REACH,
+    RepeatFinder,
+    StepFeatures,
+    earlier_repetition,
+)
 from tests.ui.long_trace import GlancedTrace, LongTrace, calling
 
 FAR_APART = {"a": "list the pods", "b": "restart everything", "c": "what is 17 + 4?"}
@@ -31,7 +36,7 @@ def asked(*arguments: str) -> LongTrace:
 def found(trace: LongTrace, slices: int = 1_000_000) -> tuple[FoldedRun, ...]:
     finder = RepeatFinder()
     while finder.seen < len(trace):
-        finder.take(trace, min(len(trace), finder.seen + slices))
+        finder.read_until(trace, min(len(trace), finder.seen + slices))
     return finder.runs()
 
 
@@ -133,13 +138,13 @@ def test_a_run_that_goes_on_is_known_before_it_is_over() -> None:
     trace.loaded = Loaded(0, 1, False)
     finder = RepeatFinder()
     # The last few steps may still belong to a run with a longer cycle.
-    finder.take(trace, 50)
+    finder.read_until(trace, 50)
     assert finder.runs() == ()
     assert finder.run_at(30) == FoldedRun(1, 42, 1)
-    finder.take(trace, 80)
+    finder.read_until(trace, 80)
     assert finder.run_at(30) == FoldedRun(1, 72, 1)
     trace.loaded = Loaded(1, 1, True)
-    finder.take(trace, 100)
+    finder.read_until(trace, 100)
     assert finder.runs() == (FoldedRun(1, 100, 1),)
 
 
@@ -148,12 +153,12 @@ def test_each_span_is_asked_for_once_and_no_span_is_kept() -> None:
     trace = GlancedTrace(5000, lambda span: calling(span, "same"))
     finder = RepeatFinder()
     for end in range(0, 5001, 100):
-        finder.take(trace, end)
-        assert len(finder._looks) <= 100 + 3 * MAX_PERIOD
+        finder.read_until(trace, end)
+        assert len(finder._features) <= 100 + 3 * MAX_PERIOD
     assert trace.asked == 5000
     assert finder.runs() == (FoldedRun(0, 5000, 1),)
-    assert len(finder._looks) <= MAX_PERIOD
-    assert len(finder._likely) == 0
+    assert len(finder._features) <= MAX_PERIOD
+    assert len(finder._candidates) == 0
 
 
 @pytest.mark.slow
@@ -202,30 +207,30 @@ def test_what_is_skipped_holds_no_run(
 
     trace = GlancedTrace(len(told_steps), change)
     thorough = RepeatFinder()
-    thorough._likely = [(0, len(told_steps))]
-    thorough.take(trace, len(told_steps))
+    thorough._candidates = [(0, len(told_steps))]
+    thorough.read_until(trace, len(told_steps))
     assert found(trace, slices) == thorough.runs()
 
 
 def test_the_twin_is_the_nearest_equal_step_or_else_the_nearest_that_is_nearly_so() -> None:
     trace = asked("page=1", "page=2", "something else", "page=3", "page=1")
-    assert twin_of(trace, 4) == 0
-    assert twin_of(trace, 3) == 1
-    assert twin_of(trace, 2) is None
-    assert twin_of(trace, 0) is None
+    assert earlier_repetition(trace, 4) == 0
+    assert earlier_repetition(trace, 3) == 1
+    assert earlier_repetition(trace, 2) is None
+    assert earlier_repetition(trace, 0) is None
 
 
 def test_a_twin_is_looked_for_within_reach() -> None:
     trace = LongTrace(1_000_000)
-    assert twin_of(trace, 999_999) is not None or trace.asked <= TWIN_REACH + 1
-    far = asked("first", *(f"{'xyz'[i % 3] * 9}" for i in range(TWIN_REACH)), "first")
-    assert twin_of(far, len(far) - 1) is None
+    assert earlier_repetition(trace, 999_999) is not None or trace.asked <= EARLIER_REACH + 1
+    far = asked("first", *(f"{'xyz'[i % 3] * 9}" for i in range(EARLIER_REACH)), "first")
+    assert earlier_repetition(far, len(far) - 1) is None
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_likeness_goes_both_ways_and_takes_any_text(one: str, other: str) -> None:
     span = LongTrace(1).span(0)
-    a, b = StepLook(calling(span, one)), StepLook(calling(span, other))
+    a, b = StepFeatures(calling(span, one)), StepFeatures(calling(span, other))
     assert a.resembles(b) == b.resembles(a)
     assert a.resembles(a)
     assert a.equals(b) <= a.resembles(b)

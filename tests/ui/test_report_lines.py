@@ -24,8 +24,8 @@ from mast_tui.reports.model import (
     Table,
     Text,
 )
-from mast_tui.ui.reports.cells import bar, interval_words, row_title, row_words, value_words
-from mast_tui.ui.reports.lines import ReportLines, fitted
+from mast_tui.ui.reports.cells import bar, interval_text, row_text, row_title, value_text
+from mast_tui.ui.reports.lines import ReportLines, fit_columns
 
 COLUMNS = (
     Column("code", "", Kind.TEXT, keeps=101),
@@ -95,17 +95,17 @@ async def shown(*parts: Part, size: tuple[int, int] = (100, 30)) -> AsyncIterato
 
 @pytest.mark.parametrize("width", [200, 110, 80, 60, 40, 30])
 def test_no_line_is_wider_than_the_screen_and_no_number_is_cut(width: int) -> None:
-    layout = fitted(table(), width, pending=False)
+    layout = fit_columns(table(), width, pending=False)
     assert layout.width <= width
     for one in layout.columns:
         if not one.is_text:
-            assert one.values >= len(value_words(row(0).cells[one.column.key], one.column.kind))
+            assert one.values >= len(value_text(row(0).cells[one.column.key], one.column.kind))
 
 
 def test_intervals_go_first_then_names_are_cut_then_the_columns_that_keep_least() -> None:
     told = []
     for width in range(120, 30, -1):
-        layout = fitted(table(), width, pending=False)
+        layout = fit_columns(table(), width, pending=False)
         keys = [one.column.key for one in layout.columns]
         intervals = [one.column.key for one in layout.columns if one.interval]
         names = next(one.values for one in layout.columns if one.column.key == "name")
@@ -117,12 +117,14 @@ def test_intervals_go_first_then_names_are_cut_then_the_columns_that_keep_least(
         if names < width // 4:
             assert not intervals
     assert {count for count, _, _ in told} == {0, 1, 2}
-    few = [one.column.key for one in fitted(table(), 32, pending=False).columns]
+    few = [one.column.key for one in fit_columns(table(), 32, pending=False).columns]
     assert few == ["code", "name", "n", "kappa"]
 
 
 def test_a_column_that_is_empty_everywhere_is_not_shown() -> None:
-    assert "nowhere" not in [one.column.key for one in fitted(table(), 300, pending=False).columns]
+    assert "nowhere" not in [
+        one.column.key for one in fit_columns(table(), 300, pending=False).columns
+    ]
 
 
 def test_of_many_columns_to_choose_from_those_near_the_chosen_one_stay() -> None:
@@ -131,7 +133,7 @@ def test_of_many_columns_to_choose_from_those_near_the_chosen_one_stay() -> None
     cells: dict[str, Cell] = {"name": "one", **dict.fromkeys(keys, 7)}
     columns = (Column("name", "", Kind.TEXT), *(Column(key, key, Kind.COUNT) for key in keys))
     matrix = Table("matrix", "", columns, ((Row("one", cells, behind_cells=leads),),))
-    layout = fitted(matrix, 60, chosen="c20", pending=False)
+    layout = fit_columns(matrix, 60, chosen="c20", pending=False)
     there = [one.column.key for one in layout.columns]
     assert {"name", "c19", "c20", "c21"} <= set(there)
     assert "c0" not in there
@@ -170,15 +172,15 @@ def test_a_bar_shows_share_and_interval_by_its_signs_alone(
     ],
 )
 def test_every_kind_of_cell(cell: Estimate | int | str | None, kind: Kind, words: str) -> None:
-    assert value_words(cell, kind) == words
+    assert value_text(cell, kind) == words
 
 
 def test_an_interval_is_there_withheld_or_still_being_counted() -> None:
-    assert interval_words(Estimate(0.4, (0.1, 0.7)), Kind.NUMBER, pending=False) == "[0.10, 0.70]"
-    assert interval_words(Estimate(0.4, withheld="few"), Kind.NUMBER, pending=True) == "–"
-    assert interval_words(Estimate(0.4), Kind.NUMBER, pending=True) == "…"
-    assert interval_words(Estimate(0.4), Kind.NUMBER, pending=False) == ""
-    assert interval_words(Estimate(None), Kind.NUMBER, pending=True) == ""
+    assert interval_text(Estimate(0.4, (0.1, 0.7)), Kind.NUMBER, pending=False) == "[0.10, 0.70]"
+    assert interval_text(Estimate(0.4, withheld="few"), Kind.NUMBER, pending=True) == "–"
+    assert interval_text(Estimate(0.4), Kind.NUMBER, pending=True) == "…"
+    assert interval_text(Estimate(0.4), Kind.NUMBER, pending=False) == ""
+    assert interval_text(Estimate(None), Kind.NUMBER, pending=True) == ""
 
 
 # Lines and cursor
@@ -199,24 +201,24 @@ async def test_figures_stand_under_their_titles_and_totals_after_a_rule() -> Non
 async def test_the_cursor_stands_on_rows_only_and_stays_on_its_row_when_counted_anew() -> None:
     async with shown(table("first"), table("second")) as app:
         lines = app.lines
-        assert lines.place == ("first", "m0")
+        assert lines.row_key == ("first", "m0")
         for _ in range(3):
             lines.move_by(1)
-        assert lines.place == ("first", "pooled")
+        assert lines.row_key == ("first", "pooled")
         lines.move_by(1)
-        assert lines.place == ("second", "m0")
+        assert lines.row_key == ("second", "m0")
         lines.move_by(-1)
-        assert lines.place == ("first", "pooled")
+        assert lines.row_key == ("first", "pooled")
         lines.show((table("first", rows=9), table("second")))
-        assert lines.place == ("first", "pooled")
+        assert lines.row_key == ("first", "pooled")
         lines.move_to(0)
-        assert lines.place == ("first", "m0")
+        assert lines.row_key == ("first", "m0")
         lines.move_to(lines.row_count)
-        assert lines.place == ("second", "pooled")
+        assert lines.row_key == ("second", "pooled")
         lines.show((table("first"),))
-        assert lines.place == ("first", "pooled")
+        assert lines.row_key == ("first", "pooled")
         lines.show((Table("other", "", COLUMNS, ((row(7), row(8)),)),))
-        assert lines.place == ("other", "m7")
+        assert lines.row_key == ("other", "m7")
 
 
 async def test_the_titles_of_columns_stay_in_sight() -> None:
@@ -245,7 +247,7 @@ async def test_what_is_folded_opens_on_its_title() -> None:
         assert lines.line.folds is folded
         assert lines.row_count > count
         lines.move_by(1)
-        assert lines.place == ("second", "m0")
+        assert lines.row_key == ("second", "m0")
         lines.move_to(lines.row_count)
         assert lines.unfold()
         assert "Say who is to decide." in app.text(lines.row_count - 1)
@@ -261,17 +263,17 @@ async def test_a_cell_is_chosen_where_cells_have_traces_of_their_own() -> None:
     async with shown(both) as app:
         lines = app.lines
         assert lines.chosen == "kappa"
-        assert lines.behind == Behind("κ of it")
+        assert lines.sources == Behind("κ of it")
         assert lines.move_across(1)
         assert lines.move_across(1)
-        assert lines.behind == Behind("AC1 of it")
+        assert lines.sources == Behind("AC1 of it")
         lines.move_by(1)
-        assert lines.behind == Behind("1.1")
+        assert lines.sources == Behind("1.1")
         lines.move_by(1)
-        assert lines.behind is None
+        assert lines.sources is None
     async with shown(table()) as app:
         assert not app.lines.move_across(1)
-        assert app.lines.behind == Behind("1.0")
+        assert app.lines.sources == Behind("1.0")
 
 
 # A row in words
@@ -284,7 +286,7 @@ def test_a_row_in_words_has_each_value_its_own_sentences_and_what_it_rests_on() 
         row(0, ac1=Estimate(None, undefined="no_variance"), kappa=Estimate(0.4, withheld="few")),
         detail=("Nobody said present.",),
     )
-    words = row_words(made, one, notes=(Note("All of it.", "all"),)).splitlines()
+    words = row_text(made, one, notes=(Note("All of it.", "all"),)).splitlines()
     assert row_title(made, one) == "1.0 Step repetition of the 0th kind"
     assert [line.split("  ")[0] for line in words[:4]] == [
         "compared",
@@ -307,11 +309,11 @@ def test_a_row_in_words_has_each_value_its_own_sentences_and_what_it_rests_on() 
 
 def test_a_cell_that_is_chosen_has_sentences_of_its_own() -> None:
     one = replace(row(0), detail=("Of the row.",), detail_cells={"kappa": ("Of κ alone.",)})
-    assert "Of κ alone.\nOf the row." in row_words(table(), one, chosen="kappa")
-    assert "Of κ alone." not in row_words(table(), one, chosen="ac1")
+    assert "Of κ alone.\nOf the row." in row_text(table(), one, chosen="kappa")
+    assert "Of κ alone." not in row_text(table(), one, chosen="ac1")
 
 
 def test_what_is_still_being_counted_is_said() -> None:
     one = row(0, kappa=Estimate(0.4))
-    assert "0.40 its interval is being counted" in row_words(table(), one, pending=True)
-    assert "counted" not in row_words(table(), one)
+    assert "0.40 its interval is being computed" in row_text(table(), one, pending=True)
+    assert "counted" not in row_text(table(), one)

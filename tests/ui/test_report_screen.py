@@ -83,13 +83,13 @@ class GivenScreen(ReportScreen):
         if self.found is None:
             return Page()
         if self.page == "pairs":
-            return Page(words="Nothing is here. x does something.")
+            return Page(text="Nothing is here. x does something.")
         return Page(Section(self.page, "", (self.found,)))
 
     def whole_report(self) -> None:
         """Nothing is written."""
 
-    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+    def list_sources(self, sources: Behind) -> Callable[[OpenWorkspace], Listing | None]:
         one = Row("t", {"name": "one.json"})
         listed = Table("traces", "", (Column("name", "trace", Kind.TEXT),), ((one,),))
 
@@ -140,7 +140,7 @@ async def test_pages_have_keys_and_each_keeps_its_row(tmp_path: Path) -> None:
         await on.press("3")
         assert "Nothing is here. x does something." in on.text
         await on.press("enter")
-        assert "No trace stands here" in said(on)
+        assert "There is no trace to open here" in said(on)
 
 
 async def test_the_row_stays_by_its_id_when_it_is_counted_anew(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ async def test_the_way_to_a_trace_at_its_span_and_back_counts_anew(tmp_path: Pat
         assert " b " in under_cursor(on)
         assert "0.75" in under_cursor(on)
         await on.press("G", "enter")
-        assert "No trace stands behind this" in said(on)
+        assert "This figure has no source traces" in said(on)
         await on.press("right")
         assert "no other cell" in said(on)
 

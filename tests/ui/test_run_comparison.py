@@ -121,7 +121,7 @@ async def test_a_run_tells_what_it_took_and_what_went_wrong(office: Office) -> N
         text = on.app.screen.detail.text
         assert "It failed on 1 of 3 traces" in text
         assert "three.json: the answer was␛ cut twice" in text
-        assert "2 of 4 quotes stand in the traces (50%)" in text
+        assert "2 of 4 quotes are in the traces (50%)" in text
         assert "Quotes: 2 reworded, 2 altered." in text
         assert "0 requests to models.example" in text
         assert "two.json: #3 cut" in text
@@ -140,7 +140,7 @@ async def test_from_a_run_to_its_traces_and_back(office: Office) -> None:
         assert on.annotate.is_current
         # The other judge's suggestion comes before, the run's own is gone to.
         assert on.number == 3
-        suggestion = on.annotate.suggestions.here()
+        suggestion = on.annotate.suggestions.current()
         assert suggestion is not None
         assert suggestion.judge == MODEL
         await on.press("a", "escape")

@@ -158,7 +158,7 @@ async def test_what_a_model_answered_can_be_read_word_for_word(office: Office) -
 async def test_a_run_without_kept_answers_says_so(office: Office) -> None:
     async with looking(office) as on:
         await on.press("enter", "a")
-        assert "No answer about this trace is kept here" in on.text
+        assert "This workspace has no answer about this trace" in on.text
 
 
 async def test_what_a_model_was_asked_for_stands_first(office: Office) -> None:
@@ -171,4 +171,4 @@ async def test_what_a_model_was_asked_for_stands_first(office: Office) -> None:
         async with looking(office) as on:
             told = "asked for the decisive step (step by step)"
             assert (told in on.text) == (way[0] == "decisive")
-            assert ("looked at twice" in on.text) == (way[0] == "verify")
+            assert ("each finding verified" in on.text) == (way[0] == "verify")

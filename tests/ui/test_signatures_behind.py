@@ -10,8 +10,8 @@ from mast_tui.figures.signatures.model import ABSENT, PRESENT, ModeInfo, Places,
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.reports.model import Behind, Estimate, Row
 from mast_tui.reports.signatures import group_report
-from mast_tui.ui.reports.signature_traces import TraceFilter, chain_words, traces_behind
-from mast_tui.ui.reports.signatures import SignatureChoice, Signatures, nothing_words
+from mast_tui.ui.reports.signature_traces import TraceFilter, chain_text, failing_traces
+from mast_tui.ui.reports.signatures import SignatureChoice, Signatures, no_signatures_text
 from tests.ui.stage import shown_key
 
 NOT_COUNTED = ("stratified", "helps")
@@ -80,7 +80,9 @@ def test_behind_each_figure_stand_as_many_traces_as_it_counts(seed: int, every: 
                     count = says(column, row)
                     if count is not None and not table.id.startswith(NOT_COUNTED):
                         assert (
-                            traces_behind(found.inputs, group, TraceFilter.of(behind)).total
+                            failing_traces(
+                                found.inputs, group, TraceFilter.for_sources(behind)
+                            ).total
                             == count
                         )
 
@@ -93,7 +95,7 @@ def test_each_trace_is_shown_with_its_modes_by_onset_and_the_shapes_are_the_repo
     found = made(seed)
     assert found.inputs is not None
     for group in found.groups:
-        listed = traces_behind(found.inputs, group, TraceFilter(outcome="failed"))
+        listed = failing_traces(found.inputs, group, TraceFilter(outcome="failed"))
         shapes = [one.shape for one in listed.traces]
         counted = found.groups[group].values("shape")
         assert {name: shapes.count(name) for name in counted} == counted
@@ -101,7 +103,7 @@ def test_each_trace_is_shown_with_its_modes_by_onset_and_the_shapes_are_the_repo
             placed = [code for step in one.chain for code in step]
             assert len(set(placed)) == len(placed)
             assert set(placed) <= set(one.modes)
-            assert all(code in chain_words(one) for code in one.modes)
+            assert all(code in chain_text(one) for code in one.modes)
             assert (one.first is None) == (not placed)
 
 
@@ -113,19 +115,19 @@ def test_a_trace_is_opened_at_the_mode_that_was_asked_for() -> None:
     places = found.inputs.places
     row, mode = int(places.trace[-1]), int(places.mode[-1])
     group = found.inputs.group_names[int(found.inputs.group[row])]
-    listed = traces_behind(found.inputs, group, TraceFilter(modes=(CODES[mode],)))
+    listed = failing_traces(found.inputs, group, TraceFilter(modes=(CODES[mode],)))
     one = next(one for one in listed.traces if one.trace_id == f"t{row}")
-    assert one.at == places.first[(places.trace == row) & (places.mode == mode)].min()
+    assert one.opens_at == places.first[(places.trace == row) & (places.mode == mode)].min()
 
 
 def test_nothing_to_count_tells_what_to_do() -> None:
-    assert "D finishes" in nothing_words(Signatures(SignatureChoice()), shown_key)
-    hidden = nothing_words(Signatures(SignatureChoice(), hidden=("t1", "t2")), shown_key)
+    assert "D finishes" in no_signatures_text(Signatures(SignatureChoice()), shown_key)
+    hidden = no_signatures_text(Signatures(SignatureChoice(), hidden=("t1", "t2")), shown_key)
     assert "o = include them as adjudicator" in hidden
-    judge = nothing_words(
+    judge = no_signatures_text(
         Signatures(SignatureChoice(labels="judge:rules@1"), hidden=("t1",)), shown_key
     )
-    assert "is hidden from you" in judge
+    assert "hidden from you" in judge
     assert "o = include" not in judge
     broken = Signatures(SignatureChoice(), problem="no such\x1b file")
-    assert "no such\x1b" not in nothing_words(broken, shown_key)
+    assert "no such\x1b" not in no_signatures_text(broken, shown_key)

@@ -177,7 +177,7 @@ async def test_nobody_sees_what_others_said_of_traces_that_they_have_not_finishe
 ) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("S")
-        given = screen(on).found
+        given = screen(on).signatures
         assert given is not None
         assert given.inputs is not None
         assert len(given.inputs.traces) == 1
@@ -189,7 +189,7 @@ async def test_nobody_sees_what_others_said_of_traces_that_they_have_not_finishe
             await on.press(key)
             assert said(on) == "There is no group to choose"
         await on.press("enter")
-        assert "No trace stands here" in said(on)
+        assert "There is no trace to open here" in said(on)
         await on.press("o", "a")
         assert "Incorrect verification" in on.text
         assert office.adjudicates("alice", "two")

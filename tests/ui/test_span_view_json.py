@@ -99,7 +99,7 @@ async def test_long_json_is_set_out_as_far_as_one_reads(tmp_path: Path) -> None:
         await on.press("G")
         view = on.annotate.span_view
         assert shown(on)[1:3] == ["  {", '    "step": 0,']
-        pretty = view._shown.pretty
+        pretty = view._displayed.pretty
         assert pretty is not None
         assert pretty.read < 10_000
         await on.press("tab")

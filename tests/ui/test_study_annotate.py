@@ -9,7 +9,7 @@ import pytest
 from mast_tui.labels import Finding, PassKind, VerdictValue
 from mast_tui.session import set_study
 from mast_tui.study import OpenModes, Study, retest_traces
-from mast_tui.ui.annotate.finish import finished_words
+from mast_tui.ui.annotate.finish import finish_report
 from mast_tui.workspace import TraceRecord, Workspace
 from tests.ui.office import Office
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest, write_trace
@@ -52,8 +52,8 @@ async def test_where_the_study_fixes_it_finishing_asks_nothing_and_says_what_hap
 
 def test_finishing_is_told_in_one_line() -> None:
     places = [range(2, 3), range(6, 9), range(300, 324)]
-    assert finished_words((), 340, 0, "absent", fixed=False) == "finished · 340 of 340 spans read"
-    assert finished_words(places, 340, 2, "leave", fixed=True) == (
+    assert finish_report((), 340, 0, "absent", fixed=False) == "finished · 340 of 340 spans read"
+    assert finish_report(places, 340, 2, "leave", fixed=True) == (
         "finished · 312 of 340 spans read · open modes left open (fixed by the study)"
         " · not #3, #7 to #9 and 1 more place"
     )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pytest
 
 from mast_tui.traces.model import Role, Span, SpanKind
+from mast_tui.traces.sub_agent_steps import SubAgentFinder
 from mast_tui.ui.trace_view.folding import (
     FoldedSteps,
-    SubAgentFinder,
     steps_of_sub_agent,
     steps_under,
 )
@@ -56,7 +56,7 @@ class Told(LongTrace):
 
 def looked(trace: LongTrace) -> SubAgentFinder:
     finder = SubAgentFinder()
-    finder.take(trace.span(index) for index in range(len(trace)))
+    finder.read(trace.span(index) for index in range(len(trace)))
     return finder
 
 
@@ -139,9 +139,9 @@ def test_a_file_of_its_own_tells_of_a_sub_agent_that_nobody_named() -> None:
 
 def test_what_is_not_over_goes_up_to_what_was_looked_at() -> None:
     finder = SubAgentFinder()
-    finder.take(NESTED.span(index) for index in range(4))
+    finder.read(NESTED.span(index) for index in range(4))
     assert finder.beginning_at(2) == (2, 4)
-    finder.take(NESTED.span(index) for index in range(4, 8))
+    finder.read(NESTED.span(index) for index in range(4, 8))
     assert finder.beginning_at(2) == (2, 8)
     assert finder.beginning_at(4) == (4, 7)
 
@@ -159,7 +159,7 @@ def test_what_is_of_one_thread_is_passed_over(slices: int) -> None:
     trace = Threaded(*NESTED.steps)
     finder = SubAgentFinder()
     while finder.seen < len(trace):
-        finder.take_up_to(trace, min(len(trace), finder.seen + slices))
+        finder.read_until(trace, min(len(trace), finder.seen + slices))
     found = (finder.beginning_at(index) for index in range(len(trace)))
     assert [block for block in found if block is not None] == [(2, 9), (4, 7)]
 
@@ -168,7 +168,7 @@ def test_what_is_of_one_thread_is_passed_over(slices: int) -> None:
 def test_a_long_thread_costs_two_spans_for_each_look_at_it() -> None:
     trace = GlancedTrace(100_000)
     finder = SubAgentFinder()
-    finder.take_up_to(trace, 100_000)
+    finder.read_until(trace, 100_000)
     assert trace.asked == 2
     assert finder.seen == 100_000
 

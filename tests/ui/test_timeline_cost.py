@@ -112,8 +112,8 @@ STEPS: dict[str, Callable[[Timeline], object]] = {
         )
     ),
     "read": lambda timeline: timeline.show_read({"k1", "k500000"}),
-    "filter": lambda timeline: timeline.show_only(range(0, 1_000_000, 2)),
-    "no filter": lambda timeline: timeline.show_only(None),
+    "filter": lambda timeline: timeline.set_filter(range(0, 1_000_000, 2)),
+    "no filter": lambda timeline: timeline.set_filter(None),
     "grown": lambda timeline: timeline.grown(),
 }
 

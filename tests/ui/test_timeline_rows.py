@@ -34,7 +34,7 @@ def rows_of(folds: list[Fold], spans: int) -> TimelineRows:
 
 
 def shown(rows: TimelineRows) -> list[tuple[int, Fold | None]]:
-    return [rows.at(row) for row in range(len(rows))]
+    return [rows.span_and_fold(row) for row in range(len(rows))]
 
 
 def worked_out(folds: tuple[Fold, ...], spans: int) -> list[tuple[int, Fold | None]]:
@@ -62,7 +62,7 @@ def test_each_row_shows_its_span_and_each_span_has_its_row(folds: list[Fold], mo
     expected = worked_out(rows.folds, spans)
     assert shown(rows) == expected
     for index in range(spans):
-        at, line = rows.at(rows.row_of(index))
+        at, line = rows.span_and_fold(rows.row_of(index))
         hiding = rows.hiding(index)
         if hiding is None:
             assert (at, line) == (index, None)
@@ -113,14 +113,14 @@ def test_only_what_is_asked_for_is_shown_and_the_nearest_stands_for_the_rest(
     rows = rows_of(folds, 80)
     before = shown(rows)
     only = sorted(wanted)
-    rows.show_only(only)
+    rows.set_filter(only)
     assert rows.filtered
     assert shown(rows) == [(index, None) for index in only]
     assert rows.shows(index) == (index in wanted)
     if only:
         distance = abs(rows.index_at(rows.row_of(index)) - index)
         assert distance == min(abs(one - index) for one in only)
-    rows.show_only(None)
+    rows.set_filter(None)
     assert not rows.filtered
     assert shown(rows) == before
 
@@ -128,11 +128,11 @@ def test_only_what_is_asked_for_is_shown_and_the_nearest_stands_for_the_rest(
 def test_what_is_added_to_the_end_counts_once_it_is_given_again() -> None:
     rows = rows_of([], 1_000_000)
     only = [5, 10]
-    rows.show_only(only)
+    rows.set_filter(only)
     only.append(999_999)
     assert len(rows) == 2
     assert rows.index_at(rows.row_of(999_999)) == 10
-    rows.show_only(only)
+    rows.set_filter(only)
     assert len(rows) == 3
     assert rows.index_at(rows.row_of(999_999)) == 999_999
 
@@ -152,7 +152,7 @@ def test_no_span_is_kept_for_a_million_rows() -> None:
     rows.grow(1_000_000)
     rows.fold(FoldedSteps(10, 900_010, "helper"))
     assert len(rows) == 100_001
-    assert rows.at(10) == (10, FoldedSteps(10, 900_010, "helper"))
+    assert rows.span_and_fold(10) == (10, FoldedSteps(10, 900_010, "helper"))
     assert rows.index_at(11) == 900_010
     kept = [value for value in vars(rows).values() if hasattr(value, "__len__")]
     assert all(len(value) <= 1 for value in kept)

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from mast_tui.counts import duration, offset
 from mast_tui.safe_text import one_line
 from mast_tui.ui.trace_view.timeline import time_bar
-from mast_tui.ui.wording import duration, name_within, offset
+from mast_tui.ui.wording import name_within
 
 seconds = st.floats(-1e6, 1e6)
 

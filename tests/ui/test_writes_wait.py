@@ -14,7 +14,7 @@ from mast_tui import writes
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.ui.annotate import screen as annotate
-from mast_tui.ui.annotate.finish import PASSED_OVER
+from mast_tui.ui.annotate.finish import MAX_DELAYS
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.services import workspace as watch
 from mast_tui.ui.services.input_queue import InputQueue
@@ -63,7 +63,7 @@ async def send(on: Stage, *keys: str) -> None:
 async def nothing_to_note(on: Stage) -> None:
     """Have written what is noted by the clock, so that only keys ask to write from now on."""
     on.annotate.reading.write()
-    on.annotate.arrival.keep()
+    on.annotate.arrival.save()
     await settle(on.pilot)
 
 
@@ -168,7 +168,7 @@ async def test_reading_on_does_not_wait_and_is_noted_afterwards(small: Path, pla
 
 
 @pytest.mark.usefixtures("keys_alone")
-@pytest.mark.parametrize(("keys_come", "waits"), [(True, PASSED_OVER), (False, 0)])
+@pytest.mark.parametrize(("keys_come", "waits"), [(True, MAX_DELAYS), (False, 0)])
 async def test_what_was_read_is_noted_between_keys_and_once_in_a_while(
     keys_come: bool, waits: int, small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,7 +289,7 @@ async def test_after_a_refusal_only_labelling_asks_again(small: Path, place: Pat
         await until(on, lambda: isinstance(on.app.screen, Ask))
         await on.pilot.press("n")
         await on.press("j")
-        on.annotate.arrival.keep()
+        on.annotate.arrival.save()
         on.annotate.reading.write()
         await settle(on.pilot)
         assert not isinstance(on.app.screen, Ask)

@@ -15,7 +15,14 @@ from mast_tui.cli.agree import judge_named
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, judged_now, placed
 from mast_tui.cli.lint.formats import FORMATS
-from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
+from mast_tui.cli.lint.gate import (
+    fail_on_option,
+    gate_of,
+    guards_for,
+    guards_option,
+    rules_for,
+    rules_option,
+)
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
 from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, say
@@ -63,6 +70,7 @@ class LintRequest:
         "workspace.",
     )
     rule_names: str | None = rules_option()
+    guards: Path | None = guards_option()
     form: str | None = options.option(
         "--format",
         type=click.Choice([*FORMATS]),
@@ -86,6 +94,11 @@ _RULES: Final = (
         options=("--rules",),
         when=lambda request: request.judge_name != RULES_NOW,
     ),
+    OptionRule[LintRequest](
+        "--guards look in the place of rules and judges; leave out {other}",
+        options=("--guards",),
+        excludes=("--rules", "--judge"),
+    ),
 )
 
 
@@ -94,14 +107,18 @@ _RULES: Final = (
 def lint_command(request: LintRequest) -> int:
     """Fail where a judge finds failure modes in traces: for CI and hooks.
 
-    The rules look, which need no model and no network; or what a model has found is taken, with
-    --judge. Each finding is told with file and line, its mode, the rule, the words that show it and
-    why. No workspace is made or changed, and nothing is written but OUT. Exit code 0: nothing that
-    --fail-on names was found; 3: something was; 1: a file could not be read, or there is no trace.
+    The rules look, which need no model and no network; or guards made from labels (--guards), or
+    what a model has found is taken (--judge). Each finding is told with file and line, its mode,
+    the rule, the words that show it and why. No workspace is made or changed, and nothing is
+    written but OUT. Exit code 0: nothing that --fail-on names was found; 3: something was; 1: a
+    file could not be read, or there is no trace.
     """
     chosen = load_chosen_taxonomy(request.common.taxonomy)
     gate = gate_of(request.fail_on, chosen)
-    rules = rules_for(request.rule_names, gate) if request.judge_name == RULES_NOW else ()
+    if request.guards is not None:
+        rules = guards_for(request.guards, gate)
+    else:
+        rules = rules_for(request.rule_names, gate) if request.judge_name == RULES_NOW else ()
     check_may_see_judges(request.common, chosen)
     outputs = Outputs(Rules(_never_replaced(request.paths), protected_kind, request.force))
     if request.output is not None:
@@ -110,7 +127,8 @@ def lint_command(request: LintRequest) -> int:
         judge = RulesJudge(rules)
         find: Find = partial(judged_now, judge, gate)
         by_name = tuple((rule.name, chosen.mode(rule.mode)) for rule in rules)
-        report = LintReport(judge.name, chosen, by_name, request.fail_on)
+        name = judge.name if request.guards is None else f"guards:{request.guards.name}"
+        report = LintReport(name, chosen, by_name, request.fail_on)
     else:
         kept = KeptFindings(open_workspace(request.common), request.judge_name, gate)
         find = kept.of

@@ -12,8 +12,11 @@ from mast_tui.cli.shared import options
 from mast_tui.errors import MastError
 from mast_tui.figures.signatures.report import stated_for
 from mast_tui.judges.rules import DEFAULT, RULES, Rule, chosen_rules
+from mast_tui.judges.rules.guards import InvalidGuards, read_guards
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mast_tui.labels import Finding
     from mast_tui.taxonomy.model import Taxonomy
 
@@ -30,6 +33,13 @@ def fail_on_option() -> Any:
         metavar="CODE,…|fatal|any",
         help="Which findings make it fail: those of some modes, of modes that bring a run down, "
         "all.",
+    )
+
+
+def guards_option() -> Any:
+    """Declare ``--guards``: a file of guards, which look in the place of rules."""
+    return options.input_file(
+        "--guards", help="Have the guards of this file look, those that are on, and no rules."
     )
 
 
@@ -123,6 +133,30 @@ def _no_mode(word: str, taxonomy: Taxonomy) -> str:
         return f"no such mode; {there}"
     meant = known[near[0]]
     return f"no such mode; did you mean {meant.code} ({meant.name})? {there}"
+
+
+def guards_for(path: Path, gate: Gate, *, running: bool = False) -> tuple[Rule, ...]:
+    """Return the rules of the guards that are on.
+
+    Args:
+        path: The file of guards.
+        gate: What fails, and of which taxonomy.
+        running: Whether the runs go on, so that no guard looks that needs their end.
+
+    Raises:
+        InvalidGuards: The file cannot be used, or none of its guards would look.
+        click.UsageError: None of the guards is about a mode that is to fail.
+    """
+    guards = read_guards(path).rules(mode.slug for mode in gate.taxonomy.modes)
+    rules = tuple(rule for rule in guards if not (running and rule.needs_end))
+    if not rules:
+        raise InvalidGuards(f"{path}: all guards judge the end of a run; see 'mast-tui lint'")
+    seen = {rule.mode for rule in rules}
+    for slug in gate.modes:
+        if slug not in seen:
+            code = gate.taxonomy.mode(slug).code
+            raise click.UsageError(f"--fail-on {code}: no guard of {path} that is on is about it")
+    return rules
 
 
 def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[Rule, ...]:

@@ -25,10 +25,18 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.lint.command import ALL_IS_TOLD, FAILS
 from mast_tui.cli.lint.findings import PlacedFinding, judged_now
 from mast_tui.cli.lint.formats import finding_values, text_line
-from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_option
+from mast_tui.cli.lint.gate import (
+    fail_on_option,
+    gate_of,
+    guards_for,
+    guards_option,
+    rules_for,
+    rules_option,
+)
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
 from mast_tui.cli.shared.common import load_chosen_taxonomy, say
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.counts import counted
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.safe_text import one_line
@@ -56,6 +64,7 @@ class WatchRequest:
     paths: tuple[Path, ...] = options.paths(required=True)
     fail_on: str = fail_on_option()
     rule_names: str | None = rules_option()
+    guards: Path | None = guards_option()
     bell: bool = options.option(
         "--bell", is_flag=True, help="Ring the terminal's bell for a finding that fails."
     )
@@ -75,8 +84,17 @@ class WatchRequest:
     common: CommonOptions = options.common(blind=ALL_IS_TOLD)
 
 
+_RULES: Final = (
+    OptionRule[WatchRequest](
+        "--guards look in the place of rules; leave out {other}",
+        options=("--guards",),
+        excludes=("--rules",),
+    ),
+)
+
+
 @click.command()
-@options.takes(WatchRequest)
+@options.takes(WatchRequest, _RULES)
 def watch_command(request: WatchRequest) -> int:
     """Follow running sessions and say so the moment a rule finds something.
 
@@ -91,7 +109,10 @@ def watch_command(request: WatchRequest) -> int:
             )
     chosen = load_chosen_taxonomy(request.common.taxonomy)
     gate = gate_of(request.fail_on, chosen)
-    rules = rules_for(request.rule_names, gate, running=True)
+    if request.guards is None:
+        rules = rules_for(request.rule_names, gate, running=True)
+    else:
+        rules = guards_for(request.guards, gate, running=True)
     words = _words_of(request.command)
     check_may_see_judges(request.common, chosen)
     judge = RulesJudge(rules)

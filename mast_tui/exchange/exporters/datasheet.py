@@ -16,6 +16,7 @@ from typing import Any, Final
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.figures.agreement.report import Agreement
+from mast_tui.figures.judge.report import JudgeReport
 from mast_tui.gold.sources import SETTLED, GoldMixJson, gold_words
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.judge import judges_section
@@ -138,12 +139,15 @@ _AGREEMENT: Final = ("modes", "spans")
 """The sections of the report on agreement that are shown, with the table of the same name."""
 
 
-def datasheet(document: Values, agreement: Agreement) -> str:
+def datasheet(
+    document: Values, agreement: Agreement, judges: Mapping[str, JudgeReport] | None = None
+) -> str:
     """Return the datasheet of a gold document as Markdown, fit for a dataset card.
 
     Args:
         document: The gold document.
         agreement: The agreement of its annotators.
+        judges: The figures of judges against this gold, by judge.
     """
     parts = (
         _head(document),
@@ -152,7 +156,7 @@ def datasheet(document: Values, agreement: Agreement) -> str:
         _settled(document),
         _protocol(document),
         _agreement(agreement),
-        _judges(document),
+        _judges(judges or {}),
         _left_out(document),
         _agreed(document),
     )
@@ -353,10 +357,9 @@ def _agreement(agreement: Agreement) -> list[str]:
     return render_markdown(shown_report, level=2).splitlines()
 
 
-def _judges(document: Values) -> list[str]:
+def _judges(judges: Mapping[str, JudgeReport]) -> list[str]:
     """Return lines on judges against this gold, if the gold was made without sight of them."""
     title = "Judges against this gold"
-    judges = document["judges"]
     if not judges:
         return [
             f"## {title}",

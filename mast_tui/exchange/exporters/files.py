@@ -36,7 +36,7 @@ from mast_tui.exchange.selection import (
 from mast_tui.exchange.trace_files import texts_from_files
 from mast_tui.figures.agreement.report import Agreement, agreement_figures, agreement_json
 from mast_tui.figures.judge.input import judge_input_from_workspace
-from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.report import span_figures
@@ -229,7 +229,7 @@ def _add_gold_document(
     viewer.reveal(visible, judges=True)
     may_see_outcome = viewer.may_see_outcomes()
     visible_entries = [
-        replace(entry, trace=_without_hidden_outcome(entry.trace, may_see_outcome))
+        replace(entry, trace=without_hidden_outcome(entry.trace, may_see_outcome))
         for entry in entries
         if entry.trace.trace_id in visible
     ]
@@ -243,14 +243,19 @@ def _add_gold_document(
         request.taxonomy,
         agreement_json(agreement),
         visible_entries,
-        judges=judges,
+        judges={name: judge_json(report) for name, report in judges.items()},
         rules=GoldRules(request.majority, request.gold == "settled"),
         traces=viewer.traces,
     )
     document |= sight
     if request.pseudonyms is not None:
         document = request.pseudonyms.in_document(document)
-        agreement = agreement.renamed(request.pseudonyms.letters, request.pseudonyms.in_document)
+        letters = request.pseudonyms
+        agreement = agreement.renamed(letters.letters, letters.in_document)
+        judges = {
+            name: report.renamed(letters.letters, letters.in_document)
+            for name, report in judges.items()
+        }
     document["datasheet"] = _datasheet_values(request)
     traces = document["traces"]
     return {
@@ -258,7 +263,7 @@ def _add_gold_document(
         "traces": len(traces),
         "labels": sum(len(trace["labels"]) for trace in traces),
         "unresolved": sum(_conflicts_left(trace) for trace in traces),
-        "beside": add_files(document, datasheet(document, agreement)),
+        "beside": add_files(document, datasheet(document, agreement, judges)),
         **sight,
     }
 
@@ -307,9 +312,7 @@ def _agreement(request: ExportRequest) -> Agreement:
     return replace(agreement_figures(study), spans=span_figures(spans))
 
 
-def _judges(
-    request: ExportRequest, entries: Sequence[GoldWithSides]
-) -> dict[str, Mapping[str, Any]]:
+def _judges(request: ExportRequest, entries: Sequence[GoldWithSides]) -> dict[str, JudgeReport]:
     """Return the report on each judge that is no side of the gold, where the viewer may see it.
 
     ``entries`` are those of all traces: it is no secret that somebody has labelled a hidden trace.
@@ -471,25 +474,25 @@ def _add_labels(
             which=request.counted_pass,
             finished_only=request.format.first_passes,
         )
-    visible_work = _visible_work(request.viewer, all_work)
-    trace_ids = {work.trace_id for work in visible_work}
+    exported_work = visible_work(request.viewer, all_work)
+    trace_ids = {work.trace_id for work in exported_work}
     hidden = {work.trace_id for work in all_work} - trace_ids
     counts: Counts = {
         "taxonomy": request.taxonomy.ref,
         "traces": len(trace_ids),
-        "labels": sum(len(work.labels) for work in visible_work),
+        "labels": sum(len(work.labels) for work in exported_work),
         **sight_values(request.viewer, hidden),
     }
     may_see_outcome = request.viewer.may_see_outcomes()
     records = {
-        record.trace_id: _without_hidden_outcome(record, may_see_outcome)
+        record.trace_id: without_hidden_outcome(record, may_see_outcome)
         for record in request.workspace.traces()
     }
     kinds = {info.name: info.kind for info in request.workspace.annotators()}
     if request.pseudonyms is not None:
         kinds = {request.pseudonyms.name(name): kind for name, kind in kinds.items()}
-        visible_work = pseudonymous(visible_work, request.pseudonyms)
-    to_write = LabelsToWrite(request, outputs, visible_work, records, kinds)
+        exported_work = pseudonymous(exported_work, request.pseudonyms)
+    to_write = LabelsToWrite(request, outputs, exported_work, records, kinds)
     text, format_counts = text_of(to_write)
     outputs.add(request.output, text)
     return counts | format_counts
@@ -549,8 +552,13 @@ def tool_scores_text(labels: LabelsToWrite) -> LabelText:
     }
 
 
-def _visible_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork]:
-    """Return the work that the viewer may see, and record that they saw that of others."""
+def visible_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork]:
+    """Return the work that the viewer may see, and record that they saw that of others.
+
+    Args:
+        viewer: The viewer.
+        all_work: The work of annotators and judges.
+    """
     others_work = [
         work
         for work in all_work
@@ -572,10 +580,15 @@ def _visible_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWo
     return [work for work in all_work if is_visible(work)]
 
 
-def _without_hidden_outcome(
+def without_hidden_outcome(
     record: TraceRecord, may_see_outcome: Callable[[str], bool]
 ) -> TraceRecord:
-    """Return the facts of a trace, without the outcome if a blind annotator may not see it yet."""
+    """Return the facts of a trace, without the outcome if a blind annotator may not see it yet.
+
+    Args:
+        record: The facts.
+        may_see_outcome: Returns whether the outcome of a trace, by its id, may be seen.
+    """
     if may_see_outcome(record.trace_id):
         return record
     return replace(record, outcome=Outcome.UNKNOWN, score=None)

@@ -12,7 +12,7 @@ from mast_tui.adjudication import guidelines_document
 from mast_tui.exchange.exporters.working_time import minutes_summary
 from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order
 from mast_tui.gold.sources import GoldMixJson, counted_source, gold_mix
-from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target, TraceWork
+from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target, TraceWork, annotator_kind
 from mast_tui.passes import finished_by
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace import Workspace
@@ -98,7 +98,7 @@ def gold_document(
         if trace_pass.kind.is_reading and trace_pass.finished
     }
     labelled_by_judges = {name for name, _ in read if name.startswith(JUDGE_PREFIX)}
-    unfinished = (name for name, _ in read - finished if name not in labelled_by_judges)
+    unfinished = (name for name, _ in read - finished if annotator_kind(name).is_person)
     retests = (
         trace_pass.annotator
         for trace_pass in passes

@@ -242,7 +242,7 @@ def _langsmith(score: Score) -> dict[str, Any]:
     return _without_none(
         {
             "feedback_source": {
-                "type": "model" if score.kind is AnnotatorKind.JUDGE else "api",
+                "type": "api" if score.kind.is_person else "model",
                 "metadata": dict(score.facts),
             },
             "id": score.id,
@@ -272,7 +272,7 @@ def _phoenix(scores: Iterable[Score]) -> dict[str, Any]:
 
 def _annotation(score: Score) -> Mapping[str, Any]:
     kind = "HUMAN"
-    if score.kind is AnnotatorKind.JUDGE:
+    if not score.kind.is_person:
         kind = "CODE" if score.annotator.startswith(_CODE) else "LLM"
     return {
         "name": score.name,

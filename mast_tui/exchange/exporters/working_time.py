@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, Final
 
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import annotator_kind
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.model import IMPORT_PREFIX
@@ -56,7 +56,7 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
     worked = {
         key: _minutes(times)
         for key, times in moments.items()
-        if key not in imported and annotator_kind(key[0]) is not AnnotatorKind.JUDGE
+        if key not in imported and annotator_kind(key[0]).is_person
     }
     return {key: minutes for key, minutes in worked.items() if minutes is not None}
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import chain, combinations
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ from mast_tui.figures.agreement.verdict_table import (
 )
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.jackknife import MANY
+from mast_tui.figures.judge.compare import JudgeComparison, comparison_json
+from mast_tui.figures.judge.report import JudgeReport, judge_json
 from mast_tui.figures.record import (
     COEFFICIENTS,
     PAIR,
@@ -48,10 +50,6 @@ from mast_tui.figures.record import (
 )
 from mast_tui.figures.spans.report import SpanAgreement, spans_json
 from mast_tui.taxonomy.model import Group
-
-if TYPE_CHECKING:
-    from mast_tui.figures.judge.compare import JudgesComparedJson
-    from mast_tui.figures.judge.report import JudgeReport
 
 PATHS: Final = scope_paths("""
     traces              | traces
@@ -74,6 +72,7 @@ PATHS: Final = scope_paths("""
     round_pooled        | rounds.{group}.pooled
     round_pooled_pair   | rounds.{group}.pooled.pairs.{subject}
     retest              | retests.{subject}
+    agent               | agents.{subject}
     halving             | halving.{mode}
     missed              | missed.modes.{mode}                                | no n
     missed_pooled       | missed.pooled                                      | no n
@@ -97,8 +96,9 @@ class Agreement:
     """The figures of a study, and all that is no figure.
 
     ``modes`` are (slug, code, name), ``categories`` and ``levels`` groups of slugs, ``rounds`` the
-    names of the rounds and ``retested`` the annotators with retests. ``finders`` are those of the
-    estimate of missed failures; ``dependent`` tells whether they find the same failures, None where
+    names of the rounds and ``retested`` the annotators with retests. ``agents`` are pairs of an
+    agent and a person who have finished the same traces. ``finders`` are those of the estimate of
+    missed failures; ``dependent`` tells whether they find the same failures, None where
     that cannot be tested, and ``alike`` whether several found more than chance has it. ``spans``,
     ``judge``, ``judges`` and ``revisions`` are parts that the caller adds; ``only_seen_by`` is the
     annotator whose visibility limits the traces.
@@ -112,6 +112,7 @@ class Agreement:
     levels: Mapping[str, tuple[Group, ...]]
     rounds: tuple[str, ...]
     retested: tuple[str, ...]
+    agents: tuple[tuple[str, str], ...]
     bootstrap: BootstrapJson
     identical_blocks: tuple[NamedBlock, ...]
     finders: tuple[str, ...]
@@ -120,14 +121,16 @@ class Agreement:
     index: FigureIndex
     spans: SpanAgreement | None = None
     judge: JudgeReport | None = None
-    judges: JudgesComparedJson | None = None
+    judges: JudgeComparison | None = None
     revisions: tuple[Any, ...] | None = None
     only_seen_by: str | None = None
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """The figures of whole traces, then those on places."""
-        return self.index.figures + (() if self.spans is None else self.spans.index.figures)
+        """The figures of whole traces, then those on places and of judges."""
+        parts = (self.spans, self.judge, self.judges)
+        of_parts = (part.index.figures for part in parts if part is not None)
+        return self.index.figures + tuple(chain.from_iterable(of_parts))
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -159,6 +162,7 @@ class Agreement:
             self,
             annotators=sorted_names(self.annotators),
             retested=sorted_names(self.retested),
+            agents=tuple((agent, names.get(person, person)) for agent, person in self.agents),
             finders=sorted_names(self.finders),
             identical_blocks=tuple(
                 NamedBlock(block.traces, sorted_names(block.annotators))
@@ -166,8 +170,8 @@ class Agreement:
             ),
             index=FigureIndex(renamed(self.index.figures, names)),
             spans=self.spans and self.spans.renamed(names),
-            judge=in_document(self.judge),
-            judges=in_document(self.judges),
+            judge=self.judge and self.judge.renamed(names, in_document),
+            judges=self.judges and self.judges.renamed(names),
             revisions=in_document(self.revisions),
             only_seen_by=self.only_seen_by and names.get(self.only_seen_by, self.only_seen_by),
         )
@@ -187,7 +191,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
         "macro": {},
         "pooled": _empty_table(),
         "spans": None if agreement.spans is None else spans_json(agreement.spans),
-        "judge": agreement.judge,
+        "judge": None if agreement.judge is None else judge_json(agreement.judge),
         "bootstrap": agreement.bootstrap,
         "categories": _groups_json(agreement, agreement.categories),
         "sets": {},
@@ -200,6 +204,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
             name: {"traces": 0, "macro": {}, "pooled": _empty_table()} for name in agreement.rounds
         },
         "retests": {},
+        "agents": {},
         "halving": {},
         "missed": {
             "finders": list(agreement.finders),
@@ -226,7 +231,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
     if agreement.only_seen_by is not None:
         document["traces"]["only_seen_by"] = agreement.only_seen_by
     if agreement.judges is not None:
-        document["judges"] = agreement.judges
+        document["judges"] = comparison_json(agreement.judges)
     if agreement.revisions is not None:
         document["revisions"] = list(agreement.revisions)
     return document
@@ -436,7 +441,8 @@ class StudyInput:
     has begun without finishing the pass that counts. ``categories`` are the topmost
     ones, ``levels`` by name all of each level, none where there is one only; ``rounds`` the trace
     ids of each round by its name; ``retests`` are by annotator their verdicts at first and again,
-    without sight of the first, as those of two on the traces that have both.
+    without sight of the first, as those of two on the traces that have both. ``agents`` are the
+    verdicts of an agent and a person on the traces that both have finished, for every two of them.
     ``not_in_study`` is how many traces those have finished who are left out, as they have no part
     in the study, ``open_codes`` how many labels by annotator are none of the modes. ``suggested``
     are the traces, by annotator, in which a judge's suggestions were on screen;
@@ -456,6 +462,7 @@ class StudyInput:
     unfinished: Mapping[str, int] = field(default_factory=dict)
     rounds: Mapping[str, frozenset[str]] = field(default_factory=dict)
     retests: Mapping[str, VerdictTable] = field(default_factory=dict)
+    agents: tuple[VerdictTable, ...] = ()
     not_in_study: Mapping[str, int] = field(default_factory=dict)
     open_codes: Mapping[str, int] = field(default_factory=dict)
     suggested: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -496,6 +503,7 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
         levels=study.levels,
         rounds=tuple(study.rounds),
         retested=tuple(name for name in study.retests if name in study.annotators),
+        agents=tuple((table.annotators[0], table.annotators[1]) for table in study.agents),
         bootstrap=bootstrap_json(rounds, seed),
         identical_blocks=tuple(
             NamedBlock(
@@ -589,7 +597,9 @@ def _figures(counted: _Counted) -> Iterator[Figure]:
         yield from _round(counted, name, traces)
     for name, retest in study.retests.items():
         if name in study.annotators:
-            yield from _retest(counted, name, retest)
+            yield from _two(counted, "retest", (name,), retest)
+    for agent_table in study.agents:
+        yield from _two(counted, "agent", agent_table.annotators, agent_table)
     for slug, code, _ in study.modes:
         scope = counted.scope("halving", [slug], mode=code)
         yield from tables.halving(columns[slug], scope)
@@ -654,10 +664,15 @@ def _round(counted: _Counted, name: str, traces: frozenset[str]) -> Iterator[Fig
     yield from tables.pooled(counted.scope("round_pooled", table.slugs, group=name))
 
 
-def _retest(counted: _Counted, name: str, table: VerdictTable) -> Iterator[Figure]:
-    """Yield the agreement of an annotator's first pass with their retests, all modes pooled."""
+def _two(
+    counted: _Counted, name: str, subject: tuple[str, ...], table: VerdictTable
+) -> Iterator[Figure]:
+    """Yield the agreement of two readings of the same traces, all modes pooled.
+
+    They are an annotator's first pass and their retests, or an agent and a person.
+    """
     sums = sums_of(table.said, range(len(table.traces)), counted.rounds, counted.seed)
-    scope = replace(counted.scope("retest", table.slugs), subject=(name,))
+    scope = replace(counted.scope(name, table.slugs), subject=subject)
     yield scope.number("n_traces", len(table.traces))
     yield from _pair(sums.everything().pair(0), scope, table.annotators)
 

@@ -1,21 +1,22 @@
 """Two judges against each other, on the units that both can be compared on.
 
     first, second = (judge_input_from_workspace(workspace, taxonomy, name, gold=gold) for name in …)
-    document["judges"] = judges_compared(first, second)
+    comparison = judges_compared(first, second)
 
-A unit (trace × mode) counts where the reference and both judges have said present or absent. So
-both are measured by the same cases, and what is hard about a case weighs on both.
+A unit (trace × mode) counts where the reference and both judges say present or absent. So both are
+measured by the same cases, and a hard case counts for both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, TypedDict, cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
+from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import Scale, scale_of_mean, spread_coefficient
@@ -29,9 +30,24 @@ from mast_tui.figures.judge.confusion import (
     figures_of_mode,
     trace_sums,
 )
-from mast_tui.figures.judge.input import JudgeInput
+from mast_tui.figures.judge.input import JudgeInput, ModeNames
+from mast_tui.figures.record import (
+    Figure,
+    FigureIndex,
+    FigureScope,
+    FigureTable,
+    nested_json,
+    renamed,
+    scope_paths,
+)
 from mast_tui.figures.significance import benjamini_hochberg, sign_flips
 from mast_tui.figures.two_by_two import FIGURES, Tables
+
+_PATHS: Final = scope_paths("""
+    judges        | judges              | no n | no subject
+    judges_mode   | judges.modes.{mode} | no n | no subject
+    judges_pooled | judges.pooled       | no n | no subject
+""")
 
 _SHARES_OF_SAME: Final = ("true_positive_rate", "true_negative_rate", "raw_agreement")
 """Figures that are shares of the same cases for both judges."""
@@ -40,63 +56,59 @@ _RIGHT: Final = (0, 3)
 """The cells in which a judge says what the reference says."""
 
 
-class ComparedFigureJson(TypedDict):
-    """A figure of both judges over the same units, and the first less the second."""
-
-    first: CoefficientJson
-    second: CoefficientJson
-    difference: CoefficientJson
-
-
-class JudgesTableJson(TypedDict):
-    """Both judges over ``n`` units, by who says what the reference says, and their figures.
-
-    ``p_value`` is whether one is right more often: McNemar's exact test where every unit is a trace
-    of its own, and over several modes the test by turning round the signs of whole traces, as the
-    modes of a trace hang together. None for no unit.
-    """
-
-    n: int
-    both_right: int
-    only_first_right: int
-    only_second_right: int
-    neither_right: int
-    p_value: float | None
-    raw_agreement: ComparedFigureJson
-    true_positive_rate: ComparedFigureJson
-    true_negative_rate: ComparedFigureJson
-    precision: ComparedFigureJson
-    f1: ComparedFigureJson
-    cohen_kappa: ComparedFigureJson
-    gwet_ac1: ComparedFigureJson
-
-
-class JudgesModeJson(JudgesTableJson):
-    """One mode; ``p_adjusted`` is corrected over the modes (Benjamini and Hochberg)."""
-
-    slug: str
-    name: str
-    p_adjusted: float | None
-
-
-class JudgesComparedJson(TypedDict):
+@dataclass(frozen=True, slots=True)
+class JudgeComparison:
     """Two judges beside one reference.
 
-    ``traces`` are those with a unit of both, ``units`` the units; ``left_out`` counts the units of
-    the first and of the second alone. ``judge_seen_counted`` is always False: verdicts that came
-    about with a judge on screen never count here.
+    In each mode, and in all together (``judges_pooled``), units are counted by which judge is
+    right. ``p_value`` tests whether one is right more often: in one mode by McNemar's exact test,
+    over several modes by flipping the signs of whole traces, because the modes of a trace depend
+    on each other. Every figure has the conditions ``first``, ``second`` and ``difference``.
     """
 
     taxonomy: str
-    judges: list[str]
+    judges: tuple[str, str]
     against: str
-    judge_seen_counted: bool
     bootstrap: BootstrapJson
-    traces: int
-    units: int
-    left_out: list[int]
-    modes: dict[str, JudgesModeJson]
-    pooled: JudgesTableJson
+    modes: tuple[ModeNames, ...]
+    index: FigureIndex
+
+    def table(self, scope: str, mode: str = "") -> FigureTable:
+        """Return the figures of a scope.
+
+        Args:
+            scope: The name of the scope.
+            mode: The code of a mode.
+        """
+        return self.index.table(scope, mode=mode, subject=self.judges)
+
+    def renamed(self, names: Mapping[str, str]) -> JudgeComparison:
+        """Return the comparison with other names for annotators."""
+        index = FigureIndex(renamed(self.index.figures, names))
+        return replace(self, against=names.get(self.against, self.against), index=index)
+
+
+def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
+    """Return a comparison as the part ``judges`` of the document of ``agree --json``.
+
+    ``left_out`` counts the units that only the first and only the second judge can be compared on.
+    ``judge_seen_counted`` is always false: verdicts made with a judge on screen never count here.
+    """
+    document: dict[str, Any] = {
+        "taxonomy": comparison.taxonomy,
+        "judges": list(comparison.judges),
+        "against": comparison.against,
+        "judge_seen_counted": False,
+        "bootstrap": comparison.bootstrap,
+        "traces": 0,
+        "units": 0,
+        "left_out": {},
+        "modes": {code: {"slug": slug, "name": name} for slug, code, name in comparison.modes},
+        "pooled": {},
+    }
+    nested_json(comparison.index.figures, _PATHS, {"judges": document})
+    document["left_out"] = list(document["left_out"].values())
+    return document
 
 
 def judges_compared(
@@ -105,20 +117,18 @@ def judges_compared(
     *,
     rounds: int = ROUNDS,
     seed: int = 0,
-) -> JudgesComparedJson:
+) -> JudgeComparison:
     """Compare two judges on the same units.
 
     Differences of rates of one mode, which are shares of the same traces, have Newcombe's paired
-    interval; all others are by leaving out and resampling traces, in both judges at once.
+    interval. All others have intervals by leaving out and resampling traces, in both judges at
+    once.
 
     Args:
         first: One judge beside the reference.
-        second: Another one beside the same reference.
-        rounds: How many resamples; 0 leaves out the intervals that need them.
-        seed: What the resamples are drawn from.
-
-    Returns:
-        The document, ready for any JSON writer.
+        second: Another judge beside the same reference.
+        rounds: The number of resamples; 0 leaves out the intervals that need them.
+        seed: The seed of the resamples.
 
     Raises:
         ValueError: Both are one judge, or their taxonomies or references differ.
@@ -127,77 +137,98 @@ def judges_compared(
         raise ValueError(f"{first.judge!r} cannot be compared with itself")
     if first.taxonomy_ref != second.taxonomy_ref or first.reference.name != second.reference.name:
         raise ValueError("two judges are compared under one taxonomy, beside one reference")
-    found = compared(first), compared(second)
-    shared = [unit for unit in found[0].judge if unit in found[1].judge]
-    sides = [Compared({unit: one.judge[unit] for unit in shared}, one.reference) for one in found]
-    slugs = [slug for slug, _, _ in first.modes]
+    return JudgeComparison(
+        first.taxonomy_ref,
+        (first.judge, second.judge),
+        first.reference.name,
+        bootstrap_json(rounds, seed),
+        first.modes,
+        FigureIndex(_comparison_figures(first, second, rounds, seed)),
+    )
+
+
+def _comparison_figures(
+    first: JudgeInput, second: JudgeInput, rounds: int, seed: int
+) -> Iterator[Figure]:
+    both_units = (compared(first), compared(second))
+    shared = [unit for unit in both_units[0].judge if unit in both_units[1].judge]
+    sides = [
+        Compared({unit: units.judge[unit] for unit in shared}, units.reference)
+        for units in both_units
+    ]
+    slugs = first.slugs
     # Traces × modes × judges × the four cells of a table.
-    cells = np.stack([features(one, slugs) for one in sides], axis=2)
+    cells = np.stack([features(side, slugs) for side in sides], axis=2)
     # Both have the same traces, and so the same resamples.
-    sums = [trace_sums(one, slugs, rounds=rounds, seed=seed) for one in sides]
-    modes: dict[str, JudgesModeJson] = {}
-    for i, (slug, code, name) in enumerate(first.modes):
-        pair = [one.mode(i) for one in sums]
-        modes[code] = {
-            "slug": slug,
-            "name": name,
-            **_table(pair, cells[:, [i]], of_mode=True),
-            "p_adjusted": None,
-        }
-    adjusted = benjamini_hochberg([mode["p_value"] for mode in modes.values()])
-    for mode, p in zip(modes.values(), adjusted, strict=True):
-        mode["p_adjusted"] = p
-    return {
-        "taxonomy": first.taxonomy_ref,
-        "judges": [first.judge, second.judge],
-        "against": first.reference.name,
-        "judge_seen_counted": False,
-        "bootstrap": bootstrap_json(rounds, seed),
-        "traces": len(cells),
-        "units": len(shared),
-        "left_out": [len(one.judge) - len(shared) for one in found],
-        "modes": modes,
-        "pooled": _table([one.pooled() for one in sums], cells, of_mode=False),
-    }
+    sums = [trace_sums(side, slugs, rounds=rounds, seed=seed) for side in sides]
+    subject = (first.judge, second.judge)
+
+    def scope(name: str, modes: Sequence[str], code: str = "") -> FigureScope:
+        return replace(first.scope(name, modes, mode=code), subject=subject)
+
+    whole = scope("judges", slugs)
+    yield whole.number("traces", len(cells))
+    yield whole.number("units", len(shared))
+    for condition, units in zip(("first", "second"), both_units, strict=True):
+        yield whole.number("judged_by_one", len(units.judge) - len(shared), condition=condition)
+    p_values = [_p_value(cells[:, [column]]) for column in range(len(slugs))]
+    adjusted = benjamini_hochberg(p_values)
+    for column, (slug, code, _) in enumerate(first.modes):
+        mode_scope = scope("judges_mode", [slug], code)
+        pair = [side.mode(column) for side in sums]
+        yield from _table_figures(mode_scope, pair, cells[:, [column]], p_values[column])
+        yield mode_scope.number("p_adjusted", adjusted[column])
+    pooled = [side.pooled() for side in sums]
+    yield from _table_figures(scope("judges_pooled", slugs), pooled, cells, _p_value(cells))
 
 
-def _table(pair: Sequence[TraceSums], cells: Tables, *, of_mode: bool) -> JudgesTableJson:
-    """The figures of both; ``cells`` are traces × modes × judges × 4, of the modes meant."""
-    told = cells.sum(axis=-1)[..., 0] > 0
-    right = cells[..., _RIGHT].sum(axis=-1) > 0
-    one, other = right[..., 0] & told, right[..., 1] & told
-    each = (one.astype(np.int64) - other).sum(axis=1)
-    n = int(told.sum())
+class _Answers:
+    """Which units were judged, and by which judge rightly, from traces × modes × judges × 4."""
+
+    def __init__(self, cells: Tables) -> None:
+        self.judged = cells.sum(axis=-1)[..., 0] > 0
+        right = cells[..., _RIGHT].sum(axis=-1) > 0
+        self.first = right[..., 0] & self.judged
+        self.second = right[..., 1] & self.judged
+
+
+def _p_value(cells: Tables) -> float | None:
+    """Return the p-value of one judge being right more often; None without units."""
+    answers = _Answers(cells)
+    by_trace = (answers.first.astype(np.int64) - answers.second).sum(axis=1)
+    return sign_flips(by_trace.tolist()) if answers.judged.any() else None
+
+
+def _table_figures(
+    scope: FigureScope, pair: Sequence[TraceSums], cells: Tables, p_value: float | None
+) -> Iterator[Figure]:
+    """Yield the figures of both judges on the units in ``cells``."""
+    of_mode = bool(scope.mode)
+    answers = _Answers(cells)
+    first = answers.first
+    second = answers.second
+    yield scope.number("n", int(answers.judged.sum()))
+    yield scope.number("both_right", int((first & second).sum()))
+    yield scope.number("only_first_right", int((first & ~second).sum()))
+    yield scope.number("only_second_right", int((second & ~first).sum()))
+    yield scope.number("neither_right", int((answers.judged & ~first & ~second).sum()))
+    yield scope.number("p_value", p_value)
     figures = figures_of_mode if of_mode else figures_of
-    firsts, seconds = figures(pair[0]), figures(pair[1])
+    firsts = figures(pair[0])
+    seconds = figures(pair[1])
     differences = {name: _difference(name, pair, (firsts[name], seconds[name])) for name in FIGURES}
     if of_mode:
-        differences |= _of_shares(differences, cells[:, 0])
-    return cast(
-        "JudgesTableJson",
-        {
-            "n": n,
-            "both_right": int((one & other).sum()),
-            "only_first_right": int((one & ~other).sum()),
-            "only_second_right": int((other & ~one).sum()),
-            "neither_right": int((told & ~one & ~other).sum()),
-            "p_value": sign_flips(each.tolist()) if n else None,
-            **{
-                name: {
-                    "first": firsts[name].to_json(),
-                    "second": seconds[name].to_json(),
-                    "difference": differences[name].to_json(),
-                }
-                for name in FIGURES
-            },
-        },
-    )
+        differences |= _differences_of_shares(differences, cells[:, 0])
+    for name in FIGURES:
+        yield scope.estimate(name, firsts[name], condition="first")
+        yield scope.estimate(name, seconds[name], condition="second")
+        yield scope.estimate(name, differences[name], condition="difference")
 
 
 def _difference(
     name: str, pair: Sequence[TraceSums], both: tuple[Coefficient, Coefficient]
 ) -> Coefficient:
-    """A figure of the first judge less that of the second, by resampling traces."""
+    """Return a figure of the first judge less that of the second, by resampling traces."""
     first, second = both
     if first.value is None or second.value is None:
         return Coefficient(undefined=first.undefined or second.undefined)
@@ -210,44 +241,41 @@ def _difference(
     figure = FIGURES[name]
     # The interval is made on a scale from -1 to 1, and coefficients may lie 2 apart.
     width = 1 - scale_of_mean(name).lowest
-    half = spread_coefficient(
+    scaled = spread_coefficient(
         value / width,
         (figure(pair[0].resampled) - figure(pair[1].resampled)) / width,
         (figure(pair[0].without) - figure(pair[1].without)) / width,
         Scale(-1.0),
     )
-    ends = half.ci
-    return Coefficient(
-        value,
-        ci=None if ends is None else (width * ends[0], width * ends[1]),
-        withheld=half.withheld,
-    )
+    ends = None if scaled.ci is None else (width * scaled.ci[0], width * scaled.ci[1])
+    return Coefficient(value, ci=ends, withheld=scaled.withheld)
 
 
 def _withheld(both: tuple[Coefficient, Coefficient]) -> tuple[Withheld, int] | None:
-    """Why no interval of a difference would hold: it would not for one of the figures."""
-    reasons = [one.withheld for one in both if one.withheld is not None]
+    """Return why a difference has no interval: one of its figures has none."""
+    reasons = [figure.withheld for figure in both if figure.withheld is not None]
     return max(reasons, key=lambda reason: reason[1]) if reasons else None
 
 
-def _of_shares(
+def _differences_of_shares(
     differences: Mapping[str, Coefficient], cells: NDArray[np.float64]
 ) -> dict[str, Coefficient]:
-    """Differences of rates of one mode with Newcombe's paired interval.
+    """Return differences of rates of one mode with Newcombe's paired interval.
 
-    ``cells`` are traces × judges × 4. Which of them a rate is of hangs on the reference alone, so
-    it is of the same traces for both judges.
+    ``cells`` are traces × judges × 4. The reference alone decides which traces a rate is of, so
+    that they are the same for both judges.
     """
-    found: dict[str, Coefficient] = {}
+    with_intervals: dict[str, Coefficient] = {}
     for name in _SHARES_OF_SAME:
         hit_cells, other_cells = SHARES[name]
-        of = [*hit_cells, *other_cells]
         value = differences[name].value
         if value is None:
             continue
-        here = cells[:, 0, of].sum(axis=-1) > 0
-        hits = cells[here][..., _RIGHT].sum(axis=-1) > 0
-        one, other = hits[:, 0], hits[:, 1]
-        counts = [int(x.sum()) for x in (one & other, one & ~other, ~one & other, ~one & ~other)]
-        found[name] = Coefficient(value, ci=newcombe_paired(*counts))
-    return found
+        in_rate = cells[:, 0, [*hit_cells, *other_cells]].sum(axis=-1) > 0
+        right = cells[in_rate][..., _RIGHT].sum(axis=-1) > 0
+        first = right[:, 0]
+        second = right[:, 1]
+        outcomes = (first & second, first & ~second, ~first & second, ~first & ~second)
+        counts = [int(outcome.sum()) for outcome in outcomes]
+        with_intervals[name] = Coefficient(value, ci=newcombe_paired(*counts))
+    return with_intervals

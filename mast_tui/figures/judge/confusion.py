@@ -1,20 +1,21 @@
-"""Which words of a judge and its reference can be compared, and what had to be left out."""
+"""The units on which a judge and its reference can be compared, and their figures."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypedDict, cast
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, mean_of_defined
+from mast_tui.figures.agreement.coefficients import Coefficient, mean_of_defined
 from mast_tui.figures.bootstrap import ratio, resampled_sums
 from mast_tui.figures.intervals import share
 from mast_tui.figures.jackknife import scale_of_mean, spread_coefficient, why_no_mean_interval
 from mast_tui.figures.judge.input import JudgeInput, Unit
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.significance import benjamini_hochberg, mcnemar
 from mast_tui.figures.two_by_two import FIGURES, Tables, coefficient
 from mast_tui.labels import VerdictValue
@@ -24,12 +25,13 @@ _DEFINITE: Final = (VerdictValue.PRESENT, VerdictValue.ABSENT)
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The units (trace × mode) on which judge and reference have said present or absent.
+    """The units (trace × mode) on which judge and reference both say present or absent.
 
-    Values say present. ``left_out`` counts by mode, under the reason: ``judge_seen`` verdicts of
-    the reference came about with a judge on screen, ``unsure_judge`` and ``unsure_reference`` are
-    no verdicts, ``unresolved`` nobody has settled yet; ``doubtful`` has the judge's word on these.
-    ``examples`` counts traces that stood in the judge's prompt.
+    Values are True for present. ``left_out`` counts units by reason, then by mode: the reference's
+    verdict was made with a judge on screen (``judge_seen``), the judge or the reference is unsure
+    (``unsure_judge``, ``unsure_reference``), or annotators differ and no one has decided
+    (``unresolved``). ``doubtful`` holds the judge's verdicts on unresolved units. ``examples``
+    counts traces in the judge's prompt.
     """
 
     judge: Mapping[Unit, bool]
@@ -40,11 +42,11 @@ class Compared:
 
     @property
     def traces(self) -> list[str]:
-        """The traces with any such unit, sorted."""
+        """The sorted ids of the traces with any such unit."""
         return sorted({trace for trace, _ in self.judge})
 
     def resolved_as(self, present: bool) -> Compared:
-        """Return the same with all that is unresolved taken for present, or for absent."""
+        """Return the same units, with all unresolved ones taken for present or for absent."""
         return replace(
             self,
             judge={**self.judge, **self.doubtful},
@@ -55,99 +57,103 @@ class Compared:
 REASONS: Final = ("judge_seen", "unsure_judge", "unsure_reference", "unresolved")
 
 
-def compared(given: JudgeInput, *, with_seen: bool = False) -> Compared:
-    """Tell what can be compared.
+def compared(judge_input: JudgeInput, *, with_seen: bool = False) -> Compared:
+    """Return the units on which a judge and its reference can be compared.
 
     Args:
-        given: What the judge said, and what it is measured by.
-        with_seen: Whether verdicts of the reference count that came about with a judge on screen.
+        judge_input: The verdicts of the judge and of its reference.
+        with_seen: Whether reference verdicts count that were made with a judge on screen.
     """
+    reference = judge_input.reference
     left_out: dict[str, Counter[str]] = {reason: Counter() for reason in REASONS}
-    unresolved = given.reference.unresolved & given.verdicts.keys()
-    left_out["unresolved"].update(
-        mode for trace_id, mode in unresolved if trace_id not in given.examples
-    )
-    doubtful = {
-        unit: given.verdicts[unit] is VerdictValue.PRESENT
-        for unit in unresolved
-        if unit[0] not in given.examples and given.verdicts[unit] in _DEFINITE
+    unresolved = {
+        unit
+        for unit in reference.unresolved & judge_input.verdicts.keys()
+        if unit[0] not in judge_input.examples
     }
-    judge: dict[Unit, bool] = {}
-    reference: dict[Unit, bool] = {}
+    left_out["unresolved"].update(mode for _, mode in unresolved)
+    doubtful = {
+        unit: judge_input.verdicts[unit] is VerdictValue.PRESENT
+        for unit in unresolved
+        if judge_input.verdicts[unit] in _DEFINITE
+    }
+    judge_says: dict[Unit, bool] = {}
+    reference_says: dict[Unit, bool] = {}
     examples: set[str] = set()
-    for unit, true in given.reference.verdicts.items():
+    for unit, reference_verdict in reference.verdicts.items():
         trace_id, mode = unit
-        said = given.verdicts.get(unit)
-        if said is None:
+        judge_verdict = judge_input.verdicts.get(unit)
+        if judge_verdict is None:
             continue
-        if trace_id in given.examples:
+        if trace_id in judge_input.examples:
             examples.add(trace_id)
-        elif unit in given.reference.seen and not with_seen:
+        elif unit in reference.seen and not with_seen:
             left_out["judge_seen"][mode] += 1
-        elif true not in _DEFINITE:
+        elif reference_verdict not in _DEFINITE:
             left_out["unsure_reference"][mode] += 1
-        elif said not in _DEFINITE:
+        elif judge_verdict not in _DEFINITE:
             left_out["unsure_judge"][mode] += 1
         else:
-            judge[unit] = said is VerdictValue.PRESENT
-            reference[unit] = true is VerdictValue.PRESENT
-    return Compared(judge, reference, left_out, len(examples), doubtful)
+            judge_says[unit] = judge_verdict is VerdictValue.PRESENT
+            reference_says[unit] = reference_verdict is VerdictValue.PRESENT
+    return Compared(judge_says, reference_says, left_out, len(examples), doubtful)
 
 
-def features(found: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
-    """Give for each unit the one table that it adds to.
+def features(units: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
+    """Return the cell of the 2 × 2 table to which each unit adds 1.
 
     Args:
-        found: What was compared.
-        modes: Slugs, in the order of the columns.
+        units: The compared units.
+        modes: The slugs of the modes, in the order of the columns.
 
     Returns:
-        Zeros and ones, traces × modes × (TP, FP, FN, TN), the traces as ``found.traces``.
+        Zeros and ones, traces × modes × (TP, FP, FN, TN), the traces in the order of
+        ``units.traces``.
     """
-    rows = {trace: i for i, trace in enumerate(found.traces)}
-    columns = {mode: i for i, mode in enumerate(modes)}
+    rows = {trace: row for row, trace in enumerate(units.traces)}
+    columns = {mode: column for column, mode in enumerate(modes)}
     cells = np.zeros((len(rows), len(columns), 4))
-    for (trace, mode), said in found.judge.items():
+    for (trace, mode), judge_says in units.judge.items():
         if mode in columns:
-            cell = 3 - 2 * said - found.reference[trace, mode]
+            cell = 3 - 2 * judge_says - units.reference[trace, mode]
             cells[rows[trace], columns[mode], cell] = 1
     return cells
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSums:
-    """The tables of all modes, in their order, summed over traces; the last axis is a table.
+    """The tables of all modes, summed over traces; the last axis is a table.
 
-    ``total`` is modes × 4; ``resampled`` rounds × modes × 4, the sums in each resample, none
-    without rounds; ``without`` traces × modes × 4, the sums with each trace left out in turn, None
-    without rounds.
+    ``total`` is modes × 4. ``resampled`` is rounds × modes × 4: the sums in each resample.
+    ``without`` is traces × modes × 4: the sums with each trace left out in turn; None without
+    resamples.
     """
 
     total: NDArray[np.float64]
     resampled: NDArray[np.float64]
     without: NDArray[np.float64] | None
 
-    def mode(self, place: int) -> TraceSums:
-        """The one table of a mode."""
-        without = None if self.without is None else self.without[:, place]
-        return TraceSums(self.total[place], self.resampled[:, place], without)
+    def mode(self, column: int) -> TraceSums:
+        """Return the table of one mode."""
+        without = None if self.without is None else self.without[:, column]
+        return TraceSums(self.total[column], self.resampled[:, column], without)
 
     def pooled(self) -> TraceSums:
-        """One table of all modes together."""
+        """Return one table of all modes together."""
         without = None if self.without is None else self.without.sum(axis=1)
         return TraceSums(self.total.sum(axis=0), self.resampled.sum(axis=1), without)
 
 
-def trace_sums(found: Compared, modes: Sequence[str], *, rounds: int, seed: int) -> TraceSums:
-    """Sum the tables of what was compared over traces.
+def trace_sums(units: Compared, modes: Sequence[str], *, rounds: int, seed: int) -> TraceSums:
+    """Sum the tables of compared units over traces.
 
     Args:
-        found: What was compared.
-        modes: Slugs, in the order of the tables.
-        rounds: How many resamples of the traces; none gives no sums without each trace either.
-        seed: What they are drawn from.
+        units: The compared units.
+        modes: The slugs of the modes, in the order of the tables.
+        rounds: The number of resamples of the traces; with 0 no trace is left out either.
+        seed: The seed of the resamples.
     """
-    cells = features(found, modes)
+    cells = features(units, modes)
     total = cells.sum(axis=0)
     flat = resampled_sums(cells.reshape(len(cells), total.size), rounds, seed)
     resampled = flat.reshape(-1, *total.shape)
@@ -160,86 +166,38 @@ SHARES: Final[Mapping[str, tuple[list[int], list[int]]]] = {
     "precision": ([0], [1]),
     "raw_agreement": ([0, 3], [1, 2]),
 }
-"""Of which counts of a table (TP, FP, FN, TN) a rate is a share: its hits, and the rest."""
+"""The cells (TP, FP, FN, TN) that each rate is a share of: its hits, and the rest."""
 
-_NONE: Final = np.empty((0, 4))
-"""No resamples."""
-
-
-class FiguresJson(TypedDict):
-    """Every figure of one table of a judge and its reference."""
-
-    raw_agreement: CoefficientJson
-    true_positive_rate: CoefficientJson
-    true_negative_rate: CoefficientJson
-    precision: CoefficientJson
-    f1: CoefficientJson
-    cohen_kappa: CoefficientJson
-    gwet_ac1: CoefficientJson
+_NO_RESAMPLES: Final = np.empty((0, 4))
 
 
-class JudgeTableJson(FiguresJson):
-    """One table: its n units and four counts, how often each says present, and the figures.
-
-    ``mcnemar_p`` is whether the judge says 'present' more or less often than the reference, None
-    for no unit. ``left_out`` are verdicts that could not be counted, by the reason.
-    """
-
-    n: int
-    true_positives: int
-    false_positives: int
-    false_negatives: int
-    true_negatives: int
-    prevalence: dict[str, float | None]
-    mcnemar_p: float | None
-    left_out: dict[str, int]
-
-
-class JudgeModeJson(JudgeTableJson):
-    """One mode, with what it is called; ``mcnemar_p_adjusted`` is corrected over the modes."""
-
-    slug: str
-    name: str
-    mcnemar_p_adjusted: float | None
-
-
-class JudgeMacroJson(FiguresJson):
-    """Means over the modes where a figure is defined, and how many modes those are."""
-
-    modes_defined: dict[str, int]
-
-
-def figures_by_mode(
-    found: Compared, sums: TraceSums, modes: Sequence[tuple[str, str, str]]
-) -> dict[str, JudgeModeJson]:
-    """Give the figures of each mode, by its code.
+def judge_figures(judge_input: JudgeInput, units: Compared, sums: TraceSums) -> Iterator[Figure]:
+    """Yield the figures of each mode, their means, and those of all units together.
 
     Args:
-        found: What was compared.
-        sums: Its sums; without resamples there are no intervals but those of shares.
-        modes: The slug, code and name of each mode.
+        judge_input: The judge and its modes.
+        units: The units on which it was compared.
+        sums: Their sums; without resamples only shares have intervals.
     """
-    by_mode: dict[str, JudgeModeJson] = {}
-    for i, (slug, code, name) in enumerate(modes):
-        own = sums.mode(i)
-        left = {reason: found.left_out[reason][slug] for reason in REASONS}
-        table = _table(own.total, figures_of_mode(own), left)
-        by_mode[code] = {"slug": slug, "name": name, **table, "mcnemar_p_adjusted": None}
-    adjusted = benjamini_hochberg([mode["mcnemar_p"] for mode in by_mode.values()])
-    for mode, p in zip(by_mode.values(), adjusted, strict=True):
-        mode["mcnemar_p_adjusted"] = p
-    return by_mode
-
-
-def pooled_table(found: Compared, sums: TraceSums) -> JudgeTableJson:
-    """Give the figures of all units together; see ``figures_by_mode``."""
-    every = sums.pooled()
-    left = {reason: found.left_out[reason].total() for reason in REASONS}
-    return _table(every.total, figures_of(every), left)
+    of_modes = [sums.mode(column) for column in range(len(judge_input.modes))]
+    p_values = [_mcnemar(table.total) for table in of_modes]
+    adjusted = benjamini_hochberg(p_values)
+    for number, (slug, code, _) in enumerate(judge_input.modes):
+        left_out = {reason: units.left_out[reason][slug] for reason in REASONS}
+        scope = judge_input.scope("judge_mode", [slug], mode=code)
+        table = of_modes[number]
+        yield from _table_figures(scope, table.total, figures_of_mode(table), left_out)
+        yield scope.number("mcnemar_p_adjusted", adjusted[number])
+    slugs = judge_input.slugs
+    yield from _macro_figures(judge_input.scope("judge_macro", slugs), sums)
+    pooled = sums.pooled()
+    left_out = {reason: units.left_out[reason].total() for reason in REASONS}
+    scope = judge_input.scope("judge_pooled", slugs)
+    yield from _table_figures(scope, pooled.total, figures_of(pooled), left_out)
 
 
 def figures_of(sums: TraceSums) -> dict[str, Coefficient]:
-    """Give every figure of one table, with intervals by resampling traces."""
+    """Return every figure of one table, with intervals by resampling traces."""
     return {
         name: coefficient(figure, sums.total, sums.resampled, sums.without)
         for name, figure in FIGURES.items()
@@ -247,64 +205,71 @@ def figures_of(sums: TraceSums) -> dict[str, Coefficient]:
 
 
 def figures_of_mode(sums: TraceSums) -> dict[str, Coefficient]:
-    """Give every figure of the table of one mode.
+    """Return every figure of the table of one mode.
 
-    There every unit is a trace of its own, so that rates are shares, with Wilson intervals.
+    Each of its units is another trace, so that rates are shares, with Wilson's intervals.
     """
-    table, figures = sums.total, figures_of(sums)
+    table = sums.total
+    figures = figures_of(sums)
     for name, (hits, rest) in SHARES.items():
         if figures[name].value is not None:
             figures[name] = share(int(table[hits].sum()), int(table[hits + rest].sum()))
     return figures
 
 
-def _table(
-    table: Tables, figures: Mapping[str, Coefficient], left: dict[str, int]
-) -> JudgeTableJson:
+def _mcnemar(table: Tables) -> float | None:
+    """Return McNemar's p of a table, None for one without units."""
+    return mcnemar(int(table[1]), int(table[2])) if table.sum() else None
+
+
+_CELLS: Final = ("true_positives", "false_positives", "false_negatives", "true_negatives")
+
+
+def _table_figures(
+    scope: FigureScope,
+    table: Tables,
+    figures: Mapping[str, Coefficient],
+    left_out: Mapping[str, int],
+) -> Iterator[Figure]:
     tp, fp, fn, tn = (int(count) for count in table)
     n = tp + fp + fn + tn
-    return {
-        "n": n,
-        "true_positives": tp,
-        "false_positives": fp,
-        "false_negatives": fn,
-        "true_negatives": tn,
-        "prevalence": {
-            "judge": (tp + fp) / n if n else None,
-            "reference": (tp + fn) / n if n else None,
-        },
-        **_json(figures),
-        "mcnemar_p": mcnemar(fp, fn) if n else None,
-        "left_out": left,
-    }
+    yield scope.number("n", n)
+    for name, count in zip(_CELLS, (tp, fp, fn, tn), strict=True):
+        yield scope.number(name, count)
+    for side, present in (("judge", tp + fp), ("reference", tp + fn)):
+        share_present = present / n if n else None
+        reason = "" if n else "no_overlap"
+        yield scope.number("prevalence", share_present, condition=side, n=n, reason=reason)
+    for name, figure in figures.items():
+        yield scope.estimate(name, figure)
+    yield scope.number("mcnemar_p", _mcnemar(table))
+    left_out_scope = replace(scope, name=f"{scope.name}_left_out")
+    for reason, units in left_out.items():
+        yield left_out_scope.number(reason, units)
 
 
-def macro_means(sums: TraceSums) -> JudgeMacroJson:
-    """Means over the modes; in each resample over those where the figure is defined there."""
-    means: dict[str, Coefficient] = {}
-    defined: dict[str, int] = {}
+def _macro_figures(scope: FigureScope, sums: TraceSums) -> Iterator[Figure]:
+    """Yield means over the modes; in each resample over the modes where the figure is defined."""
+    modes_defined: dict[str, int] = {}
     for name, figure in FIGURES.items():
-        of_modes = [coefficient(figure, table, _NONE) for table in sums.total]
-        mean, defined[name] = mean_of_defined(of_modes)
-        if mean.value is not None and sums.without is not None:
-            rest = _row_means(figure(sums.without))
-            values = _row_means(figure(sums.resampled))
-            withheld = why_no_mean_interval(name, len(rest), 2)
-            value = mean.value
+        of_modes = [coefficient(figure, table, _NO_RESAMPLES) for table in sums.total]
+        mean, modes_defined[name] = mean_of_defined(of_modes)
+        value = mean.value
+        if value is not None and sums.without is not None:
+            jackknifed = _row_means(figure(sums.without))
+            withheld = why_no_mean_interval(name, len(jackknifed), 2)
             if withheld is not None:
                 mean = Coefficient(value, withheld=withheld)
             else:
-                mean = spread_coefficient(value, values, rest, scale_of_mean(name))
-        means[name] = mean
-    return {**_json(means), "modes_defined": defined}
+                resampled = _row_means(figure(sums.resampled))
+                mean = spread_coefficient(value, resampled, jackknifed, scale_of_mean(name))
+        yield scope.estimate(name, mean)
+    for name, number in modes_defined.items():
+        yield scope.number("modes_defined", number, condition=name)
 
 
 def _row_means(values: Tables) -> Tables:
-    """The mean of each row's defined values, NaN where there is none."""
+    """Return the mean of each row's defined values, NaN where there is none."""
     defined = ~np.isnan(values)
     counts = defined.sum(axis=1).astype(np.float64)
     return ratio(np.where(defined, values, 0).sum(axis=1), counts)
-
-
-def _json(figures: Mapping[str, Coefficient]) -> FiguresJson:
-    return cast("FiguresJson", {name: one.to_json() for name, one in figures.items()})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mast_tui.errors import WorkspaceError
+from mast_tui.figures.record import FigureScope, Sources
 from mast_tui.gold.model import GoldTrace, Source
 from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.gold.sources import only_settled
@@ -32,6 +33,9 @@ GOLD = "gold"
 
 Unit = tuple[str, str]
 """A trace id and the slug of a mode."""
+
+ModeNames = tuple[str, str, str]
+"""The slug, code and name of a mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class JudgeInput:
     """
 
     taxonomy_ref: str
-    modes: tuple[tuple[str, str, str], ...]
+    modes: tuple[ModeNames, ...]
     judge: str
     verdicts: Mapping[Unit, VerdictValue]
     reference: Reference
@@ -114,6 +118,26 @@ class JudgeInput:
     study: Study | None = None
     beyond: JudgedBeyond = field(default_factory=JudgedBeyond)
     unfinished: int = 0
+
+    @property
+    def slugs(self) -> list[str]:
+        """The slugs of the modes."""
+        return [slug for slug, _, _ in self.modes]
+
+    def scope(
+        self, name: str, slugs: Sequence[str], *, mode: str = "", group: str = ""
+    ) -> FigureScope:
+        """Return a scope of figures on this judge.
+
+        Args:
+            name: The name of the scope.
+            slugs: The modes whose traces its figures rest on.
+            mode: The code of a mode.
+            group: The bin of confidence, or the group of traces.
+        """
+        subject = (self.judge,)
+        sources = Sources("judge", tuple(slugs), subject, group)
+        return FigureScope(name, self.taxonomy_ref, group, mode, subject, sources)
 
 
 def judge_input_from_workspace(
@@ -154,15 +178,12 @@ def judge_input_from_workspace(
     of_people = [
         one
         for one in passes
-        if annotator_kind(one.annotator) is not AnnotatorKind.JUDGE
-        and (traces is None or one.trace_id in traces)
+        if annotator_kind(one.annotator).is_person and (traces is None or one.trace_id in traces)
     ]
     people = [one for one in of_people if one.annotator not in outside]
     # What anybody has labelled is no longer the judge's alone, whoever may see it.
     met = {
-        one.trace_id
-        for one in passes
-        if one.finished and annotator_kind(one.annotator) is not AnnotatorKind.JUDGE
+        one.trace_id for one in passes if one.finished and annotator_kind(one.annotator).is_person
     }
     looked = {
         (one.trace_id, mode)

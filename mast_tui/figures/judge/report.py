@@ -1,52 +1,66 @@
-"""The report on one judge, as ``agree --json`` prints it under ``judge``."""
+"""The report on one judge: its figures, and the document ``judge`` of ``agree --json``."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
-from mast_tui.figures.judge.confusion import (
-    Compared,
-    JudgeMacroJson,
-    JudgeModeJson,
-    JudgeTableJson,
-    compared,
-    figures_by_mode,
-    macro_means,
-    pooled_table,
-    trace_sums,
-)
-from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
-from mast_tui.figures.judge.suggestion_effect import WithheldJson, withheld
+from mast_tui.figures.judge.confusion import Compared, compared, judge_figures, trace_sums
+from mast_tui.figures.judge.input import GOLD, JudgeInput, ModeNames, Reference
+from mast_tui.figures.judge.suggestion_effect import effect_figures, with_both_kinds
 from mast_tui.figures.judge.suggestions import (
-    AcceptanceJson,
-    CalibrationJson,
-    LocalisationJson,
+    BINS,
     acceptance,
+    bin_name,
     calibration,
     localisation,
 )
-from mast_tui.figures.prevalence import PrevalenceJson, prevalence
+from mast_tui.figures.prevalence import PATHS as PREVALENCE_PATHS
+from mast_tui.figures.prevalence import prevalence
+from mast_tui.figures.record import (
+    Figure,
+    FigureIndex,
+    FigureTable,
+    nested_json,
+    renamed,
+    scope_paths,
+)
 from mast_tui.gold import Source
 from mast_tui.gold.sources import GoldMixJson, gold_mix
 
+_PATHS: Final = PREVALENCE_PATHS | scope_paths("""
+    judge_traces          | traces                            | no n | no subject
+    judge_left_out        | left_out                          | no n | no subject
+    judge_mode            | modes.{mode}                      | no n | no subject
+    judge_mode_left_out   | modes.{mode}.left_out             | no n | no subject
+    judge_macro           | macro                             | no n | no subject
+    judge_pooled          | pooled                            | no n | no subject
+    judge_pooled_left_out | pooled.left_out                   | no n | no subject
+    calibration           | calibration                       | no n | no subject
+    calibration_bin       | calibration.bins.{group}          | no n | no subject
+    calibration_mode      | calibration.modes.{mode}          | no n | no subject
+    answers               | answers                           | no n | no subject
+    answers_bin           | answers.bins.{group}              | no n | no subject
+    answers_mode          | answers.modes.{mode}              | no n | no subject
+    answers_annotator     | answers.annotators.{subject}      | no n
+    localisation          | localisation                      | no n | no subject
+    localisation_mode     | localisation.modes.{mode}         | no n | no subject
+    effect                | withheld                          | no n | no subject
+    effect_mode           | withheld.modes.{mode}             | no n | no subject
+""")
+"""The places of the figures in the part ``judge`` of the document of ``agree --json``."""
 
-class JudgedTracesJson(TypedDict):
-    """How many traces the judge has judged, can be compared on, and alone has judged."""
 
-    judged: int
-    compared: int
-    unlabelled: int
+@dataclass(frozen=True, slots=True)
+class JudgeReport:
+    """The figures of a judge, and all that is no figure.
 
-
-class JudgeReport(TypedDict):
-    """How good a judge is, and all that the figures rest on.
-
-    ``left_out`` counts ``examples`` and ``unfinished`` in traces, everything else in trace × mode;
-    with ``judge_seen_counted`` verdicts that came about with a judge on screen are counted after
-    all. ``gold`` is what the gold compared is made of, None where the judge is held against
-    an annotator. ``answers`` are people's answers to suggestions; ``withheld`` is None where a
-    study kept none back.
+    ``against`` is ``gold`` or an annotator. ``gold`` tells what the compared gold is made of; None
+    beside an annotator. With ``judge_seen_counted`` verdicts count that were made with a judge on
+    screen. ``both_kinds`` are the annotators who have passes with suggestions and without; None
+    where no study hides suggestions.
     """
 
     taxonomy: str
@@ -55,79 +69,155 @@ class JudgeReport(TypedDict):
     judge_seen_counted: bool
     gold: GoldMixJson | None
     bootstrap: BootstrapJson
-    traces: JudgedTracesJson
-    left_out: dict[str, int]
-    modes: dict[str, JudgeModeJson]
-    macro: JudgeMacroJson
-    pooled: JudgeTableJson
-    calibration: CalibrationJson
-    answers: AcceptanceJson
-    localisation: LocalisationJson
-    prevalence: dict[str, PrevalenceJson]
-    withheld: WithheldJson | None
+    modes: tuple[ModeNames, ...]
+    both_kinds: tuple[str, ...] | None
+    index: FigureIndex
+
+    def table(self, scope: str, *, mode: str = "", group: str = "") -> FigureTable:
+        """Return the figures of a scope.
+
+        Args:
+            scope: The name of the scope.
+            mode: The code of a mode.
+            group: The bin of confidence.
+        """
+        return self.index.table(scope, mode=mode, group=group, subject=(self.judge,))
+
+    def rows(self, scope: str) -> dict[str, FigureTable]:
+        """Return the figures of a scope by the code of a mode."""
+        return self.index.rows(scope, subject=(self.judge,))
+
+    def count(self, statistic: str) -> int:
+        """Return a count of the judge's traces: ``judged``, ``compared`` or ``unlabelled``."""
+        return self.table("judge_traces").count(statistic)
+
+    def without_prevalence(self) -> JudgeReport:
+        """Return the report without what the judge says of traces that no one has labelled."""
+        hidden = ("prevalence", "prevalence_overall")
+        figures = (figure for figure in self.index.figures if figure.scope not in hidden)
+        return replace(self, index=FigureIndex(figures))
+
+    def renamed(self, names: Mapping[str, str], in_document: Callable[[Any], Any]) -> JudgeReport:
+        """Return the report with other names for annotators.
+
+        Args:
+            names: The new names by the old ones.
+            in_document: Replaces the names in a JSON document.
+        """
+        both_kinds = self.both_kinds
+        if both_kinds is not None:
+            both_kinds = tuple(sorted(names.get(name, name) for name in both_kinds))
+        return replace(
+            self,
+            against=names.get(self.against, self.against),
+            gold=in_document(self.gold),
+            both_kinds=both_kinds,
+            index=FigureIndex(renamed(self.index.figures, names)),
+        )
 
 
-def _mix(reference: Reference, found: Compared) -> GoldMixJson | None:
-    """What the verdicts that were compared are made of; None where they are no gold's."""
-    if reference.name != GOLD:
-        return None
-    sources: dict[str, list[Source]] = {}
-    people: set[str] = set()
-    for unit in found.reference:
-        if unit in reference.sources:
-            sources.setdefault(unit[0], []).append(reference.sources[unit])
-            people.update(reference.sides[unit])
-    for trace, _ in found.doubtful:
-        sources.setdefault(trace, []).append(Source.UNRESOLVED)
-    return gold_mix(
-        sources,
-        people,
-        settled_only=reference.settled_only,
-        not_in_study=reference.not_in_study,
-        merged=sum(len(reference.merged.get(unit, ())) for unit in found.reference),
-    )
+def judge_json(report: JudgeReport) -> dict[str, Any]:
+    """Return a report as the part ``judge`` of the document of ``agree --json``."""
+    document: dict[str, Any] = {
+        "taxonomy": report.taxonomy,
+        "judge": report.judge,
+        "against": report.against,
+        "judge_seen_counted": report.judge_seen_counted,
+        "gold": report.gold,
+        "bootstrap": report.bootstrap,
+        "traces": {},
+        "left_out": {},
+        "modes": {code: {"slug": slug, "name": name} for slug, code, name in report.modes},
+        "macro": {},
+        "pooled": {},
+        "calibration": {},
+        "answers": {},
+        "localisation": {},
+        "prevalence": {},
+        "withheld": None,
+    }
+    if report.both_kinds is not None:
+        document["withheld"] = {"annotators": list(report.both_kinds)}
+    nested_json(report.index.figures, _PATHS, document)
+    for part in ("calibration", "answers"):
+        bins = document[part]["bins"]
+        document[part]["bins"] = [
+            {"low": number / BINS, "high": (number + 1) / BINS, **bins[bin_name(number)]}
+            for number in range(BINS)
+        ]
+    for part in ("calibration", "answers", "localisation"):
+        document[part].setdefault("modes", {})
+    document["answers"].setdefault("annotators", {})
+    if document["withheld"] is not None:
+        document["withheld"].setdefault("modes", {})
+    return document
 
 
 def judge_report(
-    given: JudgeInput, *, rounds: int = ROUNDS, seed: int = 0, with_seen: bool = False
+    judge_input: JudgeInput, *, rounds: int = ROUNDS, seed: int = 0, with_seen: bool = False
 ) -> JudgeReport:
-    """Make the report on a judge, ready for any JSON writer; it never holds NaN.
+    """Compute the figures of a judge.
 
     The unit is trace × mode where the judge has a verdict and the reference says present or
     absent.
 
     Args:
-        given: What the judge said, and what it is measured by.
-        rounds: How many resamples; 0 leaves out the intervals that need them.
-        seed: What the resamples are drawn from.
-        with_seen: Whether verdicts count that came about with a judge on screen.
+        judge_input: The verdicts of the judge and of its reference.
+        rounds: The number of resamples; 0 leaves out the intervals that need them.
+        seed: The seed of the resamples.
+        with_seen: Whether verdicts count that were made with a judge on screen.
     """
-    found = compared(given, with_seen=with_seen)
-    sums = trace_sums(found, [slug for slug, _, _ in given.modes], rounds=rounds, seed=seed)
-    pooled = pooled_table(found, sums)
-    return {
-        "taxonomy": given.taxonomy_ref,
-        "judge": given.judge,
-        "against": given.reference.name,
-        "judge_seen_counted": with_seen,
-        "gold": _mix(given.reference, found),
-        "bootstrap": bootstrap_json(rounds, seed),
-        "traces": {
-            "judged": len({trace for trace, _ in given.verdicts}) + given.beyond.traces,
-            "compared": len(found.traces),
-            "unlabelled": len(given.unlabelled - given.examples) + given.beyond.traces,
-        },
-        "left_out": {
-            **pooled["left_out"],
-            "examples": found.examples,
-            "unfinished": given.unfinished,
-        },
-        "modes": figures_by_mode(found, sums, given.modes),
-        "macro": macro_means(sums),
-        "pooled": pooled,
-        "calibration": calibration(given, found),
-        "answers": acceptance(given),
-        "localisation": localisation(given, found),
-        "prevalence": prevalence(given, found),
-        "withheld": withheld(given, rounds=rounds, seed=seed),
-    }
+    units = compared(judge_input, with_seen=with_seen)
+    return JudgeReport(
+        judge_input.taxonomy_ref,
+        judge_input.judge,
+        judge_input.reference.name,
+        with_seen,
+        _gold_mix(judge_input.reference, units),
+        bootstrap_json(rounds, seed),
+        judge_input.modes,
+        with_both_kinds(judge_input),
+        FigureIndex(_figures(judge_input, units, rounds, seed)),
+    )
+
+
+def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
+    """Return what the compared gold is made of; None where the reference is an annotator."""
+    if reference.name != GOLD:
+        return None
+    sources: dict[str, list[Source]] = {}
+    annotators: set[str] = set()
+    for unit in units.reference:
+        if unit in reference.sources:
+            sources.setdefault(unit[0], []).append(reference.sources[unit])
+            annotators.update(reference.sides[unit])
+    for trace, _ in units.doubtful:
+        sources.setdefault(trace, []).append(Source.UNRESOLVED)
+    return gold_mix(
+        sources,
+        annotators,
+        settled_only=reference.settled_only,
+        not_in_study=reference.not_in_study,
+        merged=sum(len(reference.merged.get(unit, ())) for unit in units.reference),
+    )
+
+
+def _figures(judge_input: JudgeInput, units: Compared, rounds: int, seed: int) -> Iterator[Figure]:
+    traces = judge_input.scope("judge_traces", judge_input.slugs)
+    beyond = judge_input.beyond.traces
+    yield traces.number("judged", len({trace for trace, _ in judge_input.verdicts}) + beyond)
+    yield traces.number("compared", len(units.traces))
+    unlabelled = judge_input.unlabelled - judge_input.examples
+    yield traces.number("unlabelled", len(unlabelled) + beyond)
+    left_out = judge_input.scope("judge_left_out", judge_input.slugs)
+    for reason, by_mode in units.left_out.items():
+        yield left_out.number(reason, by_mode.total())
+    yield left_out.number("examples", units.examples)
+    yield left_out.number("unfinished", judge_input.unfinished)
+    sums = trace_sums(units, judge_input.slugs, rounds=rounds, seed=seed)
+    yield from judge_figures(judge_input, units, sums)
+    yield from calibration(judge_input, units)
+    yield from acceptance(judge_input)
+    yield from localisation(judge_input, units)
+    yield from prevalence(judge_input, units)
+    yield from effect_figures(judge_input, rounds=rounds, seed=seed)

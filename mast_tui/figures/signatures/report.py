@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Final
 
 from mast_tui.figures.bootstrap import ROUNDS
-from mast_tui.figures.prevalence import PrevalenceJson
-from mast_tui.figures.record import OUTCOMES, FigureIndex, FigureTable
+from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable
 from mast_tui.figures.signatures.bill import SpentOf
 from mast_tui.figures.signatures.groups import Setting, group_figures
 from mast_tui.figures.signatures.model import (
@@ -52,10 +51,6 @@ def stated_for(taxonomy_ref: str) -> Stated | None:
     return Stated(document["source"], classes)
 
 
-Corrected = Mapping[str, Mapping[str, PrevalenceJson]]
-"""Per group, per mode code: how often the mode really shows where only a judge has looked."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SignatureReport:
     """The figures of a report on failure signatures, and what they were made from.
@@ -67,7 +62,6 @@ class SignatureReport:
         seed: What they were drawn from.
         stated: What a published study says of the modes.
         figures: All records; those of all traces together have the group ``OVERALL``.
-        corrected: Corrected prevalences, where the labels are a judge's.
         axis: The groups along which there is a trend, None where they have no order.
     """
 
@@ -77,7 +71,6 @@ class SignatureReport:
     seed: int
     stated: Stated | None
     figures: FigureIndex
-    corrected: Corrected
     axis: TrendAxis | None
 
     @property
@@ -108,6 +101,17 @@ class SignatureReport:
         """
         return self.figures.rows(scope, group=self.key(name))
 
+    def corrected(self, name: str, scope: str = "prevalence") -> dict[str, FigureTable]:
+        """Return the prevalences that are corrected for a judge's errors, by the code of a mode.
+
+        There are none where the labels are no judge's.
+
+        Args:
+            name: The name of a group, or ``OVERALL``.
+            scope: ``prevalence``, or ``prevalence_overall`` for those over all traces.
+        """
+        return self.figures.rows(scope, group=self.key(name), subject=(self.inputs.labels,))
+
     def stated_of(self, mode: ModeInfo) -> str | None:
         """Return the class that the published study gives a mode."""
         return None if self.stated is None else self.stated.classes.get(mode.slug)
@@ -129,7 +133,7 @@ def signature_report(
     rules: Rules | None = None,
     rounds: int = ROUNDS,
     seed: int = 0,
-    corrected: Corrected | None = None,
+    corrected: Iterable[Figure] = (),
     spent_of: SpentOf | None = None,
 ) -> SignatureReport:
     """Compute the figures of a report; none is ever NaN.
@@ -139,7 +143,7 @@ def signature_report(
         rules: Where the lines are drawn; by default as ``Rules`` has them.
         rounds: How many resamples; 0 leaves out the intervals that need them.
         seed: What the resamples are drawn from.
-        corrected: Corrected prevalences, where the labels are a judge's.
+        corrected: Prevalences that are corrected for a judge's errors.
         spent_of: What traces used up, for the bill of what they did once they were lost.
     """
     rules = Rules() if rules is None else rules
@@ -155,8 +159,8 @@ def signature_report(
     if axis is not None:
         figures += trend(inputs, axis)
     stated = stated_for(inputs.taxonomy_ref)
-    index = FigureIndex(figures)
-    return SignatureReport(inputs, rules, rounds, seed, stated, index, corrected or {}, axis)
+    index = FigureIndex((*figures, *corrected))
+    return SignatureReport(inputs, rules, rounds, seed, stated, index, axis)
 
 
 def large_groups(report: SignatureReport) -> list[str]:

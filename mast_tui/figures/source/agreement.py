@@ -85,6 +85,7 @@ def study_from_workspace(
         unfinished=_unfinished(passes, counted, which),
         rounds=_rounds(workspace, taxonomy),
         retests=_retests(passes, verdicts),
+        agents=() if annotators else _agents(counted, finished, verdicts),
         not_in_study=finished_by(outside, counted),
         open_codes=_open_codes(workspace, taxonomy, counted),
         suggested=_suggested(names, counted),
@@ -184,6 +185,26 @@ def _retests(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, VerdictTa
         }
         retests[name] = verdicts.table(sides, traces)
     return retests
+
+
+def _agents(
+    counted: Mapping[tuple[str, str], Pass],
+    finished: Mapping[str, frozenset[str]],
+    verdicts: _Verdicts,
+) -> tuple[VerdictTable, ...]:
+    """Return the verdicts of each agent and person on the traces that both have finished."""
+    by_agent: dict[str, set[str]] = {}
+    for name, trace in counted:
+        if annotator_kind(name) is AnnotatorKind.AGENT:
+            by_agent.setdefault(name, set()).add(trace)
+    tables = []
+    for agent, of_agent in sorted(by_agent.items()):
+        for person, of_person in finished.items():
+            shared = tuple(sorted(of_agent & of_person))
+            sides = {name: [counted[name, trace] for trace in shared] for name in (agent, person)}
+            if shared:
+                tables.append(verdicts.table(sides, shared))
+    return tuple(tables)
 
 
 class _Verdicts:

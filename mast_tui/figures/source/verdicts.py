@@ -278,11 +278,7 @@ def words_of_gold(
     not_in_study = finished_by(outside, passes)
     kinds = {info.name: info.kind for info in workspace.annotators()}
     names = {name for name, _ in passes}
-    people = {
-        name
-        for name in names - outside
-        if kinds.get(name, annotator_kind(name)) is not AnnotatorKind.JUDGE
-    }
+    people = {name for name in names - outside if kinds.get(name, annotator_kind(name)).is_person}
     if people < names:
         passes = {key: number for key, number in passes.items() if key[0] in people}
     sides = _Sides(workspace, taxonomy, passes)

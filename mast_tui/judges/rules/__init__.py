@@ -107,6 +107,25 @@ RULES: Final = (
         verification.find,
     ),
 )
+GUARD_RULES: Final = (
+    *RULES,
+    Rule(
+        "unchecked-claim",
+        verification.MODE,
+        "success claimed with no check after the last change",
+        verification.find_unchecked,
+        needs_end=True,
+    ),
+    Rule(
+        "open-plan",
+        termination.TOO_EARLY,
+        "the end, with open steps in the last plan",
+        termination.find_open_plan,
+        needs_end=True,
+    ),
+)
+"""The conditions of guards: all rules, and those that only labels can qualify."""
+
 DEFAULT: Final = tuple(rule for rule in RULES if rule.default)
 
 REMOVED: Final = frozenset({"after-done", "loop", "overlong", "unchecked"})

@@ -48,7 +48,7 @@ WRAPPERS: Final = words("sudo timeout nohup time watch xargs env nice stdbuf com
 KEYWORDS: Final = words("if then elif else while until do ! { }")
 """Words of the shell's own grammar that stand before a command."""
 
-SHELLS: Final = words("bash sh zsh dash")
+SHELL_TOOLS: Final = words("bash sh zsh dash")
 
 VERBS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
     "kubectl": (

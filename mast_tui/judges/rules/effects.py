@@ -74,7 +74,7 @@ def command_of(arguments: str) -> str:
             return value
         if isinstance(value, list) and value:
             words = [str(word) for word in value]
-            in_shell = words[0].rsplit("/", 1)[-1] in commands.SHELLS and len(words) > 2
+            in_shell = words[0].rsplit("/", 1)[-1] in commands.SHELL_TOOLS and len(words) > 2
             return words[-1] if in_shell else " ".join(words)
     return text
 
@@ -204,7 +204,7 @@ def _effect_of_words(words: list[str]) -> Effect:
     program = words[0].rsplit("/", 1)[-1]
     arguments = words[1:]
     line = " ".join(arguments)
-    if program in commands.SHELLS:
+    if program in commands.SHELL_TOOLS:
         for option, script in pairwise(arguments):
             if re.match(r"-\w*c\Z", option):
                 return effect_of_command(script)

@@ -13,7 +13,7 @@ from typing import Final
 
 import orjson
 
-from mast_tui.judges.rules.phrases import any_of, last_sentence
+from mast_tui.judges.rules.phrases import Saying, any_of, last_sentence
 from mast_tui.judges.rules.steps import Quote, Step
 from mast_tui.judges.rules.views import is_view
 from mast_tui.judges.rules.walk import Call, Walk, is_output
@@ -93,20 +93,13 @@ def find(walk: Walk) -> Iterator[Finding]:
             yield _finding(walk, call, name, value)
 
 
-def find_assumed(walk: Walk) -> Iterator[Finding]:
-    """Suggest the first message of a run that assumes an input which it lacks."""
-    for step in walk.steps:
-        quote = last_sentence(step, _ASSUMED, without=_HYPOTHESIS) if step.is_message else None
-        if quote is None or is_output(step) or is_view(step):
-            continue
-        yield walk.finding(
-            MODE,
-            (step.index, step.index),
-            quote,
-            f"{step.number} takes for given what it has not got, and asks nobody for it.",
-            0.5,
-        )
-        return
+find_assumed: Final = Saying(
+    MODE,
+    _ASSUMED,
+    "takes for given what it has not got, and asks nobody for it.",
+    0.5,
+    without=_HYPOTHESIS,
+)
 
 
 def find_unsourced(walk: Walk) -> Iterator[Finding]:

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mast_tui.judges.rules.steps import Quote, Step
+from mast_tui.judges.rules.views import is_view
+from mast_tui.judges.rules.walk import Walk, is_output
+from mast_tui.labels import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +58,40 @@ def last_sentence(step: Step, phrases: Phrases, *, without: Phrases | None = Non
         if phrases.search(sentence) and (without is None or not without.search(sentence)):
             return step.quote(start, start + len(sentence))
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """A condition on messages: the first one with a sentence that has one of the phrases, or all.
+
+    Args:
+        mode: The slug of the mode.
+        phrases: The phrases of which the sentence has one.
+        reason: What the message does, after its number.
+        confidence: The confidence of a finding.
+        without: Phrases of which the sentence has none.
+        every: Whether each such message is suggested, not only the first.
+    """
+
+    mode: str
+    phrases: Phrases
+    reason: str
+    confidence: float
+    without: Phrases | None = None
+    every: bool = False
+
+    def __call__(self, walk: Walk) -> Iterator[Finding]:
+        """Suggest such messages of the run."""
+        for step in walk.steps:
+            quote = last_sentence(step, self.phrases, without=self.without)
+            if quote is None or not step.is_message or is_output(step) or is_view(step):
+                continue
+            yield walk.finding(
+                self.mode,
+                (step.index, step.index),
+                quote,
+                f"{step.number} {self.reason}",
+                self.confidence,
+            )
+            if not self.every:
+                return

@@ -20,6 +20,9 @@ TAIL: Final = 1600
 QUOTED: Final = 240
 """The most code points of a quote."""
 
+FINAL_MESSAGE: Final = "final message"
+"""The key of a last message that the trace does not have yet."""
+
 _SPOKEN_KINDS: Final = (SpanKind.MESSAGE, SpanKind.REASONING)
 _SENTENCE: Final = re.compile(r"[^.!?\n]+(?:[.!?](?=[^\s\"')\]*])[^.!?\n]*)*[.!?]*")
 _LINE: Final = re.compile(r"[^\n]*\S[^\n]*")
@@ -128,19 +131,25 @@ class Step:
         return self.quote(start, start + len(sentence))
 
 
-def read_steps(trace: Trace) -> tuple[Step, ...]:
+def read_steps(trace: Trace, final_message: str = "") -> tuple[Step, ...]:
     """Read the steps of a trace, each text once.
+
+    Args:
+        trace: The trace.
+        final_message: The last message of a session whose file does not have it yet.
 
     Raises:
         OSError: The source of the trace cannot be read.
     """
-    steps = [_step(trace, index) for index in range(len(trace))]
+    steps = [_step(trace.span(index), trace.text(index)) for index in range(len(trace))]
+    speech = next((step.span for step in reversed(steps) if step.is_speech), None)
+    if final_message and speech is not None and final_message.strip() != steps[-1].head.strip():
+        span = replace(speech, index=len(steps), key=FINAL_MESSAGE, kind=SpanKind.MESSAGE)
+        steps.append(_step(span, final_message))
     return _with_sentences(steps)
 
 
-def _step(trace: Trace, index: int) -> Step:
-    text = trace.text(index)
-    span = trace.span(index)
+def _step(span: Span, text: str) -> Step:
     if len(text) <= HEAD + TAIL:
         return Step(span, text, "", len(text), len(text))
     tail_offset = len(text) - TAIL

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mast_tui.judges.rules import speech
+from mast_tui.judges.rules.effects import name_words
 from mast_tui.judges.rules.phrases import any_of
 from mast_tui.judges.rules.speech import WORKING_VERBS, announcements
 from mast_tui.judges.rules.steps import Quote, Step
@@ -37,6 +38,11 @@ _POLICY: Final = any_of(
     r"|non-?refundable|restrictions?|per our|rules?|human agent|transferred",
     hint=r"polic|guideline|terms|allow|permit|eligible|authori|refundable|restriction|per\s+our|rule"
     r"|human|transfer",
+)
+_PLAN_WORDS: Final = frozenset({"plan", "todo", "todos"})
+_STATE: Final = re.compile(r"\"(?:status|state)\"\s*:\s*\"(\w+)\"")
+_STATES_DONE: Final = frozenset(
+    {"completed", "complete", "done", "cancelled", "canceled", "skipped"}
 )
 _HANDED_OVER: Final = re.compile(r"transfer|escalat|hand_?o(?:ff|ver)", re.IGNORECASE)
 _LAST_STEPS: Final = 6
@@ -70,6 +76,25 @@ def _limit_in(step: Step) -> Quote | None:
         return None
     of_tool = step.span.kind is SpanKind.TOOL_RESULT
     return None if of_tool and quote.end < step.length - _RESULT_END else quote
+
+
+def find_open_plan(walk: Walk) -> Iterator[Finding]:
+    """Suggest the run's last message if its last plan has steps that are not done."""
+    plans = [call for call in walk.calls if _PLAN_WORDS & set(name_words(call.tool))]
+    final = next((step for step in reversed(walk.steps) if step.is_message), None)
+    if not plans or final is None or final.index < plans[-1].index:
+        return
+    states = _STATE.findall(walk.text_of(plans[-1].index))
+    left = sum(state.lower() not in _STATES_DONE for state in states)
+    if left and not final.own_text.rstrip().endswith("?"):
+        yield walk.finding(
+            TOO_EARLY,
+            (plans[-1].index, final.index),
+            final.first_sentence() or final.quote(0, final.length),
+            f"{final.number} ends the run, and {left} of {len(states)} steps of the plan in "
+            f"{plans[-1].step.number} are not done.",
+            0.7,
+        )
 
 
 def find_early_end(walk: Walk) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""3.3 Incorrect verification: success claimed against the last check."""
+"""3.3 Incorrect verification: success claimed against the last check, or without one."""
 
 from __future__ import annotations
 
@@ -56,11 +56,36 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
 
 def find(walk: Walk) -> Iterator[Finding]:
     """Suggest each claim of success against the last check after the last change."""
+    reported: set[int] = set()
+    for claim, quote, change, check in _checked_claims(walk):
+        if change is None or change.index in reported:
+            continue
+        reported.add(change.index)
+        contradiction = None if check is None else _contradiction(change, check, claim)
+        if check is not None and contradiction is not None:
+            yield _finding(walk, check, claim, quote, contradiction)
+
+
+def find_unchecked(walk: Walk) -> Iterator[Finding]:
+    """Suggest the run's last claim of success if nothing was looked at after the last change."""
+    for claim, quote, change, check in list(_checked_claims(walk))[-1:]:
+        if change is not None and check is None:
+            yield walk.finding(
+                MODE,
+                (change.index, claim.index),
+                quote,
+                f"{claim.number} claims success, and nothing was checked after the last change, "
+                f"{change.step.number}.",
+                0.6,
+            )
+
+
+def _checked_claims(walk: Walk) -> Iterator[tuple[Step, Quote, Call | None, Call | None]]:
+    """Yield each claim of success with the last change before it and the last check since."""
     calls = iter(call for call in walk.calls if call.works and not _takes_notes(call))
     call = next(calls, None)
     change: Call | None = None
     check: Call | None = None
-    reported: set[int] = set()
     for claim, quote in _claims(walk):
         while call is not None and call.index < claim.index:
             if call.changed:
@@ -69,12 +94,7 @@ def find(walk: Walk) -> Iterator[Finding]:
             elif call.effect is Effect.READS and call.result is not None:
                 check = call
             call = next(calls, None)
-        if change is None or change.index in reported:
-            continue
-        reported.add(change.index)
-        contradiction = None if check is None else _contradiction(change, check, claim)
-        if check is not None and contradiction is not None:
-            yield _finding(walk, check, claim, quote, contradiction)
+        yield claim, quote, change, check
 
 
 def _claims(walk: Walk) -> Iterator[tuple[Step, Quote]]:

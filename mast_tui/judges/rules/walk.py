@@ -116,14 +116,22 @@ def _index_of(call: Call) -> int:
     return call.index
 
 
-def walk(trace: Trace) -> Walk:
+def walk(trace: Trace, final_message: str = "") -> Walk:
     """Read the steps and calls of a trace.
+
+    Args:
+        trace: The trace.
+        final_message: The last message of a session whose file does not have it yet.
 
     Raises:
         OSError: The source of the trace cannot be read.
     """
-    steps = read_steps(trace)
-    return Walk(steps, tuple(_calls(steps)), trace.text)
+    steps = read_steps(trace, final_message)
+
+    def text_of(index: int) -> str:
+        return trace.text(index) if index < len(trace) else final_message
+
+    return Walk(steps, tuple(_calls(steps)), text_of)
 
 
 _CODE_BLOCK: Final = re.compile(

@@ -34,14 +34,7 @@ _USED: Final = ("paper", "ink", "muted", "grid")
 
 def render_html(report: Report) -> str:
     """Write a report as a page: contents, then its sections with their tables and drawings."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_visible,
-    )
+    environment = page_environment(_TEMPLATES)
     environment.filters.update(anchor=_anchor, display_lines=display_lines)
     environment.tests.update(
         table=lambda part: isinstance(part, Table),
@@ -49,16 +42,43 @@ def render_html(report: Report) -> str:
         text=lambda part: isinstance(part, Text),
         page=lambda address: address.startswith(("https://", "http://")),
     )
-    script = (_TEMPLATES / "report.js").read_text("utf-8")
     return environment.get_template("report.html.j2").render(
         report=report,
         heads=_heads,
         groups=_groups,
         drawing=lambda chart: Markup(inline_svg(chart)),
         style=Markup(_style()),
-        script=Markup(script),
-        digest=b64encode(sha256(script.encode("utf-8")).digest()).decode(),
+        **own_script(_TEMPLATES / "report.js"),
     )
+
+
+def page_environment(templates: Path) -> Environment:
+    """Return the environment of a folder of templates, which escapes and shows every character."""
+    return Environment(
+        loader=FileSystemLoader(templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+
+
+def own_script(path: Path) -> dict[str, object]:
+    """Return the script of a page, and its digest for the policy that lets only it run."""
+    script = path.read_text("utf-8")
+    return {
+        "script": Markup(script),
+        "digest": b64encode(sha256(script.encode("utf-8")).digest()).decode(),
+    }
+
+
+def colour_variables() -> str:
+    """Return the colours of pages as variables that follow the scheme of the page."""
+    light = {name: LIGHT[name] for name in _USED} | _PAGE_COLOURS[0]
+    dark = {name: DARK[name] for name in _USED} | _PAGE_COLOURS[1]
+    colours = (f"--{name}: light-dark({light[name]}, {dark[name]});" for name in light)
+    return f":root {{ {' '.join(colours)} }}"
 
 
 def _visible(value: object) -> object:

@@ -1,1 +1,1 @@
-"""The adjudicate screen: what annotators differ on, the evidence, and one key to settle each."""
+"""The screen on which an adjudicator resolves the conflicts between annotators."""

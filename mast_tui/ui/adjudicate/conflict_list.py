@@ -1,4 +1,4 @@
-"""The queue of an adjudicator: traces, and under each what its annotators differ on."""
+"""The list of an adjudicator's queue: traces, and the disputed modes of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mast_tui.ui.widgets.column_table import ColumnTable
 
 
 class RowState(StrEnum):
-    """How a row of the queue stands."""
+    """The state of a row of the queue."""
 
     OPEN = "open"
     DECIDED = "decided"
@@ -37,15 +37,16 @@ GLYPHS: Final = {
     RowState.LOCKED: "○",
     RowState.TRACE: " ",
 }
-"""``!`` is a decision after which a side has said something else."""
+"""``!`` marks a decision after which a side has changed its answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """One row: a trace, or an item of one. ``item`` is None for a trace's own row.
+    """One row: a trace, or an item of it. ``item`` is None in the row of a trace.
 
-    ``code`` and ``name`` are the mode's, or ``name`` what the trace goes by; ``what`` says what
-    differs or how it was settled, and ``who`` the same by names, where there is room.
+    ``code`` and ``name`` are those of the mode; in the row of a trace ``name`` is its name.
+    ``summary`` is the difference or the decision, and ``sides`` the answer of each side, shown if
+    there is room.
     """
 
     trace_id: str
@@ -53,8 +54,8 @@ class QueueRow:
     state: RowState
     code: str
     name: str
-    what: str
-    who: str = ""
+    summary: str
+    sides: str = ""
 
 
 QUIET: Final = frozenset((RowState.AGREED, RowState.DECIDED))
@@ -79,14 +80,16 @@ COLUMNS: Final[Sequence[TableColumn[QueueRow]]] = (
     ),
     TableColumn("", lambda row: row.code, "name", ColumnWidth(gap=1)),
     TableColumn("", lambda row: row.name, _text_style("figure"), ColumnWidth(cuts=((4, 1),))),
-    TableColumn("", lambda row: row.what, _text_style("what"), ColumnWidth(cuts=((3, 17), (5, 1)))),
-    TableColumn("", lambda row: row.who, "quiet", ColumnWidth(2, cuts=((1, 20),), filled=0.0)),
+    TableColumn(
+        "", lambda row: row.summary, _text_style("what"), ColumnWidth(cuts=((3, 17), (5, 1)))
+    ),
+    TableColumn("", lambda row: row.sides, "quiet", ColumnWidth(2, cuts=((1, 20),), filled=0.0)),
 )
-"""The columns of an item. Where there is little room, who says what is left out first."""
+"""The columns of an item. On a narrow screen the answers of the sides are dropped first."""
 
 
 class ConflictList(ColumnTable[QueueRow]):
-    """Rows of the queue; the cursor stands on any of them."""
+    """The rows of the queue, with a cursor."""
 
     css_prefix = "conflict-list"
     tells_focus = False
@@ -96,90 +99,110 @@ class ConflictList(ColumnTable[QueueRow]):
         super().__init__(attrgetter("trace_id", "item"), COLUMNS, id=id)
 
     def show(self, rows: Sequence[QueueRow]) -> None:
-        """Show other rows; the cursor stays on its item, or on its trace, where that is listed."""
+        """Show other rows; keep the cursor on its item, or else on its trace."""
         current = self.row
         self.rows = rows
         if current is not None:
-            place = self.place_of(current.trace_id, current.item)
-            if place is None:
-                place = self.place_of(current.trace_id, None)
-            self.cursor = place if place is not None else min(self.cursor, max(0, len(rows) - 1))
+            position = self.position_of(current.trace_id, current.item)
+            if position is None:
+                position = self.position_of(current.trace_id, None)
+            if position is None:
+                position = min(self.cursor, max(0, len(rows) - 1))
+            self.cursor = position
         self.rows_changed()
         self.show_row(self.cursor)
 
     def lengths(self) -> Sequence[Sequence[int]]:
-        """Return the cells of the texts of items; those of traces have a line of their own."""
+        """Return the widths of the columns of each item; a trace's row has no columns."""
         return [text_lengths(COLUMNS, row) for row in self.rows if row.item is not None]
 
     def on_resize(self, event: events.Resize) -> None:
         """Keep the cursor on screen."""
-        event.prevent_default()  # it is called here, before the cursor is looked for
+        event.prevent_default()  # so that the list has its new size before the cursor is shown
         super().on_resize(event)
         self.show_row(self.cursor)
 
-    def place_of(self, trace_id: str, item: str | None) -> int | None:
-        """The row of an item, or of a trace."""
-        for place, row in enumerate(self.rows):
+    def position_of(self, trace_id: str, item: str | None) -> int | None:
+        """Return the position of a row, or None if it is not listed.
+
+        Args:
+            trace_id: The id of the trace.
+            item: The id of the item; None for the row of the trace.
+        """
+        for position, row in enumerate(self.rows):
             if row.trace_id == trace_id and row.item == item:
-                return place
+                return position
         return None
 
     def next_open(
-        self, start: int, step: int = 1, *, but: Callable[[QueueRow], bool] = lambda _: False
+        self, start: int, step: int = 1, *, postpone: Callable[[QueueRow], bool] = lambda _: False
     ) -> int | None:
-        """Find the next item that is left to decide, around the end.
+        """Return the position of the next undecided item, continuing at the other end.
 
         Args:
-            start: Behind which row.
-            step: -1 goes back.
-            but: Which items are passed over while there is another.
+            start: The position after which the search begins.
+            step: 1 for the next item, -1 for the previous one.
+            postpone: Tells which items are returned only if there is no other.
 
         Returns:
-            Its row, None where all are decided.
+            The position, or None if all items are decided.
         """
-        total, left = len(self.rows), None
+        total = len(self.rows)
+        postponed = None
         for distance in range(1, total + 1):
-            place = (start + step * distance) % total
-            if self.rows[place].state in (RowState.OPEN, RowState.CHANGED):
-                if not but(self.rows[place]):
-                    return place
-                left = place if left is None else left
-        return left
+            position = (start + step * distance) % total
+            if self.rows[position].state not in (RowState.OPEN, RowState.CHANGED):
+                continue
+            if not postpone(self.rows[position]):
+                return position
+            if postponed is None:
+                postponed = position
+        return postponed
 
     def next_trace(self, start: int, step: int = 1) -> int | None:
-        """The row of the next trace, or None at the end."""
-        place = start + step
-        if step < 0:
-            here = self.rows[start].trace_id if self.rows else ""
-            own = self.place_of(here, None)
-            place = (own if own is not None else start) - 1
-        while 0 <= place < len(self.rows):
-            if self.rows[place].item is None:
-                return place
-            place += step
+        """Return the position of the row of the next trace, or None if there is none.
+
+        Args:
+            start: The position of a row of the current trace.
+            step: 1 for the next trace, -1 for the previous one.
+        """
+        position = start + step
+        if step < 0 and self.rows:
+            heading = self.position_of(self.rows[start].trace_id, None)
+            if heading is not None:
+                position = heading - 1
+        while 0 <= position < len(self.rows):
+            if self.rows[position].item is None:
+                return position
+            position += step
         return None
 
-    def first_in_trace(self, place: int) -> int:
-        """The first open item of the trace in row ``place``; else its first item, else itself."""
-        end = place + 1
+    def first_in_trace(self, heading: int) -> int:
+        """Return the position of a trace's first open item, else its first item, else its own."""
+        end = heading + 1
         while end < len(self.rows) and self.rows[end].item is not None:
             if self.rows[end].state in (RowState.OPEN, RowState.CHANGED):
                 return end
             end += 1
-        return place + 1 if end > place + 1 else place
+        return heading + 1 if end > heading + 1 else heading
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Return a trace's row, or one item with what differs."""
+        """Render the row of a trace, or of an item.
+
+        Args:
+            row: The position of the row.
+            width: The cells of the row.
+        """
         item = self.rows[row]
         if item.item is not None:
             return super().render_row(row, width)
         base = self.row_style(row)
         glyph = GLYPHS[item.state].strip()
-        room = max(4, width - 3 - cell_len(glyph) - cell_len(item.what))
+        room = max(4, width - 3 - cell_len(glyph) - cell_len(item.summary))
         parts = [
             Segment("▌" if row == self.cursor else " ", base + self._part("name")),
             Segment(f"{glyph} " if glyph else "", base + self._part("quiet")),
             Segment(padded(one_line(item.name or item.trace_id), room), base + self._part("trace")),
-            Segment(f" {item.what}", base + self._part("quiet")),
+            Segment(f" {item.summary}", base + self._part("quiet")),
         ]
         return Strip(parts).adjust_cell_length(width, base)

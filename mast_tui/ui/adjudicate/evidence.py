@@ -1,4 +1,4 @@
-"""What an adjudicator looks at: the sides, and the spans that they marked."""
+"""The panes beside the queue: the sides of an item, and the spans that they marked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.adjudicate.items import ItemView
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.gutter import GutterMark, MarkKind, marks_by_span
-from mast_tui.ui.trace_view.span_view import SpanText, SpanView, written_as
+from mast_tui.ui.trace_view.span_view import SpanText, SpanView, text_format
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.wording import origin_title, plain_title
@@ -18,17 +18,13 @@ NO_FILE = "The file of this trace is not on this machine: the sides are all ther
 
 
 class EvidencePanes:
-    """Three panes for the item under the queue's cursor: who says what, the spans, and one's text.
+    """The sides, the timeline and the span text for the item under the queue's cursor.
 
-    While a boundary is moved, ``range_from`` is the span at its other end.
+    While a boundary is moved, ``range_from`` is the index of the span at its fixed end.
     """
 
     def __init__(self, span_text: SpanText) -> None:
-        """Begin with nothing to see.
-
-        Args:
-            span_text: Reads the spans' texts.
-        """
+        """Make empty panes; ``span_text`` reads the texts of spans."""
         self.sides = SidesPanel(id="sides")
         self.timeline = Timeline(id="evidence")
         self.span_view = SpanView(id="text")
@@ -39,11 +35,11 @@ class EvidencePanes:
 
     @property
     def has_spans(self) -> bool:
-        """Whether there is a span to stand on."""
+        """True if the trace is on this machine and has spans."""
         return self.trace is not None and len(self.trace) > 0
 
     def index_of(self, key: str) -> int | None:
-        """Where a span stands; None where the trace is not here or has no such span."""
+        """Return the index of a span, or None if the trace is missing or has no such span."""
         return self.trace.index_of(key) if self.trace is not None else None
 
     def show_trace(self, trace: Trace | None) -> None:
@@ -59,14 +55,15 @@ class EvidencePanes:
             self.timeline.border_title = plain_title(f"Timeline · {len(trace)} spans")
 
     def show_item(self, item: ItemView | None, *, empty: str = "", reading: bool = False) -> None:
-        """Show the sides of an item and the place to look at first.
+        """Show the sides of an item, and move the timeline to its first target.
 
-        The marks in the timeline are the numbers of the sides, and ``judge`` for a judge.
+        The timeline marks the spans of each side with the side's number, and those of a judge as
+        ``judge``.
 
         Args:
-            item: What to show; None where the cursor stands on no item.
-            empty: What is said then.
-            reading: Whether the trace is still being looked for.
+            item: The item; None if there is none under the cursor.
+            empty: The text in place of the sides then.
+            reading: Whether the trace is still being read.
         """
         self.item = item
         sides = item.sides if item is not None else ()
@@ -75,40 +72,41 @@ class EvidencePanes:
         self.sides.show(sides, empty=empty)
         if self.trace is None:
             self.span_view.border_title = self.span_view.border_subtitle = None
-            words = "" if item is None else READING if reading else NO_FILE
-            self.span_view.show_text("", empty=words)
+            reason = READING if reading else NO_FILE
+            self.span_view.show_text("", empty="" if item is None else reason)
             return
         targets = [
             (
-                place.target,
+                marked_place.target,
                 GutterMark("judge" if side.is_judge else str(side.number), MarkKind.OTHER),
             )
             for side in sides
             if side.is_judge or side.number is not None
-            for place in side.places
+            for marked_place in side.places
         ]
         self.timeline.show_marks(marks_by_span(targets, self.trace.index_of))
-        where = item.where if item is not None else None
-        self.timeline.show_range(self._range_of(where))
-        if where is not None:
-            self._go_to_target(where)
+        target = item.target if item is not None else None
+        self.timeline.show_range(self._range_of(target))
+        if target is not None:
+            self._move_to_target(target)
         self.show_span()
 
     def _range_of(self, target: Target | None) -> tuple[int, int] | None:
         if target is None or target.first is None or target.last is None:
             return None
-        first, last = self.index_of(target.first), self.index_of(target.last)
+        first = self.index_of(target.first)
+        last = self.index_of(target.last)
         if first is None or last is None:
             return None
         return min(first, last), max(first, last)
 
-    def _go_to_target(self, target: Target) -> None:
-        """Put the timeline's cursor on a place; the whole trace leaves it where it is."""
+    def _move_to_target(self, target: Target) -> None:
+        """Move the timeline's cursor to a target; the whole trace leaves it in place."""
         for key in (target.first, target.last):
             index = self.index_of(key) if key is not None else None
             if index is not None:
                 self.timeline.go_to(index)
-                # Where the pane has just come on screen it has no height to scroll in yet.
+                # A pane that has just appeared has no height to scroll in yet.
                 self.timeline.call_after_refresh(self._show_cursor)
                 return
 
@@ -116,14 +114,14 @@ class EvidencePanes:
         self.timeline.show_row(self.timeline.cursor, centre=True)
 
     def go_to_place(self, text: str) -> bool:
-        """Go to a span by its number (from 1) or its key; False where there is none."""
-        found = self.timeline.go_to_named(text)
-        if found:
+        """Move to a span by its number (from 1) or key; return False if there is none."""
+        has_moved = self.timeline.go_to_named(text)
+        if has_moved:
             self.show_span()
-        return found
+        return has_moved
 
     def show_span(self) -> None:
-        """The whole text of the span under the timeline's cursor, with what is quoted in it."""
+        """Show the text of the span under the timeline's cursor, with the quotes of the sides."""
         trace = self.trace
         if trace is None:
             return
@@ -131,74 +129,76 @@ class EvidencePanes:
             self.span_view.show_text("", empty="This trace has no spans.")
             return
         span = trace.span(self.timeline.index)
-        text = self._span_text.of(trace, span.index)
+        text = self._span_text.text_of(trace, span.index)
         self.span_view.border_title = plain_title(_span_title(span))
         self.span_view.border_subtitle = origin_title(span)
         self.span_view.show_text(
             text,
             self._highlights(span),
-            empty=self._span_text.words_on_nothing,
-            written=written_as(span),
+            empty=self._span_text.empty_text,
+            text_format=text_format(span),
         )
 
     def _highlights(self, span: Span) -> list[TextPart]:
-        """What the sides quote in a span; the place under the sides' cursor on top, and first."""
+        """Return the quotes of the sides in a span, the one under the sides' cursor first."""
         if self.item is None:
             return []
-        chosen = self.sides.place
-        found = []
+        current_place = self.sides.place
+        highlights = []
         for side in self.item.sides:
-            for place in side.places:
-                target = place.target
+            for marked_place in side.places:
+                target = marked_place.target
                 if target.first == span.key and target.char_start is not None:
-                    style = "own" if place is chosen else "evidence"
-                    found.append(TextPart(target.char_start, target.char_end or 0, style))
-        return sorted(found, key=lambda highlight: highlight.name != "own")
+                    style = "own" if marked_place is current_place else "evidence"
+                    highlights.append(TextPart(target.char_start, target.char_end or 0, style))
+        return sorted(highlights, key=lambda highlight: highlight.name != "own")
 
     def span_moved(self) -> None:
-        """The timeline's cursor stands on another span."""
+        """Show the span that is now under the timeline's cursor."""
         if self.range_from is not None:
             self.timeline.show_range(self.marked_range())
         self.show_span()
 
     def side_moved(self) -> None:
-        """Show the place under the sides' cursor, unless a boundary is moved."""
-        place = self.sides.place
-        if place is not None and self.trace is not None and self.range_from is None:
-            self.timeline.show_range(self._range_of(place.target))
-            self._go_to_target(place.target)
+        """Show the target under the sides' cursor, unless a boundary is moved."""
+        marked_place = self.sides.place
+        if marked_place is not None and self.trace is not None and self.range_from is None:
+            self.timeline.show_range(self._range_of(marked_place.target))
+            self._move_to_target(marked_place.target)
             self.show_span()
 
     # A boundary that is moved
 
-    def move_boundary(self, place: Target | None = None) -> None:
-        """Begin to move the end of a place, else of what is marked; again goes to the other end."""
-        if self.range_from is None:
-            marked = self._range_of(place) if place is not None else self.timeline.range
-            first, last = marked if marked is not None else (self.timeline.index,) * 2
+    def move_boundary(self, target: Target | None = None) -> None:
+        """Begin to move the end of a target or of the marked range, or switch to the other end."""
+        if self.range_from is not None:
+            self._show_boundary(self.timeline.index, moving_end=self.range_from)
+            return
+        marked = self._range_of(target) if target is not None else self.timeline.range
+        if marked is None:
+            self.begin_boundary()
         else:
-            first, last = self.timeline.index, self.range_from
-        self._show_boundary(first, last)
+            self._show_boundary(marked[0], moving_end=marked[1])
 
-    def begin_boundary_here(self) -> None:
-        """Have the boundary that is moved begin at the timeline's cursor."""
-        self._show_boundary(self.timeline.index, self.timeline.index)
+    def begin_boundary(self) -> None:
+        """Begin the boundary at the timeline's cursor."""
+        self._show_boundary(self.timeline.index, moving_end=self.timeline.index)
 
-    def _show_boundary(self, first: int, last: int) -> None:
-        self.range_from = first
-        self.timeline.go_to(last)
+    def _show_boundary(self, fixed_end: int, *, moving_end: int) -> None:
+        self.range_from = fixed_end
+        self.timeline.go_to(moving_end)
         self.timeline.show_range(self.marked_range())
         self.show_span()
 
     def marked_range(self) -> tuple[int, int] | None:
-        """First and last span of the boundary that is moved."""
+        """Return the first and last index of the boundary that is moved, or None."""
         if self.range_from is None:
             return None
-        here = self.timeline.index
-        return min(self.range_from, here), max(self.range_from, here)
+        index = self.timeline.index
+        return min(self.range_from, index), max(self.range_from, index)
 
     def boundary(self) -> Target | None:
-        """The place within the boundary that is moved; None where none is."""
+        """Return the target within the boundary that is moved, or None."""
         marked = self.marked_range()
         if marked is None or self.trace is None:
             return None

@@ -1,4 +1,4 @@
-"""What there is to adjudicate: traces with their items, open, decided or agreed, in words."""
+"""The items of traces to adjudicate, open, decided or agreed, and their texts on screen."""
 
 from __future__ import annotations
 
@@ -37,7 +37,15 @@ from mast_tui.gold import (
     Source,
 )
 from mast_tui.gold.overlaps import in_reading_order
-from mast_tui.labels import JUDGE_PREFIX, Label, Target, TraceWork, VerdictValue
+from mast_tui.labels import (
+    JUDGE_PREFIX,
+    AnnotatorKind,
+    Label,
+    Target,
+    TraceWork,
+    VerdictValue,
+    annotator_kind,
+)
 from mast_tui.safe_text import one_line
 from mast_tui.session import status
 from mast_tui.study.model import Study
@@ -51,57 +59,64 @@ from mast_tui.ui.wording import IndexOf, place_words
 
 MOST_CODE_CHARS: Final = 8
 
-MOST_PLACES: Final = 3
-"""Places of a side that are named in one line."""
+MOST_RANGES: Final = 3
+"""The most span ranges of a side that are named in one line."""
 
 RowSubject = Dispute | GoldVerdict
-"""What a row of the queue is about: something disputed, or a verdict on which all agree."""
+"""The subject of a row of the queue: a dispute, or a verdict on which all sides agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideNames:
-    """What each side goes by. With ``letters`` nobody else's name is told, and nothing else.
+    """The names of the sides on screen, or the ``letters`` that replace them.
 
-    ``letters`` are by name, in their order.
+    ``letters`` are by name, in their order; without any the names are shown.
     """
 
     letters: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, name: str, limit: int | None = None) -> str:
-        """A side's letter or name, fit for display."""
+    def display_name(self, name: str, limit: int | None = None) -> str:
+        """Return the letter or name of a side, safe to display.
+
+        Args:
+            name: The name of the side.
+            limit: The most characters of the name; None for all.
+        """
         return self.letters.get(name, "?") if self.letters else one_line(name, limit)
 
-    def in_order(self, said: Iterable[Said]) -> tuple[Said, ...]:
-        """The sides in the order in which they are numbered: that of the letters, if any."""
-        places = {name: place for place, name in enumerate(self.letters)}
-        return tuple(sorted(said, key=lambda side: places.get(side.annotator, len(places))))
+    def in_order(self, answers: Iterable[Said]) -> tuple[Said, ...]:
+        """Return answers in the order in which their sides are numbered."""
+        positions = {name: position for position, name in enumerate(self.letters)}
+        return tuple(
+            sorted(answers, key=lambda side: positions.get(side.annotator, len(positions)))
+        )
 
-    def joined(self, names: Iterable[str]) -> list[str]:
-        """Several sides as they are called, in their order."""
+    def listed(self, names: Iterable[str]) -> list[str]:
+        """Return the letters or names of several sides, in their order."""
         sides = self.in_order(Said(name, None) for name in names)
-        return [self.of(side.annotator) for side in sides]
+        return [self.display_name(side.annotator) for side in sides]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """One item of the queue with all that its panes show.
+    """The contents of the panes for one item.
 
-    ``where`` is the place to look at first; ``note`` says how it was settled.
+    ``target`` is the target to show first; ``note`` tells how the item was resolved.
     """
 
     title: str
     sides: tuple[SideView, ...]
-    where: Target | None
+    target: Target | None
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceItems:
-    """What two or more people said of a trace, and what came of it.
+    """The items of a trace that two or more annotators have finished.
 
-    ``order`` gives a span's index by its key. Verdicts stand before places, both in the order of
-    the taxonomy's modes, and an item stays where it is when it is decided. ``letters`` stand for
-    the sides' names while these are ``hidden``.
+    ``order`` returns the index of a span by its key. Verdicts come before span ranges, both in the
+    order of the taxonomy's modes; an item keeps its position when it is decided. ``letters``
+    replace the names of the sides while these are ``hidden``.
     """
 
     trace_id: str
@@ -115,22 +130,33 @@ class TraceItems:
 
     @property
     def names(self) -> SideNames:
-        """What the sides go by now."""
+        """The names or letters of the sides on screen."""
         return SideNames(self.letters if self.hidden else {})
 
-    def says_what(self, other: TraceItems) -> bool:
-        """Whether the same was said and decided as the other one has."""
-        mine = list(self.sides), self.gold, list(self.decisions)
-        return mine == (list(other.sides), other.gold, list(other.decisions))
+    def has_same_answers(self, other: TraceItems) -> bool:
+        """Return whether the sides, the gold and the decisions are those of ``other``."""
+        return (
+            list(self.sides) == list(other.sides)
+            and self.gold == other.gold
+            and list(self.decisions) == list(other.decisions)
+        )
 
-    def place(self, item: str) -> str:
-        """Name an item for others who decide it, and for nobody who sees no labels here."""
+    def presence_key(self, item: str) -> str:
+        """Return a key under which adjudicators of an item see each other.
+
+        It is a hash over the ids of the labels, so that no one can compute it without seeing them.
+        """
         labels = sorted(label.id for side in self.sides for label in side.labels.values())
-        said = json.dumps([self.taxonomy.ref, self.trace_id, item, labels])
-        return hashlib.sha256(said.encode()).hexdigest()
+        document = json.dumps([self.taxonomy.ref, self.trace_id, item, labels])
+        return hashlib.sha256(document.encode()).hexdigest()
 
     def rows(self, *, agreed: bool = False, mode: str | None = None) -> list[QueueRow]:
-        """Return the rows, of one mode where it is named; agreed ones where they are asked for."""
+        """Return the rows of the trace.
+
+        Args:
+            agreed: Whether to include the verdicts on which all sides agree.
+            mode: The slug of the only mode to include; None for all.
+        """
         return [
             self._row(subject)
             for subject in self._subjects()
@@ -139,102 +165,111 @@ class TraceItems:
         ]
 
     def find(self, row: str) -> RowSubject | None:
-        """Return what a row is about: open, decided or agreed."""
-        return next((one for one in self._subjects() if _id_of(one) == row), None)
+        """Return the subject of a row, or None if there is no such row."""
+        return next((subject for subject in self._subjects() if _id_of(subject) == row), None)
 
     def dispute(self, row: str) -> Dispute | None:
-        """Return what a row is about where the sides differ, or something was decided."""
-        found = self.find(row)
-        return found if isinstance(found, Dispute) else None
+        """Return the dispute of a row, or None if the row has none."""
+        subject = self.find(row)
+        return subject if isinstance(subject, Dispute) else None
 
     def question(self, row: str) -> ConflictGroup | None:
-        """Return what a key decides: what is open, or decided and agreed things asked anew."""
-        found = self.find(row)
-        if isinstance(found, GoldVerdict):
-            return ConflictGroup((agreed_conflict(found.mode, self.sides),))
-        return None if found is None else found.in_question(self.sides, self.order)
+        """Return the conflicts that a key decides, also of a decided or agreed row, or None."""
+        subject = self.find(row)
+        if isinstance(subject, GoldVerdict):
+            return ConflictGroup((agreed_conflict(subject.mode, self.sides),))
+        return None if subject is None else subject.in_question(self.sides, self.order)
 
     def is_open(self, row: str) -> bool:
-        """Whether something is left to decide in a row."""
+        """Return whether the row has something to decide."""
         dispute = self.dispute(row)
         return dispute is not None and dispute.is_open
 
     def agreed(self, row: str) -> GoldVerdict | None:
-        """Return the verdict on which all agree, where a row is about one."""
-        found = self.find(row)
-        return found if isinstance(found, GoldVerdict) else None
+        """Return the verdict on which all sides agree, or None if the row is a dispute."""
+        subject = self.find(row)
+        return subject if isinstance(subject, GoldVerdict) else None
 
     def row_of(self, item: str) -> str:
-        """Return the row in which the decision on an item stands; the item if none stands."""
-        decision = next((one for one in self.decisions if one.item == item), None)
+        """Return the row with the decision on an item, or the item if there is none."""
+        decision = next((d for d in self.decisions if d.item == item), None)
         if decision is not None:
             return row_id(decision)
-        open_here = (g.id for g in conflict_groups(self.gold.conflicts) if _has_item(g, item))
-        return next(open_here, item)
+        open_rows = (
+            group.id for group in conflict_groups(self.gold.conflicts) if _has_item(group, item)
+        )
+        return next(open_rows, item)
 
-    def side(self, group: ConflictGroup, number: int) -> str | None:
-        """The name of the side with this number; None where there are not so many."""
-        said = self.names.in_order(group.said)
-        return said[number - 1].annotator if 1 <= number <= len(said) else None
+    def side_name(self, group: ConflictGroup, number: int) -> str | None:
+        """Return the name of a side, or None if there is no side with the number.
 
-    def left(self, mode: str | None = None) -> int:
-        """How many conflicts are open, of one mode where it is named."""
+        Args:
+            group: The conflicts.
+            number: The number of the side, from 1.
+        """
+        answers = self.names.in_order(group.said)
+        return answers[number - 1].annotator if 1 <= number <= len(answers) else None
+
+    def open_count(self, mode: str | None = None) -> int:
+        """Return the number of open conflicts, of one mode (a slug) or of all."""
         groups = conflict_groups(self.gold.conflicts)
         return sum(mode is None or group.mode == mode for group in groups)
 
-    def decided(self, mode: str | None = None) -> int:
-        """How many conflicts are decided, of one mode where it is named."""
-        disputed = self.disputes(mode)
-        return sum(one.resolves_conflict and not one.is_open for one in disputed)
+    def decided_count(self, mode: str | None = None) -> int:
+        """Return the number of decided conflicts, of one mode (a slug) or of all."""
+        return sum(
+            dispute.resolves_conflict and not dispute.is_open for dispute in self.disputes(mode)
+        )
 
-    def changed(self, mode: str | None = None) -> int:
-        """How many decided conflicts have sides that said something else since."""
+    def changed_count(self, mode: str | None = None) -> int:
+        """Return the number of decided conflicts of which a side has changed its answer since."""
         return sum(self.has_changed(dispute) for dispute in self.disputes(mode))
 
     def has_changed(self, dispute: Dispute) -> bool:
-        """Whether all is decided, and a side has said something else since."""
+        """Return whether a dispute is decided and a side has changed its answer since."""
         return dispute.has_changed(self.sides, self.order)
 
     def view(self, row: str) -> ItemView | None:
-        """What the panes show of a row; None where there is no such row."""
-        found, group = self.find(row), self.question(row)
-        if found is None or group is None:
+        """Return the contents of the panes for a row, or None if there is no such row."""
+        subject = self.find(row)
+        group = self.question(row)
+        if subject is None or group is None:
             return None
-        title = " ".join(mode_words(self.taxonomy, found.mode))
-        if isinstance(found, GoldVerdict):
+        title = " ".join(mode_code_and_name(self.taxonomy, subject.mode))
+        if isinstance(subject, GoldVerdict):
             views = self._side_views(group, ())
             return ItemView(f"{title} · agreed", tuple(views), group.where)
-        if found.is_open:
-            views = [*self._side_views(group, ()), *self._settled_views(found)]
-            title += f" · {self._question_words(group)}"
+        if subject.is_open:
+            views = [*self._side_views(group, ()), *self._resolved_views(subject)]
+            title += f" · {self._question_text(group)}"
             return ItemView(title, tuple(views), group.where)
-        views = self._side_views(group, found.decisions)
+        views = self._side_views(group, subject.decisions)
         title += " · decided"
-        if self.has_changed(found):
+        if self.has_changed(subject):
             title += ", a side has changed since"
-        reasons = dict.fromkeys(one.reason for one in found.decisions if one.reason)
+        reasons = dict.fromkeys(d.reason for d in subject.decisions if d.reason)
         views += [SideView(None, "why", "", note=reason) for reason in reasons]
-        note = self._decision_words(found.decisions)
-        taken = targets_taken(found.decisions)
-        in_order = in_reading_order(taken, lambda target: target, self.order)
+        note = self._decision_text(subject.decisions)
+        targets = targets_taken(subject.decisions)
+        in_order = in_reading_order(targets, lambda target: target, self.order)
         return ItemView(title, tuple(views), next(iter(in_order), group.where), note)
 
-    def _question_words(self, group: ConflictGroup) -> str:
-        """The question that an open row asks."""
+    def _question_text(self, group: ConflictGroup) -> str:
+        """Return the question that an open row asks."""
         if group.kind is ConflictKind.VERDICT:
             return "does it show?"
         if len(group.conflicts) > 1 or group.where is None:
             return "where is it?"
         return f"is it at {place_words(group.where, self.order, quoted=False)}?"
 
-    def _settled_views(self, dispute: Dispute) -> list[SideView]:
-        """Where a mode shows beyond doubt while other places are open, and what was dropped.
+    def _resolved_views(self, dispute: Dispute) -> list[SideView]:
+        """Return the targets already resolved or dropped while others of the mode are open.
 
-        What was taken before a side changed is in question again.
+        A target taken before a side changed its answer is in question again.
         """
         if dispute.is_verdict:
             return []
-        settled = [
+        resolved = [
             label.target
             for label in self.gold.labels
             if label.mode == dispute.mode and not label.changed
@@ -242,62 +277,70 @@ class TraceItems:
         changed = dispute.changed(self.sides, self.order)
         dropped = [
             target
-            for one in dispute.decisions
-            if one.value is not VerdictValue.PRESENT and one not in changed
-            for said in one.said
-            for target in said.targets
+            for decision in dispute.decisions
+            if decision.value is not VerdictValue.PRESENT and decision not in changed
+            for answer in decision.said
+            for target in answer.targets
         ]
         return [
-            SideView(None, name, "", tuple(_place(target, (), self.order) for target in targets))
+            SideView(
+                None, name, "", tuple(_side_place(target, (), self.order) for target in targets)
+            )
             for name, targets in (
-                ("settled", settled),
+                ("settled", resolved),
                 ("dropped", [*dict.fromkeys(dropped)]),
                 ("taken before", targets_taken(changed)),
             )
             if targets
         ]
 
-    def _places_words(self, targets: Sequence[Target]) -> str:
+    def _ranges_text(self, targets: Sequence[Target]) -> str:
         in_order = in_reading_order(targets, lambda target: target, self.order)
-        places = [place_words(target, self.order, quoted=False) for target in in_order]
-        more = " …" if len(places) > MOST_PLACES else ""
-        return f"{', '.join(places[:MOST_PLACES])}{more}"
+        ranges = [place_words(target, self.order, quoted=False) for target in in_order]
+        more = " …" if len(ranges) > MOST_RANGES else ""
+        return f"{', '.join(ranges[:MOST_RANGES])}{more}"
 
     def _side_views(self, group: ConflictGroup, decisions: Sequence[Decision]) -> list[SideView]:
-        """The sides, numbered as their keys, with the places that they marked.
+        """Return the sides, numbered as their keys, with the targets that they marked.
 
-        Where a side had said something else when it was decided, that is told.
+        A remark tells what a side had answered when the conflict was decided, if that was
+        different.
         """
         places_only = group.kind is ConflictKind.PLACE
-        before = {said.annotator: said for said in merged_sides(decisions)}
-        recorded = bool(before)
-        taken = _sides_taken(decisions)
+        earlier_answers = {answer.annotator: answer for answer in merged_sides(decisions)}
+        has_earlier_answers = bool(earlier_answers)
+        chosen_sides = _chosen_sides(decisions)
         views = []
         for number, side in enumerate(self.names.in_order(group.said), start=1):
-            own = [label for label in group.labels if label.annotator == side.annotator]
-            remarks = ["✓ taken"] if side.annotator in taken else []
-            if recorded:
-                then = before.pop(side.annotator, None)
-                remarks += _changed_words(then, side, self.order, places_only)
+            labels = [label for label in group.labels if label.annotator == side.annotator]
+            remarks = ["✓ taken"] if side.annotator in chosen_sides else []
+            if has_earlier_answers:
+                earlier = earlier_answers.pop(side.annotator, None)
+                remarks += _changed_remarks(earlier, side, self.order, places_only)
             views.append(
                 SideView(
                     number=number,
-                    name=self.names.of(side.annotator, 32),
-                    verdict=_verdict_words(side, group),
-                    places=tuple(_place(target, own, self.order) for target in side.targets),
+                    name=self.names.display_name(side.annotator, 32),
+                    verdict=_verdict_text(side, group),
+                    places=tuple(
+                        _side_place(target, labels, self.order) for target in side.targets
+                    ),
                     remark=" · ".join(remarks),
                 )
             )
-        for side in before.values():
-            name = self.names.of(side.annotator, 32)
-            remark = f"! then {_said_words(side, self.order, places_only)}"
+        for side in earlier_answers.values():
+            name = self.names.display_name(side.annotator, 32)
+            remark = f"! then {_answer_text(side, self.order, places_only)}"
             views.append(SideView(None, name, "open", remark=remark))
         return views
 
     def disputes(self, mode: str | None = None) -> list[Dispute]:
-        """Return what the sides differ on or was decided, of one mode where it is named."""
-        found = disputes(self.gold.conflicts, self.decisions)
-        return [one for one in found if mode is None or one.mode == mode]
+        """Return the open and decided disputes, of one mode (a slug) or of all."""
+        return [
+            dispute
+            for dispute in disputes(self.gold.conflicts, self.decisions)
+            if mode is None or dispute.mode == mode
+        ]
 
     def _subjects(self) -> list[RowSubject]:
         disputed = self.disputes()
@@ -311,95 +354,97 @@ class TraceItems:
         return sorted(subjects, key=self._rank)
 
     def _rank(self, subject: RowSubject) -> tuple[bool, int, bool, int, str]:
-        """Verdicts first; of the places of a mode the disputed ones, then single ones by place."""
+        """Return a sort key: verdicts first, then the disputed ranges of a mode, then single
+        ranges.
+        """
         slugs = [mode.slug for mode in self.taxonomy.modes]
         mode = slugs.index(subject.mode) if subject.mode in slugs else len(slugs)
         row = _id_of(subject)
         decision = _single_decision(subject)
-        where = None if decision is None else first_place(decision)
-        index = self.order(where.first) if where is not None and where.first else None
+        target = None if decision is None else first_place(decision)
+        index = self.order(target.first) if target is not None and target.first else None
         is_single = decision is not None
-        return row != subject.mode, mode, is_single, -1 if index is None else index, row
+        return (row != subject.mode, mode, is_single, -1 if index is None else index, row)
 
     def _row(self, subject: RowSubject) -> QueueRow:
         names = self.names
         if isinstance(subject, GoldVerdict):
             state = RowState.AGREED
-            what = subject.value.value if subject.value is not None else "open"
-            sides = [name for name, said in subject.sides.items() if said is not None]
-            only = subject.source is Source.SINGLE and sides
-            who = f"only {names.of(sides[0])}" if only else ""
+            summary = subject.value.value if subject.value is not None else "open"
+            answered = [name for name, answer in subject.sides.items() if answer is not None]
+            has_single_source = subject.source is Source.SINGLE and answered
+            sides = f"only {names.display_name(answered[0])}" if has_single_source else ""
         elif subject.is_open:
             state = RowState.OPEN
             group = subject.in_question(self.sides, self.order)
-            what = self._difference(group)
-            who = self._who(group.said, places_only=not subject.is_verdict)
+            summary = self._difference(group)
+            sides = self._answers_text(group.said, places_only=not subject.is_verdict)
         else:
             state = RowState.CHANGED if self.has_changed(subject) else RowState.DECIDED
-            what = self._outcome_in_row(subject)
-            said = merged_sides(subject.decisions)
-            who = self._who(said, places_only=not subject.is_verdict)
-        code, name = mode_words(self.taxonomy, subject.mode)
+            summary = self._outcome_in_row(subject)
+            answers = merged_sides(subject.decisions)
+            sides = self._answers_text(answers, places_only=not subject.is_verdict)
+        code, name = mode_code_and_name(self.taxonomy, subject.mode)
         return QueueRow(
             trace_id=self.trace_id,
             item=_id_of(subject),
             state=state,
             code=code,
             name=name,
-            what=what,
-            who=who,
+            summary=summary,
+            sides=sides,
         )
 
     def _outcome_in_row(self, dispute: Dispute) -> str:
-        """What was decided, short enough for the list: ``absent``, ``at #3, as ann``."""
-        words = outcome(dispute.decisions, self.names)
+        """Return the decision in the short form of the list: ``absent``, ``at #3, as ann``."""
+        text = outcome(dispute.decisions, self.names)
         targets = targets_taken(dispute.decisions)
         if len(dispute.decisions) == 1 or not targets:
-            return words
-        _, comma, by = words.partition(", as ")
-        return f"at {self._places_words(targets)}{comma}{by}"
+            return text
+        _, comma, sides = text.partition(", as ")
+        return f"at {self._ranges_text(targets)}{comma}{sides}"
 
     def _difference(self, group: ConflictGroup) -> str:
-        """What the sides differ on: ``present / absent``, ``place: only ann``, ``at #3 / #9``."""
+        """Return the difference: ``present / absent``, ``place: only ann``, ``at #3 / #9``."""
         if group.kind is ConflictKind.VERDICT:
-            values = {said.value for said in group.said}
+            values = {answer.value for answer in group.said}
             return " / ".join(value.value for value in VerdictValue if value in values)
         if len(group.conflicts) == 1:
-            marked = [said for said in group.said if said.targets]
+            marked = [answer for answer in group.said if answer.targets]
             if len(marked) == 1:
-                return f"place: only {self.names.of(marked[0].annotator)}"
+                return f"place: only {self.names.display_name(marked[0].annotator)}"
         by_side = dict.fromkeys(
-            self._places_words(side.targets) if side.targets else "none"
+            self._ranges_text(side.targets) if side.targets else "none"
             for side in self.names.in_order(group.said)
         )
         return f"at {' / '.join(by_side)}"
 
-    def _who(self, said: Iterable[Said], *, places_only: bool) -> str:
-        """The sides with what each says: ``ann present · bob absent``, ``ann #3 · bob none``."""
+    def _answers_text(self, answers: Iterable[Said], *, places_only: bool) -> str:
+        """Return each side's answer: ``ann present · bob absent``, ``ann #3 · bob none``."""
         return " · ".join(
-            f"{self.names.of(side.annotator, 16)} {self._short_words(side, places_only)}"
-            for side in self.names.in_order(said)
+            f"{self.names.display_name(side.annotator, 16)} {self._short_answer(side, places_only)}"
+            for side in self.names.in_order(answers)
         )
 
-    def _short_words(self, side: Said, places_only: bool) -> str:
+    def _short_answer(self, side: Said, places_only: bool) -> str:
         if places_only:
-            return self._places_words(side.targets) if side.targets else "none"
+            return self._ranges_text(side.targets) if side.targets else "none"
         return side.value.value if side.value is not None else "open"
 
-    def _decision_words(self, decisions: Sequence[Decision]) -> str:
+    def _decision_text(self, decisions: Sequence[Decision]) -> str:
         deciders = dict.fromkeys(one_line(decision.decided_by) for decision in decisions)
-        words = f"{outcome(decisions, self.names)} · {', '.join(deciders)}"
+        text = f"{outcome(decisions, self.names)} · {', '.join(deciders)}"
         targets = targets_taken(decisions)
-        return f"{words} · {self._places_words(targets)}" if targets else words
+        return f"{text} · {self._ranges_text(targets)}" if targets else text
 
 
 def _id_of(subject: RowSubject) -> str:
-    """The name by which a row of the queue knows its subject again."""
+    """Return the id by which a row of the queue is found again."""
     return subject.id if isinstance(subject, Dispute) else subject.mode
 
 
 def _single_decision(subject: RowSubject) -> Decision | None:
-    """The decision on one item that is a row of its own."""
+    """Return the decision if a row consists of a decision on one item, or None."""
     if isinstance(subject, GoldVerdict) or len(subject.decisions) != 1:
         return None
     return subject.decisions[0] if subject.decisions[0].item == subject.id else None
@@ -409,14 +454,19 @@ def _has_item(group: ConflictGroup, item: str) -> bool:
     return any(conflict.id == item for conflict in group.conflicts)
 
 
-def _sides_taken(decisions: Sequence[Decision]) -> set[str]:
-    """The sides whose word was taken: of places those that marked one which was taken, if any."""
-    taken = [one for one in decisions if one.is_verdict or one.value is VerdictValue.PRESENT]
-    return {name for decision in taken or decisions for name in decision.sides}
+def _chosen_sides(decisions: Sequence[Decision]) -> set[str]:
+    """Return the sides whose answer was taken; of ranges those that marked a taken one, if any."""
+    present = [d for d in decisions if d.is_verdict or d.value is VerdictValue.PRESENT]
+    return {name for decision in present or decisions for name in decision.sides}
 
 
-def mode_words(taxonomy: Taxonomy, slug: str) -> tuple[str, str]:
-    """Code and name of a mode; a slug that is not known stands for itself."""
+def mode_code_and_name(taxonomy: Taxonomy, slug: str) -> tuple[str, str]:
+    """Return the code and name of a mode; for an unknown mode ``?`` and the slug.
+
+    Args:
+        taxonomy: The taxonomy.
+        slug: The slug of the mode.
+    """
     mode = next((mode for mode in taxonomy.modes if mode.slug == slug), None)
     if mode is None:
         return "?", one_line(slug)
@@ -424,68 +474,75 @@ def mode_words(taxonomy: Taxonomy, slug: str) -> tuple[str, str]:
 
 
 def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
-    """Return in a few words what was decided in a row.
+    """Return a short text of the decision of a row.
 
     Args:
-        decisions: The decision on a verdict, or those on the places of a mode.
-        names: What the sides go by.
+        decisions: The decision on a verdict, or those on the span ranges of a mode.
+        names: The names of the sides on screen.
 
     Returns:
         ``absent``, ``present, as ann``, ``place taken, as ann``, ``2 of 3 places taken, as all``.
     """
-    words = decided_words(decisions)
-    sides = _sides_taken(decisions)
+    text = decided_words(decisions)
+    sides = _chosen_sides(decisions)
     if len(sides) == 1:
-        return f"{words}, as {names.of(next(iter(sides)))}"
-    return f"{words}, as all" if sides else words
+        return f"{text}, as {names.display_name(next(iter(sides)))}"
+    return f"{text}, as all" if sides else text
 
 
 # The sides of an item
 
 
-def _changed_words(
-    then: Said | None, side: Said, index_of: IndexOf, places_only: bool
+def _changed_remarks(
+    earlier: Said | None, side: Said, index_of: IndexOf, places_only: bool
 ) -> list[str]:
-    """What a side had said when it was decided, where that was something else."""
-    if then is None:
+    """Return a remark with a side's answer at the time of the decision, if it was different."""
+    if earlier is None:
         return ["! since then"]
-    same_value = places_only or then.value == side.value
-    if same_value and set(then.targets) == set(side.targets):
+    same_value = places_only or earlier.value == side.value
+    if same_value and set(earlier.targets) == set(side.targets):
         return []
-    return [f"! then {_said_words(then, index_of, places_only)}"]
+    return [f"! then {_answer_text(earlier, index_of, places_only)}"]
 
 
-def _said_words(side: Said, index_of: IndexOf, places_only: bool) -> str:
-    value = side.value.value if side.value is not None else "open"
-    words = ("marked" if side.targets else "no place") if places_only else value
-    places = [place_words(target, index_of, quoted=False) for target in side.targets[:2]]
+def _answer_text(side: Said, index_of: IndexOf, places_only: bool) -> str:
+    if places_only:
+        text = "marked" if side.targets else "no place"
+    else:
+        text = side.value.value if side.value is not None else "open"
+    ranges = [place_words(target, index_of, quoted=False) for target in side.targets[:2]]
     more = " …" if len(side.targets) > 2 else ""
-    return f"{words} {', '.join(places)}{more}" if places else words
+    return f"{text} {', '.join(ranges)}{more}" if ranges else text
 
 
-def judge_views(words: Sequence[JudgeWord], index_of: IndexOf) -> list[SideView]:
-    """What judges say, per judge; no key takes their word."""
+def judge_views(answers: Sequence[JudgeWord], index_of: IndexOf) -> list[SideView]:
+    """Return the sides of judges and agents; they have no number, so no key takes them.
+
+    Args:
+        answers: The answers of the judges on a mode.
+        index_of: Returns the index of a span by its key.
+    """
     return [
         SideView(
             number=None,
-            name=word.judge.removeprefix(JUDGE_PREFIX),
-            verdict=_judge_verdict(word),
-            places=tuple(_place(label.target, [label], index_of) for label in word.labels),
-            remark="judge",
+            name=answer.judge.removeprefix(JUDGE_PREFIX),
+            verdict=_judge_verdict(answer),
+            places=tuple(_side_place(label.target, [label], index_of) for label in answer.labels),
+            remark=annotator_kind(answer.judge).value,
             is_judge=True,
         )
-        for word in words
+        for answer in answers
     ]
 
 
-def _judge_verdict(word: JudgeWord) -> str:
-    if word.labels:
+def _judge_verdict(answer: JudgeWord) -> str:
+    if answer.labels and annotator_kind(answer.judge) is AnnotatorKind.JUDGE:
         return "suggests it"
-    return word.value.value if word.value is not None else "cannot tell"
+    return answer.value.value if answer.value is not None else "cannot tell"
 
 
-def _verdict_words(side: Said, group: ConflictGroup) -> str:
-    """A side's verdict. Of a side that marked places these say enough."""
+def _verdict_text(side: Said, group: ConflictGroup) -> str:
+    """Return the verdict of a side; nothing if it marked the disputed ranges itself."""
     if group.kind is ConflictKind.VERDICT:
         return side.value.value if side.value is not None else "open"
     if side.targets:
@@ -494,7 +551,7 @@ def _verdict_words(side: Said, group: ConflictGroup) -> str:
     return "marked none of these places" if several else "did not mark this place"
 
 
-def _place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> SidePlace:
+def _side_place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> SidePlace:
     label = next((label for label in labels if label.target == target), None)
     extra = []
     if label is not None:
@@ -518,55 +575,66 @@ def _place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> SidePl
 
 @dataclass(frozen=True, slots=True)
 class QueueContents:
-    """The queue, the items of each trace that one may see, and who has finished how many traces.
+    """The queue of an adjudicator, read from the workspace.
 
-    ``entries`` are in the order of the queue. ``at_hand`` finds the traces themselves; ``study`` is
-    the protocol, if any; ``problem`` is why nothing could be read. ``unordered`` counts the labels
-    of which it is not known whether they overlap others, so that some conflicts may be none.
+    ``entries`` are in the order of the queue; ``items`` has those of each trace that the
+    adjudicator may see. ``finished`` counts finished traces by annotator. ``loader`` reads the
+    traces; ``study`` is the protocol, if any; ``problem`` is the reason why nothing could be read.
+    ``unordered`` counts the labels whose position is unknown, so that some conflicts may be none.
     """
 
     annotator: str = ""
     entries: tuple[QueueEntry, ...] = ()
     items: Mapping[str, TraceItems] = field(default_factory=dict)
     finished: Mapping[str, int] = field(default_factory=dict)
-    at_hand: TraceLoader | None = None
+    loader: TraceLoader | None = None
     study: Study | None = None
     problem: str | None = None
     unordered: int = 0
 
     @property
-    def may_come_back(self) -> bool:
-        """Whether finished traces may come back to this person to be labelled once more.
+    def may_retest(self) -> bool:
+        """True if the annotator may be asked to label finished traces again.
 
-        Then all that is hidden is told in the same words, lest they give away which these are.
+        Then the reasons for hidden labels all have the same wording, so that they do not reveal
+        which traces are retests.
         """
         study = self.study
         return study is not None and study.retests > 0 and self.annotator in study.annotators
 
 
-def read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
-    """Read the whole queue; ``traces`` are those open in the app.
+def read_queue(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
+    """Read the whole queue. Slow if many traces have to be read, so for workers only.
 
-    What the study gives to this adjudicator is taken on first. Slow where many traces have to be
-    read, so for workers only. While a server is away it is what was read the last time.
+    Take on the traces first that the study assigns to this adjudicator. While the server is away,
+    return what was read last.
+
+    Args:
+        opened: The open workspace.
+        traces: The traces that are open in the app.
+
+    Returns:
+        The queue, or its ``problem`` if it could not be read.
     """
     workspace = opened.workspace
     try:
         with workspace.as_known():
-            cases = _read_cases(opened, traces)
+            contents = _read_contents(opened, traces)
             if not workspace.away:
                 workspace.read_ahead(everybody=True)
     except MastError as error:
         return QueueContents(problem=str(error))
-    return cases
+    return contents
 
 
-def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
-    workspace, taxonomy, annotator = opened.workspace, opened.taxonomy, opened.annotator
-    at_hand = TraceLoader(workspace, traces)
+def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
+    workspace = opened.workspace
+    taxonomy = opened.taxonomy
+    annotator = opened.annotator
+    loader = TraceLoader(workspace, traces)
     study = workspace.study(taxonomy.ref)
     take_on_as_study_says(workspace, taxonomy, annotator)
-    entries = queue(workspace, taxonomy, annotator, order_of=at_hand.orders)
+    entries = queue(workspace, taxonomy, annotator, order_of=loader.orders)
     items = {
         entry.trace_id: TraceItems(
             trace_id=entry.trace_id,
@@ -574,15 +642,17 @@ def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents
             gold=entry.gold,
             decisions=entry.words.decisions,
             taxonomy=taxonomy,
-            order=at_hand.known_order(entry.trace_id),
+            order=loader.known_order(entry.trace_id),
             letters=letters_of(entry.words, study),
         )
         for entry in entries
         if entry.words is not None and entry.gold is not None
     }
-    finished = {one.name: one.finished for one in status(workspace, taxonomy).annotators}
+    finished = {
+        progress.name: progress.finished for progress in status(workspace, taxonomy).annotators
+    }
     unordered = sum(
-        len(entry.words.unordered(taxonomy, at_hand.orders(entry.trace_id)))
+        len(entry.words.unordered(taxonomy, loader.orders(entry.trace_id)))
         for entry in entries
         if entry.words is not None
     )
@@ -591,14 +661,19 @@ def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents
         entries=entries,
         items=items,
         finished=finished,
-        at_hand=at_hand,
+        loader=loader,
         study=study,
         unordered=unordered,
     )
 
 
-def letters_of(said: TraceWords, study: Study | None) -> Mapping[str, str]:
-    """The letters that stand for all who have a word on a trace, or had one in a decision."""
-    names = {side.annotator for side in said.sides}
-    names |= {side.annotator for decision in said.decisions for side in decision.said}
-    return letters(said.trace_id, names, study.seed if study is not None else 0)
+def letters_of(trace_work: TraceWords, study: Study | None) -> Mapping[str, str]:
+    """Return the letter of each side that has answers or had some when a conflict was decided.
+
+    Args:
+        trace_work: The sides and decisions of the trace.
+        study: The protocol, whose seed orders the letters; None for seed 0.
+    """
+    names = {side.annotator for side in trace_work.sides}
+    names |= {side.annotator for decision in trace_work.decisions for side in decision.said}
+    return letters(trace_work.trace_id, names, study.seed if study is not None else 0)

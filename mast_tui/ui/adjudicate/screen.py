@@ -1,4 +1,4 @@
-"""The adjudicate screen: what annotators differ on, the evidence, and one key to settle each."""
+"""The adjudicate screen: conflicts between annotators, their evidence, and keys to decide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mast_tui.adjudication import (
     targets_taken,
 )
 from mast_tui.errors import MastError
-from mast_tui.gold import ConflictKind, Decision
+from mast_tui.gold import ConflictKind, Decision, GoldVerdict
 from mast_tui.gold.choice import NOBODY, UNSURE, Choice
 from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, Target, VerdictValue
 from mast_tui.safe_text import one_line
@@ -35,9 +35,9 @@ from mast_tui.ui.adjudicate.items import (
     QueueContents,
     TraceItems,
     judge_views,
-    mode_words,
+    mode_code_and_name,
     outcome,
-    read_cases,
+    read_queue,
 )
 from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.base_screen import BaseScreen
@@ -62,17 +62,17 @@ Result = TypeVar("Result")
 TITLE = "Where annotators differ"
 
 QUESTION = (
-    "You have not labelled this trace. As its adjudicator you will see what others said and can "
-    "no longer label it independently."
+    "You have not labelled this trace. As its adjudicator you will see the labels of others and "
+    "can no longer label it independently."
 )
 
-QUESTION_OF_A_STUDY = (
-    "As its adjudicator you will see what others said, and can no longer label this trace, or "
-    "label it again, without sight of it."
+STUDY_QUESTION = (
+    "As its adjudicator you will see the labels of others. You can then no longer label this "
+    "trace, or label it again, independently."
 )
 
 
-NOT_IN_QUESTION: Final = "This place is not in question: go to a side's place, or back to the queue"
+NOT_IN_QUESTION: Final = "This place is not in question: go to a place of a side, or to the queue"
 
 MOVING: Final = frozenset(
     f"adjudicate.{name}"
@@ -81,13 +81,13 @@ MOVING: Final = frozenset(
         *("boundary", "agreed", "enter", "text_down", "text_up", "pane", "names"),
     )
 ) | {"everywhere.back", "everywhere.palette"}
-"""Actions of keys that are known while a boundary is moved."""
+"""The actions whose keys work while a boundary is moved."""
 
 
 class AdjudicateScreen(BaseScreen):
-    """The queue on the left; the sides, the timeline and the span's text beside it.
+    """The queue on the left; the sides, the timeline and the span text on the right.
 
-    Every decision is on disk before the screen shows it and goes on to the next conflict.
+    Every decision is on disk before the screen shows it and moves to the next conflict.
     """
 
     CSS_PATH = [ANNOTATE, BASE_SCREEN, ADJUDICATE]
@@ -101,33 +101,34 @@ class AdjudicateScreen(BaseScreen):
     def __init__(
         self, mode: str | None = None, *, trace: str | None = None, agreed: bool = False
     ) -> None:
-        """Read the queue once the workspace is open.
+        """Make the screen; the queue is read once the workspace is open.
 
         Args:
-            mode: The slug of the mode that alone is listed; None for all.
-            trace: The id of the trace to begin with; None for the first with something open.
-            agreed: Whether to list what was agreed as well.
+            mode: The slug of the only mode to list; None for all.
+            trace: The id of the trace to begin with; None for the first with an open conflict.
+            agreed: Whether to list undisputed modes too.
         """
         super().__init__()
-        self.queue = Queue(mode, self._is_taken, agreed=agreed)
+        self.queue = Queue(mode, self._is_busy, agreed=agreed)
         self.evidence = EvidencePanes(SpanText(self))
         self._adjudications: dict[str, Adjudication] = {}
         self._last: tuple[str, tuple[str, ...]] | None = None
-        """The trace and the items that were decided last."""
+        """The trace id and the items of the last decision."""
         self._count = 0
-        """How often something was decided or taken back."""
+        """The number of decisions and undone decisions in this session."""
         self._decided_in: list[str] = []
         self._undone_in: list[str] = []
         self._begin_at = trace
-        self._shown_trace: str | None = None
-        self._told_at: int | None = None
-        self._place: str | None = None
+        self._visible_trace_id: str | None = None
+        self._reported_at: int | None = None
+        self._presence_key: str | None = None
         self._boundary_of: Target | None = None
-        """The one place that the boundary is moved for; None for all that the row asks."""
-        self._is_reading = self._reads_again = False
+        """The only place that the boundary replaces; None for all disputed places of the row."""
+        self._is_reading = False
+        self._needs_reading = False
 
     def compose_panes(self) -> ComposeResult:
-        """The queue, and the evidence beside it."""
+        """Yield the queue, and the evidence to its right."""
         with Container(id="desk"):
             yield self.queue.lines
             with Vertical(id="beside"):
@@ -149,165 +150,169 @@ class AdjudicateScreen(BaseScreen):
 
     def _start(self, opened: OpenWorkspace) -> None:
         if not self.queue.was_read:
-            self.show_words("Reading what everybody said …")
+            self.show_words("Reading the labels …")
         self._is_reading = True
         traces = list(self.mast.catalog.traces.values())
         self._read_queue(opened, traces, self._count)
 
     @work(thread=True, group="queue", exclusive=True)
     def _read_queue(self, opened: OpenWorkspace, traces: list[Trace], decided: int) -> None:
-        self.call_later(self._take_in, read_cases(opened, traces), decided)
+        self.call_later(self._update_queue, read_queue(opened, traces), decided)
 
     def written_elsewhere(self) -> None:
-        """List what others have finished or decided meanwhile; one look at a time."""
+        """Read the queue again after others have written; only one reading runs at a time."""
         opened = self.mast.opened
         if opened is None or not self.queue.was_read or not self.query(TitleBar):
             return
-        self.show_title()  # what waited may be sent
+        self.show_title()  # the count of unsent changes may be different
         if self._is_reading or not self.is_current or self.evidence.range_from is not None:
-            self._reads_again = True
+            self._needs_reading = True
         else:
             self._start(opened)
 
     def on_screen_resume(self) -> None:
-        """Be here again, and take in what came while another screen was open."""
-        self._be_at(self._place)
-        if self._reads_again and not self._is_reading:
-            self._reads_again = False
+        """Report the presence again, and read the queue if others have written meanwhile."""
+        self._move_presence(self._presence_key)
+        if self._needs_reading and not self._is_reading:
+            self._needs_reading = False
             self.written_elsewhere()
 
-    def _take_in(self, cases: QueueContents, decided: int) -> None:
-        """List what was read, or say why there is nothing to adjudicate.
+    def _update_queue(self, contents: QueueContents, decided: int) -> None:
+        """List what was read, or show why there is nothing to adjudicate.
 
         Args:
-            cases: What everybody said.
-            decided: How much one had decided by then.
+            contents: The queue as it was read.
+            decided: The number of decisions when the reading began.
         """
-        again, self._is_reading = self._reads_again, False
-        was_read, self._reads_again = self.queue.was_read, False
-        if decided != self._count or again:
+        must_read = self._needs_reading or decided != self._count
+        was_read = self.queue.was_read
+        self._is_reading = False
+        self._needs_reading = False
+        if must_read:
             self.written_elsewhere()
         if decided != self._count:
-            return  # it is older than what one has decided since
-        if cases.problem is not None:
+            return  # it was read before the latest decision
+        if contents.problem is not None:
             if not was_read:
-                self.show_words(one_line(cases.problem))
+                self.show_words(one_line(contents.problem))
             return
-        if was_read and self.queue.shows(cases):
+        if was_read and self.queue.is_showing(contents):
             return
-        news = self._news_in(cases)
+        decided_by_others = self._news_in(contents)
         self._adjudications.clear()
-        self.queue.take_in(cases, self._begin_at)
+        self.queue.update(contents, self._begin_at)
         title = TITLE
-        if cases.unordered:
-            title = f"Differences; order of {counted(cases.unordered, 'label')} unknown"
+        if contents.unordered:
+            title = f"Differences; order of {counted(contents.unordered, 'label')} unknown"
         self.main_list.border_title = plain_title(title)
         self.show_title()
-        self._shown_trace = None
+        self._visible_trace_id = None
         self._show_row()
-        nothing = not self.main_list.rows and not self.queue.agreed
-        self.set_class(nothing, "-empty")
-        if nothing:
-            self.show_words(self._nothing_words(cases))
+        is_empty = not self.main_list.rows and not self.queue.agreed
+        self.set_class(is_empty, "-empty")
+        if is_empty:
+            self.show_words(self._empty_queue_text(contents))
         elif not was_read:
             self.main_list.focus()
-        if news:
-            self._tell(news)
+        if decided_by_others:
+            self._report(decided_by_others)
 
-    # Who else is here
+    # Presence of others
 
     def presence_changed(self) -> None:
-        """Show who decides the same."""
+        """Show in the title who decides the same item."""
         self.show_title()
 
     @property
     def _presence(self) -> Presence | None:
         return None if self.mast.opened is None else self.mast.opened.workspace.presence
 
-    def _is_taken(self, place: str) -> bool:
-        return self._presence is not None and bool(self._presence.at(place))
+    def _is_busy(self, presence_key: str) -> bool:
+        return self._presence is not None and bool(self._presence.at(presence_key))
 
-    def _be_at(self, place: str | None) -> None:
+    def _move_presence(self, presence_key: str | None) -> None:
         opened = self.mast.opened
         if opened is not None and self._presence is not None:
-            self._presence.go_to(opened.annotator, place)
+            self._presence.go_to(opened.annotator, presence_key)
 
     def on_screen_suspend(self) -> None:
-        """Nobody decides here for now."""
-        self._be_at(None)
+        """Report that the annotator has left the item."""
+        self._move_presence(None)
 
     def on_unmount(self) -> None:
-        """Nobody decides here any more."""
-        self._be_at(None)
+        """Report that the annotator has left the item."""
+        self._move_presence(None)
 
-    # Words
+    # Texts
 
     def show_title(self) -> None:
-        """How much is left, and who decides."""
+        """Show the progress, and the adjudicator."""
         parts = ["Adjudicate"]
         if self.queue.mode is not None:
-            parts.append(self._mode_words(self.queue.mode))
+            parts.append(self._mode_title(self.queue.mode))
         self.title_bar.show((*parts, *self.queue.progress()), self.who())
 
     def who(self) -> tuple[str, ...]:
-        """Who decides, and whether the sides' names are hidden."""
+        """Return the adjudicator, others who decide the same item, and whether names are hidden."""
         opened = self.mast.opened
         if opened is None:
             return ("opening the workspace …",)
-        others = () if self._presence is None else self._presence.company()
-        words = [*self.mast.workspace.unsent_words()]
-        if others:
-            verb = "is" if len(others) == 1 else "are"
-            words.append(f"{joined([one_line(name) for name in others])} {verb} deciding this")
-        words += [one_line(opened.annotator), ADJUDICATOR]
-        return (*words, "names hidden") if self.queue.names_hidden else tuple(words)
+        others_present = () if self._presence is None else self._presence.company()
+        parts = [*self.mast.workspace.unsent_words()]
+        if others_present:
+            verb = "is" if len(others_present) == 1 else "are"
+            parts.append(
+                f"{joined([one_line(name) for name in others_present])} {verb} deciding this"
+            )
+        parts += [one_line(opened.annotator), ADJUDICATOR]
+        return (*parts, "names hidden") if self.queue.names_hidden else tuple(parts)
 
-    def _tell(self, words: str) -> None:
-        """Say what was done; it stays although the cursor goes on."""
-        self._told_at = self.main_list.cursor
-        self.hints.say(words)
+    def _report(self, message: str) -> None:
+        """Show a message that stays when the cursor moves on by itself."""
+        self._reported_at = self.main_list.cursor
+        self.hints.say(message)
 
     async def _attempt(self, step: Callable[[], Result]) -> Result | None:
-        """Carry out a step in the writer thread; show what is refused, and return None."""
+        """Run a step in the writer thread; if it is refused, show the error and return None."""
         try:
             return await self.writes.run(step)
         except MastError as error:
             self.say_error(error)
             return None
 
-    def _nothing_words(self, cases: QueueContents) -> str:
-        """Why there is nothing to adjudicate, and what to do."""
-        if cases.entries:
-            count = len(cases.entries)
+    def _empty_queue_text(self, contents: QueueContents) -> str:
+        """Return why there is nothing to adjudicate, and what to do."""
+        if contents.entries:
+            count = len(contents.entries)
             traces = "the trace" if count == 1 else f"all {count} traces"
-            what = ""
+            on_mode = ""
             if self.queue.mode is not None:
-                what = f" on {self._mode_words(self.queue.mode)}"
+                on_mode = f" on {self._mode_title(self.queue.mode)}"
             return (
                 f"Nothing to adjudicate: in {traces} that two people have finished they agree"
-                f"{what}.\n\nAgreed items are taken over without a key; "
-                f"{self.mast.key_of('adjudicate.agreed')} looks through them. {self._gold_words()}."
+                f"{on_mode}.\n\nAgreed items go to the gold without a key; "
+                f"{self.mast.key_of('adjudicate.agreed')} lists them. {self._gold_hint()}."
             )
-        lines = ["Nothing to adjudicate: that needs two people who have finished the same trace."]
-        done = [f"{one_line(name)} {count}" for name, count in cases.finished.items() if count]
+        lines = ["Nothing to adjudicate: two people must have finished the same trace."]
+        done = [f"{one_line(name)} {count}" for name, count in contents.finished.items() if count]
         lines += ["", f"Finished so far: {joined(done)}." if done else "Nobody has finished one."]
         lines += [
             "",
             f"{self.mast.key_of('annotate.finish')} in an open trace finishes it. "
-            "Somebody else labels here with\n"
-            "mast-tui --annotator NAME, or mast-tui import brings their labels in.",
+            "Another person labels here with\n"
+            "mast-tui --annotator NAME, or mast-tui import adds their labels.",
         ]
         return "\n".join(lines)
 
-    # What is under the cursor
+    # The row under the cursor
 
     @on(VirtualLines.Moved, "#queue")
     def _queue_moved(self, event: VirtualLines.Moved) -> None:
         event.stop()
         self.evidence.range_from = None
-        if event.row != self._told_at:
+        if event.row != self._reported_at:
             self.hints.clear()
-        self._told_at = None
+        self._reported_at = None
         self._show_row()
 
     @on(VirtualLines.Moved, "#evidence")
@@ -321,27 +326,28 @@ class AdjudicateScreen(BaseScreen):
         self.evidence.side_moved()
 
     def _show_row(self) -> None:
-        """Show the sides and the evidence of what is under the cursor."""
-        row, items = self.queue.row, self.queue.items_here
+        """Show the sides and the evidence of the row under the cursor."""
+        row = self.queue.row
+        items = self.queue.current_items
         item = None if row is None else row.item
-        self._place = None if items is None or item is None else items.place(item)
-        self._be_at(self._place)
+        self._presence_key = None if items is None or item is None else items.presence_key(item)
+        self._move_presence(self._presence_key)
         if row is None:
             self.evidence.show_item(None)
         elif items is None:
-            self._shown_trace = None
+            self._visible_trace_id = None
             self.evidence.show_trace(None)
-            words = self.queue.locked_words(row.trace_id, self.mast.key_of)
-            self.evidence.show_item(None, empty=words)
+            reason = self.queue.locked_text(row.trace_id, self.mast.key_of)
+            self.evidence.show_item(None, empty=reason)
         else:
             self._open_trace(row.trace_id)
             self._show_item(items, row.item)
 
     def _show_item(self, items: TraceItems, item: str | None) -> None:
         if item is None:
-            names = joined(items.names.joined(side.annotator for side in items.sides))
+            names = joined(items.names.listed(side.annotator for side in items.sides))
             self.evidence.show_item(None, empty=f"{names} have finished this trace.")
-        elif self._records_sight(items, item):
+        elif self._may_show_judge(items, item):
             self.writes.do(partial(self._show_with_judge, items, item), HeldKeys.NOTHING)
         else:
             self._show_view(items, item, items.view(item))
@@ -350,79 +356,82 @@ class AdjudicateScreen(BaseScreen):
         self._show_view(items, item, await self._view_with_judge(items, item))
 
     def _show_view(self, items: TraceItems, item: str, view: ItemView | None) -> None:
-        if self.queue.is_here(items.trace_id, item):
+        if self.queue.is_at_cursor(items.trace_id, item):
             self.evidence.show_item(view, reading=self.queue.is_reading)
 
     def _open_trace(self, trace_id: str) -> None:
-        if trace_id == self._shown_trace:
+        if trace_id == self._visible_trace_id:
             return
-        self._shown_trace = trace_id
-        at_hand = self.queue.cases.at_hand
-        if at_hand is not None and at_hand.is_known(trace_id):
-            self.evidence.show_trace(at_hand.known(trace_id))
+        self._visible_trace_id = trace_id
+        loader = self.queue.contents.loader
+        if loader is not None and loader.is_known(trace_id):
+            self.evidence.show_trace(loader.loaded(trace_id))
             return
         self.evidence.show_trace(None)
-        if at_hand is not None:
-            self._read_trace(at_hand, trace_id)
+        if loader is not None:
+            self._read_trace(loader, trace_id)
 
     @work(thread=True, group="trace", exclusive=True)
-    def _read_trace(self, at_hand: TraceLoader, trace_id: str) -> None:
+    def _read_trace(self, loader: TraceLoader, trace_id: str) -> None:
         try:
-            at_hand.read(trace_id)
+            loader.read(trace_id)
         except WorkspaceError as error:
             self.call_later(self.say_error, error)
             return
         self.call_later(self._trace_read, trace_id)
 
     def _trace_read(self, trace_id: str) -> None:
-        """Show the trace where it is still wanted."""
+        """Show the trace if its row is still under the cursor."""
         row = self.queue.row
         if row is not None and row.trace_id == trace_id:
-            self._shown_trace = None
+            self._visible_trace_id = None
             self._show_row()
 
     # Moving
 
     def action_conflict(self, step: int) -> None:
-        """The next or previous conflict that is left."""
+        """Move to the next or previous open conflict."""
         if not self._go_to_open(step):
-            self.hints.say(self._next_words())
+            self.hints.say(self._finished_text())
 
     def _go_to_open(self, step: int = 1) -> bool:
-        """Put the cursor on the next conflict that is left; False where there is none."""
-        place = self.queue.next_open(self.main_list.cursor, step)
-        if place is None:
+        """Move the cursor to the next open conflict; return False if there is none."""
+        position = self.queue.next_open(self.main_list.cursor, step)
+        if position is None:
             return False
-        if place == self.main_list.cursor:
+        if position == self.main_list.cursor:
             self._show_row()
         else:
-            self.main_list.move_to(place)
+            self.main_list.move_to(position)
         return True
 
     def action_trace(self, step: int) -> None:
-        """The next or previous trace: its first conflict that is left, else its first row."""
-        place = self.main_list.next_trace(self.main_list.cursor, step)
-        if place is None:
+        """Move to the first open conflict of the next or previous trace, or else to its first
+        row.
+        """
+        position = self.main_list.next_trace(self.main_list.cursor, step)
+        if position is None:
             self.hints.say("This is the last trace" if step > 0 else "This is the first trace")
             return
-        self.main_list.move_to(self.main_list.first_in_trace(place))
+        self.main_list.move_to(self.main_list.first_in_trace(position))
 
     def action_text(self, delta: int) -> None:
         """Scroll the span's text by a screen."""
         self.evidence.span_view.move_page(delta)
 
     def action_pane(self) -> None:
-        """The next pane."""
-        beside = self.evidence
-        panes = [self.main_list, beside.sides, beside.timeline, beside.span_view]
-        shown = [pane for pane in panes if pane.is_on_screen and pane.display]
-        place = shown.index(self.pane) if self.pane in shown else 0
-        shown[(place + 1) % len(shown)].focus()
-        if shown[(place + 1) % len(shown)] is beside.sides:
-            self._say_what_sides_do()
+        """Focus the next visible pane."""
+        sides = self.evidence.sides
+        panes = [self.main_list, sides, self.evidence.timeline, self.evidence.span_view]
+        visible = [pane for pane in panes if pane.is_on_screen and pane.display]
+        position = visible.index(self.pane) if self.pane in visible else 0
+        next_pane = visible[(position + 1) % len(visible)]
+        next_pane.focus()
+        if next_pane is sides:
+            self._explain_single_places()
 
     def go_to_place(self, text: str) -> bool:
-        """Go to a span by its number (from 1) or its key; False where there is none."""
+        """Move to a span by its number (from 1) or key; return False if there is none."""
         return self.evidence.go_to_place(text)
 
     @on(VirtualLines.Chosen, "#queue")
@@ -431,20 +440,22 @@ class AdjudicateScreen(BaseScreen):
         self.action_enter()
 
     def action_enter(self) -> None:
-        """Decide for the boundary; else go to the evidence, or take a trace on."""
+        """Decide for the boundary or a side without a key, take a trace on, or focus the
+        timeline.
+        """
         row = self.queue.row
         side = self._side_without_key()
         if self.evidence.boundary() is not None:
             self._take_boundary()
         elif side is not None:
             self.action_side(side)
-        elif row is not None and self.queue.items_here is None:
+        elif row is not None and self.queue.current_items is None:
             self._ask_to_take_on(row.trace_id)
         elif self.evidence.has_spans:
             self.evidence.timeline.focus()
 
     def _side_without_key(self) -> int | None:
-        """The number of the side under the cursor of the sides, where no digit takes it."""
+        """Return the number of the side under the sides' cursor if no digit takes it, or None."""
         side = self.evidence.sides.side if self.focused is self.evidence.sides else None
         if side is None or side.number is None or side.number <= MOST_SIDE_KEYS:
             return None
@@ -462,10 +473,10 @@ class AdjudicateScreen(BaseScreen):
         else:
             super().action_back()
 
-    # What is listed
+    # The list
 
     def action_names(self) -> None:
-        """Show the sides by letters, or by name."""
+        """Switch between letters and names for the sides."""
         hidden = not self.queue.names_hidden
         self.queue.hide_names(hidden)
         self.show_title()
@@ -479,9 +490,9 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def action_agreed(self) -> None:
-        """List what was agreed as well, or not; while a boundary is moved, begin it here."""
+        """Show or hide undisputed modes; while a boundary is moved, begin it at the cursor."""
         if self.asks:
-            self.evidence.begin_boundary_here()
+            self.evidence.begin_boundary()
             self._prompt_boundary()
         else:
             self._list_agreed(not self.queue.agreed)
@@ -494,42 +505,43 @@ class AdjudicateScreen(BaseScreen):
         self.queue.agreed = agreed
         self.queue.show()
         self.show_title()
-        self._shown_trace = None
+        self._visible_trace_id = None
         self._show_row()
         key_of = self.mast.key_of
         self.hints.say(
-            "Agreed items (=) are listed, taken over without a key · "
+            "Agreed items (=) are listed; they are in the gold without a key · "
             f"{key_of('adjudicate.overrule')} overrules one · "
             f"{key_of('adjudicate.agreed')} hides them"
             if agreed
-            else "Only what the sides differ on is listed"
+            else "Only disputed items are listed"
         )
 
     def _ask_to_take_on(self, trace_id: str) -> None:
-        """Ask once; the answer is recorded as the beginning of an adjudication pass."""
-        cases, hidden = self.queue.cases, self.queue.hidden_traces()
+        """Ask once whether to take a trace on; the answer begins an adjudication pass."""
+        contents = self.queue.contents
+        hidden = self.queue.hidden_traces()
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
-        if trace_id in hidden and len(hidden) > 1 and not cases.may_come_back:
+        if trace_id in hidden and len(hidden) > 1 and not contents.may_retest:
             answers.insert(1, ("e", f"every one of the {len(hidden)} that you have not labelled"))
 
-        question = QUESTION_OF_A_STUDY if cases.may_come_back else QUESTION
+        question = STUDY_QUESTION if contents.may_retest else QUESTION
 
         def answered(answer: str | None) -> None:
             if answer in ("a", "e"):
-                wanted = [trace_id] if answer == "a" else hidden
-                self.mast.workspace.when_ready(lambda opened: self._take_on(opened, wanted))
+                trace_ids = [trace_id] if answer == "a" else hidden
+                self.mast.workspace.when_ready(lambda opened: self._take_on(opened, trace_ids))
 
         title = f"Adjudicate {self.queue.name_of(trace_id)}?"
         self.app.push_screen(Ask(title, question, tuple(answers), default="n"), answered)
 
     @piece_of_work
     async def _take_on(self, opened: OpenWorkspace, trace_ids: list[str]) -> None:
-        taken = await self._attempt(
+        opened_traces = await self._attempt(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, trace_ids)
         )
-        if taken is None:
+        if opened_traces is None:
             return
-        if not taken:
+        if not opened_traces:
             key = self.mast.key_of("annotate.finish")
             self.hints.say(
                 f"You have begun to label this trace: finish it ({key}), then adjudicate",
@@ -541,13 +553,13 @@ class AdjudicateScreen(BaseScreen):
     # Deciding
 
     async def _adjudication(self, trace_id: str) -> Adjudication | None:
-        """The adjudicator's work on a trace; None, with the reason on screen, where it is barred
-        or the trace is still being read."""
-        known = self._adjudications.get(trace_id)
-        opened, at_hand = self.mast.opened, self.queue.cases.at_hand
-        if known is not None or opened is None or at_hand is None:
-            return known
-        if not at_hand.is_known(trace_id):
+        """Return the adjudicator's work on a trace, or show why there is none and return None."""
+        adjudication = self._adjudications.get(trace_id)
+        opened = self.mast.opened
+        loader = self.queue.contents.loader
+        if adjudication is not None or opened is None or loader is None:
+            return adjudication
+        if not loader.is_known(trace_id):
             self.hints.say("The trace is still being read; press the key again in a moment")
             return None
         adjudication = await self._attempt(
@@ -556,16 +568,17 @@ class AdjudicateScreen(BaseScreen):
                 opened.taxonomy,
                 trace_id,
                 opened.annotator,
-                order=at_hand.known_order(trace_id),
+                order=loader.known_order(trace_id),
             )
         )
         if adjudication is not None:
             self._adjudications[trace_id] = adjudication
         return adjudication
 
-    async def _here(self) -> tuple[Adjudication, ConflictGroup] | None:
-        """What a key decides about; None, with the reason on screen, where there is nothing."""
-        row, items = self.queue.row, self.queue.items_here
+    async def _current_work(self) -> tuple[Adjudication, ConflictGroup] | None:
+        """Return the conflicts that a key decides, or show why there are none and return None."""
+        row = self.queue.row
+        items = self.queue.current_items
         if row is None:
             return None
         if items is None:
@@ -582,71 +595,84 @@ class AdjudicateScreen(BaseScreen):
         work = await self._adjudication(row.trace_id)
         return None if work is None or group is None else (work, group)
 
-    def _place_alone(self) -> Target | None:
-        """The place that a key is about alone, because the cursor of the sides stands on it."""
+    def _place_at_cursor(self) -> Target | None:
+        """Return the place that a key decides alone: the one under the sides' cursor, or None."""
         if self.focused is not self.evidence.sides or self.evidence.sides.place is None:
             return None
         return self.evidence.sides.place.target
 
-    def _mode_words(self, slug: str) -> str:
-        return " ".join(mode_words(self.mast.taxonomy, slug))
+    def _mode_title(self, slug: str) -> str:
+        return " ".join(mode_code_and_name(self.mast.taxonomy, slug))
 
-    def _news_in(self, cases: QueueContents) -> str:
-        """What others have decided since the last look, in words; most of all where one has decided
-        otherwise."""
-        news, differing = list[str](), list[str]()
-        for trace_id, items in cases.items.items():
-            known = self.queue.items.get(trace_id)
-            if known is None:
+    def _news_in(self, contents: QueueContents) -> str:
+        """Return a message about new decisions of others, first those that replace the user's."""
+        added: list[str] = []
+        replaced: list[str] = []
+        for trace_id, items in contents.items.items():
+            previous_items = self.queue.items.get(trace_id)
+            if previous_items is None:
                 continue
-            before = {one.item: one for one in known.decisions}
+            previous = {decision.item: decision for decision in previous_items.decisions}
             for dispute in items.disputes():
-                words, differs = self._news_of(dispute, before)
-                if not words:
+                new = self._new_decisions(dispute, previous)
+                if not new:
                     continue
-                here = "" if self.queue.is_here(trace_id, dispute.id) else self._name_of(trace_id)
-                words = f"{words}{here}: {outcome(dispute.decisions, items.names)}"
-                if differs:
-                    differing.append(f"{words}, otherwise than you, and that stands")
+                message = self._news_text(trace_id, dispute, new, items)
+                if any(self._replaces_mine(decision, previous) for decision in new):
+                    replaced.append(f"{message}, otherwise than you, and that counts")
                 else:
-                    news.append(words)
-        more = len(news) + len(differing) - 1
-        first = next(iter((*differing, *news)), "")
-        return f"{first} · {more} more" if more > 0 else first
+                    added.append(message)
+        messages = [*replaced, *added]
+        if len(messages) > 1:
+            return f"{messages[0]} · {len(messages) - 1} more"
+        return "".join(messages)
 
-    def _news_of(self, dispute: Dispute, before: Mapping[str, Decision]) -> tuple[str, bool]:
-        """Who has decided a row since, and whether one had decided otherwise."""
-        opened = self.mast.opened
-        me = None if opened is None else opened.annotator
-        new = [
-            one for one in dispute.decisions if one != before.get(one.item) and one.decided_by != me
+    def _new_decisions(self, dispute: Dispute, previous: Mapping[str, Decision]) -> list[Decision]:
+        """Return the decisions of others that are not among the ``previous`` ones, by item."""
+        return [
+            decision
+            for decision in dispute.decisions
+            if decision != previous.get(decision.item) and decision.decided_by != self._annotator
         ]
-        mine = [(before[x.item], x) for x in new if x.item in before]
-        differs = any(
-            was.decided_by == me and (was.value, was.targets) != (one.value, one.targets)
-            for was, one in mine
-        )
-        if not new:
-            return "", False
-        names = list(dict.fromkeys(one_line(one.decided_by) for one in new))
-        verb = "has" if len(names) == 1 else "have"
-        return f"{joined(names)} {verb} decided {self._mode_words(dispute.mode)}", differs
 
-    def _name_of(self, trace_id: str) -> str:
-        return f" on {one_line(self.queue.name_of(trace_id), 40)}"
+    def _replaces_mine(self, decision: Decision, previous: Mapping[str, Decision]) -> bool:
+        """Return whether the user had decided the item with another result."""
+        replaced = previous.get(decision.item)
+        return (
+            replaced is not None
+            and replaced.decided_by == self._annotator
+            and (replaced.value, replaced.targets) != (decision.value, decision.targets)
+        )
+
+    def _news_text(
+        self, trace_id: str, dispute: Dispute, new: Sequence[Decision], items: TraceItems
+    ) -> str:
+        names = list(dict.fromkeys(one_line(decision.decided_by) for decision in new))
+        verb = "has" if len(names) == 1 else "have"
+        trace = ""
+        if not self.queue.is_at_cursor(trace_id, dispute.id):
+            trace = f" on {one_line(self.queue.name_of(trace_id), 40)}"
+        return (
+            f"{joined(names)} {verb} decided {self._mode_title(dispute.mode)}{trace}: "
+            f"{outcome(dispute.decisions, items.names)}"
+        )
+
+    @property
+    def _annotator(self) -> str | None:
+        return None if self.mast.opened is None else self.mast.opened.annotator
 
     def _show_outcome(self, work: Adjudication) -> None:
-        """Show what a trace has become."""
+        """Update the rows of a trace after a decision."""
         self._count += 1
-        self.queue.take_over(work)
+        self.queue.update_trace(work)
         self.show_title()
 
     def action_side(self, number: int) -> None:
-        """Take the side with this number."""
+        """Take the answer of the side with a number."""
 
         def choose(group: ConflictGroup) -> Choices | str:
-            items = self.queue.items_here
-            side = items.side(group, number) if items is not None else None
+            items = self.queue.current_items
+            side = items.side_name(group, number) if items is not None else None
             if side is None:
                 return f"There is no side {number}: there are {len(group.said)}"
             return group.take_side(side)
@@ -661,18 +687,19 @@ class AdjudicateScreen(BaseScreen):
             self.action_side(side.number)
 
     def action_sides(self) -> None:
-        """To the sides, where a click on a number takes one."""
+        """Focus the sides, where a click on a number takes that side."""
         self.evidence.sides.focus()
-        if not self._say_what_sides_do():
+        if not self._explain_single_places():
             key_of = self.mast.key_of
             self.hints.say(
                 f"The key before a side takes it; {key_of('adjudicate.up')} "
                 f"{key_of('adjudicate.down')} look at its places"
             )
 
-    def _say_what_sides_do(self) -> bool:
-        """Say how one of several disputed places is decided alone; False where there are none."""
-        row, items = self.queue.row, self.queue.items_here
+    def _explain_single_places(self) -> bool:
+        """Show how to decide one of several disputed places; return False if there is only one."""
+        row = self.queue.row
+        items = self.queue.current_items
         if row is None or row.item is None or items is None or not items.is_open(row.item):
             return False
         group = items.question(row.item)
@@ -689,7 +716,7 @@ class AdjudicateScreen(BaseScreen):
         return True
 
     def action_both(self) -> None:
-        """Keep everything that was marked."""
+        """Keep all places that any side marked."""
         absent = self.mast.key_of("adjudicate.nobody")
         unsure = self.mast.key_of("adjudicate.unsure")
         self._decide(
@@ -701,8 +728,10 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def action_nobody(self) -> None:
-        """The mode is absent, or the places are none; among the sides, the place there is none."""
-        self._decide(lambda group: group.take_same(NOBODY), alone=self._place_alone())
+        """Decide that the mode is absent, or drop the disputed places or the one under the
+        cursor.
+        """
+        self._decide(lambda group: group.take_same(NOBODY), alone=self._place_at_cursor())
 
     def _place_answers(self) -> str:
         """Return the keys that answer whether a mode shows at a place."""
@@ -713,7 +742,7 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def action_unsure(self) -> None:
-        """It stays unsure."""
+        """Decide that the mode is unsure."""
         self._decide(
             lambda group: (
                 self._place_answers()
@@ -723,24 +752,24 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def _take_boundary(self) -> None:
-        """It shows within the boundary that is moved."""
-        target, index_of = self.evidence.boundary(), self.evidence.index_of
+        """Decide that the mode is present within the boundary."""
+        target = self.evidence.boundary()
         if target is not None:
             self._decide(
-                lambda group: group.take_place(target, index_of),
+                lambda group: group.take_place(target, self.evidence.index_of),
                 overrules=True,
                 alone=self._boundary_of,
             )
 
     def action_overrule(self) -> None:
-        """What was agreed to be present is absent; else it shows in the whole trace."""
-        row, items = self.queue.row, self.queue.items_here
-        agreed = items.agreed(row.item) if items and row and row.item is not None else None
+        """Overrule an agreed verdict: present becomes absent, absent the whole trace."""
+        subject = self.queue.current_subject
+        agreed = subject if isinstance(subject, GoldVerdict) else None
         if agreed is None:
             key_of = self.mast.key_of
             self.hints.say(
-                f"{key_of('adjudicate.overrule')} overrules what was agreed: "
-                f"{key_of('adjudicate.agreed')} lists that"
+                f"{key_of('adjudicate.overrule')} overrules an agreed item: "
+                f"{key_of('adjudicate.agreed')} lists them"
             )
             return
         present = agreed.value is VerdictValue.PRESENT
@@ -755,21 +784,21 @@ class AdjudicateScreen(BaseScreen):
         overrules: bool = False,
         alone: Target | None = None,
     ) -> None:
-        """Decide what is under the cursor and go on.
+        """Decide the conflicts under the cursor, then move on.
 
         Args:
-            choose: Chooses what is decided; a string says why it cannot be.
-            overrules: Whether it is about what was agreed too.
-            alone: The one place that it is about; None for all that the row asks.
+            choose: Returns the decisions, or a message that says why there can be none.
+            overrules: Whether to decide an agreed item too.
+            alone: The only place to decide; None for all disputed places of the row.
         """
-        here = await self._here()
-        if here is None:
+        current = await self._current_work()
+        if current is None:
             return
-        work, group = here
+        work, group = current
         items = self.queue.items[work.trace_id]
         agreed = items.agreed(group.id)
-        asked = group if alone is None else group.at_place(alone)
-        choices = NOT_IN_QUESTION if asked is None else choose(asked)
+        question = group if alone is None else group.at_place(alone)
+        choices = NOT_IN_QUESTION if question is None else choose(question)
         if isinstance(choices, str):
             self.hints.say(choices, error=True)
             return
@@ -782,60 +811,71 @@ class AdjudicateScreen(BaseScreen):
             return
         decisions = await self._attempt(lambda: work.decide_together(choices))
         if decisions is not None:
-            words = self._decided_words(items, decisions)
-            self._decided(work, tuple(d.item for d in decisions), words, looking=bool(agreed))
+            message = self._decision_text(items, decisions)
+            decided = tuple(decision.item for decision in decisions)
+            self._show_decision(work, decided, message, reviews_agreed=agreed is not None)
 
     @piece_of_work
     async def action_other_mode(self) -> None:
-        """It is another mode, at the same place."""
-        here = await self._here()
-        if here is None:
+        """Decide that another mode is present at the same places."""
+        current = await self._current_work()
+        if current is None:
             return
-        work, group = here
-        place = self._place_alone()
-        asked = group if place is None else group.at_place(place)
-        if asked is None:
+        work, group = current
+        target = self._place_at_cursor()
+        question = group if target is None else group.at_place(target)
+        if question is None:
             self.hints.say(NOT_IN_QUESTION, error=True)
             return
 
-        def found(slug: str | None) -> None:
+        def mode_chosen(slug: str | None) -> None:
             if slug is not None:
-                self._decide_other_mode(work, asked, slug)
+                self._decide_other_mode(work, question, slug)
 
-        self.app.push_screen(ModeFinder(self.mast.taxonomy), found)
+        self.app.push_screen(ModeFinder(self.mast.taxonomy), mode_chosen)
 
     @piece_of_work
     async def _decide_other_mode(self, work: Adjudication, group: ConflictGroup, slug: str) -> None:
-        made = await self._attempt(lambda: work.another_mode(group.conflicts, slug))
-        if made is not None:
-            self._decided(work, tuple(d.item for d in made), f"It is {self._mode_words(slug)}")
+        decisions = await self._attempt(lambda: work.another_mode(group.conflicts, slug))
+        if decisions is not None:
+            decided = tuple(decision.item for decision in decisions)
+            self._show_decision(work, decided, f"It is {self._mode_title(slug)}")
 
     @piece_of_work
     async def action_confirm(self) -> None:
-        """Decide again as it stands where a side has changed since."""
-        here = await self._here()
-        if here is None:
+        """Confirm a decision after a side has changed its answer."""
+        current = await self._current_work()
+        if current is None:
             return
-        work, group = here
+        work, group = current
         items = self.queue.items[work.trace_id]
         row = self.queue.row
         dispute = None if row is None or row.item is None else items.dispute(row.item)
         if dispute is None or not dispute.decisions:
             self.hints.say("Nothing is decided here yet: there is nothing to confirm")
             return
-        changed = [one.item for one in dispute.changed(items.sides, items.order)]
+        changed = [decision.item for decision in dispute.changed(items.sides, items.order)]
         if not changed:
-            self.hints.say("No side has changed since: the decision stands as it is")
+            self.hints.say("No side has changed since: the decision stays as it is")
         elif await self._attempt(lambda: work.confirm(*changed)) is not None:
-            words = f"{self._mode_words(group.mode)}: confirmed"
-            self._decided(work, tuple(changed), words)
+            message = f"{self._mode_title(group.mode)}: confirmed"
+            self._show_decision(work, tuple(changed), message)
 
-    def _decided(
-        self, work: Adjudication, items: tuple[str, ...], words: str, *, looking: bool = False
+    def _show_decision(
+        self,
+        work: Adjudication,
+        items: tuple[str, ...],
+        message: str,
+        *,
+        reviews_agreed: bool = False,
     ) -> None:
-        """Show what was decided, ask why where a study wants to know, and go on.
+        """Show a decision, ask for its reason if the study requires one, and move on.
 
-        ``looking`` through what was agreed goes on to the next row, else to the next conflict.
+        Args:
+            work: The adjudicator's work on the trace.
+            items: The items that were decided.
+            message: The message about the decision.
+            reviews_agreed: Whether to move to the next row instead of the next conflict.
         """
         self._decided_in.append(work.trace_id)
         self._undone_in.clear()
@@ -845,142 +885,151 @@ class AdjudicateScreen(BaseScreen):
         partly = self._is_partly_decided()
         (self.evidence.sides if partly else self.queue.lines).focus()
         self.hints.clear()
-        study = self.queue.cases.study
+        study = self.queue.contents.study
         if study is not None and study.reasons:
-            self._ask_reason(work, items, lambda: self._go_on(words, looking))
+            self._ask_reason(work, items, lambda: self._move_on(message, reviews_agreed))
         else:
-            self._go_on(words, looking)
+            self._move_on(message, reviews_agreed)
 
-    def _go_on(self, words: str, looking: bool) -> None:
-        if looking:
+    def _move_on(self, message: str, reviews_agreed: bool) -> None:
+        if reviews_agreed:
             self.queue.lines.move_by(1)
-            self._tell(words)
+            self._report(message)
             return
         if self._is_partly_decided():
             self._show_row()
-            words = f"{words} · its other places are open · {self.queue.left()} to go"
+            message = f"{message} · its other places are open · {self.queue.open_count()} to go"
         elif not self._go_to_open():
             self._show_row()
-            words = f"{self._next_words()} · {words}"
-        elif self.queue.left():
-            words = f"{words} · {self.queue.left()} to go"
+            message = f"{self._finished_text()} · {message}"
+        elif self.queue.open_count():
+            message = f"{message} · {self.queue.open_count()} to go"
         else:
-            changed = self.queue.done()[1]
-            words = f"{words} · {changed} to look at again: a side has changed since"
-        self._tell(words)
+            _, changed = self.queue.decided_counts()
+            message = f"{message} · {changed} to look at again: a side has changed since"
+        self._report(message)
 
-    def _next_words(self) -> str:
-        """What can be done once nothing is left to decide."""
+    def _finished_text(self) -> str:
+        """Return what to do once nothing is left to decide."""
         if self.queue.mode is not None or self.queue.hidden_traces():
             return "Nothing left to decide here"
-        return f"Nothing left to decide: {self._gold_words()}"
+        return f"Nothing left to decide: {self._gold_hint()}"
 
-    def _gold_words(self) -> str:
-        """What can be done with the gold."""
+    def _gold_hint(self) -> str:
+        """Return the keys for the gold."""
         export, agreement = (
             self.mast.key_of(f"everywhere.{name}") for name in ("export", "agreement")
         )
         return f"{export} exports the gold · {agreement} shows agreement"
 
     def _is_partly_decided(self) -> bool:
-        """Whether places are left to decide in the row under the cursor."""
+        """Return whether the row under the cursor has places left to decide."""
         row = self.queue.row
         return row is not None and row.state is RowState.OPEN
 
-    def _decided_words(self, items: TraceItems, decisions: Sequence[Decision]) -> str:
-        """What was decided, and where: ``1.3 Step repetition: present at #3, as alice``."""
+    def _decision_text(self, items: TraceItems, decisions: Sequence[Decision]) -> str:
+        """Return a decision with its places: ``1.3 Step repetition: present at #3, as alice``."""
         targets = targets_taken(decisions)
         places = [place_words(t, self.evidence.index_of, quoted=False) for t in targets]
         more = " …" if len(places) > 3 else ""
-        at = "in" if any(target.is_whole for target in targets[:1]) else "at"
-        where = f" {at} {', '.join(places[:3])}{more}" if places else ""
-        what, comma, by = outcome(decisions, items.names).partition(", as ")
-        return f"{self._mode_words(decisions[0].mode)}: {what}{where}{comma}{by}"
+        preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
+        location = f" {preposition} {', '.join(places[:3])}{more}" if places else ""
+        verdict, comma, sides = outcome(decisions, items.names).partition(", as ")
+        return f"{self._mode_title(decisions[0].mode)}: {verdict}{location}{comma}{sides}"
 
     # Reasons
 
     @piece_of_work
     async def action_reason(self) -> None:
-        """Write why the item under the cursor was decided so, else why the last one was."""
-        row, subject = self.queue.row, self.queue.subject_here
+        """Write the reason for the decision under the cursor, or for the last decision."""
+        row = self.queue.row
+        subject = self.queue.current_subject
         if row is not None and isinstance(subject, Dispute) and subject.decisions:
-            about: tuple[str, tuple[str, ...]] = row.trace_id, self._explained(subject)
+            trace_id = row.trace_id
+            decided = self._items_to_explain(subject)
         elif self._last is not None:
-            about = self._last
+            trace_id, decided = self._last
         else:
             key = self.mast.key_of("adjudicate.reason")
             self.hints.say(f"A reason belongs to a decision: decide first, then {key} says why")
             return
-        trace_id, decided = about
         work = await self._adjudication(trace_id)
         if work is None:
             return
-        if not _standing(work, decided):
+        if not _current_items(work, decided):
             self.hints.say("A reason belongs to a decision, and the last one was taken back")
             return
 
-        def shown() -> None:
+        def show_row() -> None:
             self.hints.clear()
             self._show_row()
 
-        self._ask_reason(work, decided, shown)
+        self._ask_reason(work, decided, show_row)
 
-    def _explained(self, dispute: Dispute) -> tuple[str, ...]:
-        """The items of a row's decisions: one's own, else all of them."""
-        opened = self.mast.opened
-        me = None if opened is None else opened.annotator
-        own = tuple(one.item for one in dispute.decisions if one.decided_by == me)
-        return own or tuple(one.item for one in dispute.decisions)
+    def _items_to_explain(self, dispute: Dispute) -> tuple[str, ...]:
+        """Return the items of a dispute that the user decided, or else all decided ones."""
+        mine = tuple(d.item for d in dispute.decisions if d.decided_by == self._annotator)
+        return mine or tuple(decision.item for decision in dispute.decisions)
 
     def _ask_reason(
-        self, work: Adjudication, items: tuple[str, ...], then: Callable[[], None]
+        self, work: Adjudication, items: tuple[str, ...], on_done: Callable[[], None]
     ) -> None:
-        """Ask on a line of its own; Escape leaves the decision as it is. ``then`` goes on."""
-        found = _standing(work, items)
-        if not found:
-            then()
+        """Ask for the reason of a decision; Escape leaves it without one.
+
+        Args:
+            work: The adjudicator's work on the trace.
+            items: The items that were decided.
+            on_done: Called after the reason was written, or if there is nothing to ask.
+        """
+        decided_items = _current_items(work, items)
+        if not decided_items:
+            on_done()
             return
 
-        def written(text: str | None) -> None:
+        def reason_entered(text: str | None) -> None:
             if text is not None:
-                self._explain(work, found, text, then)
+                self._explain(work, decided_items, text, on_done)
             else:
-                then()
+                on_done()
 
-        by_item = {one.item: one for one in work.decisions}
-        decisions = [by_item[item] for item in found]
-        same_mode = [one for one in decisions if one.mode == decisions[0].mode]
-        decided = outcome(same_mode, self.queue.items[work.trace_id].names)
+        by_item = {decision.item: decision for decision in work.decisions}
+        decisions = [by_item[item] for item in decided_items]
+        same_mode = [d for d in decisions if d.mode == decisions[0].mode]
+        verdict = outcome(same_mode, self.queue.items[work.trace_id].names)
         self.app.push_screen(
             NoteScreen(
-                f"Why? {self._mode_words(decisions[0].mode)}: {decided}",
+                f"Why? {self._mode_title(decisions[0].mode)}: {verdict}",
                 decisions[0].reason,
-                hint="Enter keeps it · Esc leaves the decision without a word",
+                hint="Enter keeps it · Esc leaves the decision without a reason",
             ),
-            written,
+            reason_entered,
         )
 
     @piece_of_work
     async def _explain(
-        self, work: Adjudication, items: list[str], text: str, then: Callable[[], None]
+        self, work: Adjudication, items: list[str], text: str, on_done: Callable[[], None]
     ) -> None:
         await self._attempt(partial(work.explain, items, text))
         self._show_outcome(work)
-        then()
+        on_done()
 
     # The judge
 
     @property
     def _judge_first(self) -> bool:
-        study = self.queue.cases.study
+        study = self.queue.contents.study
         return study is not None and study.judge_first
 
-    def _records_sight(self, items: TraceItems, item: str) -> bool:
-        """Whether showing an item can show a judge's word, which is written down first."""
+    def _may_show_judge(self, items: TraceItems, item: str) -> bool:
+        """Return whether showing an item can show a judge's answer, which must be recorded
+        first.
+        """
         return not self.queue.is_reading and (self._judge_first or not items.is_open(item))
 
     async def _view_with_judge(self, items: TraceItems, item: str) -> ItemView | None:
-        """Return the sides of an item, and the judge's word where it was asked for, or is first."""
+        """Return the panes of an item, with the judges' answers if they are shown already or come
+        first.
+        """
         view = items.view(item)
         subject = items.find(item)
         if view is None or subject is None:
@@ -988,105 +1037,122 @@ class AdjudicateScreen(BaseScreen):
         work = await self._adjudication(items.trace_id)
         if work is None or not (self._judge_first or work.judge_shown(subject.mode)):
             return view
-        words = await self._attempt(lambda: work.judge_words(subject.mode))
-        return replace(view, sides=(*view.sides, *judge_views(words or (), items.order)))
+        answers = await self._attempt(lambda: work.judge_words(subject.mode))
+        return replace(view, sides=(*view.sides, *judge_views(answers or (), items.order)))
 
     @piece_of_work
     async def action_judge(self) -> None:
-        """The judge's word on the mode under the cursor, else on the one decided last."""
-        row, items = self.queue.row, self.queue.items_here
+        """Show the judges' answers on the mode under the cursor, or on the one decided last."""
+        row = self.queue.row
+        items = self.queue.current_items
         if row is None or items is None:
             return
-        open_here = row.item is None or items.is_open(row.item)
-        first = self._judge_first
-        if open_here and not first and not self._go_to_last():
+        is_open = row.item is None or items.is_open(row.item)
+        if is_open and not self._judge_first and not self._go_to_last():
             self.hints.say("The judge's word comes after the decision")
             return
         if self.queue.row is None or self.queue.row.item is None:
             return
-        here = await self._here()
-        if here is None:
+        current = await self._current_work()
+        if current is None:
             return
-        work, group = here
-        if any(one.mode == group.mode for one in work.gold.conflicts) and not first:
-            self.hints.say("Something is open about this mode: the judge's word comes after it")
+        work, group = current
+        is_disputed = any(conflict.mode == group.mode for conflict in work.gold.conflicts)
+        if is_disputed and not self._judge_first:
+            self.hints.say("Decide this mode first: the judge's word comes after it")
             return
-        words = await self._attempt(lambda: work.judge_words(group.mode))
-        if words is None:
+        answers = await self._attempt(lambda: work.judge_words(group.mode))
+        if answers is None:
             return
         if work.workspace.away:
-            self.hints.say("What judges say is on the server, which is away", error=True)
+            self.hints.say("The judges' answers are on the server, which is away", error=True)
             return
         self._show_row()
-        names = ", ".join(one_line(one.judge.removeprefix(JUDGE_PREFIX), 24) for one in words)
-        self._tell(
-            f"{names}: what is decided about this mode from now on was decided in its sight"
-            if words
+        names = ", ".join(
+            one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers
+        )
+        self._report(
+            f"{names}: later decisions about this mode count as made with the judge on screen"
+            if answers
             else "No judge has looked at this mode here"
         )
 
     def _go_to_last(self) -> bool:
-        """Put the cursor on what was decided last; False where that is not listed."""
+        """Move the cursor to the last decision; return False if it is not listed."""
         if self._last is None:
             return False
         trace_id, decided = self._last
         items = self.queue.items.get(trace_id)
-        if items is None or all(one.item != decided[0] for one in items.decisions):
+        if items is None or all(decision.item != decided[0] for decision in items.decisions):
             return False
         if not self.queue.go_to_item(trace_id, decided[0]):
             return False
         self._show_row()
         return True
 
-    # Taking back
+    # Undo
 
     def action_undo(self) -> None:
-        """Take back the last decision of this sitting, else the last one on this trace."""
-        self._step(self._decided_in, self._undone_in, back=True)
+        """Undo the last decision of this session, or else the last one on this trace."""
+        self._step(self._decided_in, self._undone_in, undo=True)
 
     def action_redo(self) -> None:
-        """Decide again what was taken back."""
-        self._step(self._undone_in, self._decided_in, back=False)
+        """Repeat the decision that was undone last."""
+        self._step(self._undone_in, self._decided_in, undo=False)
 
     @piece_of_work
-    async def _step(self, from_: list[str], to: list[str], *, back: bool) -> None:
-        here = self.queue.items_here
-        for trace_id in from_[-1:] or ([here.trace_id] if here is not None else []):
+    async def _step(self, source: list[str], target: list[str], *, undo: bool) -> None:
+        """Undo or repeat a decision, and move its trace id between the two stacks.
+
+        Args:
+            source: The trace ids of the steps that can be undone or repeated.
+            target: The trace ids of the steps in the other direction.
+            undo: Whether to undo a decision rather than to repeat it.
+        """
+        items = self.queue.current_items
+        trace_id = source[-1] if source else items and items.trace_id
+        if trace_id:
             work = await self._adjudication(trace_id)
-            step = None if work is None else work.undo if back else work.redo
-            changed = await self._attempt(step) if step is not None else None
-            if work is None or changed is None:
+            if work is None:
                 return
-            if from_:
-                from_.pop()
+            changed = await self._attempt(work.undo if undo else work.redo)
+            if changed is None:
+                return
+            if source:
+                source.pop()
             if changed:
-                to.append(trace_id)
+                target.append(trace_id)
                 self.evidence.range_from = None
                 self._show_outcome(work)
                 self.queue.go_to_item(trace_id, changed[0])
                 self._show_row()
                 key = self.mast.key_of("everywhere.redo")
-                again = f"Taken back: decide it anew, or {key} does it again"
-                self._tell(again if back else "Done again")
+                undone = f"Taken back: decide it again, or {key} does it again"
+                self._report(undone if undo else "Done again")
                 return
-        self.hints.say("Nothing to take back on this trace" if back else "Nothing to decide again")
+        self.hints.say("Nothing to take back on this trace" if undo else "Nothing to do again")
 
     # Boundaries
 
     @property
     def asks(self) -> bool:
-        """Whether a boundary is being moved."""
+        """True while a boundary is moved."""
         return self.evidence.range_from is not None
 
     def take_key(self, key: str, action: str | None) -> bool:
-        """Let a key do nothing that is not known while a boundary is moved."""
+        """Ignore a key that does not work while a boundary is moved; return True if it was ignored.
+
+        Args:
+            key: The key.
+            action: The action of the key, None if it has none.
+        """
         if action in MOVING:
             return False
         self._prompt_boundary()
         return True
 
     def _prompt_boundary(self) -> None:
-        """Name the keys that move, begin, decide or leave a boundary."""
+        """Show the keys for the boundary."""
         key_of = self.mast.key_of
         self.hints.prompt(
             f"boundary: move its end · {key_of('adjudicate.boundary')} the other end · "
@@ -1096,19 +1162,22 @@ class AdjudicateScreen(BaseScreen):
 
     @piece_of_work
     async def action_boundary(self) -> None:
-        """Begin to move the boundary; again goes to its other end."""
+        """Begin to move a boundary, or switch to its other end."""
         if not self.asks:
-            here = await self._here()
-            place = self._place_alone()
-            if here is None:
+            current = await self._current_work()
+            target = self._place_at_cursor()
+            if current is None:
                 return
-            if place is not None and here[1].at_place(place) is None:
+            _, group = current
+            if target is not None and group.at_place(target) is None:
                 self.hints.say(NOT_IN_QUESTION, error=True)
                 return
             if not self.evidence.has_spans:
-                self.hints.say("A boundary needs the trace's file, which is not here", error=True)
+                self.hints.say(
+                    "A boundary needs the file of the trace, which is missing", error=True
+                )
                 return
-            self._boundary_of = place
+            self._boundary_of = target
             self.evidence.timeline.focus()
         self.evidence.move_boundary(self._boundary_of)
         self._prompt_boundary()
@@ -1116,18 +1185,19 @@ class AdjudicateScreen(BaseScreen):
     # Guidelines
 
     def action_guidelines(self) -> None:
-        """The page of the mode under the cursor: what was agreed about it, and decided cases."""
-        row, subject = self.queue.row, self.queue.subject_here
+        """Open the guidelines of the mode under the cursor."""
+        row = self.queue.row
+        subject = self.queue.current_subject
         mode = self.queue.mode or self.mast.taxonomy.modes[0].slug
         if subject is not None:
             mode = subject.mode
         occasion = None
         if row is not None and isinstance(subject, Dispute) and subject.decisions:
-            occasion = row.trace_id, subject.decisions[0].item
+            occasion = (row.trace_id, subject.decisions[0].item)
         self.mast.go(ShowGuidelines(mode, may_write=True, occasion=occasion, go=self._go_to_case))
 
     def _go_to_case(self, case: Case) -> bool:
-        """Put the cursor on a decided case; False where it is not listed here."""
+        """Move the cursor to a decided case; return False if it is not listed."""
         if not self.queue.go_to_item(case.trace_id, case.decision.item):
             return False
         self.main_list.focus()
@@ -1135,7 +1205,7 @@ class AdjudicateScreen(BaseScreen):
         return True
 
 
-def _standing(work: Adjudication, items: tuple[str, ...]) -> list[str]:
-    """Those of the items on which a decision stands."""
-    standing = {decision.item for decision in work.decisions}
-    return [item for item in items if item in standing]
+def _current_items(work: Adjudication, items: tuple[str, ...]) -> list[str]:
+    """Return those of the items that have a current decision."""
+    decided = {decision.item for decision in work.decisions}
+    return [item for item in items if item in decided]

@@ -1,4 +1,4 @@
-"""The answer key of a trace, to read beside it: how the run should have gone, how it was scored."""
+"""The answer key of a trace: how the run should have gone, and how it was scored."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
 MOST_MATCHES: Final = 10_000
-"""So many matches are found and counted."""
+"""The number of matches at which the search stops."""
 
 _KEYS: Final = "/ finds · y copies · Esc closes"
 
 
 class AnswerKeyScreen(LinesDialog):
-    """A trace's answer key at the side of the trace, to scroll, to search and to copy."""
+    """The answer key beside the trace, with scrolling, search and copying."""
 
     dialog_keys: ClassVar = (
         *(("j k", "scroll"), ("/", "finds"), ("n N", "next, previous match")),
@@ -48,8 +48,8 @@ class AnswerKeyScreen(LinesDialog):
         """Show an answer key.
 
         Args:
-            page: What is shown.
-            copying: What copies it.
+            page: The answer key as text.
+            copying: Copies it.
         """
         super().__init__()
         self._page = page
@@ -58,10 +58,10 @@ class AnswerKeyScreen(LinesDialog):
         self._match = -1
         self.lines: SpanView = SpanView(id="answer-key")
         self.line = TextLine(placeholder="find in the answer key", id="answer-key-search")
-        """Where it is typed what to find."""
+        """The search line."""
 
     def compose(self) -> ComposeResult:
-        """The text, and the line to search with."""
+        """Yield the text and the search line."""
         with Vertical(classes="dialog answer-key") as self._box:
             self._box.border_title = plain_title("Answer key")
             self._box.border_subtitle = _KEYS
@@ -69,25 +69,25 @@ class AnswerKeyScreen(LinesDialog):
             yield self.line
 
     def on_mount(self) -> None:
-        """Fill in the text."""
+        """Show the text."""
         self.line.display = False
-        self.lines.show_text(self._page.text, self._page.parts, written="output")
+        self.lines.show_text(self._page.text, self._page.parts, text_format="output")
         self.lines.focus()
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        words = event.value.strip()
-        found = re.finditer(re.escape(words), self._page.text, re.IGNORECASE) if words else ()
-        self._matches = [one.span() for one, _ in zip(found, range(MOST_MATCHES), strict=False)]
+        text = event.value.strip()
+        matches = re.finditer(re.escape(text), self._page.text, re.IGNORECASE) if text else ()
+        self._matches = [
+            match.span() for match, _ in zip(matches, range(MOST_MATCHES), strict=False)
+        ]
         self._match = -1
         self._show_matches()
         if self._matches:
             self.action_match(1)
-        elif words:
-            self._box.border_subtitle = plain_title(
-                f"nothing holds “{words}” · Esc ends the search"
-            )
+        elif text:
+            self._box.border_subtitle = plain_title(f"no match for “{text}” · Esc ends the search")
         else:
             self._box.border_subtitle = _KEYS
 
@@ -102,14 +102,14 @@ class AnswerKeyScreen(LinesDialog):
         self.lines.show_highlights([*self._page.parts, *marked])
 
     def action_search(self) -> None:
-        """Find words in the text."""
+        """Open the search line."""
         self.line.display = True
         self.line.focus()
 
     def action_match(self, step: int) -> None:
-        """Go to the next match, or to the one before."""
+        """Go to the next match, or to the previous one."""
         if not self._matches:
-            self._box.border_subtitle = f"nothing is looked for · {_KEYS}"
+            self._box.border_subtitle = f"no search yet · {_KEYS}"
             return
         if self._match < 0:
             self._match = 0
@@ -119,26 +119,27 @@ class AnswerKeyScreen(LinesDialog):
         self._box.border_subtitle = f"{self._match + 1} of {len(self._matches)} · n N · Esc ends"
 
     def action_copy(self) -> None:
-        """Copy all of it."""
-        self._copying.hand_over("the answer key", lambda: self._page.text)
+        """Copy the whole text."""
+        self._copying.copy_in_background("the answer key", lambda: self._page.text)
 
     def action_leave(self) -> None:
-        """End the search, else close."""
+        """End the search, or close if there is none."""
         if not self.line.display and not self._matches:
             self.dismiss(None)
             return
         self.line.value = ""
         self.line.display = False
-        self._matches, self._match = [], -1
+        self._matches = []
+        self._match = -1
         self._show_matches()
         self._box.border_subtitle = _KEYS
         self.lines.focus()
 
 
 def show_answer_key(screen: AnnotateScreen) -> None:
-    """Show the answer key of the trace that is open, to whoever may see it.
+    """Show the answer key of the open trace, unless it is hidden from the annotator.
 
-    Whether they may is known as soon as the workspace is open; until then the key waits.
+    Whether it is hidden is known once the workspace is open; until then the key waits.
     """
 
     def show(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""Showing what differs between a step and the earlier one that it repeats."""
+"""The differences between a step and the earlier one that it repeats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.text.differences import MOST_LINES, TextComparison, compare
 from mast_tui.ui.text.highlighting import TextPart
-from mast_tui.ui.trace_view.repeats import twin_of
+from mast_tui.ui.trace_view.repeats import earlier_repetition
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.wording import plain_title
 
@@ -19,74 +19,76 @@ if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
 AT_ONCE_CHARS: Final = 1 << 16
-"""Texts that are longer together are compared in the background."""
+"""The length of both texts up to which they are compared at once."""
 
 
 class CompareScreen(LinesDialog):
-    """The lines that differ, the earlier ones with ``-`` and the later ones with ``+``."""
+    """The lines that differ: earlier ones with ``-``, later ones with ``+``."""
 
     dialog_keys: ClassVar = (("j k", "scroll"), ("d b", "pages"), ("Esc", "closes"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("equals_sign,enter", "close", show=False)]
 
-    def __init__(self, title: str, found: TextComparison) -> None:
+    def __init__(self, title: str, comparison: TextComparison) -> None:
         super().__init__()
         self._title = title
-        self._found = found
+        self._comparison = comparison
         self.lines: SpanView = SpanView(id="differences")
 
     def compose(self) -> ComposeResult:
-        """The lines."""
+        """Yield the lines."""
         with Vertical(classes="dialog tall wide") as box:
             box.border_title = plain_title(self._title)
-            cut = f"the first {MOST_LINES:,} lines · " if self._found.cut else ""
+            cut = f"the first {MOST_LINES:,} lines · " if self._comparison.cut else ""
             box.border_subtitle = f"{cut}Esc closes"
             yield self.lines
 
     def on_mount(self) -> None:
         """Fill in the lines."""
         self.lines.show_text(
-            self._found.text,
-            [TextPart(first, end, "evidence") for first, end in self._found.changed],
+            self._comparison.text,
+            [TextPart(first, end, "evidence") for first, end in self._comparison.changed],
             empty="Nothing differs so far.",
-            written="diff",
+            text_format="diff",
         )
 
 
 def compare_step(screen: AnnotateScreen) -> None:
-    """Show what differs between the step under the cursor and the one that it repeats.
-
-    Where nothing differs that is only said.
-    """
-    state, hints = screen.state, screen.hints
-    trace, index = state.trace, state.index
+    """Show the differences between the step under the cursor and the one that it repeats."""
+    state = screen.state
+    hints = screen.hints
+    trace = state.trace
+    index = state.index
     if trace is None or not state.has_spans:
         return
-    twin = twin_of(trace, index)
-    if twin is None:
+    earlier_index = earlier_repetition(trace, index)
+    if earlier_index is None:
         hints.say(f"#{index + 1} repeats no step before it")
         return
     try:
-        earlier, later = trace.text(twin), trace.text(index)
+        earlier = trace.text(earlier_index)
+        later = trace.text(index)
     except OSError as error:
         hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
         return
 
-    def tell(found: TextComparison) -> None:
-        if found.equal:
-            hints.say(f"#{index + 1} is the same as #{twin + 1} to the letter")
+    def show(comparison: TextComparison) -> None:
+        if comparison.equal:
+            hints.say(f"#{index + 1} is the same as #{earlier_index + 1} to the letter")
         else:
-            screen.app.push_screen(CompareScreen(f"#{twin + 1} and then #{index + 1}", found))
+            screen.app.push_screen(
+                CompareScreen(f"#{earlier_index + 1} and then #{index + 1}", comparison)
+            )
 
-    def tell_whoever_waits(found: TextComparison) -> None:
+    def show_if_unmoved(comparison: TextComparison) -> None:
         if trace is state.trace and index == state.index and screen.is_current:
             hints.clear()
-            tell(found)
+            show(comparison)
 
     def compare_long() -> None:
-        screen.call_later(tell_whoever_waits, compare(earlier, later))
+        screen.call_later(show_if_unmoved, compare(earlier, later))
 
     if len(earlier) + len(later) <= AT_ONCE_CHARS:
-        tell(compare(earlier, later))
+        show(compare(earlier, later))
     else:
-        hints.say(f"Comparing #{twin + 1} with #{index + 1} …")
+        hints.say(f"Comparing #{earlier_index + 1} with #{index + 1} …")
         screen.in_background(compare_long, "compare")

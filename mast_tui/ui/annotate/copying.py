@@ -1,4 +1,4 @@
-"""Copying what is on screen, or where it stands: a text, a quote, a place, the whole trace."""
+"""Copying from the open trace: a text, a quote, the location of a span, the whole trace."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
 MOST_CHARS: Final = 20_000_000
-"""The longest trace that is copied; what is longer is cut there."""
+"""The length at which the copy of a trace is cut."""
 
 _LINE: Final = re.compile(r"line (\d+)")
 
 
 class Copying:
-    """Gives texts of the trace to the clipboard, and says by what."""
+    """Copies texts of the trace to the clipboard and reports which tool took them."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
         self._state = screen.state
 
     def copy(self) -> None:
-        """Copy the quote that is marked, else the text of the span."""
+        """Copy the marked quote, or else the text of the span."""
         if self._state.has_spans:
             quoted = self._state.selection.quote is not None
             self._copy("quote" if quoted else "text")
@@ -45,80 +45,82 @@ class Copying:
         choices = [FinderChoice("text", "", f"the text of #{number}")]
         if self._state.selection.quote is not None:
             choices.insert(0, FinderChoice("quote", "", "the quote that is marked"))
-        place = place_of(trace, trace.span(self._state.index))
-        choices.append(FinderChoice("place", "", "where it stands in its file", place))
+        location = location_of(trace, trace.span(self._state.index))
+        choices.append(FinderChoice("place", "", "its location in the file", location))
         choices.append(
             FinderChoice("trace", "", "the whole trace as text", f"{len(trace):,} spans")
         )
         dialog = FinderDialog("Copy", choices, placeholder="what to copy")
         self._screen.app.push_screen(dialog, self._copy)
 
-    def _copy(self, what: str | None) -> None:
-        trace, quote = self._state.trace, self._state.selection.quote
-        if trace is None or what is None:
+    def _copy(self, content: str | None) -> None:
+        trace = self._state.trace
+        quote = self._state.selection.quote
+        if trace is None or content is None:
             return
         span = trace.span(self._state.index)
-        if what == "place":
-            self.hand_over("the place", lambda: place_of(trace, span))
-        elif what == "trace":
+        if content == "place":
+            self.copy_in_background("the place", lambda: location_of(trace, span))
+        elif content == "trace":
             self._screen.hints.say("Copying the whole trace …")
-            self.hand_over("the trace", lambda: whole_text(trace))
+            self.copy_in_background("the trace", lambda: whole_text(trace))
         else:
-            text = self._state.text_here()
+            text = self._state.text_at_cursor()
             if self._state.texts.unreadable is not None:
-                words = "Nothing to copy: this text cannot be read any more"
-                self._screen.hints.say(words, error=True)
+                message = "Nothing to copy: this text cannot be read any more"
+                self._screen.hints.say(message, error=True)
                 return
-            if what == "quote" and quote is not None:
-                self.hand_over("the quote", lambda: text[quote.start : quote.end])
+            if content == "quote" and quote is not None:
+                self.copy_in_background("the quote", lambda: text[quote.start : quote.end])
             else:
-                self.hand_over(f"the text of #{span.index + 1}", lambda: text)
+                self.copy_in_background(f"the text of #{span.index + 1}", lambda: text)
 
-    def hand_over(self, what: str, made: Callable[[], str]) -> None:
-        """Copy a text that is made in the background, and say so by what it is called.
+    def copy_in_background(self, name: str, make: Callable[[], str]) -> None:
+        """Make a text in the background, copy it, and report that.
 
         Args:
-            what: What it is called.
-            made: Gives the text.
+            name: The name of the text in the message.
+            make: Returns the text.
         """
-        self._screen.in_background(partial(self._run, what, made), "copy")
+        self._screen.in_background(partial(self._make_and_copy, name, make), "copy")
 
-    def _run(self, what: str, made: Callable[[], str]) -> None:
+    def _make_and_copy(self, name: str, make: Callable[[], str]) -> None:
         worker = get_current_worker()
         try:
-            text = made()
+            text = make()
         except OSError:
-            text, what = "", ""
-        used = copy_by_tools(text) if text else []
+            text = ""
+            name = ""
+        tools = copy_by_tools(text) if text else []
         if not worker.is_cancelled:
-            self._screen.call_later(self._take_copied, what, text, used)
+            self._screen.call_later(self._report, name, text, tools)
 
-    def _take_copied(self, what: str, text: str, used: list[str]) -> None:
-        """Say what was copied; hand it to the terminal where no tool took it."""
+    def _report(self, name: str, text: str, tools: list[str]) -> None:
+        """Report the copy; send it to the terminal if no tool took it."""
         if not text:
             self._screen.hints.say("Nothing to copy", error=True)
             return
-        if not used:
+        if not tools:
             self._screen.app.copy_to_clipboard(text[:TERMINAL_CHARS])
-        self._screen.hints.say(copied_words(what, len(text), used))
+        self._screen.hints.say(copied_words(name, len(text), tools))
 
 
-def place_of(trace: Trace, span: Span) -> str:
-    """Return where a span stands, as editors and other tools take it.
+def location_of(trace: Trace, span: Span) -> str:
+    """Return the location of a span in the form that editors and other tools accept.
 
     Args:
-        trace: Whose span it is.
+        trace: The trace.
         span: The span.
 
     Returns:
-        ``file:line`` where its place is a line, else the file with the pointer into it.
+        ``file:line`` if the span has a line, else the file with the pointer into it.
     """
     line = _LINE.match(span.place)
     return f"{trace.path}:{line[1]}" if line is not None else f"{trace.path}#{span.place}"
 
 
 def whole_text(trace: Trace) -> str:
-    """Return the texts of all spans, each under a line that says whose it is."""
+    """Return the texts of all spans, each below a line with its number, kind and agent."""
     text = StringIO()
     for index in range(len(trace)):
         span = trace.span(index)

@@ -1,4 +1,4 @@
-"""Narrowing the timeline to some spans of the trace."""
+"""The filter of the timeline, with its dialog and its application in the background."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from mast_tui.traces.model import SpanKind
 from mast_tui.ui.annotate.span_filter import (
     EVERYTHING,
     KIND_NAMES,
-    Marked,
-    Narrowing,
+    FilterScan,
+    MarkedSpans,
     SpanFilter,
-    Stretches,
+    SpanRanges,
 )
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.trace_view.gutter import place_of
@@ -41,12 +41,12 @@ KIND_KEYS: Final[dict[SpanKind, str]] = {
     SpanKind.LOG: "g",
 }
 MOST_AGENTS: Final = 9
-"""So many agents have a digit for a key."""
+"""The number of agents that have a digit as their key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Something to choose: its key, its name, whether it is chosen, and what choosing it does."""
+    """A condition in the dialog: its key, its name, and how it is read and switched."""
 
     key: str
     name: str
@@ -57,7 +57,14 @@ class Offer:
 def offers(
     agents: Sequence[str], *, labelled: bool, suggested: bool, matches: bool
 ) -> tuple[Offer, ...]:
-    """What there is to choose; labels, suggestions and matches only where one may see some."""
+    """Return the conditions to choose from.
+
+    Args:
+        agents: The agents of the trace.
+        labelled: Whether to offer spans with labels.
+        suggested: Whether to offer spans with suggestions.
+        matches: Whether to offer matches of the search.
+    """
     rows = [_kind_offer(kind, name) for kind, name in KIND_NAMES.items()]
     flags = [("n", "all but log records", "no_logs"), ("e", "errors", "errors")]
     flags += [("l", "labelled by you", "labelled")] if labelled else []
@@ -82,7 +89,10 @@ def _agent_offer(key: str, agent: str) -> Offer:
 
 
 class FilterChoice(KeyDialog[bool]):
-    """Gives back True where the choice is kept; every change is told to ``changed`` at once."""
+    """The dialog of the filter. It returns True if the user keeps the choice.
+
+    ``changed`` is called with every new choice at once.
+    """
 
     default = "enter"
     dialog_keys: ClassVar = (("x", "clears"), ("Enter", "keeps"), ("Esc", "shows all"))
@@ -96,28 +106,28 @@ class FilterChoice(KeyDialog[bool]):
         super().__init__()
         self.chosen = chosen
         self._offers = {row.key: row for row in rows}
-        self._offered = {row.key: KeyRow(row.key, classes="offer") for row in rows}
+        self._key_rows = {row.key: KeyRow(row.key, classes="offer") for row in rows}
         self._changed = changed
-        self._words = ""
+        self._status = ""
 
     def compose(self) -> ComposeResult:
-        """A row for each that can be chosen."""
+        """Yield a row for each condition."""
         with Vertical(classes="dialog filter") as box:
             box.border_title = plain_title("Show only")
-            yield from self._offered.values()
+            yield from self._key_rows.values()
             yield Static(classes="hint", id="remaining")
 
     def on_mount(self) -> None:
-        """Show what is chosen."""
+        """Show the choice."""
         self._show()
-        self.say(self._words)
+        self.say(self._status)
 
-    def say(self, words: str) -> None:
-        """Tell how many spans remain."""
-        self._words = words
+    def say(self, status: str) -> None:
+        """Show how many spans remain."""
+        self._status = status
         if self.is_mounted:
             keys = "x clears · Enter keeps · Esc shows all"
-            self.query_one("#remaining", Static).update(Content(f"{words}\n{keys}"))
+            self.query_one("#remaining", Static).update(Content(f"{status}\n{keys}"))
 
     def _choose(self, chosen: SpanFilter) -> None:
         self.chosen = chosen
@@ -127,10 +137,10 @@ class FilterChoice(KeyDialog[bool]):
     def _show(self) -> None:
         for key, offer in self._offers.items():
             mark = "x" if offer.chosen(self.chosen) else " "
-            self._offered[key].show(f"[{mark}] {offer.name}")
+            self._key_rows[key].show(f"[{mark}] {offer.name}")
 
     def take(self, key: str) -> bool:
-        """Toggle the row of a key; Enter keeps the choice."""
+        """Switch the condition of a key; Enter keeps the choice."""
         offer = self._offers.get(key)
         if offer is not None:
             self._choose(offer.toggled(self.chosen))
@@ -144,192 +154,205 @@ class FilterChoice(KeyDialog[bool]):
 
 
 SLICE: Final = 5000
-"""Spans looked at in one step."""
+"""The number of spans that one step checks."""
 
-NOTHING: Final = "no span is left"
+NO_MATCH: Final = "no span matches"
 
 
 class Filter:
-    """Shows only some spans. Labels and suggestions count as they were when they were chosen."""
+    """The filter of the timeline. Labels and suggestions count as they were when it was chosen."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self.chosen: SpanFilter = EVERYTHING
-        """What is shown."""
+        """The present filter."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
         self._hints = screen.hints
-        self._narrowing: Narrowing | None = None
-        self._narrows = False
+        self._scan: FilterScan | None = None
+        self._scanning = False
         self._applied = False
-        self._said = ""
-        self._shown_only: array[int] | None = None
+        self._last_message = ""
+        self._visible: array[int] | None = None
         self._choice: FilterChoice | None = None
 
     def choose(self) -> None:
-        """Choose which spans are shown."""
+        """Ask which spans to show."""
         if not self._state.has_spans:
             return
-        came_from = self._state.index
+        origin = self._state.index
         session = self._state.session
         rows = offers(
             self._timeline.facts.agents,
             labelled=session is not None,
-            # Whoever works blind is offered nothing that would tell of suggestions.
+            # A blind annotator must not learn whether there are suggestions.
             suggested=session is not None and session.hidden_visible and bool(session.suggestions),
             matches=bool(self._state.needle),
         )
-        choice = FilterChoice(rows, self.chosen, self.show_only)
+        choice = FilterChoice(rows, self.chosen, self.apply)
         self._choice = choice
 
-        def answered(kept: bool | None) -> None:
+        def answered(keep: bool | None) -> None:
             self._choice = None
-            if kept:
-                self._state.set_last = "filter"
-                self._settle()
+            if keep:
+                self._state.newest_filter = "filter"
+                self._report_choice()
             else:
-                self.show_only(EVERYTHING)
-                self._timeline.go_to(came_from)
+                self.apply(EVERYTHING)
+                self._timeline.go_to(origin)
                 self._hints.say("All spans are shown")
             self._screen.show_span()
 
         self._screen.app.push_screen(choice, answered)
-        choice.say(self._remaining())
+        choice.say(self._status())
 
-    def show_only(self, chosen: SpanFilter) -> None:
-        """Show what is chosen, as soon as all spans have been looked at."""
+    def apply(self, chosen: SpanFilter) -> None:
+        """Show the spans that pass, as soon as all have been checked."""
         self._screen.stop_background("filter")
         trace = self._state.trace
         self.chosen = chosen
-        self._narrowing, self._narrows, self._applied = None, False, False
+        self._scan = None
+        self._scanning = False
+        self._applied = False
         if chosen.shows_all or trace is None:
-            self._shown_only = None
+            self._visible = None
             if self._timeline.filtered:
-                self._timeline.show_only(None)
-            self.show()
+                self._timeline.set_filter(None)
+            self.show_titles()
             self._screen.catch_up()
             return
-        self._shown_only = array("Q")
-        self._narrowing = Narrowing(trace, chosen, self._marked())
-        self._narrow_on()
-        self.show()
+        self._visible = array("Q")
+        self._scan = FilterScan(trace, chosen, self._marked_spans())
+        self._continue_scan()
+        self.show_titles()
 
-    def drop(self) -> None:
-        """Begin with another trace, of which everything is shown."""
+    def reset(self) -> None:
+        """Show all spans of another trace."""
         self._screen.stop_background("filter")
-        self.chosen, self._narrowing, self._shown_only = EVERYTHING, None, None
-        self._narrows = self._applied = False
+        self.chosen = EVERYTHING
+        self._scan = None
+        self._visible = None
+        self._scanning = False
+        self._applied = False
 
-    def _marked(self) -> Marked:
-        trace, session = self._state.trace, self._state.session
+    def _marked_spans(self) -> MarkedSpans:
+        trace = self._state.trace
+        session = self._state.session
         assert trace is not None
         if session is None:
-            return Marked(matches=self._state.hits)
+            return MarkedSpans(matches=self._state.hits)
         labelled = [place_of(label.target, trace.index_of) for label in session.labels]
-        suggested = [place_of(one.target, trace.index_of) for one in session.pending]
+        suggested = [place_of(suggestion.target, trace.index_of) for suggestion in session.pending]
         for suggestion in session.pending:
             key = suggestion.evidence_key
-            at = None if key is None else trace.index_of(key)
-            suggested.append(None if at is None else (at, at))
-        return Marked(
-            Stretches(filter(None, labelled)), Stretches(filter(None, suggested)), self._state.hits
+            index = None if key is None else trace.index_of(key)
+            suggested.append(None if index is None else (index, index))
+        return MarkedSpans(
+            SpanRanges(filter(None, labelled)),
+            SpanRanges(filter(None, suggested)),
+            self._state.hits,
         )
 
     def grown(self) -> None:
-        """Look at what is new, as the index has come further."""
-        if self._narrowing is not None and not self._narrows:
-            self._narrow_on()
+        """Check the spans that the trace has gained."""
+        if self._scan is not None and not self._scanning:
+            self._continue_scan()
 
     def search_changed(self) -> None:
-        """What is looked for, or where it was found, has changed."""
+        """Apply the filter again after the search or its matches have changed."""
         if not self.chosen.matches:
             return
         if self._state.needle:
-            self.show_only(self.chosen)
+            self.apply(self.chosen)
         else:
-            self._leave("nothing is looked for any more")
+            self._remove("the search has ended")
 
-    def _narrow_on(self) -> None:
-        assert self._narrowing is not None
-        self._narrows = True
-        self._screen.in_background(partial(self._narrow, self._narrowing), "filter")
+    def _continue_scan(self) -> None:
+        assert self._scan is not None
+        self._scanning = True
+        self._screen.in_background(partial(self._scan_in_background, self._scan), "filter")
 
-    def _narrow(self, narrowing: Narrowing) -> None:
+    def _scan_in_background(self, scan: FilterScan) -> None:
         worker = get_current_worker()
         indices = array("Q")
         over = False
         while not over and not worker.is_cancelled:
-            indices += narrowing.step(SLICE)
-            over = narrowing.seen >= len(narrowing.trace)
-            sleep(0)  # others have their turn
+            indices += scan.step(SLICE)
+            over = scan.seen >= len(scan.trace)
+            sleep(0)  # let other threads run
         if not worker.is_cancelled:
-            self._screen.call_later(self._take_narrowed, narrowing, indices, narrowing.seen)
+            self._screen.call_later(self._show_scanned, scan, indices, scan.seen)
 
-    def _take_narrowed(self, narrowing: Narrowing, indices: array[int], seen: int) -> None:
-        """Show these spans, of the first ``seen`` ones, once all have been looked at: so the
-        cursor finds the one next to it."""
-        if narrowing is not self._narrowing or self._shown_only is None:
+    def _show_scanned(self, scan: FilterScan, indices: array[int], seen: int) -> None:
+        """Show the spans that pass among the first ``seen`` ones.
+
+        They are added only when all have been checked, so that the cursor finds the nearest one.
+        """
+        if scan is not self._scan or self._visible is None:
             return
-        self._shown_only.extend(indices)
-        first, self._applied, self._narrows = not self._applied, True, False
-        self._timeline.show_only(self._shown_only)
-        self.show()
+        self._visible.extend(indices)
+        first = not self._applied
+        self._applied = True
+        self._scanning = False
+        self._timeline.set_filter(self._visible)
+        self.show_titles()
         self._screen.catch_up()
         if first and self._choice is None:
-            self._settle()
-        if seen < len(narrowing.trace):
+            self._report_choice()
+        if seen < len(scan.trace):
             self.grown()
 
-    def show(self) -> None:
-        """Tell in the timeline's title what is shown, and how much that is; in the overview, what
-        of the run is on screen now."""
-        words = self._remaining() if not self.chosen.shows_all else ""
-        title = f"Timeline · {words}" if words else "Timeline"
+    def show_titles(self) -> None:
+        """Show the filter and the number of spans in the title, and the visible part in the
+        overview.
+        """
+        status = self._status() if not self.chosen.shows_all else ""
+        title = f"Timeline · {status}" if status else "Timeline"
         self._timeline.border_title = plain_title(title)
         if self._choice is not None:
-            self._choice.say(self._remaining())
+            self._choice.say(self._status())
         if self._timeline.filtered:
-            self._screen.call_after_refresh(self._screen.show_place)
+            self._screen.call_after_refresh(self._screen.show_position)
 
-    def _remaining(self) -> str:
-        known = 0 if self._state.trace is None else len(self._state.trace)
-        if self.chosen.shows_all or self._shown_only is None:
-            return f"all {known:,} spans"
-        count = f"{len(self._shown_only):,}"
-        return f"{one_line(self.chosen.words, 60)} · {count} of {known:,}"
+    def _status(self) -> str:
+        total = 0 if self._state.trace is None else len(self._state.trace)
+        if self.chosen.shows_all or self._visible is None:
+            return f"all {total:,} spans"
+        count = f"{len(self._visible):,}"
+        return f"{one_line(self.chosen.description, 60)} · {count} of {total:,}"
 
-    def _settle(self) -> None:
-        """The choice is made: say what is shown, once that is known; never show nothing."""
+    def _report_choice(self) -> None:
+        """Say what is shown, once that is known; remove a filter that no span passes."""
         if self.chosen.shows_all:
             self._hints.say("All spans are shown")
-        elif self._applied and not self._shown_only:
-            self._leave(NOTHING)
+        elif self._applied and not self._visible:
+            self._remove(NO_MATCH)
         elif self._applied and not self._screen.search.is_open:
             key_of = self._screen.context.key_of
             self._hints.say(
-                f"Shown: {self._remaining()} · {key_of('annotate.filter')} changes that · "
+                f"Shown: {self._status()} · {key_of('annotate.filter')} changes that · "
                 f"{key_of('everywhere.back')} shows all"
             )
-            self._said = self._hints.message
+            self._last_message = self._hints.message
 
     def forget(self) -> bool:
-        """Show everything again; False where that is so already."""
+        """Remove the filter; return False if there is none."""
         if self.chosen.shows_all:
             return False
-        self.show_only(EVERYTHING)
+        self.apply(EVERYTHING)
         self._screen.show_span()
         return True
 
-    def notice(self) -> None:
-        """Whoever goes to a span that is not shown leaves the filter, and is told so."""
+    def remove_if_left(self) -> None:
+        """Remove the filter if the cursor went to a span that it excludes."""
         if self._applied and not self._timeline.filtered:
-            self._leave(f"#{self._state.index + 1} is not in it")
+            self._remove(f"#{self._state.index + 1} does not match")
 
-    def _leave(self, why: str) -> None:
-        self.show_only(EVERYTHING)
-        self._screen.call_later(self._say_left, f"Filter left: {why}")
+    def _remove(self, reason: str) -> None:
+        self.apply(EVERYTHING)
+        self._screen.call_later(self._report_removal, f"Filter removed: {reason}")
 
-    def _say_left(self, words: str) -> None:
-        """Said before whatever was said of the place that was gone to."""
-        said = self._hints.message
-        self._hints.say(f"{words} · {said}" if said not in ("", self._said) else words)
+    def _report_removal(self, text: str) -> None:
+        """Show a message before the one of the key that moved the cursor."""
+        message = self._hints.message
+        self._hints.say(f"{text} · {message}" if message not in ("", self._last_message) else text)

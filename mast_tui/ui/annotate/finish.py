@@ -1,4 +1,4 @@
-"""Finishing a trace, with a question where not all was read, and what was hidden until then."""
+"""Finishing a trace: the question about unread spans and open modes, and what was hidden."""
 
 from __future__ import annotations
 
@@ -25,80 +25,90 @@ if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
-PASSED_OVER: Final = 4
-"""How many times at most it waits that keys come no more until what was read is written: rows are
-drawn again for that, which somebody who scrolls on would wait for."""
+MAX_DELAYS: Final = 4
+"""The number of times that writing the read spans waits for a pause between keys.
+
+After it rows are drawn again, which would delay a user who scrolls.
+"""
 
 
 class DrawnSpans:
     """The spans whose text was drawn: in the span view, or whole in their rows.
 
-    One member counts for a fold of equal steps, which may be long: it is kept as a run. What
-    rushes by while the end of a trace is followed counts for nothing.
+    Reading one step of a folded run of equal steps counts for all of them; a run may be long, so it
+    is kept as a range. While the end of a growing trace is followed, nothing counts as read.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
-        self._passed_over = 0
+        self._delays = 0
         self.begin()
 
     def begin(self) -> None:
-        """Begin with another trace, of which nothing was on screen."""
-        self._shown: set[str] = set()
+        """Begin with another trace, of which nothing was drawn."""
+        self._keys: set[str] = set()
         self._runs: tuple[range, ...] = ()
-        self._counted: FoldedRun | None = None
-        self._seen = -1
-        """The span whose text the span view shows."""
+        self._last_run: FoldedRun | None = None
+        self._text_index = -1
+        """The span in the span view; -1 for none."""
 
-    def drawn(self, index: int) -> None:
-        """Count what is on screen now, with the span whose text was drawn in the span view."""
-        self._seen = index
-        self._shown |= self.on_screen()
+    def record(self, index: int) -> None:
+        """Record the spans on screen, with the one in the span view."""
+        self._text_index = index
+        self._keys |= self.visible_keys()
 
-    def on_screen(self) -> set[str]:
-        """Return the keys of the spans that are read now; a run of equal steps is kept aside."""
+    def visible_keys(self) -> set[str]:
+        """Return the keys of the spans that can be read on screen.
+
+        Records a run of equal steps at the same time.
+        """
         assert self._state.trace is not None
         if self._timeline.follows_end:
             return set()
-        keys = set(self._timeline.fully_shown())
-        if self._seen < 0:
+        keys = set(self._timeline.fully_visible_keys())
+        if self._text_index < 0:
             return keys
-        keys.add(self._state.trace.span(self._seen).key)
-        fold = self._timeline.rows.folded_at(self._seen)
-        if isinstance(fold, FoldedRun) and not fold.near and fold != self._counted:
-            self._counted = fold
+        keys.add(self._state.trace.span(self._text_index).key)
+        fold = self._timeline.rows.folded_at(self._text_index)
+        if isinstance(fold, FoldedRun) and not fold.near and fold != self._last_run:
+            self._last_run = fold
             self._runs = (*self._runs, range(fold.first, fold.end))
         return keys
 
     def write_between_keys(self) -> None:
-        """Write what was read, unless keys come and it has waited for less than a while."""
-        if self._passed_over < PASSED_OVER and self._screen.context.keys_come:
-            self._passed_over += 1
+        """Write the read spans, unless keys arrive and it was delayed less than ``MAX_DELAYS``
+        times.
+        """
+        if self._delays < MAX_DELAYS and self._screen.context.keys_come:
+            self._delays += 1
         else:
             self.write()
 
     def write(self) -> None:
-        """Have written what has been on screen since the last time, in one transaction."""
+        """Queue the writing of the spans that were read since the last time, in one transaction."""
         unwritten = self._take_unwritten()
         if unwritten is not None:
             self._screen.context.writes.do(partial(self._write, *unwritten), HeldKeys.NOTHING)
 
     async def write_now(self) -> None:
-        """Write the same as a part of the piece of work that is carried out."""
+        """Write them within the current piece of work."""
         unwritten = self._take_unwritten()
         if unwritten is not None:
             await self._write(*unwritten)
 
     def _take_unwritten(self) -> tuple[Session, Sequence[str], tuple[range, ...]] | None:
-        self._passed_over = 0
-        session, trace = self._state.session, self._state.trace
+        self._delays = 0
+        session = self._state.session
+        trace = self._state.trace
         if session is None or trace is None or not len(trace) or not self._screen.is_active:
             return None
-        shown, self._shown = self._shown | self.on_screen(), set()
-        runs, self._runs = self._runs, ()
-        new = [key for key in shown if key not in session.read]
+        keys = self._keys | self.visible_keys()
+        self._keys = set()
+        runs = self._runs
+        self._runs = ()
+        new = [key for key in keys if key not in session.read]
         return (session, new, runs) if new or runs else None
 
     async def _write(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
@@ -107,8 +117,8 @@ class DrawnSpans:
             await commands.note(lambda s: s.mark_read(keys, runs), session)
         except MastError as error:
             commands.show_refusal(error, session)
-            if session is self._state.session:  # it goes with what is read next
-                self._shown.update(keys)
+            if session is self._state.session:  # written with the next spans
+                self._keys.update(keys)
                 self._runs = (*runs, *self._runs)
             return
         if session is self._state.session:
@@ -121,40 +131,49 @@ ANSWERS: Final = (
     ("g", "go to the first unread span"),
 )
 LETTERS: Final = "abcdefhiklmnpqrstuvwxyz"
-"""Keys of modes: no key of an answer is among them."""
+"""The keys of modes, without those of answers."""
 
 NAME_CELLS: Final = 22
-AFTER: Final[dict[VerdictValue | None, VerdictValue | None]] = {
+NEXT_VERDICT: Final[dict[VerdictValue | None, VerdictValue | None]] = {
     None: VerdictValue.ABSENT,
     VerdictValue.ABSENT: VerdictValue.UNSURE,
     VerdictValue.UNSURE: None,
 }
-"""What a mode's key says of it, after what stands."""
+"""The verdict that the key of a mode sets, by its present verdict."""
 
 MOST_SCORES: Final = 2
-"""So many scores are told at once when what was hidden is shown; all stand in the answer key."""
+"""The number of scores in the message after hidden parts are shown; the answer key has all."""
 
 
-def ranges_in_words(stretches: Sequence[range], most: int = 6) -> str:
-    """Stretches of spans by their numbers (from 1): ``#3, #7 to #9 and 4 more places``."""
-    words = [
-        f"#{one.start + 1}" if len(one) == 1 else f"#{one.start + 1} to #{one.stop}"
-        for one in stretches[:most]
+def ranges_in_words(ranges: Sequence[range], limit: int = 6) -> str:
+    """Return ranges of spans by their numbers (from 1): ``#3, #7 to #9 and 4 more places``.
+
+    Args:
+        ranges: The ranges.
+        limit: The number of ranges to name.
+    """
+    names = [
+        f"#{span_range.start + 1}"
+        if len(span_range) == 1
+        else f"#{span_range.start + 1} to #{span_range.stop}"
+        for span_range in ranges[:limit]
     ]
-    more = len(stretches) - most
+    more = len(ranges) - limit
     if more > 0:
-        return f"{', '.join(words)} and {more} more place{'' if more == 1 else 's'}"
-    return ", ".join(words)
+        return f"{', '.join(names)} and {more} more place{'' if more == 1 else 's'}"
+    return ", ".join(names)
 
 
-def _comes_back(session: Session) -> bool:
-    """Whether the annotator's finished traces may come back under a study: told of all alike, so
-    that it gives none away."""
+def _may_repeat(session: Session) -> bool:
+    """Check if the study may repeat finished traces for this annotator.
+
+    The answer is the same for all traces, so that it does not reveal which ones repeat.
+    """
     study = session.workspace.study(session.taxonomy.ref)
     return study is not None and study.retests > 0 and session.annotator in study.annotators
 
 
-def finished_words(
+def finish_report(
     unread: Sequence[range],
     total: int,
     was_open: int,
@@ -162,23 +181,29 @@ def finished_words(
     *,
     fixed: bool,
 ) -> str:
-    """What finishing did, in one line: how much was read, and what became of open modes.
+    """Return the message after a trace was finished.
 
-    Where the answer was ``fixed``, and so nobody was asked, it names the first unread places too.
+    Args:
+        unread: The spans that were not read.
+        total: The number of spans.
+        was_open: The number of modes that had no verdict.
+        open_modes: What happened to these modes.
+        fixed: Whether the study decided that without a question; then the first unread spans are
+            named too.
     """
-    words = [f"finished · {total - sum(map(len, unread))} of {total} spans read"]
+    parts = [f"finished · {total - sum(map(len, unread))} of {total} spans read"]
     if was_open:
         became = "left open" if open_modes == "leave" else "set absent"
-        words.append(f"open modes {became}{' (fixed by the study)' if fixed else ''}")
+        parts.append(f"open modes {became}{' (fixed by the study)' if fixed else ''}")
     if unread and fixed:
-        words.append(f"not {ranges_in_words(unread, most=2)}")
-    return " · ".join(words)
+        parts.append(f"not {ranges_in_words(unread, limit=2)}")
+    return " · ".join(parts)
 
 
 class FinishScreen(KeyDialog[str]):
-    """Gives back the key of an answer, None after Escape; what a mode's key says is said at once.
+    """The dialog before a trace is finished. It returns the key of an answer, or None after Escape.
 
-    One may be labelled as well: Escape goes back to where that is done.
+    The key of a mode changes its verdict at once.
     """
 
     default = "o"
@@ -193,16 +218,17 @@ class FinishScreen(KeyDialog[str]):
         unread: str,
         modes: Sequence[Mode],
         verdict: Callable[[str], VerdictValue | None],
-        say: Callable[[Mode, VerdictValue | None, Callable[[], None]], None],
+        set_verdict: Callable[[Mode, VerdictValue | None, Callable[[], None]], None],
     ) -> None:
-        """Begin.
+        """Show what is unread and which modes are open.
 
         Args:
-            title: How much was read.
-            unread: What was not.
-            modes: Those that have no verdict.
-            verdict: Gives what stands of a mode (a slug).
-            say: Writes down that a mode is absent, unsure or open, and calls when it is done.
+            title: How many spans were read.
+            unread: Which spans were not.
+            modes: The modes without a verdict.
+            verdict: Returns the present verdict of a mode (a slug).
+            set_verdict: Sets a mode absent, unsure or open, and calls its third argument when that
+                is on disk.
         """
         super().__init__()
         self._title = title
@@ -211,43 +237,43 @@ class FinishScreen(KeyDialog[str]):
         self._modes = dict(zip(LETTERS, modes, strict=False))
         self._mode_rows = {key: KeyRow(key) for key in self._modes}
         self._verdict = verdict
-        self._say = say
+        self._set_verdict = set_verdict
 
     def compose(self) -> ComposeResult:
-        """What was not read, the open modes, and the answers."""
+        """Yield the unread spans, the open modes and the answers."""
         more = self._count - len(self._modes)
         with Vertical(classes="dialog finish") as box:
             box.border_title = plain_title(self._title)
             yield Static(plain_lines(self._unread))
             if self._modes:
-                named = f", {more} of them without a key" if more > 0 else ""
-                words = f"{counted(self._count, 'mode')} without a verdict{named}:"
-                yield Static(words, classes="heading")
+                without_key = f", {more} of them without a key" if more > 0 else ""
+                text = f"{counted(self._count, 'mode')} without a verdict{without_key}:"
+                yield Static(text, classes="heading")
                 with Grid():
                     yield from self._mode_rows.values()
-                words = "Press a letter: absent, again unsure, again open. Esc goes back."
-                yield Static(words, classes="hint")
+                text = "Press a letter: absent, again unsure, again open. Esc goes back."
+                yield Static(text, classes="hint")
             with Vertical(classes="answers"):
-                for key, words in ANSWERS:
-                    yield KeyRow(key, f" {words}{'  ↵' * (key == self.default)}")
+                for key, text in ANSWERS:
+                    yield KeyRow(key, f" {text}{'  ↵' * (key == self.default)}")
 
     def on_mount(self) -> None:
-        """Show what stands."""
+        """Show the verdicts."""
         self.show()
 
     def show(self) -> None:
-        """Show what stands of each mode."""
+        """Show the verdict of each mode."""
         for key, mode in self._modes.items():
             name = shortened(one_line(f"{mode.code} {mode.name}"), NAME_CELLS)
             value = self._verdict(mode.slug)
-            said = (value.value, "bold") if value else "open"
-            self._mode_rows[key].show(f" {set_cell_size(name, NAME_CELLS)} ", said)
+            verdict = (value.value, "bold") if value else "open"
+            self._mode_rows[key].show(f" {set_cell_size(name, NAME_CELLS)} ", verdict)
 
     def take(self, key: str) -> bool:
-        """Take an answer, or say the next thing of a mode."""
+        """Give an answer, or change the verdict of a mode."""
         mode = self._modes.get(key)
         if mode is not None:
-            self._say(mode, AFTER.get(self._verdict(mode.slug)), self.show)
+            self._set_verdict(mode, NEXT_VERDICT.get(self._verdict(mode.slug)), self.show)
         elif key in dict(ANSWERS):
             self.dismiss(key)
         else:
@@ -256,14 +282,14 @@ class FinishScreen(KeyDialog[str]):
 
 
 class Finish:
-    """The end of a pass."""
+    """The end of a pass, and the look at what was hidden during it."""
 
     def __init__(self, screen: AnnotateScreen, reading: DrawnSpans) -> None:
         """Begin.
 
         Args:
-            screen: Whose part it is.
-            reading: What was read by then.
+            screen: The screen that owns this part.
+            reading: The spans that were read.
         """
         self._screen = screen
         self._state = screen.state
@@ -274,7 +300,7 @@ class Finish:
         self._reading = reading
 
     def end_pass(self) -> None:
-        """Finish the trace; asks once where spans were not read."""
+        """Finish the trace; ask once if spans were not read or modes are open."""
         if self._state.has_spans:
             self._commands.when_session_opens(self._finish)
 
@@ -287,7 +313,9 @@ class Finish:
             return
         assert self._state.trace is not None
         if not self._state.trace.loaded.complete:
-            self._hints.say("Still reading this trace; finish when it is all there", error=True)
+            self._hints.say(
+                "Still reading this trace: finish it when all spans are there", error=True
+            )
             return
         await self._reading.write_now()
         unread = session.unread()
@@ -295,12 +323,13 @@ class Finish:
         if answer is not None:
             await self._end(session, answer, fixed=bool(unread))
             return
-        total, missed = len(self._state.trace), sum(map(len, unread))
+        total = len(self._state.trace)
+        missed = sum(map(len, unread))
 
-        def say(mode: Mode, value: VerdictValue | None, then: Callable[[], None]) -> None:
+        def set_verdict(mode: Mode, value: VerdictValue | None, done: Callable[[], None]) -> None:
             async def write() -> None:
                 await self._commands.change(lambda s: s.set_verdict(mode.slug, value))
-                then()
+                done()
 
             self._screen.context.writes.do(write)
 
@@ -318,7 +347,7 @@ class Finish:
             f"Not read: {ranges_in_words(unread)}.",
             [mode for mode in self._state.taxonomy.modes if session.verdict(mode.slug) is None],
             session.verdict,
-            say,
+            set_verdict,
         )
         self._screen.app.push_screen(question, answered)
 
@@ -329,9 +358,10 @@ class Finish:
     async def _end(
         self, session: Session, open_modes: Literal["leave", "absent"], *, fixed: bool = False
     ) -> None:
-        """Finish, and say in one line what came of it; ``fixed``: a study gave the answer."""
+        """Finish and report the result; ``fixed`` if the study decided about open modes."""
         assert self._state.trace is not None
-        total, was_open = len(self._state.trace), len(self._codes_open(session))
+        total = len(self._state.trace)
+        was_open = len(self._codes_open(session))
         unread = session.unread()
         try:
             split = await self._run(partial(session.before_finish, open_modes))
@@ -344,20 +374,20 @@ class Finish:
         if change is None:
             return
         if self._screen.context.trace_queue.all_finished:
-            then = await self._after_the_last(session)
+            next_steps = await self._after_the_last(session)
         else:
-            then = f"{self._key_of('annotate.next_trace')} next trace"
-        then += f" · {self._key_of('everywhere.undo')} undoes it"
+            next_steps = f"{self._key_of('annotate.next_trace')} next trace"
+        next_steps += f" · {self._key_of('everywhere.undo')} undoes it"
         if not fixed:
-            then += f" · {self._key_of('annotate.reveal')} shows what was hidden"
-        stay = [] if open_modes == "leave" else self._codes_open(session)
-        words = finished_words(unread, total, was_open - len(stay), open_modes, fixed=fixed)
-        if stay:
-            words += f" · {', '.join(stay)} open, as the codebook has changed"
-        self._hints.say(f"{words} · {then}")
+            next_steps += f" · {self._key_of('annotate.reveal')} shows what was hidden"
+        still_open = [] if open_modes == "leave" else self._codes_open(session)
+        report = finish_report(unread, total, was_open - len(still_open), open_modes, fixed=fixed)
+        if still_open:
+            report += f" · {', '.join(still_open)} open, as the codebook has changed"
+        self._hints.say(f"{report} · {next_steps}")
 
     async def _after_the_last(self, session: Session) -> str:
-        """Name the next steps once all of the annotator's traces are finished."""
+        """Return the next steps after the last trace of the annotator."""
         study = await self._run(partial(session.workspace.study, session.taxonomy.ref))
         if study is not None and session.annotator in study.annotators:
             next_step = f"{self._key_of('everywhere.study')} shows the study"
@@ -367,7 +397,7 @@ class Finish:
         return f"all your traces are finished: {next_step} · {agreement} shows agreement"
 
     def reveal(self) -> None:
-        """After finishing: others' labels, the outcome, and what else was hidden."""
+        """Show others' labels, the outcome, and what else was hidden; only after finishing."""
         if self._state.has_spans:
             self._commands.when_session_opens(self._reveal)
 
@@ -376,7 +406,7 @@ class Finish:
             key = self._key_of("annotate.finish")
             self._hints.say(f"What others say is shown after you have finished the trace ({key})")
             return
-        if session.others_shown or not await self._run(partial(_comes_back, session)):
+        if session.others_shown or not await self._run(partial(_may_repeat, session)):
             await self._show_hidden(session)
             return
 
@@ -386,9 +416,8 @@ class Finish:
 
         question = Ask(
             "See what was hidden?",
-            "In this study some finished traces repeat: they are labelled again, without "
-            "sight of anything. One that you have looked into by then is left out of that. "
-            "Looking is recorded.",
+            "In this study some finished traces repeat: you label them again, with everything "
+            "hidden. A trace that you look into now does not repeat. Looking is recorded.",
             (("s", "see it"), ("n", "leave it hidden")),
             default="n",
         )
@@ -398,14 +427,14 @@ class Finish:
         await self._commands.change(lambda s: s.reveal())
         self._screen.session_changed()
         assert self._state.trace is not None
-        people = sorted({label.annotator for label in session.others})
+        annotators = sorted({label.annotator for label in session.others})
         scores = self._state.trace.meta.answer_key.scores
         hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in scores[:MOST_SCORES]]
         if self._state.trace.meta.hidden:
             hidden.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
-        words = (
-            [f"{len(session.others)} labels of {', '.join(map(one_line, people))}"]
-            if people
-            else ["Nobody else has labelled this trace"]
+        parts = (
+            [f"{len(session.others)} labels of {', '.join(map(one_line, annotators))}"]
+            if annotators
+            else ["No one else has labelled this trace"]
         )
-        self._hints.say(" · ".join([*words, *hidden]))
+        self._hints.say(" · ".join([*parts, *hidden]))

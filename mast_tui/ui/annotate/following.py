@@ -1,4 +1,4 @@
-"""Following the file of the open trace: what comes to it is shown, what becomes of it is said."""
+"""Following the file of the open trace: its new spans are shown, other changes reported."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileNews:
-    """What has become of the file, where ``asked`` says that a key asked for it.
+    """The result of checking the file; ``asked`` if a key asked for it.
 
-    ``reason`` says why it is not what was opened. ``fresh`` is what it holds now where it was
-    read anew, and ``moved`` tells that the spans known before are not the first of those.
+    ``reason`` says how the file differs from the one that was opened. ``fresh`` is the trace if it
+    was read again, and ``moved`` is true if its first spans are not those of the open trace.
     """
 
     trace: Trace
@@ -36,67 +36,72 @@ class FileNews:
 
 
 class Following:
-    """Looks now and then whether the file of the trace has grown, and when a key asks for it.
+    """Regular checks of the trace's file, and one whenever a key asks for it.
 
-    What has come is read on where the reader can, else from the beginning, behind the screen. As
-    long as the spans that were there stay what they are, nothing on screen moves. A file that
-    is no longer the one that was opened is read anew only when a key asks for it.
+    New spans are read in the background, from the end of the known part if the reader can, else
+    from the beginning. As long as the known spans stay the same, nothing on screen moves. A file
+    that was replaced is read again only when a key asks for it.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
-        self._looking: Trace | None = None
-        self._began: float | None = None
-        self._rests_until = 0.0
-        self._asked = False
-        """Whether a key waits to be told what has come."""
-        self._known = 0
-        """How many spans there were when that was looked for."""
+        self._checked_trace: Trace | None = None
+        self._check_began: float | None = None
+        self._next_check = 0.0
+        self._answer_due = False
+        """Whether a key waits for the result."""
+        self._known_spans = 0
+        """The number of spans when the check began."""
 
-    def look(self) -> None:
-        """Look at the file if it is time to."""
-        if self._screen.is_active and monotonic() >= self._rests_until:
-            self._begin(asked=False)
+    def check(self) -> None:
+        """Check the file if it is time to."""
+        if self._screen.is_active and monotonic() >= self._next_check:
+            self._begin_check(asked=False)
 
-    def ask(self) -> None:
-        """Look at the file now, and read it anew where it is another one."""
+    def check_now(self) -> None:
+        """Check the file now, and read it again if it was replaced."""
         if self._state.trace is None:
             return
         self._timeline.stay_at_end()
-        if self._looking is self._state.trace:
-            self._asked = True
-        elif not self._begin(asked=True):
+        if self._checked_trace is self._state.trace:
+            self._answer_due = True
+        elif not self._begin_check(asked=True):
             self._screen.hints.say("The file is still being read")
 
     def grown(self, *, done: bool) -> None:
-        """More of the trace is known; ``done`` when that is all of it."""
+        """Take note that more of the trace was read; ``done`` if that is all of it."""
         trace = self._state.trace
         if done:
-            self._rest()
-        if done and self._asked and self._looking is None and trace is not None:
-            self._say(trace)
+            self._schedule_next()
+        if done and self._answer_due and self._checked_trace is None and trace is not None:
+            self._answer(trace)
 
-    def _rest(self) -> None:
-        """Have the next look wait, the longer the more there was to do since the last began."""
-        if self._began is not None:
+    def _schedule_next(self) -> None:
+        """Delay the next check, the longer the more work the last one made."""
+        if self._check_began is not None:
             now = monotonic()
-            self._rests_until = now + rest_after(now - self._began)
+            self._next_check = now + rest_after(now - self._check_began)
 
-    def _begin(self, *, asked: bool) -> bool:
-        """Whether a look at the file could begin: one thread alone may read a trace on."""
+    def _begin_check(self, *, asked: bool) -> bool:
+        """Begin a check; return False while another thread reads the trace."""
         trace = self._state.trace
-        if trace is None or not self._timeline.hold():
+        if trace is None or not self._timeline.pause_reading():
             return False
-        self._looking, self._asked = trace, asked
-        self._known, self._began = len(trace), monotonic()
-        self._screen.in_background(partial(self._look, trace, asked=asked), "follow")
+        self._checked_trace = trace
+        self._answer_due = asked
+        self._known_spans = len(trace)
+        self._check_began = monotonic()
+        self._screen.in_background(partial(self._check_in_background, trace, asked=asked), "follow")
         return True
 
-    def _look(self, trace: Trace, *, asked: bool) -> None:
+    def _check_in_background(self, trace: Trace, *, asked: bool) -> None:
         worker = get_current_worker()
-        growth, reason, fresh, moved = Growth.NONE, None, None, False
+        growth = Growth.NONE
+        reason = None
+        fresh = None
+        moved = False
         try:
             growth = trace.follow()
         except OSError as error:
@@ -108,52 +113,56 @@ class Following:
             news = FileNews(
                 trace=trace, asked=asked, growth=growth, reason=reason, fresh=fresh, moved=moved
             )
-            self._screen.call_later(self._take, news)
+            self._screen.call_later(self._show_news, news)
 
-    def _take(self, news: FileNews) -> None:
-        """Show what has come, or say what has become of the file."""
-        trace, fresh = news.trace, news.fresh
+    def _show_news(self, news: FileNews) -> None:
+        """Show new spans, or report what has happened to the file."""
+        trace = news.trace
+        fresh = news.fresh
         if trace is not self._state.trace:
             return
-        self._looking = None
-        self._rest()
-        self._timeline.release()
+        self._checked_trace = None
+        self._schedule_next()
+        self._timeline.resume_reading()
         reason = news.reason
         if news.growth is Growth.ANEW and (fresh is None or news.moved):
-            reason = "earlier steps are others now"
+            reason = "earlier steps have changed"
         if reason is not None:
-            self._lost(news, reason)
+            self._report_change(news, reason)
         elif fresh is not None:
             trace.become(fresh)
             self._state.texts.forget()
-            self._timeline.regrown()
+            self._timeline.reread()
             self._screen.spans_added()
         elif news.growth is Growth.MORE:
             self._timeline.grown()
             self._screen.spans_added()
         else:
-            self._began = None
-            if self._asked:
-                self._say(trace)
+            self._check_began = None
+            if self._answer_due:
+                self._answer(trace)
 
-    def _lost(self, news: FileNews, reason: str) -> None:
-        """The file is not the one that was opened, or not its beginning."""
-        asked, self._asked = self._asked, False
+    def _report_change(self, news: FileNews, reason: str) -> None:
+        """Report that the file was replaced; if a key asked, show its new content."""
+        asked = self._answer_due
+        self._answer_due = False
         if not asked:
-            self._state.texts.tell(news.trace, reason)
+            self._state.texts.warn(news.trace, reason)
         elif not news.asked:
-            self._begin(asked=True)
+            self._begin_check(asked=True)
         elif news.fresh is None or not len(news.fresh):
-            self._screen.hints.say(f"Nothing could be read anew: {one_line(reason)}", error=True)
+            self._screen.hints.say(
+                f"The file could not be read again: {one_line(reason)}", error=True
+            )
         else:
-            self._screen.show_anew(news.fresh)
-            words = f"Read anew, as {one_line(reason)}: {len(news.fresh):,} spans"
-            self._screen.hints.say(words)
+            self._screen.show_reread_trace(news.fresh)
+            message = f"Read again, because {one_line(reason)}: {len(news.fresh):,} spans"
+            self._screen.hints.say(message)
 
-    def _say(self, trace: Trace) -> None:
-        """Answer the key that has asked."""
-        self._asked = False
-        more = len(trace) - self._known
+    def _answer(self, trace: Trace) -> None:
+        """Answer the key that asked."""
+        self._answer_due = False
+        more = len(trace) - self._known_spans
         if more:
             self._screen.hints.say(counted(more, "more span"))
         else:

@@ -1,4 +1,4 @@
-"""Labelling: two digits name a mode, and further keys act on the label that is there."""
+"""Labelling: two digits name a mode, and other keys change the label under the cursor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TYPING: Final = frozenset(
     | {move.id for move in moves(Where.ANNOTATE)}
     | {"everywhere.back"}
 )
-"""Actions of keys that are known while a mode is being typed: what it is for may still be found."""
+"""The actions that stay available while a mode is typed: moving and leaving."""
 
 EDITING: Final = TYPING | {
     "everywhere.palette",
@@ -42,26 +42,26 @@ EDITING: Final = TYPING | {
         )
     ),
 }
-"""The same while another place for a suggestion is marked: what finds the place, and the mode."""
+"""The actions that stay available while a label or suggestion is edited."""
 
 
-Chooses = Literal["note", "severity", "confidence", "remove", "edit"]
+LabelAction = Literal["note", "severity", "confidence", "remove", "edit"]
 
-CHOICE_QUESTIONS: Final[dict[Chooses, str]] = {
+CHOICE_QUESTIONS: Final[dict[LabelAction, str]] = {
     "note": "Note for",
     "severity": "Severity of",
     "confidence": "Confidence in",
     "remove": "Remove",
     "edit": "Edit",
 }
-"""The question which of several labels is meant, by what is to be done with it."""
+"""The question which of several labels to use, by action."""
 
 
 @dataclass(frozen=True, slots=True)
 class DigitEntry:
-    """The state of typing a mode: nothing yet, a purpose, or a purpose and a first digit.
+    """The mode that is being typed: nothing yet, a purpose, or a purpose and a first digit.
 
-    The purpose is what is said of the mode: that it is present means a label.
+    The purpose is the verdict to give to the mode; ``present`` makes a label.
     """
 
     purpose: VerdictValue = VerdictValue.PRESENT
@@ -69,23 +69,34 @@ class DigitEntry:
     begun: bool = False
 
     def candidates(self, taxonomy: Taxonomy) -> tuple[tuple[str, Mode], ...]:
-        """The digits that may come next, each with the mode it would name."""
+        """Return the digits that may come next, each with its mode."""
         if self.first is None:
             return ()
-        found = ((digit, self.named(digit, taxonomy)) for digit in "0123456789")
-        return tuple((digit, mode) for digit, mode in found if mode is not None)
+        modes = ((digit, self.mode_with(digit, taxonomy)) for digit in "0123456789")
+        return tuple((digit, mode) for digit, mode in modes if mode is not None)
 
-    def named(self, second: str, taxonomy: Taxonomy) -> Mode | None:
-        """The mode that one more digit names; nobody calls 'none of these' absent or unsure."""
+    def mode_with(self, second: str, taxonomy: Taxonomy) -> Mode | None:
+        """Return the mode that a second digit completes, or None.
+
+        'None of these' can only be present.
+
+        Args:
+            second: The digit.
+            taxonomy: The modes.
+        """
         mode = taxonomy.by_digits(self.first or "", second)
         if mode is None or self.purpose is VerdictValue.PRESENT:
             return mode
         return mode if mode in taxonomy.modes else None
 
     def prompt(self, taxonomy: Taxonomy, cells: int) -> str:
-        """What has been typed and what may follow, for a footer of ``cells``.
+        """Return the typed part and the digits that may follow, for the last line.
 
-        Names give way so that all that may follow is shown.
+        Names are shortened until all digits fit.
+
+        Args:
+            taxonomy: The modes.
+            cells: The width of the line.
         """
         verb = "label" if self.purpose is VerdictValue.PRESENT else f"{self.purpose}:"
         if self.first is None:
@@ -102,40 +113,46 @@ class DigitEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
-    """What came of one more digit: the new state, and the mode where one is complete."""
+class TypedDigit:
+    """The result of one more digit: the new state, and the mode if it is complete."""
 
     entry: DigitEntry
     mode: Mode | None = None
     refused: str | None = None
 
 
-def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> Typed:
-    """Take one more digit; a pair that names no mode is refused and forgotten."""
+def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> TypedDigit:
+    """Add one digit; a pair that names no mode is refused and discarded.
+
+    Args:
+        entry: The state so far.
+        digit: The digit.
+        taxonomy: The modes.
+    """
     if entry.first is None:
         begun = DigitEntry(entry.purpose, digit, True)
         if not begun.candidates(taxonomy):
-            return Typed(DigitEntry(), refused=f"no mode begins with {digit}")
-        return Typed(begun)
-    mode = entry.named(digit, taxonomy)
+            return TypedDigit(DigitEntry(), refused=f"no mode begins with {digit}")
+        return TypedDigit(begun)
+    mode = entry.mode_with(digit, taxonomy)
     if mode is None:
-        return Typed(DigitEntry(), refused=f"there is no mode {entry.first}{digit}")
-    return Typed(DigitEntry(entry.purpose), mode)
+        return TypedDigit(DigitEntry(), refused=f"there is no mode {entry.first}{digit}")
+    return TypedDigit(DigitEntry(entry.purpose), mode)
 
 
 class Labelling:
-    """What keys do to labels; every command is on disk before the screen shows it."""
+    """The keys that make and change labels. A change is on disk before the screen shows it."""
 
     def __init__(self, screen: AnnotateScreen, marking: Marking, suggestions: Suggestions) -> None:
         """Begin with nothing typed.
 
         Args:
-            screen: Whose part it is.
-            marking: What the next label points at.
-            suggestions: One of which may be labelled in another way.
+            screen: The screen that owns this part.
+            marking: The target of the next label.
+            suggestions: The suggestions, one of which may be edited.
         """
         self.entry = DigitEntry()
-        """What has been typed of a mode."""
+        """The mode that is being typed."""
         self._screen = screen
         self._state = screen.state
         self._hints = screen.hints
@@ -144,48 +161,58 @@ class Labelling:
         self._marking = marking
         self._suggestions = suggestions
         self._edited: str | None = None
-        """The label of one's own for which another mode or place is marked."""
-        self._choice: tuple[Chooses, str] | None = None
+        """The id of the label that is being edited."""
+        self._choice: tuple[LabelAction, str] | None = None
         self._choosing = False
-        """Whether the last line asks whether the choice is meant; severity and confidence keep
-        it."""
+        """Whether the last line asks which label to use.
+
+        Severity and confidence keep the choice, so that their keys can be pressed again."""
 
     def begin(self) -> None:
-        """Begin with another trace, or anew."""
+        """Discard whatever is being typed or edited."""
         self.entry = DigitEntry()
         self._edited = None
-        self._marking.then = LABELS
+        self._marking.how_to_end = LABELS
         self._forget_choice()
 
     def _forget_choice(self) -> None:
-        self._choice, self._choosing = None, False
+        self._choice = None
+        self._choosing = False
 
-    # What the last line asks
+    # Questions in the last line
 
     @property
-    def asks(self) -> bool:
-        """Whether a label, the rest of a mode, or another place for a label is asked for."""
+    def is_asking(self) -> bool:
+        """True if a label, the rest of a mode, or a new target is asked for."""
         return self._choosing or self.entry.begun or self._editing
 
     @property
     def _editing(self) -> bool:
-        """Whether another mode or place is marked, for a label of one's own or a suggestion."""
+        """True if a label or suggestion is being edited."""
         return self._edited is not None or self._suggestions.editing is not None
 
     def take_key(self, key: str, action: str | None) -> bool:
-        """Take a key while something is asked; what is not known there does nothing."""
+        """Handle a key while something is asked.
+
+        Args:
+            key: The key.
+            action: The id of its action, or None.
+
+        Returns:
+            False if the key's own action must run. A key without a meaning here returns True.
+        """
         if self._choosing:
             return self._take_choice_key(key, action)
         if self.entry.begun:
             if key == "backspace":
-                self._untype()
+                self._remove_digit()
                 return True
             if action in TYPING:
                 return False
             self._show_typing()
             return True
         if key == "enter":
-            mode = self._modes.mode if self._modes.has_focus else self._mode_kept()
+            mode = self._modes.mode if self._modes.has_focus else self._edited_mode()
             if mode is not None:
                 self.label_with(mode)
             return True
@@ -195,24 +222,26 @@ class Labelling:
             self.show_editing()
         return True
 
-    def _mode_kept(self) -> Mode | None:
-        """The mode of what is being edited."""
+    def _edited_mode(self) -> Mode | None:
+        """Return the mode of the label or suggestion that is being edited, or None."""
         session = self._state.session
         if session is None:
             return None
         label = session.labels_by_id.get(self._edited or "")
         suggestion = session.pending_by_id.get(self._suggestions.editing or "")
-        slug = label.mode if label else suggestion.mode if suggestion else None
+        edited = label or suggestion
+        slug = edited.mode if edited else None
         return next((mode for mode in self._state.taxonomy.all_modes if mode.slug == slug), None)
 
     def show_editing(self) -> None:
-        """Say what is waited for while another place is marked."""
-        mode = self._mode_kept()
+        """Show which keys continue the editing of a label or suggestion."""
+        mode = self._edited_mode()
         if mode is not None:
             key_of = self._screen.context.key_of
-            self._marking.then = f"Enter keeps {mode.code}, two digits change it"
+            self._marking.how_to_end = f"Enter keeps {mode.code}, two digits change it"
             self._hints.prompt(
-                f"edit {mode.code}: move · {self._marking.then} · {key_of('annotate.range')} range "
+                f"edit {mode.code}: move · {self._marking.how_to_end} "
+                f"· {key_of('annotate.range')} range "
                 f"· {key_of('annotate.quote')} quote · {key_of('annotate.whole')} whole "
                 f"· {key_of('everywhere.back')} leaves"
             )
@@ -220,11 +249,12 @@ class Labelling:
     # Typing a mode
 
     def digit(self, digit: str) -> None:
-        """Take one digit of a mode's code."""
+        """Add one digit of the code of a mode."""
         if not self._state.has_spans:
             return
         typed = type_digit(self.entry, digit, self._state.taxonomy)
-        purpose, self.entry = self.entry.purpose, typed.entry
+        purpose = self.entry.purpose
+        self.entry = typed.entry
         if typed.refused:
             self._stop_typing()
             self._hints.say(f"Nothing labelled: {typed.refused}", error=True)
@@ -239,7 +269,7 @@ class Labelling:
             self._commands.when_session_opens(lambda session: self._judge(session, mode, purpose))
 
     def verdict(self, value: str) -> None:
-        """Have the next two digits say that a mode is absent, or that one is unsure."""
+        """Let the next two digits name a mode that is absent or unsure."""
         if not self._state.has_spans:
             return
         self.entry = DigitEntry(VerdictValue(value), None, True)
@@ -251,9 +281,10 @@ class Labelling:
             frozenset(mode.slug for _, mode in self.entry.candidates(self._state.taxonomy))
         )
 
-    def _untype(self) -> None:
-        """Take back the last of what has been typed of a mode."""
-        purpose, first = self.entry.purpose, self.entry.first
+    def _remove_digit(self) -> None:
+        """Remove the last digit, or the purpose."""
+        purpose = self.entry.purpose
+        first = self.entry.first
         if purpose is not VerdictValue.PRESENT and first is not None:
             self.verdict(purpose.value)
             return
@@ -267,11 +298,12 @@ class Labelling:
         self._hints.clear()
 
     def label_with(self, mode: Mode) -> None:
-        """Label what is under the cursor, or take exactly that label off."""
-        target = self._state.target_here()
+        """Label the target with a mode, or remove the label if exactly that exists."""
+        target = self._state.current_target()
         plain = self._state.selection.is_plain and target.first == target.last
         editing = self._suggestions.take_edit()
-        edited, self._edited = self._edited, None
+        edited = self._edited
+        self._edited = None
         self._done_typing(mode)
         commands = self._commands
         if edited is not None:
@@ -292,24 +324,25 @@ class Labelling:
             commands.queue_change(lambda session: _toggled(session, mode, target), HeldKeys.MOST)
 
     async def _open_code(self, session: Session, mode: Mode, target: Target) -> None:
-        """Label what is none of the modes, and ask at once what it is; again, it is taken off."""
+        """Add an open code and ask for its note, or remove it if it exists."""
         await self._label(mode, target)
-        own = (x for x in session.labels if x.mode == mode.slug and x.target == target)
-        label = next(own, None)
+        own_labels = (x for x in session.labels if x.mode == mode.slug and x.target == target)
+        label = next(own_labels, None)
         if label is not None and not label.note:
-            await self._apply("note", label)
+            await self._perform("note", label)
 
     async def _label(self, mode: Mode, target: Target) -> None:
         await self._commands.change(lambda session: _toggled(session, mode, target))
 
     def _toggle_or_ask(self, session: Session, mode: Mode, target: Target) -> Change | None:
-        """Label a span; inside a range of the same mode ask whether that is meant."""
-        here = [] if target.first is None else session.labels_at(target.first)
-        own = [label for label in here if label.mode == mode.slug]
-        around = [label for label in own if label.target.first != label.target.last]
-        if not around or any(label.target == target for label in own):
+        """Label a span; ask first if it is inside a range with the same mode."""
+        on_span = [] if target.first is None else session.labels_at(target.first)
+        own_labels = [label for label in on_span if label.mode == mode.slug]
+        around = [label for label in own_labels if label.target.first != label.target.last]
+        if not around or any(label.target == target for label in own_labels):
             return _toggled(session, mode, target)
-        label, place = around[-1], self._state.where_words(target)
+        label = around[-1]
+        location = self._state.target_text(target)
 
         def answered(answer: str | None) -> None:
             if answer == "x":
@@ -319,21 +352,21 @@ class Labelling:
 
         question = Ask(
             f"{mode.code} {mode.name}",
-            f"{place} lies in your {mode.code} on {self._state.where_words(label.target)}.",
-            (("x", "take that off"), ("a", f"add one on {place} too"), ("n", "leave it")),
+            f"{location} lies in your {mode.code} on {self._state.target_text(label.target)}.",
+            (("x", "remove that label"), ("a", f"add one on {location} too"), ("n", "leave it")),
         )
         self._screen.app.push_screen(question, answered)
         return None
 
     def _done_typing(self, mode: Mode) -> None:
-        """The mode is typed and what was marked is labelled: nothing is waited for any longer."""
+        """Reset typing and marking after a mode is complete."""
         self._stop_typing()
-        self._marking.then = LABELS
+        self._marking.how_to_end = LABELS
         self._marking.mark(PLAIN)
         self._modes.go_to(mode.slug)
 
     async def _judge(self, session: Session, mode: Mode, value: VerdictValue) -> None:
-        """Say that a mode is absent or unsure; asks first where labels stand."""
+        """Set a mode absent or unsure; ask first if it has labels."""
         labels = [label for label in session.labels if label.mode == mode.slug]
         if not labels:
             await self._commands.change(lambda s: s.set_verdict(mode.slug, value))
@@ -354,24 +387,24 @@ class Labelling:
         self._screen.app.push_screen(question, answered)
 
     def find_mode(self) -> None:
-        """Choose a mode by typing a part of its name."""
+        """Choose a mode by a part of its name."""
         if not self._state.has_spans:
             return
-        from mast_tui.ui.dialogs.finder import ModeFinder  # start-up: nobody needs it for a label
+        from mast_tui.ui.dialogs.finder import ModeFinder  # start-up: not needed for a label
 
         taxonomy = self._state.taxonomy
 
-        def found(slug: str | None) -> None:
+        def label_with_slug(slug: str | None) -> None:
             if slug is not None:
                 self.label_with(taxonomy.mode(slug))
 
-        self._screen.app.push_screen(ModeFinder(taxonomy), found)
+        self._screen.app.push_screen(ModeFinder(taxonomy), label_with_slug)
 
-    # Taking back
+    # Leaving and undoing
 
     @property
-    def waits(self) -> bool:
-        """Whether something waits for another key, so that the last line must go on saying so."""
+    def is_waiting(self) -> bool:
+        """True if another key is expected, so that the last line must keep its message."""
         return (
             self.entry.begun
             or self._choice is not None
@@ -380,8 +413,8 @@ class Labelling:
         )
 
     def forget(self) -> bool:
-        """Leave whatever waits for another key; False where nothing did."""
-        waiting = self.waits
+        """Cancel whatever expects another key; return False if nothing does."""
+        waiting = self.is_waiting
         self.begin()
         self._suggestions.take_edit()
         self._stop_typing()
@@ -389,7 +422,7 @@ class Labelling:
         return waiting
 
     def step(self, *, back: bool) -> None:
-        """Take back the last change on this trace, or do again what was taken back."""
+        """Undo the last change on this trace, or redo it."""
         self._commands.when_session_opens(lambda _: self._step(back=back))
 
     async def _step(self, *, back: bool) -> None:
@@ -397,7 +430,7 @@ class Labelling:
         change = await self._commands.change(lambda s: s.undo() if back else s.redo())
         if change is None:
             if not self._hints.message:
-                self._hints.say("Nothing to take back" if back else "Nothing to do again")
+                self._hints.say("Nothing to undo" if back else "Nothing to redo")
             return
         if change.key is not None and self._state.trace is not None:
             index = self._state.trace.index_of(change.key)
@@ -406,77 +439,81 @@ class Labelling:
         if change.mode is not None:
             self._modes.go_to(change.mode)
 
-    # The label under the cursor; where there are several, one is chosen first
+    # The label under the cursor; if there are several, the user chooses one first
 
     @property
-    def newest_here(self) -> Label | None:
-        """The label under the cursor that was made last."""
-        return next(iter(self._offered()), None)
+    def newest_label(self) -> Label | None:
+        """The newest label under the cursor, or None."""
+        return next(iter(self._labels_under_cursor()), None)
 
     def _begin_edit(self, label: Label) -> None:
         self._screen.set_focus(self._screen.timeline)
         self._marking.mark(PLAIN)
-        self._marking.take_up(label.target)
+        self._marking.mark_target(label.target)
         self._edited = label.id
         self.show_editing()
 
-    def act(self, what: Chooses) -> None:
-        """Do what a key does with the label under the cursor, or in the list of them.
+    def act_on_label(self, action: LabelAction) -> None:
+        """Act on the label under the cursor, or on the entry picked in the list of labels.
 
         Args:
-            what: Which key: a note goes to the span where there is no label, and all that an
-                edited label says beside mode and place stays.
+            action: The action. A note goes to the span if it has no label; editing keeps all fields
+                but mode and target.
         """
         picked = self._screen.picked
         if picked is not None:
-            self._commands.when_session_opens(lambda session: self._act_on(session, what, picked))
+            self._commands.when_session_opens(
+                lambda session: self._act_on_entry(session, action, picked)
+            )
         elif self._state.has_spans:
             index = self._state.index
             whole = self._state.selection.whole
             self._commands.when_session_opens(
-                lambda session: self._choose(session, what, index, whole)
+                lambda session: self._act_at_cursor(session, action, index, whole)
             )
 
-    async def _act_on(self, session: Session, what: Chooses, entry: Entry) -> None:
-        """Do with something in the list of what was said what a key does with a label."""
+    async def _act_on_entry(self, session: Session, action: LabelAction, entry: Entry) -> None:
+        """Act on an entry of the list of labels, verdicts and notes."""
         if isinstance(entry, Label):
             label = session.labels_by_id.get(entry.id)
             if label is not None:
-                await self._apply(what, label)
+                await self._perform(action, label)
         elif isinstance(entry, NotedSpan):
             index = session.trace.index_of(entry.key)
-            if what == "remove":
+            if action == "remove":
                 await self._commands.change(lambda s: s.note_span(entry.key, ""))
-            elif what == "note" and index is not None:
+            elif action == "note" and index is not None:
                 self._note_span(session, index)
             else:
-                self._hints.say(f"A note on a span has no {what}", error=True)
-        elif what == "remove":
+                self._hints.say(f"A note on a span has no {action}", error=True)
+        elif action == "remove":
             await self._commands.change(lambda s: s.set_verdict(entry.mode, None))
         else:
-            self._hints.say(f"A mode that is {entry.value} has no {what}", error=True)
+            self._hints.say(f"A mode that is {entry.value} has no {action}", error=True)
 
-    async def _choose(self, session: Session, what: Chooses, index: int, whole: bool) -> None:
+    async def _act_at_cursor(
+        self, session: Session, action: LabelAction, index: int, whole: bool
+    ) -> None:
         labels = self._state.labels_on(session, index, whole=whole)
-        if not labels and what == "note" and not whole:
+        if not labels and action == "note" and not whole:
             self._note_span(session, index)
             return
         if not labels:
-            place = "the whole trace" if whole else "this span"
-            self._hints.say(f"No label of yours on {place}", error=True)
+            location = "the whole trace" if whole else "this span"
+            self._hints.say(f"No label of yours on {location}", error=True)
             return
         if len(labels) == 1:
-            await self._apply(what, labels[0])
+            await self._perform(action, labels[0])
             return
         labels = _newest_first(session, labels)
-        chosen = self._chosen(what, labels)
+        chosen = self._choice_among(action, labels)
         if chosen is not None:
             self._choosing = False
-            if what not in ("severity", "confidence"):
+            if action not in ("severity", "confidence"):
                 self._choice = None
-            await self._apply(what, chosen)
+            await self._perform(action, chosen)
             return
-        self._show_choice(what, labels, 0)
+        self._show_choice(action, labels, 0)
 
     def _note_span(self, session: Session, index: int) -> None:
         assert self._state.trace is not None
@@ -487,96 +524,97 @@ class Labelling:
             lambda text: self._commands.queue_change(lambda s: s.note_span(key, text)),
         )
 
-    def _write_note(self, title: str, note: str, kept: Callable[[str], None]) -> None:
+    def _write_note(self, title: str, note: str, save: Callable[[str], None]) -> None:
         def written(text: str | None) -> None:
             if text is not None:
-                kept(text)
+                save(text)
 
         self._screen.app.push_screen(NoteScreen(title, note, in_editor=True), written)
 
-    def _offered(self) -> tuple[Label, ...]:
-        """One's own labels under the cursor, in the order in which they are offered."""
+    def _labels_under_cursor(self) -> tuple[Label, ...]:
+        """Return the annotator's labels under the cursor in the order of the question."""
         session = self._state.session
-        return () if session is None else _newest_first(session, self._state.labels_here())
+        return () if session is None else _newest_first(session, self._state.labels_at_cursor())
 
-    def _chosen(self, what: Chooses, labels: tuple[Label, ...]) -> Label | None:
-        """The label that the last line has offered, where it stands under the cursor still."""
-        if self._choice is None or self._choice[0] != what:
+    def _choice_among(self, action: LabelAction, labels: tuple[Label, ...]) -> Label | None:
+        """Return the label that the last line asks about, if it is among these."""
+        if self._choice is None or self._choice[0] != action:
             return None
         return next((label for label in labels if label.id == self._choice[1]), None)
 
     def drop_choice(self) -> None:
-        """Forget the choice where the cursor has left the label that was offered."""
+        """Withdraw the question when the cursor has left its label."""
         if (
             self._choice is not None
-            and self._chosen(self._choice[0], self._state.labels_here()) is None
+            and self._choice_among(self._choice[0], self._state.labels_at_cursor()) is None
         ):
             self._forget_choice()
             self._hints.clear()
 
     def _take_choice_key(self, key: str, action: str | None) -> bool:
-        """Take a key where the last line asks which label: Enter takes the one that is offered.
+        """Handle a key while the last line asks which label; Enter takes the one it shows.
 
-        What is typed for a note must do nothing before there is a line to type it on.
+        Letters that are meant for a note do nothing until there is a line to type on.
         """
         assert self._choice is not None
-        what = self._choice[0]
-        if action in (f"annotate.{what}", "annotate.pane", "everywhere.back"):
+        label_action = self._choice[0]
+        if action in (f"annotate.{label_action}", "annotate.pane", "everywhere.back"):
             return False
         if key == "enter":
-            self.act(what)
+            self.act_on_label(label_action)
         else:
             self._show_choice_again()
         return True
 
     def _show_choice_again(self) -> None:
         assert self._choice is not None
-        labels = self._offered()
-        chosen = self._chosen(self._choice[0], labels)
-        if chosen is None:  # it was taken off elsewhere meanwhile
+        labels = self._labels_under_cursor()
+        chosen = self._choice_among(self._choice[0], labels)
+        if chosen is None:  # it was removed meanwhile
             self._forget_choice()
             self._hints.clear()
         else:
             self._show_choice(self._choice[0], labels, labels.index(chosen))
 
     def next_choice(self) -> bool:
-        """Go to the next of several labels under the cursor; False where none is being chosen."""
-        labels = self._offered()
+        """Ask about the next label under the cursor; return False if there is no question."""
+        labels = self._labels_under_cursor()
         if self._choice is None or len(labels) < 2:
             return False
-        what = self._choice[0]
-        chosen = self._chosen(what, labels)
-        place = 0 if chosen is None else (labels.index(chosen) + 1) % len(labels)
-        self._show_choice(what, labels, place)
+        action = self._choice[0]
+        chosen = self._choice_among(action, labels)
+        position = 0 if chosen is None else (labels.index(chosen) + 1) % len(labels)
+        self._show_choice(action, labels, position)
         return True
 
-    def _show_choice(self, what: Chooses, labels: tuple[Label, ...], place: int) -> None:
-        label = labels[place]
-        self._choice, self._choosing = (what, label.id), True
+    def _show_choice(self, action: LabelAction, labels: tuple[Label, ...], position: int) -> None:
+        label = labels[position]
+        self._choice = (action, label.id)
+        self._choosing = True
         mode = self._state.taxonomy.mode(label.mode)
         key_of = self._screen.context.key_of
         self._hints.prompt(
-            f"{CHOICE_QUESTIONS[what]} {mode.code} {one_line(mode.name, 20)} on "
-            f"{self._state.where_words(label.target)}? ({place + 1} of {len(labels)}) "
-            f"· {key_of(f'annotate.{what}')} = this one · {key_of('annotate.pane')} = next label "
+            f"{CHOICE_QUESTIONS[action]} {mode.code} {one_line(mode.name, 20)} on "
+            f"{self._state.target_text(label.target)}? ({position + 1} of {len(labels)}) "
+            f"· {key_of(f'annotate.{action}')} = this one · {key_of('annotate.pane')} = next label "
             f"· {key_of('everywhere.back')} leaves"
         )
 
-    async def _apply(self, what: Chooses, label: Label) -> None:
-        if what == "remove":
+    async def _perform(self, action: LabelAction, label: Label) -> None:
+        if action == "remove":
             await self._commands.change(lambda s: s.remove_label(label.id))
-        elif what == "edit":
+        elif action == "edit":
             self._begin_edit(label)
-        elif what == "severity":
+        elif action == "severity":
             severity = next_severity(label.severity)
             await self._commands.change(lambda s: s.edit_label(label.id, severity=severity))
-        elif what == "confidence":
+        elif action == "confidence":
             confidence = next_confidence(label.confidence)
             await self._commands.change(lambda s: s.edit_label(label.id, confidence=confidence))
         else:
             mode = self._state.taxonomy.mode(label.mode)
             self._write_note(
-                f"Note on {mode.code} {mode.name}, {self._state.where_words(label.target)}",
+                f"Note on {mode.code} {mode.name}, {self._state.target_text(label.target)}",
                 label.note,
                 lambda text: self._commands.queue_change(
                     lambda s: s.edit_label(label.id, note=text)
@@ -585,9 +623,9 @@ class Labelling:
 
 
 def _newest_first(session: Session, labels: tuple[Label, ...]) -> tuple[Label, ...]:
-    """The labels with that first which was made last: it is the one that is meant most often."""
-    made = {label_id: place for place, label_id in enumerate(session.labels_by_id)}
-    return tuple(sorted(labels, key=lambda label: -made.get(label.id, -1)))
+    """Return labels from the newest to the oldest."""
+    position_of = {label_id: position for position, label_id in enumerate(session.labels_by_id)}
+    return tuple(sorted(labels, key=lambda label: -position_of.get(label.id, -1)))
 
 
 def _toggled(session: Session, mode: Mode, target: Target) -> Change:

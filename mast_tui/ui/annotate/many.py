@@ -1,4 +1,4 @@
-"""Answering many suggestions at once: those of a rule, a mode or a judge, by how sure it is."""
+"""Answering many suggestions at once: those of a rule, a mode or a judge, by confidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Breadth(StrEnum):
-    """What suggestions have in common that are answered together."""
+    """The property that suggestions share to be answered together."""
 
     RULE = "r"
     MODE = "m"
@@ -32,10 +32,10 @@ class Breadth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SuggestionScope:
-    """Some of a trace's suggestions: those that have something in common with ``like``.
+    """The suggestions of a trace that share a property with the suggestion ``like``.
 
-    ``least`` and ``most`` are how sure the judge is of them, both included; one that does not say
-    how sure it is lies in neither.
+    ``least`` and ``most`` limit the judge's confidence, both included. A suggestion without a
+    confidence passes neither limit.
     """
 
     like: Suggestion
@@ -44,7 +44,7 @@ class SuggestionScope:
     most: float | None = None
 
     def covers(self, other: Suggestion) -> bool:
-        """Whether a suggestion is one of them."""
+        """Check if a suggestion is in the scope."""
         confidence = other.confidence
         if self.least is not None and (confidence is None or confidence < self.least):
             return False
@@ -57,30 +57,34 @@ class SuggestionScope:
             return False
         if self.breadth is Breadth.JUDGE:
             return True
-        return other.mode == like.mode and (
-            self.breadth is Breadth.MODE
-            or other.id == like.id
-            or (bool(words := rule_words(like.rationale)) and rule_words(other.rationale) == words)
-        )
+        if other.mode != like.mode:
+            return False
+        if self.breadth is Breadth.MODE or other.id == like.id:
+            return True
+        rule = rule_words(like.rationale)
+        return bool(rule) and rule_words(other.rationale) == rule
 
-    def of(self, suggestions: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
-        """Those among the suggestions that it covers."""
+    def select(self, suggestions: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
+        """Return the suggestions that are in the scope."""
         return tuple(filter(self.covers, suggestions))
 
     def next_confidence(self) -> SuggestionScope:
-        """The same with another limit: none, at most as sure as the one at hand, at least so."""
-        sure = self.like.confidence
+        """Return the scope with the next limit on the confidence.
+
+        After no limit comes that of ``like`` as the highest, then as the lowest.
+        """
+        confidence = self.like.confidence
         if self.most is not None:
-            return replace(self, least=sure, most=None)
-        return replace(self, least=None, most=None if self.least is not None else sure)
+            return replace(self, least=confidence, most=None)
+        return replace(self, least=None, most=None if self.least is not None else confidence)
 
 
 @dataclass(frozen=True, slots=True)
 class ManyAnswered:
-    """What is to be done with the suggestions of a scope: ``x`` reject, ``a`` accept, ``h`` hide;
-    ``w`` shows again what was hidden, and ends what goes on.
+    """The answer to the suggestions of a scope: ``x`` reject, ``a`` accept, ``h`` hide.
 
-    ``onward``: the same answer goes to such ones on each trace that is opened from now on.
+    ``w`` shows hidden suggestions again and ends all answers for later traces. With ``onward`` the
+    answer also applies to each trace that is opened from now on.
     """
 
     scope: SuggestionScope
@@ -89,7 +93,7 @@ class ManyAnswered:
 
 
 class ManyScreen(KeyDialog[ManyAnswered]):
-    """Asks which suggestions are meant and what to do with them; gives None after Escape."""
+    """The dialog that asks which suggestions to answer, and how. It returns None after Escape."""
 
     dialog_keys: ClassVar = (
         *(("x", "rejects"), ("a", "accepts"), ("h", "hides"), ("Esc", "leaves")),
@@ -103,19 +107,19 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         hidden: int,
         standing: int,
     ) -> None:
-        """Begin with those of one rule, or of the mode where the rule has said it once.
+        """Begin with the suggestions of one rule, or of the mode if the rule has only one.
 
         Args:
-            like: The one under the cursor.
-            pending: All that wait for an answer and are shown.
+            like: The suggestion under the cursor.
+            pending: The visible suggestions that wait for an answer.
             mode: The name of its mode.
-            hidden: How many wait and are hidden.
-            standing: How many answers go on to each trace that is opened.
+            hidden: The number of hidden suggestions that wait.
+            standing: The number of answers that apply to later traces.
         """
         super().__init__()
         by_rule = SuggestionScope(like, Breadth.RULE)
         self.scope = (
-            by_rule if len(by_rule.of(pending)) > 1 else SuggestionScope(like, Breadth.MODE)
+            by_rule if len(by_rule.select(pending)) > 1 else SuggestionScope(like, Breadth.MODE)
         )
         self._like = like
         self._pending = pending
@@ -125,21 +129,21 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         self._onward = False
 
     def compose(self) -> ComposeResult:
-        """Rows for what is meant, and for what is done with it."""
+        """Yield the scopes and the answers."""
         key_of = context_of(self).key_of
         undo = key_of("everywhere.undo")
-        again = key_of("annotate.answer_many")
+        many = key_of("annotate.answer_many")
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Answer many suggestions")
             yield Static(id="scopes", classes="question")
             yield Static(id="answers")
             yield Static(
-                Content(f"{undo} undoes all of it · {again}, then w shows hidden ones again"),
+                Content(f"{undo} undoes all of it · {many}, then w shows hidden ones again"),
                 classes="hint",
             )
 
     def on_mount(self) -> None:
-        """Show what is chosen."""
+        """Show the choice."""
         self._show()
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -153,7 +157,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         rows = []
         for breadth, name in names.items():
             scope = replace(self.scope, breadth=breadth)
-            count = len(scope.of(self._pending))
+            count = len(scope.select(self._pending))
             sign = "●" if breadth is self.scope.breadth else " "
             rows.append((breadth.value, f"({sign}) ×{count} {name}"))
         return rows
@@ -166,12 +170,12 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         return "however sure the judge is"
 
     def _show(self) -> None:
-        count = counted(len(self.scope.of(self._pending)), "suggestion")
+        count = counted(len(self.scope.select(self._pending)), "suggestion")
         rows = self._rows()
         if self._like.confidence is not None:
             rows.append(("c", self._confidence()))
-        where = "here and on each trace you open from now on" if self._onward else "on this trace"
-        rows.append(("q", where))
+        traces = "here and on each trace you open from now on" if self._onward else "on this trace"
+        rows.append(("q", traces))
         self._fill("#scopes", rows)
         onward = ", and such ones on the traces that follow" if self._onward else ""
         answers = [
@@ -189,7 +193,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 
     @property
     def _reversal(self) -> str:
-        """What ``w`` does."""
+        """The effect of ``w``."""
         parts = []
         if self._hidden:
             parts.append(f"show what is hidden again ({self._hidden} here)")
@@ -197,14 +201,14 @@ class ManyScreen(KeyDialog[ManyAnswered]):
             parts.append("answer no more on the traces that follow")
         return ", ".join(parts)
 
-    def _fill(self, where: str, rows: Sequence[tuple[str, str]]) -> None:
-        lines = [Content.assemble((f" {key} ", "bold"), f" {words}") for key, words in rows]
-        self.query_one(where, Static).update(Content("\n").join(lines))
+    def _fill(self, selector: str, rows: Sequence[tuple[str, str]]) -> None:
+        lines = [Content.assemble((f" {key} ", "bold"), f" {label}") for key, label in rows]
+        self.query_one(selector, Static).update(Content("\n").join(lines))
 
     def take(self, key: str) -> bool:
         """Take a scope, a limit or an answer."""
         if key in ("x", "a", "h") or (key == "w" and self._reversible):
-            if key == "w" or self.scope.of(self._pending):
+            if key == "w" or self.scope.select(self._pending):
                 self.dismiss(ManyAnswered(self.scope, key, self._onward))
             return True
         if key in tuple(Breadth):

@@ -1,4 +1,4 @@
-"""Marking what the next label points at: a range of spans, words of a text, the whole trace."""
+"""Marking the target of the next label: a range of spans, words of a text, the whole trace."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 LABELS: Final = "two digits label it"
 WORD_MOVES: Final = ("quote", "text_up", "word_left", "word_right", "up", "down")
-"""Names of actions that move by words while a quote is being marked."""
+"""The actions that move by words or lines while a quote is being marked."""
 LABEL_CHANGES: Final = ("note", "severity", "confidence", "remove")
-"""Names of actions that change a label of the whole trace."""
+"""The actions that change a label on the whole trace."""
 
 
 class Marking:
-    """Changes the selection, shows it, and says how to go on."""
+    """The target of the next label, shown in the timeline, the text and the last line."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
         self._hints = screen.hints
-        self.then = LABELS
-        """What ends the marking, as the last line says it."""
+        self.how_to_end = LABELS
+        """The end of the message while something is marked: how to use the target."""
 
     def mark(self, selection: Selection) -> None:
-        """Mark something else for the next label, and show it."""
+        """Replace the marked target and show it."""
         state = self._state
         state.selection = selection
         self._timeline.show_range(selection.span_range(state.index) if state.has_spans else None)
@@ -45,38 +45,42 @@ class Marking:
             if selection.quote.fixed:
                 step = "stretch it"
             self._hints.prompt(
-                f"quote: {self.then} · {steps} {step} · {key_of('everywhere.back')} leaves"
+                f"quote: {self.how_to_end} · {steps} {step} · {key_of('everywhere.back')} leaves"
             )
         elif selection.whole:
             key_of = self._screen.context.key_of
             keys = " ".join(key_of(f"annotate.{name}") for name in LABEL_CHANGES)
             self._hints.prompt(
-                f"whole trace: {self.then} · {keys} its labels · {key_of('everywhere.back')} leaves"
+                f"whole trace: {self.how_to_end} · {keys} its labels "
+                f"· {key_of('everywhere.back')} leaves"
             )
 
     def _show_range(self) -> None:
-        """Show how far the range goes that is being marked."""
+        """Show the range that is being marked."""
         marked = self._state.selection.span_range(self._state.index)
         self._timeline.show_range(marked)
         if marked is not None:
             first, last = marked
-            words = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
+            numbers = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
             key_of = self._screen.context.key_of
             self._hints.prompt(
-                f"range {words}: move its end · {self.then} · "
+                f"range {numbers}: move its end · {self.how_to_end} · "
                 f"{key_of('annotate.other_end')} the other end · "
                 f"{key_of('everywhere.back')} leaves"
             )
 
     def follow_cursor(self) -> None:
-        """Let a range go on with the cursor; leave a quote, whose span it has left."""
+        """Extend a range to the cursor; drop a quote, because the cursor has left its span."""
         if self._state.selection.quote is not None:
             self.mark(PLAIN)
         elif self._state.selection.range_from is not None:
             self._show_range()
 
     def range(self) -> None:
-        """Begin a range at the cursor, or end it; begin a quote anew at its last word."""
+        """Begin or end a range at the cursor.
+
+        While a quote is marked, make its last word the first one instead.
+        """
         state = self._state
         if not state.has_spans:
             return
@@ -87,46 +91,52 @@ class Marking:
         self.mark(PLAIN if begun else Selection(range_from=state.index))
 
     def whole(self) -> None:
-        """Have the next label be on the whole trace, or no longer."""
+        """Switch the target to the whole trace, or back to the span."""
         if self._state.has_spans:
             self.mark(PLAIN if self._state.selection.whole else Selection(whole=True))
 
-    def take_up(self, target: Target) -> None:
-        """Mark what a label points at, so that it can be moved: of a range the nearer end."""
+    def mark_target(self, target: Target) -> None:
+        """Mark the target of a label, with the nearer end of a range under the cursor."""
         state = self._state
         assert state.trace is not None
         if target.first is None or target.last is None:
             self.mark(Selection(whole=True))
             return
-        first, last = state.trace.index_of(target.first), state.trace.index_of(target.last)
+        first = state.trace.index_of(target.first)
+        last = state.trace.index_of(target.last)
         if first is None or last is None:
             return
-        here = state.index
-        end, other = (first, last) if abs(here - first) < abs(here - last) else (last, first)
-        self._timeline.go_to(end)
+        cursor = state.index
+        near_end, far_end = (
+            (first, last) if abs(cursor - first) < abs(cursor - last) else (last, first)
+        )
+        self._timeline.go_to(near_end)
         self._screen.show_span()
         if target.char_start is not None and target.char_end is not None:
             self.quote_between(target.char_start, target.char_end)
         elif first != last:
-            self.mark(Selection(range_from=other))
+            self.mark(Selection(range_from=far_end))
 
     def other_end(self) -> None:
-        """Go to the other end of the range that is being marked, to move that one."""
-        begun = self._state.selection.range_from
-        if begun is None:
+        """Go to the other end of the range that is being marked."""
+        other_end = self._state.selection.range_from
+        if other_end is None:
             key = self._screen.context.key_of("annotate.range")
-            self._hints.say(f"No range is being marked; {key} begins one")
+            self._hints.say(f"No range is marked; {key} begins one")
             return
-        here = self._state.index
+        cursor = self._state.index
         self.mark(PLAIN)
-        self._timeline.go_to(begun)
+        self._timeline.go_to(other_end)
         self._screen.show_span()
-        self.mark(Selection(range_from=here))
+        self.mark(Selection(range_from=cursor))
 
     # Words
 
     def quote(self) -> None:
-        """Begin to mark words in the span's text; again goes to the next word."""
+        """Begin to mark words in the text of the span.
+
+        If a quote is marked already, go to its next word.
+        """
         state = self._state
         if not state.has_spans:
             return
@@ -145,20 +155,36 @@ class Marking:
         self.mark(Selection(quote=QuoteCursor(word, word)))
 
     def quote_between(self, start: int, end: int) -> None:
-        """Mark the words that the mouse was drawn over, from ``start`` to ``end`` (exclusive)."""
+        """Mark the words that the mouse was dragged over.
+
+        Args:
+            start: The first code point.
+            end: The end (exclusive).
+        """
         view = self._screen.span_view
-        first, last = view.word_at(start), view.word_at(end - 1)
+        first = view.word_at(start)
+        last = view.word_at(end - 1)
         if first is not None and last is not None:
             self.mark(Selection(quote=QuoteCursor(first, last, True)))
 
     def move_word(self, quote: QuoteCursor, step: int) -> None:
-        """Go to the next or previous word with the quote that is being marked."""
+        """Move the end of a quote by one word.
+
+        Args:
+            quote: The quote.
+            step: Above 0 for the next word, else the previous one.
+        """
         view = self._screen.span_view
         word = view.next_word(quote.head[1]) if step > 0 else view.previous_word(quote.head[0])
         self.mark(Selection(quote=quote.at(word)))
 
     def move_line(self, quote: QuoteCursor, delta: int) -> None:
-        """Go a line of the text down or up with the quote that is being marked."""
+        """Move the end of a quote by lines of the text.
+
+        Args:
+            quote: The quote.
+            delta: The number of lines; negative for upwards.
+        """
         view = self._screen.span_view
         offset = view.vertical_neighbour(quote.head[0], delta)
         self.mark(Selection(quote=quote.at(view.word_at(offset))))

@@ -1,4 +1,4 @@
-"""The list of what one has said of the open trace: labels, notes on spans, verdicts without one."""
+"""The list of the annotator's labels, notes and verdicts on the open trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mast_tui.columns import shortened
 from mast_tui.labels import Label, Origin, VerdictValue, confidence_words
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.ui.annotate.state import Entry, ModeSaid, NotedSpan
+from mast_tui.ui.annotate.state import Entry, ModeVerdict, NotedSpan
 from mast_tui.ui.context import context_of
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.text.layout import wrapped
@@ -31,11 +31,11 @@ _BY_HAND = "by hand"
 
 
 def origin_words(label: Label, judge_of: Callable[[str], str | None]) -> str:
-    """Where a label came from: ``by hand``, ``accepted from rules@7``, ``edited from …``.
+    """Return the origin of a label: ``by hand``, ``accepted from rules@7``, ``edited from …``.
 
     Args:
-        label: One's own.
-        judge_of: Gives the judge's name of a suggestion, None for one that may not be seen.
+        label: A label of the annotator.
+        judge_of: Returns the judge of a suggestion by its id, or None if it is hidden.
     """
     if label.origin is Origin.MANUAL:
         return _BY_HAND
@@ -46,11 +46,12 @@ def origin_words(label: Label, judge_of: Callable[[str], str | None]) -> str:
 
 
 def entries_of(session: Session) -> tuple[Entry, ...]:
-    """Everything that the annotator has said: labels in reading order, notes, verdicts."""
-    trace, modes = session.trace, session.taxonomy.all_modes
-    rank = {mode.slug: place for place, mode in enumerate(modes)}
+    """Return all that the annotator has said: labels in reading order, notes, verdicts."""
+    trace = session.trace
+    modes = session.taxonomy.all_modes
+    rank = {mode.slug: position for position, mode in enumerate(modes)}
 
-    def place(label: Label) -> tuple[int, ...]:
+    def sort_key(label: Label) -> tuple[int, ...]:
         ends = [trace.index_of(key or "") for key in (label.target.first, label.target.last)]
         first, last = (maxsize if end is None else end for end in ends)
         whole = label.target.is_whole
@@ -60,10 +61,10 @@ def entries_of(session: Session) -> tuple[Entry, ...]:
     notes = [NotedSpan(key, text) for key, text in session.span_notes.items()]
     verdicts = ((mode.slug, session.verdict(mode.slug)) for mode in modes)
     return (
-        *sorted(session.labels, key=place),
+        *sorted(session.labels, key=sort_key),
         *sorted(notes, key=lambda note: trace.index_of(note.key) or 0),
         *(
-            ModeSaid(slug, value)
+            ModeVerdict(slug, value)
             for slug, value in verdicts
             if value is not None and value is not VerdictValue.PRESENT
         ),
@@ -72,7 +73,7 @@ def entries_of(session: Session) -> tuple[Entry, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _LabelLine:
-    """A row: the words, their style, and the entry whose first row it is."""
+    """A row of the list: its text, its style, and the entry if it is the first row of one."""
 
     text: str
     part: str
@@ -80,7 +81,7 @@ class _LabelLine:
 
 
 class MyLabels(VirtualLines):
-    """A few rows for each thing that was said; the cursor stands on their first ones."""
+    """The list itself, with some rows for each entry. The cursor stays on the first row of one."""
 
     css_prefix = "my-labels"
     tells_focus = True
@@ -88,11 +89,11 @@ class MyLabels(VirtualLines):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", show=False)]
 
     def __init__(self, taxonomy: Taxonomy, *, id: str | None = None) -> None:
-        """Begin with nothing said.
+        """Begin without entries.
 
         Args:
-            taxonomy: Under which it is said.
-            id: Its name in the styles.
+            taxonomy: The taxonomy of the labels.
+            id: The widget's id.
         """
         super().__init__(id=id)
         self._modes: Mapping[str, Mode] = {mode.slug: mode for mode in taxonomy.all_modes}
@@ -103,23 +104,23 @@ class MyLabels(VirtualLines):
 
     @property
     def row_count(self) -> int:
-        """Rows of all entries."""
+        """The number of rows of all entries."""
         return len(self._lines)
 
     @property
     def entry(self) -> Entry | None:
-        """What the cursor stands on."""
+        """The entry under the cursor, or None."""
         return self._lines[self.cursor].entry if self._lines else None
 
     def show(self, session: Session | None) -> None:
-        """Show what stands in a session; the cursor stays on its entry, or where that was."""
+        """Show the entries of a session; the cursor stays on its entry, or at its position."""
         if session is None:
             self._entries = ()
         else:
             self._entries = entries_of(session)
             self._index_of = session.trace.index_of
-            suggested = {one.id: one.judge for one in session.suggestions}
-            self._judge_of = suggested.get
+            judges = {suggestion.id: suggestion.judge for suggestion in session.suggestions}
+            self._judge_of = judges.get
         labels = sum(isinstance(entry, Label) for entry in self._entries)
         self.border_title = plain_title(f"My labels · {labels}")
         key_of = context_of(self).key_of
@@ -129,38 +130,46 @@ class MyLabels(VirtualLines):
         self.rows_changed()
 
     def go_to_label(self, label_id: str) -> None:
-        """Put the cursor on a label, where it is listed."""
-        entries = ((row, self._lines[row].entry) for row in self._places())
-        rows = (row for row, one in entries if isinstance(one, Label) and one.id == label_id)
+        """Put the cursor on a label if it is listed."""
+        entries = ((row, self._lines[row].entry) for row in self._first_rows())
+        rows = (row for row, entry in entries if isinstance(entry, Label) and entry.id == label_id)
         self.move_to(next(rows, self.cursor))
 
     def rows_changed(self) -> None:
-        """Make the rows anew for the width that there is; the cursor stays on its entry."""
-        here = self.entry
-        number = sum(row < self.cursor for row in self._places())
+        """Lay out the rows for the present width; the cursor stays on its entry."""
+        current = self.entry
+        number = sum(row < self.cursor for row in self._first_rows())
         width = max(12, self.scrollable_content_region.width - 1)
         self._lines = [line for entry in self._entries for line in self._lines_of(entry, width)]
-        places = self._places()
-        if not places:
-            words = "Nothing said of this trace yet: two digits label the span under the cursor."
-            self._lines = [_LabelLine(f" {row}", "quiet") for row in wrapped(words, width - 1)]
-        same = [row for row in places if _is_same(self._lines[row].entry, here)]
-        if places:
-            self.cursor = same[0] if same else places[min(number, len(places) - 1)]
+        first_rows = self._first_rows()
+        if not first_rows:
+            message = "Nothing said of this trace yet: two digits label the span under the cursor."
+            self._lines = [_LabelLine(f" {row}", "quiet") for row in wrapped(message, width - 1)]
+        same = [row for row in first_rows if _is_same(self._lines[row].entry, current)]
+        if first_rows:
+            self.cursor = same[0] if same else first_rows[min(number, len(first_rows) - 1)]
         super().rows_changed()
         self.show_row(self.cursor)
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Put the cursor on the entry at or beyond ``row``, in the direction of the move."""
-        heads = self._places()
-        if not heads:
+        """Put the cursor on the entry at a row, or on the next one in the direction of the move."""
+        first_rows = self._first_rows()
+        if not first_rows:
             return
         row = max(0, min(row, len(self._lines) - 1))
-        beyond = [head for head in heads if head >= row] if row > self.cursor else []
-        row = beyond[0] if beyond else max((h for h in heads if h <= row), default=heads[0])
+        beyond = (
+            [first_row for first_row in first_rows if first_row >= row] if row > self.cursor else []
+        )
+        row = (
+            beyond[0]
+            if beyond
+            else max(
+                (first_row for first_row in first_rows if first_row <= row), default=first_rows[0]
+            )
+        )
         super().move_to(row, centre=centre)
-        # All that is said there comes on screen with it, where there is room.
-        end = next((head for head in heads if head > row), len(self._lines))
+        # Make all rows of the entry visible, if they fit.
+        end = next((first_row for first_row in first_rows if first_row > row), len(self._lines))
         self.show_row(min(end - 1, row + self.lines_area.height - 1))
 
     def action_choose(self) -> None:
@@ -169,8 +178,9 @@ class MyLabels(VirtualLines):
             self.post_message(self.Chosen(self, self.cursor))
 
     def render_row(self, row: int, width: int) -> Strip:
-        """One row."""
-        base, line = self.rich_style, self._lines[row]
+        """Draw one row."""
+        base = self.rich_style
+        line = self._lines[row]
         at_cursor = row == self.cursor and line.entry is not None and self.has_focus
         if at_cursor:
             base += self._part("cursor")
@@ -181,20 +191,20 @@ class MyLabels(VirtualLines):
             ]
         ).adjust_cell_length(width, base)
 
-    def _places(self) -> list[int]:
-        """The first rows of the entries."""
+    def _first_rows(self) -> list[int]:
+        """Return the first row of each entry."""
         return [row for row, line in enumerate(self._lines) if line.entry is not None]
 
     def _lines_of(self, entry: Entry, width: int) -> Iterator[_LabelLine]:
         if isinstance(entry, NotedSpan):
             index = self._index_of(entry.key)
-            place = one_line(entry.key, 24) if index is None else f"#{index + 1}"
-            yield _LabelLine(shortened(f"✎ note on {place}", width), "place", entry)
+            location = one_line(entry.key, 24) if index is None else f"#{index + 1}"
+            yield _LabelLine(shortened(f"✎ note on {location}", width), "place", entry)
             yield from _block(entry.text, "note", width)
             return
         mode = self._modes.get(entry.mode)
         name = one_line(f"{mode.code} {mode.name}" if mode else entry.mode)
-        if isinstance(entry, ModeSaid):
+        if isinstance(entry, ModeVerdict):
             value = entry.value.value
             room = width - cell_len(value) - 1
             yield _LabelLine(
@@ -202,13 +212,13 @@ class MyLabels(VirtualLines):
             )
             return
         yield _LabelLine(shortened(name, width), "mode", entry)
-        words = [place_words(entry.target, self._index_of, quoted=False)]
+        details = [place_words(entry.target, self._index_of, quoted=False)]
         if entry.severity is not None:
-            words.append(entry.severity.value)
+            details.append(entry.severity.value)
         if entry.confidence is not None:
-            words.append(confidence_words(entry.confidence))
-        words.append(origin_words(entry, self._judge_of))
-        yield from _block(" · ".join(words), "place", width)
+            details.append(confidence_words(entry.confidence))
+        details.append(origin_words(entry, self._judge_of))
+        yield from _block(" · ".join(details), "place", width)
         if entry.target.quote:
             yield from _block(f"“{entry.target.quote}”", "quote", width, most=3)
         if entry.note:
@@ -216,18 +226,18 @@ class MyLabels(VirtualLines):
 
 
 def _block(text: str, part: str, width: int, *, most: int = 12) -> Iterable[_LabelLine]:
-    """A text over some rows, set in from the mode above it."""
+    """Return the rows of a wrapped and indented text."""
     return (_LabelLine(f"   {row}", part) for row in wrapped(text, width - 3, most))
 
 
 def _is_same(entry: Entry | None, other: Entry | None) -> bool:
-    """Whether two entries are the same thing, whatever is said of it by now."""
+    """Check if two entries share an id, key or mode."""
     match entry, other:
         case Label(), Label():
             return entry.id == other.id
         case NotedSpan(), NotedSpan():
             return entry.key == other.key
-        case ModeSaid(), ModeSaid():
+        case ModeVerdict(), ModeVerdict():
             return entry.mode == other.mode
         case _:
             return False

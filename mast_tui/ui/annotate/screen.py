@@ -24,6 +24,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input
 
+from mast_tui.counts import duration
 from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, MastError
 from mast_tui.labels import Label, Target
 from mast_tui.safe_text import one_line
@@ -35,7 +36,7 @@ from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.annotate.filter import Filter
 from mast_tui.ui.annotate.finish import DrawnSpans, Finish
 from mast_tui.ui.annotate.following import Following
-from mast_tui.ui.annotate.labelling import Chooses, Labelling
+from mast_tui.ui.annotate.labelling import LabelAction, Labelling
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.my_labels import MyLabels
 from mast_tui.ui.annotate.search import Search
@@ -44,6 +45,7 @@ from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import (
     JudgeProgress,
+    RunToWrite,
     ShowGuidelines,
     ShowLibrary,
     ShowTrace,
@@ -70,13 +72,13 @@ from mast_tui.ui.trace_view.gutter import (
     Pointing,
 )
 from mast_tui.ui.trace_view.overview import Overview
-from mast_tui.ui.trace_view.span_view import SpanText, SpanView, opens_at, written_as
+from mast_tui.ui.trace_view.span_view import SpanText, SpanView, opens_at, text_format
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import distinct_names, duration, origin_title, plain_title, trace_title
+from mast_tui.ui.wording import distinct_names, origin_title, plain_title, trace_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -86,32 +88,32 @@ if TYPE_CHECKING:
 
 
 SPLIT_STEP: Final = 10
-"""Percent of the height by which one key moves the border above the text."""
+"""The percentage of the height by which a key moves the border above the text."""
 
 SPLIT_SHARES: Final = (SHARE, 60, MOST_SHARE, LEAST_SHARE)
-"""Percents of the height for the text, through which one key cycles."""
+"""The percentages of the height for the text that a key cycles through."""
 
 REPORTS_BETWEEN_MARKS: Final = 4
-"""Reports of spans that were indexed after which marks are placed again, if any has no span yet."""
+"""The number of index reports between two attempts to place marks whose span was missing."""
 
 SPAN_WAIT: Final = 0.05
-"""Seconds for which the cursor must rest until the text of its span follows a burst of moves."""
+"""Seconds without a move of the cursor after which the text of its span is shown."""
 
 SAVE_POSITION_EVERY: Final = 2.0
-"""Seconds between writes of the span at which the annotator is."""
+"""Seconds between two writes of the cursor position."""
 
 READ_EVERY: Final = 0.4
-"""Seconds between writes of what was read: one transaction for many moves."""
+"""Seconds between two writes of the read spans: one transaction for many moves."""
 
 SUGGESTING: Final = frozenset({"next_suggestion", "accept", "reject"})
-"""Actions that the last line leaves out while no suggestion waits."""
+"""The actions that the last line leaves out while no suggestion waits."""
 
 
 class Panes:
-    """Divides the screen, and remembers how for the next start.
+    """The division of the screen, remembered for the next start.
 
-    While one reads, the text of a span has the window, with the suggestion under it where there
-    is one; all keys go on to work on the span under the timeline's cursor.
+    While the user reads, the text of a span fills the window, with its suggestion below. All keys
+    still act on the span under the cursor of the timeline.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
@@ -128,11 +130,11 @@ class Panes:
 
     @property
     def reading(self) -> bool:
-        """Whether the text of a span has the window."""
+        """True if the text of a span fills the window."""
         return self._screen.has_class("-reading")
 
     def read(self) -> None:
-        """Give the window to the text."""
+        """Let the text fill the window."""
         self._screen.add_class("-reading")
         self._screen.set_focus(self._screen.span_view)
         self._screen.show_span()
@@ -144,7 +146,7 @@ class Panes:
         )
 
     def leave(self) -> bool:
-        """Go back to the timeline, which stands where it stood; False where one is there."""
+        """Return to the timeline, scrolled as before; return False if it is visible already."""
         if not self.reading:
             return False
         self._screen.remove_class("-reading")
@@ -158,31 +160,32 @@ class Panes:
             timeline.show_row(timeline.cursor, centre=True)
             self._screen.show_span()
 
-    # Timeline and text: how the height is divided
+    # The heights of timeline and text
 
     def move_split(self, step: int) -> None:
-        """Give the text more of the height, or less."""
+        """Make the text one step higher (``step`` above 0) or lower."""
         share = self._settings.text_share + step * SPLIT_STEP
-        self._set_share(
-            share // SPLIT_STEP * SPLIT_STEP if step > 0 else -(-share // SPLIT_STEP) * SPLIT_STEP
-        )
+        # A share between two steps moves to the nearer of them.
+        steps = share // SPLIT_STEP if step > 0 else -(-share // SPLIT_STEP)
+        self._set_share(steps * SPLIT_STEP)
 
     def next_split(self) -> None:
-        """Give the text more of the height; after most of it, little."""
+        """Make the text higher; after the largest share, choose the smallest."""
         share = self._settings.text_share
-        larger = [one for one in SPLIT_SHARES if one > share]
+        larger = [candidate for candidate in SPLIT_SHARES if candidate > share]
         self._set_share(min(larger) if larger else LEAST_SHARE)
 
     def drag_split(self, y: int) -> None:
-        """Put the border above the text on this line of the screen."""
-        top, bottom = self._screen.timeline.region.y, self._screen.span_view.region.bottom
+        """Move the border above the text to a line of the screen."""
+        top = self._screen.timeline.region.y
+        bottom = self._screen.span_view.region.bottom
         if bottom > top:
             self._set_share(round(100 * (bottom - y) / (bottom - top)))
 
     def _set_share(self, share: int) -> None:
         if self.reading:
             key = self._screen.context.key_of("annotate.read")
-            self._screen.hints.say(f"The text has the window; {key} goes back")
+            self._screen.hints.say(f"The text fills the window; {key} goes back")
             return
         share = max(LEAST_SHARE, min(share, MOST_SHARE))
         if share != self._settings.text_share:
@@ -199,23 +202,22 @@ class Panes:
     # The time bar
 
     def toggle_bar(self) -> None:
-        """Show in each row when the step was, or leave its columns to the text."""
-        shown = not self._settings.time_bar
-        self._settings = self._settings._replace(time_bar=shown)
+        """Show the time bar, or leave its cells to the text."""
+        visible = not self._settings.time_bar
+        self._settings = self._settings._replace(time_bar=visible)
         self._settings.remember()
-        self._screen.timeline.show_bar(shown)
-        where = "shown where the timeline is wide and the trace has times" if shown else "hidden"
-        self._screen.hints.say(f"The bar of when each step was is {where}")
+        self._screen.timeline.show_bar(visible)
+        state = "shown where the timeline is wide and the trace has times" if visible else "hidden"
+        self._screen.hints.say(f"The time bar is {state}")
 
 
 Result = TypeVar("Result")
 
 
 class SessionCommands:
-    """Carries out what keys ask of the session, and shows it once it is on disk.
+    """The commands of the session: they run one after another, and show what is on disk.
 
-    ``queue_…`` puts a piece of work into the queue of writes, where it waits for its turn; the
-    coroutines are for use within one.
+    The ``queue_…`` methods add work to the queue of writes; the coroutines run within such work.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
@@ -226,13 +228,13 @@ class SessionCommands:
 
     @property
     def waiting(self) -> bool:
-        """Whether something that a key has asked for waits for the workspace."""
+        """True if a key waits for the workspace to open."""
         return bool(self._waiting)
 
     def when_session_opens(self, work: Callable[[Session], object]) -> None:
-        """Queue ``work`` with the session, now or as soon as the workspace is open.
+        """Call a function with the session in the queue, now or once the workspace is open.
 
-        All input that follows waits with it.
+        All later input waits for it.
 
         Args:
             work: A function or coroutine function.
@@ -249,26 +251,26 @@ class SessionCommands:
             self._queue(work, state.session, HeldKeys.ALL)
 
     def queue_change(
-        self, command: Callable[[Session], Change | None], holds: HeldKeys = HeldKeys.ALL
+        self, command: Callable[[Session], Change | None], blocks: HeldKeys = HeldKeys.ALL
     ) -> None:
-        """Queue one command of the session, and show what it did.
+        """Queue one command of the session and show its result.
 
         Args:
             command: Calls one method of the session.
-            holds: Which keys wait for it.
+            blocks: The keys that wait for it.
         """
-        self._screen.context.writes.do(partial(self.change, command), holds)
+        self._screen.context.writes.do(partial(self.change, command), blocks)
 
     def queue_unshown(self, work: Callable[[Session], object], session: Session) -> None:
-        """Queue work that no key has asked for, and for which no key waits.
+        """Queue work that no key has requested, and for which no key waits.
 
         Args:
             work: A function or coroutine function.
-            session: What to call it with.
+            session: The session to call it with.
         """
         self._queue(work, session, HeldKeys.NOTHING)
 
-    def _queue(self, work: Callable[[Session], object], session: Session, holds: HeldKeys) -> None:
+    def _queue(self, work: Callable[[Session], object], session: Session, blocks: HeldKeys) -> None:
         async def piece() -> None:
             try:
                 outcome = work(session)
@@ -277,23 +279,21 @@ class SessionCommands:
             except MastError as error:
                 self.show_refusal(error, session)
 
-        self._screen.context.writes.do(piece, holds)
+        self._screen.context.writes.do(piece, blocks)
 
     async def change(
         self,
         command: Callable[[Session], Change | None],
         before_drawing: Callable[[], object] | None = None,
     ) -> Change | None:
-        """Carry out one command of the session and show what it did, or why it was refused.
-
-        Only called when there is a session.
+        """Run one command of the open session, and show its result or the reason for a refusal.
 
         Args:
             command: Calls one method of the session.
             before_drawing: Called once the change is on disk, before it is shown.
 
         Returns:
-            What it did, or None where it was refused or did nothing.
+            The change, or None if the command was refused or changed nothing.
         """
         session = self._state.session
         assert session is not None
@@ -317,14 +317,14 @@ class SessionCommands:
         return change
 
     async def note(self, command: Callable[[Session], object], session: Session) -> None:
-        """Write what is only noted, also where the trace was changed in another window.
+        """Write a record that no key has requested, even if another window changed the trace.
 
         Args:
             command: Calls one method of the session.
             session: The session.
 
         Raises:
-            MastError: It cannot be written.
+            MastError: The workspace cannot be written.
         """
         try:
             await self._carry_out(command, session)
@@ -334,7 +334,11 @@ class SessionCommands:
             await self._carry_out(command, session)
 
     async def _carry_out(self, command: Callable[[Session], Result], session: Session) -> Result:
-        """Carry out a command; where it is too late, read the session anew and raise."""
+        """Run a command and write its change.
+
+        If another window has changed the trace, read the session again and raise
+        ``ChangedElsewhere``.
+        """
         run = self._screen.context.writes.run
         outcome, write = session.planned(command)
         if write is None:
@@ -350,21 +354,24 @@ class SessionCommands:
         return outcome
 
     def show_refusal(self, error: MastError, session: Session) -> None:
-        """Show in the last line what the session or the workspace refuses.
+        """Show why the session or the workspace has refused a command.
 
         Args:
-            error: Says why.
-            session: What it was asked of.
+            error: The reason.
+            session: The session of the command.
         """
         if isinstance(error, ChangedMeanwhile) and session is self._state.session:
             self._screen.session_changed()
         self._hints.say(one_line(str(error)), error=True)
 
     def session_ready(self, session: Session) -> bool:
-        """Do what keys have asked for before there was a session.
+        """Queue the work that waited for the session.
+
+        Args:
+            session: The session, which is open now.
 
         Returns:
-            Whether there was anything.
+            Whether any work waited.
         """
         waiting = self._waiting
         self._waiting = []
@@ -373,77 +380,83 @@ class SessionCommands:
         return bool(waiting)
 
     def forget(self) -> None:
-        """Leave undone what keys have asked for: there will be no session."""
+        """Discard the work that waits: there will be no session."""
         self._waiting = []
 
 
 class Arrival:
-    """Goes to a span as soon as it is known, unless somebody has moved on by themselves meanwhile.
+    """The span at which a trace opens: a requested one, or the last one in the workspace.
 
-    Where one stands in each trace is kept in the workspace for each annotator.
+    The cursor goes there as soon as the span is read, unless the user has moved it meanwhile.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
         self._state = screen.state
-        self._wanted: TraceLocation | None = None
-        self._kept = 0
-        """The span that is kept in the workspace, or the first."""
+        self._target: TraceLocation | None = None
+        self._saved = 0
+        """The span that is saved in the workspace, or the first."""
 
     def begin(self) -> None:
         """Begin with another trace."""
-        self._wanted, self._kept = None, 0
+        self._target = None
+        self._saved = 0
 
-    def go_to(self, wanted: TraceLocation) -> None:
-        """Go to a place with what is looked for there."""
-        self._wanted = wanted
+    def go_to(self, target: TraceLocation) -> None:
+        """Go to a location, and start its search if it has one."""
+        self._target = target
         self.grown()
 
     async def opened(self, workspace: OpenWorkspace) -> None:
-        """Go where one was, now that this is known; where one was sent to comes before that."""
+        """Go to the last position in the workspace, unless another location was requested."""
         trace = self._state.trace
-        if trace is None or self._wanted is not None or self._state.index:
+        if trace is None or self._target is not None or self._state.index:
             return
         name = _setting(workspace, trace.identity.trace_id)
         read = partial(workspace.workspace.get_setting, name)
         key = await self._screen.context.workspace.carry_out(read)
-        if key is not None and self._wanted is None and self._state.trace is trace:
+        if key is not None and self._target is None and self._state.trace is trace:
             self.go_to(TraceLocation(trace.identity.trace_id, key=key))
 
     def grown(self) -> None:
-        """More spans are known."""
-        wanted, trace = self._wanted, self._state.trace
-        if wanted is None or trace is None or not self._state.has_spans:
+        """Go to the location if its span has been read by now."""
+        target = self._target
+        trace = self._state.trace
+        if target is None or trace is None or not self._state.has_spans:
             return
-        index = None if wanted.key is None else trace.index_of(wanted.key)
-        if index is None and wanted.position is not None and wanted.position < len(trace):
-            index = wanted.position
+        index = None if target.key is None else trace.index_of(target.key)
+        if index is None and target.position is not None and target.position < len(trace):
+            index = target.position
         if self._moved_on:
-            self._wanted = None
+            self._target = None
         elif index is not None:
-            self._wanted, self._kept = None, index
+            self._target = None
+            self._saved = index
             self._screen.timeline.go_to(index)
             self._screen.show_span()
-            if wanted.find is not None:
-                self._screen.search.look_for(wanted.find)
+            if target.find is not None:
+                self._screen.search.set_text(target.find)
 
     @property
     def _moved_on(self) -> bool:
-        if self._wanted is not None and self._wanted.find is not None:
-            return False  # whoever chose it is on the way there
-        return self._state.index != self._kept or self._screen.typing or self._screen.search.is_open
+        if self._target is not None and self._target.find is not None:
+            return False  # the user has chosen the location and waits for it
+        return (
+            self._state.index != self._saved or self._screen.typing or self._screen.search.is_open
+        )
 
-    def keep(self) -> None:
-        """Keep in the workspace where one stands."""
-        trace, opened = self._state.trace, self._screen.context.opened
-        if trace is None or opened is None or not self._state.has_spans or self._wanted:
+    def save(self) -> None:
+        """Save the position of the cursor in the workspace."""
+        trace = self._state.trace
+        opened = self._screen.context.opened
+        if trace is None or opened is None or not self._state.has_spans or self._target:
             return
         index = self._state.index
-        if index == self._kept:
+        if index == self._saved:
             return
-        self._kept = index
+        self._saved = index
         if opened.workspace.away:
-            return  # it is not worth waiting for
+            return  # the position is not worth waiting for a server
         name = _setting(opened, trace.identity.trace_id)
         write = partial(opened.workspace.set_setting, name, trace.span(index).key)
         self._screen.context.writes.do(
@@ -456,7 +469,7 @@ def _setting(opened: OpenWorkspace, trace_id: str) -> str:
 
 
 class PaneRow(Horizontal, RenderCache):
-    """Panes beside each other."""
+    """Panes side by side."""
 
 
 class PaneColumn(Vertical, RenderCache):
@@ -464,7 +477,7 @@ class PaneColumn(Vertical, RenderCache):
 
 
 class AnnotateScreen(Screen[None], RenderCache):
-    """One trace, one annotator."""
+    """The screen for one trace and one annotator."""
 
     CSS_PATH = ANNOTATE
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide"), (WIDEST, "-widest")]
@@ -482,17 +495,17 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.span_view = SpanView(id="span", tells_place=True)
         """The text of the span under the cursor."""
         self.overview = Overview(id="overview")
-        """The whole run in a column, whatever the timeline filters or folds."""
+        """The whole run in a column, regardless of filters and folds."""
         self.modes = TaxonomyPanel(id="modes")
         """The taxonomy."""
         self.definition = SpanView(id="definition")
         """The definition of the mode under the cursor."""
         self.my_labels: MyLabels | None = None
-        """What was said of the trace, once it was asked for."""
+        """The list of the annotator's labels, once it was opened."""
         self.hints = HintBar(Where.ANNOTATE, left_out=SUGGESTING | {"edit"})
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
-        """What is open."""
+        """The state that the parts share."""
         self.panes = Panes(self)
         self.commands = SessionCommands(self)
         self.reading = DrawnSpans(self)
@@ -506,29 +519,29 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.finish = Finish(self, self.reading)
         self.following = Following(self)
         self._ready = False
-        """Whether the panes are there."""
-        self._away = False
+        """Whether the panes are mounted."""
+        self._other_screen_open = False
         self._reports = 0
-        self._in_view = -1
+        self._text_index = -1
         """The span whose text the span view shows."""
-        self._followed = (-1, -1)
-        """The timeline's row, and the span there, that the other panes show."""
-        self._moves: Timer | None = None
+        self._drawn_position = (-1, -1)
+        """The row of the timeline, and its span, that the other panes show."""
+        self._move_timer: Timer | None = None
         """Runs while the cursor moves, and for a moment after."""
-        self._keeper: tuple[Session, MarkKeeper] | None = None
-        self._named: tuple[Trace, int, str] | None = None
+        self._mark_keeper: tuple[Session, MarkKeeper] | None = None
+        self._cached_name: tuple[Trace, int, str] | None = None
         self._offers_next = False
         """Whether this trace is finished and another is in the queue."""
 
     def compose(self) -> ComposeResult:
         """Place the panes."""
-        # Known before there are panes, whose styles would else all be worked out twice.
+        # Set before the panes exist; otherwise all their styles would be computed twice.
         width = self.app.size.width
         self.set_class(WIDE <= width < WIDEST, "-wide")
         self.set_class(width >= WIDEST, "-widest")
         self.set_class(width < WIDE, "-narrow")
         self.set_class(self.app.size.height < HIGH, "-short")
-        below, beside = self.suggestions.panels
+        below, side = self.suggestions.panels
         yield self.title_bar
         with PaneRow(id="panes"):
             with PaneColumn(id="left"):
@@ -539,20 +552,20 @@ class AnnotateScreen(Screen[None], RenderCache):
             with PaneColumn(id="side"):
                 yield self.modes
                 yield self.definition
-                yield beside
+                yield side
         yield self.search.line
         yield self.hints
 
     def on_mount(self) -> None:
-        """Name the panes and say what is awaited."""
-        self.filter.show()
+        """Fill the panes, and start the timers."""
+        self.filter.show_titles()
         self._show_taxonomy()
         self.search.line.display = False
         self.panes.restore()
-        self.watch(self.timeline, "scroll_y", self.show_place, init=False)
+        self.watch(self.timeline, "scroll_y", self.show_position, init=False)
         self.set_interval(READ_EVERY, self.reading.write_between_keys)
-        self.set_interval(SAVE_POSITION_EVERY, self.arrival.keep)
-        self.set_interval(LOOK_EVERY, self.following.look)
+        self.set_interval(SAVE_POSITION_EVERY, self.arrival.save)
+        self.set_interval(LOOK_EVERY, self.following.check)
         self._ready = True
         if self.trace is not None:
             self._fill(self.trace)
@@ -570,7 +583,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     @property
     def trace(self) -> Trace | None:
-        """The trace that is open."""
+        """The open trace, or None."""
         return self.state.trace
 
     @property
@@ -578,11 +591,15 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The annotator's session on it; None until the workspace is open."""
         return self.state.session
 
-    def awaits_content(self, action: str | None) -> bool:
-        """Check if input has to wait for the trace, or for what a key before it has asked for.
+    def report_to_write(self) -> RunToWrite | None:
+        """Return the run on screen; None until it has been opened."""
+        return None if self.trace is None else RunToWrite(self.trace)
 
-        Before the workspace is open a key can ask for a note, a dialog or another place, so all
-        that follows waits with it.
+    def awaits_content(self, action: str | None) -> bool:
+        """Check if input has to wait for the trace, or for work that an earlier key has requested.
+
+        Before the workspace is open a key may request a dialog or another location, so all later
+        keys wait.
         """
         if self.commands.waiting:
             return True
@@ -592,21 +609,21 @@ class AnnotateScreen(Screen[None], RenderCache):
     def show_trace(self, trace: Trace) -> None:
         """Show another trace; its session follows with ``attach``."""
         self.reading.write()
-        self.arrival.keep()
+        self.arrival.save()
         self.state.show(trace)
         for part in (self.reading, self.suggestions, self.labelling, self.arrival):
             part.begin()
-        self.search.drop()
-        self.filter.drop()
-        self._in_view = -1
-        self._followed = (-1, -1)
+        self.search.clear()
+        self.filter.reset()
+        self._text_index = -1
+        self._drawn_position = (-1, -1)
         if self._ready:
             self.hints.clear()
             self._fill(trace)
 
     def _fill(self, trace: Trace) -> None:
         self.timeline.show_trace(trace, reads=True)
-        self.filter.show()
+        self.filter.show_titles()
         self.overview.show_trace(trace, self.timeline.background)
         self.modes.show_states({})
         if self.my_labels is not None:
@@ -615,7 +632,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.show_span()
 
     def on_timeline_index_grown(self, event: Timeline.IndexGrown) -> None:
-        """Take in what was read and found in the background; the timeline has done so."""
+        """Update the panes that depend on the background index."""
         event.stop()
         if event.trace is self.trace and self.timeline.trace is self.trace:
             self.overview.grown()
@@ -624,53 +641,54 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._reports += 1
             self.following.grown(done=event.done)
             if event.done or not self._reports % REPORTS_BETWEEN_MARKS:
-                self._place_marks(event.trace)
-            if self._in_view < 0:
+                self._place_missing_marks(event.trace)
+            if self._text_index < 0:
                 self.show_span()
             self.arrival.grown()
 
     def spans_added(self) -> None:
-        """Take in that the file of the trace has grown."""
+        """Search and filter the spans that the file has gained."""
         self.search.grown()
         self.filter.grown()
 
-    def show_anew(self, trace: Trace) -> None:
-        """Show what the file of the trace holds now, from the span that one was on."""
+    def show_reread_trace(self, trace: Trace) -> None:
+        """Show the trace as its file is now, with the cursor, search and filter as before."""
         old = self.trace
         assert old is not None
         key = old.span(self.index).key if self.state.has_spans else ""
-        chosen, needle = self.filter.chosen, self.state.needle
+        chosen = self.filter.chosen
+        needle = self.state.needle
         self.context.catalog.renew(old, trace)
         self.context.go(ShowTrace(trace))
         index = trace.index_of(key)
         if index is not None:
             self.timeline.go_to(index)
         if needle:
-            self.search.again(needle)
-        self.filter.show_only(chosen)
+            self.search.repeat(needle)
+        self.filter.apply(chosen)
         self.show_span()
 
     def attach(self, session: Session) -> None:
-        """Show the labels of the trace, and do what keys have asked for meanwhile."""
+        """Show the labels of the trace, and run the work that waited for the session."""
         if session.trace is not self.trace or self not in self.app.screen_stack:
             return
         self.state.session = session
         if not self._ready:
             return
         if session.taxonomy != self.state.taxonomy:
-            self.state.taxonomy = session.taxonomy  # as it is worded in the workspace
+            self.state.taxonomy = session.taxonomy  # the workspace may have another wording
             self._show_taxonomy()
         self.session_changed()
         self.show_span()
         if self.commands.waiting:
             self.hints.clear()
         self.timeline.look_for_repeats()
-        self.suggestions.answer_as_asked()
+        self.suggestions.repeat_answers()
         if not self.commands.session_ready(session) and self.context.opened is not None:
             self.context.writes.do(partial(self.arrival.opened, self.context.opened))
 
     def workspace_failed(self) -> None:
-        """Leave undone what keys have asked for: there will be no session."""
+        """Discard the work that waits for a session: there will be none."""
         self.commands.forget()
         self.hints.clear()
         self.timeline.look_for_repeats()
@@ -678,37 +696,37 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._show_answerable()
 
     def leave_for_a_while(self) -> None:
-        """Make ready for another room, where this annotator may change things about this trace."""
+        """Write what is pending before another screen opens, which may change this trace."""
         self.reading.write()
-        self.arrival.keep()
-        self._away = True
+        self.arrival.save()
+        self._other_screen_open = True
 
     def on_screen_resume(self) -> None:
-        """Take in what was changed in another room, on the way back from it."""
-        if self._away and self.session is not None:
-            self.commands.queue_unshown(self._come_back, self.session)
-        self._away = False
+        """Show the changes that were made on another screen."""
+        if self._other_screen_open and self.session is not None:
+            self.commands.queue_unshown(self._read_again, self.session)
+        self._other_screen_open = False
 
-    async def _come_back(self, session: Session) -> None:
+    async def _read_again(self, session: Session) -> None:
         read = partial(session.read_anew, passes=True)
         session.take_anew(await self.context.writes.run(read))
-        session.take_news()  # it was done here, on another screen
+        session.take_news()  # no news: the user has made these changes
         if session is self.session:
             self.session_changed()
             self.show_span()
 
     def written_elsewhere(self) -> None:
-        """Show what another window or program has written to the workspace."""
+        """Show the changes that another window or program has made in the workspace."""
         if self.session is not None and self.timeline.is_attached:
-            self.commands.queue_unshown(self._catch_up_with_others, self.session)
+            self.commands.queue_unshown(self._read_others_changes, self.session)
 
-    async def _catch_up_with_others(self, session: Session) -> None:
+    async def _read_others_changes(self, session: Session) -> None:
         session.take_anew(await self.context.writes.run(session.read_anew))
         if session is self.session:
             self.show_news(session)
 
     def show_news(self, session: Session) -> None:
-        """Show what has come from elsewhere, and say what became of one's own labels."""
+        """Show changes from elsewhere, and report those of the annotator's own labels."""
         news = session.take_news()
         self.session_changed()
         self.show_span()
@@ -716,55 +734,58 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.hints.say(f"In another window: {news}")
 
     def judged(self, message: JudgeProgress) -> None:
-        """Take in what a judge has found on this trace, and say how it ended."""
+        """Show the suggestions of a judge on this trace, and report its end."""
         session = self.session
-        here = session is not None and message.trace_id in (None, session.trace_id)
-        if session is not None and here and session.suggestions_visible:
+        about_this_trace = session is not None and message.trace_id in (None, session.trace_id)
+        if session is not None and about_this_trace and session.suggestions_visible:
             session.refresh_suggestions()
             self.session_changed()
             self.show_span()
         if message.done:
-            told = not message.problem and session is not None and not self.labelling.waits
-            then = self.suggestions.what_next(session) if told and session is not None else ""
-            message.tell(self.hints, then)
+            next_step = ""
+            if session is not None and not message.problem and not self.labelling.is_waiting:
+                next_step = self.suggestions.next_step_text(session)
+            message.tell(self.hints, next_step)
 
-    def look_at(self, at: TraceLocation) -> None:
-        """Go to the evidence, as soon as the workspace is open; to what was found at once."""
-        if at.find is not None:
-            self.arrival.go_to(at)
+    def look_at(self, location: TraceLocation) -> None:
+        """Go to a location: to a search hit at once, else when the workspace is open."""
+        if location.find is not None:
+            self.arrival.go_to(location)
         else:
-            self.suggestions.look_at(at)
+            self.suggestions.look_at(location)
 
     def go_to_place(self, text: str) -> bool:
-        """Go to a span by its number (from 1) or its key; False where there is none."""
-        found = self.timeline.go_to_named(text)
-        if found:
+        """Go to a span by its number (from 1) or its key; return False if there is none."""
+        exists = self.timeline.go_to_named(text)
+        if exists:
             self.show_span()
-        return found
+        return exists
 
     # The app
 
     @property
     def context(self) -> MastApp:
-        """The app, with what it shares."""
+        """The app, with the services that screens share."""
         return context_of(self)
 
-    # What else the parts ask for
+    # Services for the parts
 
     @property
     def typing(self) -> bool:
-        """Whether a mode is being typed."""
+        """True if a mode is being typed."""
         return self.labelling.entry.begun
 
     def in_background(self, work: Callable[[], None], group: str) -> None:
-        """Do ``work`` in a thread, in place of what is done for the same ``group``.
+        """Run a function in a thread; an earlier one of the same group is cancelled.
 
-        What it finds it hands on by ``call_later``, which sends a message as a thread may.
+        Args:
+            work: The function. It reports its result with ``call_later``.
+            group: The name of the group.
         """
         self.run_worker(work, group=group, exclusive=True, thread=True)
 
     def stop_background(self, group: str) -> None:
-        """Tell what is done for this group to stop."""
+        """Cancel the background work of a group."""
         self.workers.cancel_group(self, group)
 
     @on(Input.Changed, "#search")
@@ -780,47 +801,48 @@ class AnnotateScreen(Screen[None], RenderCache):
     # Drawing: the title
 
     def show_title(self) -> None:
-        """Show what is open, and who works."""
+        """Show the trace and the annotator in the first line."""
         trace = self.trace
         if trace is None:
             return
-        told = self.session is not None and self.session.hidden_visible
-        outcome = trace.meta.outcome if told else Outcome.UNKNOWN
+        visible = self.session is not None and self.session.hidden_visible
+        outcome = trace.meta.outcome if visible else Outcome.UNKNOWN
         left = trace_title(trace, outcome, trace.spans.waiting, self._trace_name(trace))
         if lasted := self.timeline.facts.total:
             left.append(duration(lasted))
         if problems := len(trace.problems):
             left.append(f"{problems} problem{'' if problems == 1 else 's'} in the file")
-        self.title_bar.show(tuple(left), self._who())
+        self.title_bar.show(tuple(left), self._status())
 
     def _trace_name(self, trace: Trace) -> str:
-        """What the trace goes by among those that are listed, worked out anew where these are."""
+        """Return a name that distinguishes the trace from the others in the list."""
         catalog = self.context.catalog
-        known, changes = self._named, len(catalog.changes)
-        if known is None or known[0] is not trace or known[1] != changes:
+        cached = self._cached_name
+        changes = len(catalog.changes)
+        if cached is None or cached[0] is not trace or cached[1] != changes:
             name = distinct_names(trace, catalog.traces.values())
-            self._named = known = (trace, changes, name)
-        return known[2]
+            self._cached_name = cached = (trace, changes, name)
+        return cached[2]
 
-    def _who(self) -> tuple[str, ...]:
-        """Who works, how, and how far the queue is done."""
+    def _status(self) -> tuple[str, ...]:
+        """Return the annotator, the condition, and the progress in the queue."""
         session = self.session
         if session is None or self.context.opened is None:
             return (self.context.workspace.waiting_words(),)
-        sight = sight_words(blind=session.blind)
+        visibility = sight_words(blind=session.blind)
         if session.finished:
-            sight += " ✓"
-        words = [*self.context.workspace.unsent_words(), one_line(session.annotator), sight]
+            visibility += " ✓"
+        parts = [*self.context.workspace.unsent_words(), one_line(session.annotator), visibility]
         if len(self.context.catalog.traces) > 1:
-            words.append(self.context.trace_queue.finished_words())
-        return tuple(words)
+            parts.append(self.context.trace_queue.finished_words())
+        return tuple(parts)
 
-    def still_reading(self, words: str) -> None:
-        """Tell how far the reading of the one big document that was named has come."""
+    def still_reading(self, progress: str) -> None:
+        """Show how much of the document was read, while nothing of it can be shown."""
         if self.trace is None:
-            self.title_bar.show((words,), ())
+            self.title_bar.show((progress,), ())
 
-    # Drawing: what depends on labels
+    # Drawing: parts that depend on labels
 
     async def finish_changed(self) -> None:
         """Count the finished traces again, and show the title."""
@@ -829,8 +851,9 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.show_title()
 
     def session_changed(self) -> None:
-        """Show marks, modes and suggestions as the session has them now."""
-        session, trace = self.session, self.trace
+        """Show the present marks, modes and suggestions of the session."""
+        session = self.session
+        trace = self.trace
         if session is None or trace is None:
             return
         following = self.context.trace_queue.neighbour(trace, 1) if session.finished else None
@@ -838,14 +861,14 @@ class AnnotateScreen(Screen[None], RenderCache):
         if session.suggestions:
             note = partial(self.commands.note, lambda s: s.note_suggestions_on_screen())
             self.commands.queue_unshown(note, session)
-        marks = self._marks_of(session, trace)
+        marks = self._current_marks(session, trace)
         self.timeline.show_marks(marks)
-        own = session.labels_of_modes
+        label_counts = session.labels_of_modes
         pending = Counter(s.mode for s in self.suggestions.pending)
         self.modes.show_states(
             {
                 mode.slug: ModeState(
-                    own.get(mode.slug, 0), session.verdict(mode.slug), pending[mode.slug]
+                    label_counts.get(mode.slug, 0), session.verdict(mode.slug), pending[mode.slug]
                 )
                 for mode in self.state.taxonomy.all_modes
             }
@@ -857,25 +880,25 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._show_answerable()
         self.show_highlights()
         self.overview.show_marks(marks)
-        if self.panes.reading and self._in_view == self.index:
+        if self.panes.reading and self._text_index == self.index:
             self._name_span(trace, trace.span(self.index))
 
-    def _marks_of(self, session: Session, trace: Trace) -> GutterMarks:
-        """Own labels, suggestions, others' labels and notes, where they stand by now."""
-        if self._keeper is None or self._keeper[0] is not session:
-            self._keeper = (session, MarkKeeper(self._mark, trace.index_of))
-        shown: dict[MarkKind, Mapping[str, Pointing]] = {
+    def _current_marks(self, session: Session, trace: Trace) -> GutterMarks:
+        """Return the marks of own labels, suggestions, others' labels and notes."""
+        if self._mark_keeper is None or self._mark_keeper[0] is not session:
+            self._mark_keeper = (session, MarkKeeper(self._mark, trace.index_of))
+        items: dict[MarkKind, Mapping[str, Pointing]] = {
             MarkKind.OWN: session.labels_by_id,
             MarkKind.SUGGESTION: self.suggestions.pending_by_id,
             MarkKind.OTHER: {label.id: label for label in session.others},
             MarkKind.NOTE: {key: Noted(Target(key, key)) for key in session.span_notes},
         }
-        return self._keeper[1].follow(shown, len(trace))
+        return self._mark_keeper[1].update(items, len(trace))
 
     def _mark(self, slug: str, kind: MarkKind) -> GutterMark:
         if kind is MarkKind.NOTE:
             return GutterMark("", kind)
-        return GutterMark(self._code(slug), kind, self.state.place_of_mode(slug))
+        return GutterMark(self._code(slug), kind, self.state.rank_of_mode(slug))
 
     def _code(self, slug: str) -> str:
         mode = next((m for m in self.state.taxonomy.all_modes if m.slug == slug), None)
@@ -883,17 +906,17 @@ class AnnotateScreen(Screen[None], RenderCache):
             return one_line(slug, 8)
         return mode.code if len(mode.code) <= 8 else mode.code[:7] + "…"
 
-    def _place_marks(self, trace: Trace) -> None:
-        """More spans are known: place the marks that have waited for them."""
+    def _place_missing_marks(self, trace: Trace) -> None:
+        """Place the marks whose spans were not read before."""
         session = self.session
-        if session is None or self._keeper is None or not self._keeper[1].waits:
+        if session is None or self._mark_keeper is None or not self._mark_keeper[1].incomplete:
             return
-        marks = self._marks_of(session, trace)
+        marks = self._current_marks(session, trace)
         if marks is not self.timeline.marks:
             self.timeline.show_marks(marks)
             self.overview.show_marks(marks)
 
-    # Drawing: what depends on the cursor
+    # Drawing: parts that depend on the cursor
 
     @property
     def index(self) -> int:
@@ -901,18 +924,18 @@ class AnnotateScreen(Screen[None], RenderCache):
         return self.timeline.index
 
     def _follow_cursor(self) -> None:
-        """Let everything on screen follow the timeline's cursor, where it has moved.
+        """Update the screen if the cursor of the timeline has moved.
 
-        A key does so itself, so that all it changes is drawn at once; the message that the cursor
-        has moved comes too late for that.
+        Keys call this themselves, so that their whole effect is drawn at once; the message of the
+        move comes too late for that.
         """
-        place = (self.timeline.cursor, self.index)
-        if place == self._followed:
+        position = (self.timeline.cursor, self.index)
+        if position == self._drawn_position:
             return
-        self._followed = place
+        self._drawn_position = position
         self.labelling.drop_choice()
         self.marking.follow_cursor()
-        self.show_place()
+        self.show_position()
         self._show_span_soon()
 
     @on(VirtualLines.Moved, "#timeline")
@@ -921,22 +944,27 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._follow_cursor()
 
     def _show_span_soon(self) -> None:
-        """After a move of the cursor: its span at once, or when a burst of moves is over.
+        """Show the span under the cursor at once, or after a burst of moves.
 
-        What a key would answer follows the cursor at once; only the text waits.
+        The suggestion that a key would answer follows at once; only the text waits.
         """
         trace = self.trace
-        if self._moves is None or self._in_view == self.index or trace is None or not len(trace):
+        if (
+            self._move_timer is None
+            or self._text_index == self.index
+            or trace is None
+            or not len(trace)
+        ):
             self.show_span()
         else:
-            self.suggestions.pick(trace.span(self.index))
+            self.suggestions.select_at(trace.span(self.index))
             self._show_answerable()
-        if self._moves is not None:
-            self._moves.stop()
-        self._moves = self.set_timer(SPAN_WAIT, self._moves_over)
+        if self._move_timer is not None:
+            self._move_timer.stop()
+        self._move_timer = self.set_timer(SPAN_WAIT, self._moves_over)
 
     def _show_answerable(self) -> None:
-        """Show the suggestion under the cursor, and tell of keys that have something to act on."""
+        """Show the suggestion under the cursor, and the keys that can act on something."""
         self.suggestions.show_panel()
         self._show_hints()
 
@@ -950,68 +978,71 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.hints.leave_out(left_out)
 
     def on_descendant_focus(self) -> None:
-        """Keys about labels are meant for the list of them while that has the focus."""
+        """Show the keys for the pane that has the focus now."""
         self._show_hints()
 
     def _moves_over(self) -> None:
-        self._moves = None
+        self._move_timer = None
         self.catch_up()
 
     @property
     def text_waits(self) -> bool:
-        """Whether the span view still shows another span than the one under the cursor."""
-        return self._moves is not None and self.state.has_spans and self._in_view != self.index
+        """True if the span view still shows another span than the one under the cursor."""
+        return (
+            self._move_timer is not None and self.state.has_spans and self._text_index != self.index
+        )
 
     def catch_up(self) -> None:
-        """Show the span under the cursor now, where the span view shows another one."""
-        if self.state.has_spans and self._in_view != self.index:
+        """Show the span under the cursor now if the span view shows another one."""
+        if self.state.has_spans and self._text_index != self.index:
             self.show_span()
 
     def show_span(self) -> None:
-        """Show the text of the span under the cursor; once it is drawn it counts as read."""
+        """Show the text of the span under the cursor; it counts as read once it is drawn."""
         trace = self.trace
         if trace is not None and len(trace):
             self._show_text(trace, trace.span(self.index))
             self._show_answerable()
-            self.call_after_refresh(self._span_drawn, trace, self._in_view)
+            self.call_after_refresh(self._span_drawn, trace, self._text_index)
         elif trace is not None:
             self.span_view.show_titles(None)
             self.span_view.show_text("", empty="This trace has no spans.")
-        self.filter.notice()
+        self.filter.remove_if_left()
 
     def _show_text(self, trace: Trace, span: Span) -> None:
         self._name_span(trace, span)
-        self.suggestions.pick(span)
-        if self._in_view == span.index:
-            # Who reads on in a long text stays there, whatever else has changed.
+        self.suggestions.select_at(span)
+        if self._text_index == span.index:
+            # The same text keeps its scroll position.
             self.span_view.show_highlights(self._highlights(span))
         else:
-            self._in_view = span.index
-            text = self.state.text_here()
+            self._text_index = span.index
+            text = self.state.text_at_cursor()
             self.span_view.show_text(
                 text,
                 self._highlights(span),
-                empty=self.state.texts.words_on_nothing,
-                written=written_as(span),
+                empty=self.state.texts.empty_text,
+                text_format=text_format(span),
                 opens_at=opens_at(span, text),
             )
 
     def _name_span(self, trace: Trace, span: Span) -> None:
-        """Say above the text which span it is of; while one reads also what is said of it."""
+        """Show the title of the span above its text; while reading also its marks."""
         title = _span_title(trace, span)
         if self.panes.reading:
-            marks = self.timeline.marks.at(span.index)
-            title = " · ".join([title, *(mark.shown for mark in marks)])
+            marks = self.timeline.marks.marks_on(span.index)
+            title = " · ".join([title, *(mark.text for mark in marks)])
         self.span_view.show_titles(plain_title(title), origin_title(span))
 
     def _span_drawn(self, trace: Trace, index: int) -> None:
-        # A screen that is being left loses its panes before it stops hearing what it asked for.
-        if trace is self.trace and index == self._in_view and self.timeline.is_attached:
-            self.reading.drawn(index)
+        # A screen that is closed loses its panes before its last callbacks run.
+        if trace is self.trace and index == self._text_index and self.timeline.is_attached:
+            self.reading.record(index)
 
     def show_highlights(self) -> None:
-        """Show in the text what is quoted, found or marked, without moving."""
-        trace, quote = self.trace, self.state.selection.quote
+        """Highlight evidence, labels, matches and the marked quote in the text."""
+        trace = self.trace
+        quote = self.state.selection.quote
         if trace is None or not len(trace) or (self.text_waits and quote is None):
             return
         self.catch_up()
@@ -1020,43 +1051,45 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.span_view.reveal(quote.head[0], quote.head[1])
 
     def _highlights(self, span: Span) -> list[TextPart]:
-        found: list[TextPart] = []
-        suggestion = self.suggestions.here()
+        highlights: list[TextPart] = []
+        suggestion = self.suggestions.current()
         if (
             suggestion is not None
             and suggestion.evidence_key == span.key
             and suggestion.quote_offsets
         ):
             start, end = suggestion.quote_offsets
-            found.append(TextPart(start, end, "evidence"))
-        for label in self.state.labels_here():
+            highlights.append(TextPart(start, end, "evidence"))
+        for label in self.state.labels_at_cursor():
             target = label.target
             if target.first == span.key and target.char_start is not None:
-                found.append(TextPart(target.char_start, target.char_end or 0, "own"))
-        found += [TextPart(start, end, "match") for start, end in self.search.places_shown()]
+                highlights.append(TextPart(target.char_start, target.char_end or 0, "own"))
+        highlights += [
+            TextPart(start, end, "match") for start, end in self.search.highlighted_ranges()
+        ]
         quote = self.state.selection.quote
         if quote is not None:
-            found.append(TextPart(quote.start, quote.end, "selection"))
-        return found
+            highlights.append(TextPart(quote.start, quote.end, "selection"))
+        return highlights
 
-    def show_place(self) -> None:
-        """Mark in the overview the cursor and what the timeline has on screen."""
-        # A screen that is being left loses its panes before it stops hearing what it asked for.
+    def show_position(self) -> None:
+        """Show the cursor and the visible part of the timeline in the overview."""
+        # A screen that is closed loses its panes before its last callbacks run.
         if not self.state.has_spans or not self.timeline.is_attached:
             return
         timeline = self.timeline
         rows = timeline.rows_on_screen()
         first = timeline.rows.index_at(rows[0]) if rows else self.index
         last = timeline.rows.index_at(rows[-1]) if rows else self.index
-        self.overview.show_place(self.index, first, last)
+        self.overview.show_position(self.index, first, last)
 
     @on(VirtualLines.Resized)
     def _timeline_resized(self, event: VirtualLines.Resized) -> None:
         event.stop()
-        self.show_place()
+        self.show_position()
 
     def show_definition(self) -> None:
-        """Show what the taxonomy says of the mode under its cursor."""
+        """Show the definition of the mode under the cursor of the taxonomy."""
         mode = self.modes.mode
         if mode is not None:
             self.definition.border_title = plain_title(f"{mode.code} {mode.name}")
@@ -1067,19 +1100,22 @@ class AnnotateScreen(Screen[None], RenderCache):
         event.stop()
         self.show_definition()
 
-    # Keys: while the last line asks for something they are an answer first
+    # Keys while the last line asks for something
 
     @property
     def asks(self) -> bool:
-        """Whether the last line asks for something."""
-        return self.labelling.asks
+        """True if the last line asks for something."""
+        return self.labelling.is_asking
 
     def take_key(self, key: str, action: str | None) -> bool:
-        """Take a key while something is asked; what is not known there does nothing.
+        """Handle a key while the last line asks for something.
 
         Args:
-            key: Its name.
-            action: The id of the action that is bound to it here, if any.
+            key: The name of the key.
+            action: The id of the action that is bound to it here, or None.
+
+        Returns:
+            False if the key's own action must run.
         """
         return self.labelling.take_key(key, action)
 
@@ -1087,13 +1123,13 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     @property
     def pane(self) -> VirtualLines:
-        """The pane that has the focus; the timeline where none has."""
+        """The pane that has the focus, or else the timeline."""
         focused = self.focused
         return focused if isinstance(focused, VirtualLines) else self.timeline
 
     def _forget_message(self) -> None:
-        """What was said belongs to where one was; what is waited for stays on screen."""
-        if not self.labelling.waits:
+        """Clear the message before the cursor moves, unless another key is expected."""
+        if not self.labelling.is_waiting:
             self.hints.clear()
 
     def action_move(self, delta: int) -> None:
@@ -1122,27 +1158,26 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Go to the first row."""
         self._forget_message()
         if self.pane is self.timeline:
-            self.timeline.trail.left(self.index, 0)
+            self.timeline.trail.record_jump(self.index, 0)
         self.pane.move_to(0)
         self._follow_cursor()
 
     def action_move_to_end(self) -> None:
-        """Go to the last row; while a trace is read to the last span that is known, and on with
-        it."""
+        """Go to the last row; while a trace is read, follow its new spans."""
         self._forget_message()
         if self.pane is self.timeline and self.trace is not None:
-            self.timeline.trail.left(self.index, len(self.trace) - 1)
+            self.timeline.trail.record_jump(self.index, len(self.trace) - 1)
         self.pane.move_to_end()
         self._follow_cursor()
 
     def action_trail(self, step: int) -> None:
-        """Go back to where one was before a jump, or forth again."""
+        """Go back to the position before a jump, or forward again."""
         if not self.state.has_spans:
             return
         trail = self.timeline.trail
         index = trail.back(self.index) if step < 0 else trail.forward(self.index)
         if index is None:
-            self.hints.say("Nowhere to go back to" if step < 0 else "Nowhere to go forth to")
+            self.hints.say("No earlier position" if step < 0 else "No later position")
             return
         self._forget_message()
         self.timeline.bring(index)
@@ -1161,8 +1196,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         if not overview.totals.errors:
             self.hints.say(f"No step of this trace is known to have failed{so_far}")
         else:
-            where = f"further on{so_far}" if step > 0 else "before this one"
-            self.hints.say(f"No step that failed {where}")
+            direction = f"after this one{so_far}" if step > 0 else "before this one"
+            self.hints.say(f"No failed step {direction}")
 
     @on(Overview.CellChosen)
     def _place_chosen(self, event: Overview.CellChosen) -> None:
@@ -1175,27 +1210,25 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.show_span()
 
     def action_fold(self) -> None:
-        """Fold or unfold what the step or mode under the cursor is a part of."""
+        """Fold or unfold the steps or the category under the cursor."""
         if self.pane is self.modes:
             self.modes.toggle_fold()
             return
         if not self.state.has_spans:
             return
         if self.timeline.filtered:
-            self.hints.say("Nothing is folded while only some spans are shown")
+            self.hints.say("Steps cannot be folded while only some spans are shown")
             return
         index = self.index
         fold = self.timeline.toggle_fold()
         if fold is None:
-            self.hints.say(
-                f"#{index + 1} stands in no run of equal steps, and nothing belongs under it"
-            )
+            self.hints.say(f"#{index + 1} has no equal steps beside it and no steps below it")
         elif self.timeline.rows.folded_at(fold.first) is not None:
-            self.hints.say(_folded_words(fold))
+            self.hints.say(_fold_message(fold))
         self.show_span()
 
     def action_pane(self) -> None:
-        """Go to the next pane; or to the next of several labels where one is being chosen."""
+        """Go to the next pane, or to the next label while the last line asks which."""
         if self.labelling.next_choice():
             return
         order: list[VirtualLines] = [self.timeline, self.span_view, self.modes]
@@ -1203,11 +1236,11 @@ class AnnotateScreen(Screen[None], RenderCache):
             order.append(self.my_labels)
         order += [panel for panel in self.suggestions.panels if panel.overflows]
         panes = [pane for pane in order if pane.is_on_screen and pane.display]
-        place = panes.index(self.pane) if self.pane in panes else 0
-        self.set_focus(panes[(place + 1) % len(panes)])
+        position = panes.index(self.pane) if self.pane in panes else 0
+        self.set_focus(panes[(position + 1) % len(panes)])
 
     async def action_my_labels(self) -> None:
-        """Show what one has said of the trace, and go there; from there, hide it."""
+        """Show and focus the list of labels; hide it if it has the focus."""
         mine = self.my_labels
         if mine is not None and self.has_class("-mine") and self.focused is mine:
             self._hide_my_labels()
@@ -1218,7 +1251,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             mine = self.my_labels = MyLabels(self.state.taxonomy, id="mine")
             await self.query_one("#side").mount(mine, after=self.definition)
         mine.show(self.session)
-        if label := self.labelling.newest_here:
+        if label := self.labelling.newest_label:
             mine.go_to_label(label.id)
         self.set_focus(mine)
 
@@ -1228,16 +1261,16 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     @property
     def picked(self) -> Entry | None:
-        """What a key about a label is meant for while the list of them has the focus."""
+        """The entry of the list of labels that keys act on, if the list has the focus."""
         mine = self.my_labels
         return mine.entry if mine is not None and self.focused is mine else None
 
     @property
     def _can_edit(self) -> bool:
-        """Whether a suggestion or a label of one's own is under the cursor."""
+        """True if a suggestion or a label is under the cursor."""
         if self.picked is not None:
             return isinstance(self.picked, Label)
-        return self.suggestions.here() is not None or bool(self.state.labels_here())
+        return self.suggestions.current() is not None or bool(self.state.labels_at_cursor())
 
     @on(VirtualLines.Moved, "#mine")
     def _entry_moved(self, event: VirtualLines.Moved) -> None:
@@ -1247,7 +1280,8 @@ class AnnotateScreen(Screen[None], RenderCache):
     @on(VirtualLines.Chosen, "#mine")
     def _entry_chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
-        entry, trace = self.picked, self.trace
+        entry = self.picked
+        trace = self.trace
         if entry is None or trace is None:
             return
         if not isinstance(entry, NotedSpan):
@@ -1267,11 +1301,11 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.span_view.reveal(entry.target.char_start, entry.target.char_end or 0)
 
     def action_drawer(self) -> None:
-        """Show or hide the taxonomy where it is a drawer."""
+        """Show or hide the drawer of the taxonomy."""
         self.set_class(False, "-mine")
         self.toggle_class("-drawer")
-        rest = self.span_view if self.panes.reading else self.timeline
-        self.set_focus(self.modes if self.has_class("-drawer") else rest)
+        main_pane = self.span_view if self.panes.reading else self.timeline
+        self.set_focus(self.modes if self.has_class("-drawer") else main_pane)
 
     def action_trace(self, step: int) -> None:
         """Open the next or previous trace of the queue."""
@@ -1283,16 +1317,16 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.context.go(ShowTrace(trace))
 
     def action_back(self) -> None:
-        """Leave what is open, one thing at a time; then the trace.
+        """Leave one thing at a time, and then the trace.
 
-        Of a search and a filter the one that was set last goes first.
+        Of a search and a filter the newer one goes first.
         """
         if self.focused is self.search.line:
             self.search.forget()
             return
         in_timeline = self.focused is None or self.focused is self.timeline
         steps = [self.search.forget, self.filter.forget]
-        if self.state.set_last == "filter":
+        if self.state.newest_filter == "filter":
             steps.reverse()
         if self.labelling.forget() or self.panes.leave() or any(step() for step in steps):
             self.hints.clear()
@@ -1313,22 +1347,22 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.action_back()
 
     def _leave(self) -> None:
-        """Go back to where the trace was opened: a room, or the library."""
+        """Return to the screen that opened the trace, or to the library."""
         stack = self.app.screen_stack
-        place = stack.index(self)
-        if self.app.screen is self and isinstance(stack[place - 1], BaseScreen):
+        position = stack.index(self)
+        if self.app.screen is self and isinstance(stack[position - 1], BaseScreen):
             self.reading.write()
-            self.arrival.keep()
+            self.arrival.save()
             self.app.pop_screen()
             return
-        if self.trace is None:  # the one file that was named: nobody waits for it any more
+        if self.trace is None:  # the only file is still being read, and no longer needed
             self.context.traces.prefetch.stop()
         self.context.go(ShowLibrary())
 
-    # Keys: how the window is divided
+    # Keys: the division of the window
 
     def action_read(self) -> None:
-        """Give the window to the text of the span, or go back."""
+        """Let the text fill the window, or return to the timeline."""
         if self.panes.reading:
             self.panes.leave()
             self._forget_message()
@@ -1336,22 +1370,22 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.panes.read()
 
     def action_span(self, step: int) -> None:
-        """Go to the next or previous row of the timeline, wherever the focus is."""
+        """Go to the next or previous row of the timeline, whatever has the focus."""
         if self.state.has_spans:
             self._forget_message()
             self.timeline.move_by(step)
             self._follow_cursor()
 
     def action_split(self, step: int) -> None:
-        """Give the text more of the height, or less."""
+        """Make the text higher or lower."""
         self.panes.move_split(step)
 
     def action_next_split(self) -> None:
-        """Give the text more of the height; after most of it, little."""
+        """Make the text higher; after the largest share, choose the smallest."""
         self.panes.next_split()
 
     def action_time_bar(self) -> None:
-        """Show when each step was, or leave the columns to the text."""
+        """Show or hide the time bar."""
         self.panes.toggle_bar()
 
     @on(SpanView.EdgeDragged, "#span")
@@ -1362,7 +1396,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     # Keys: the text of a span
 
     def action_text(self, delta: int) -> None:
-        """Scroll the span's text by a screen; while a quote is being marked, ``b`` goes back."""
+        """Scroll the text by a screen; while a quote is marked, move it by a word."""
         if self.state.selection.quote is not None:
             self.action_word(delta)
         else:
@@ -1370,40 +1404,39 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.span_view.move_page(delta)
 
     def action_word(self, step: int) -> None:
-        """Go to the next or previous word, while a quote is being marked; else to the side in a
-        text whose lines run on."""
+        """Move the marked quote by a word, or else scroll sideways."""
         quote = self.state.selection.quote
         if quote is not None:
             self.marking.move_word(quote, step)
         elif self.pane is self.span_view and not self.span_view.move_sideways(step):
             key = self.context.key_of("annotate.wrap")
-            self.hints.say(f"Long lines are wrapped; {key} lets them run on")
+            self.hints.say(f"Long lines are wrapped; {key} unwraps them")
 
     def action_raw(self) -> None:
-        """Show texts as they are, or as they are meant."""
+        """Switch between texts with and without their format."""
         self.catch_up()
         self.span_view.toggle_raw()
         if self.span_view.raw:
             key = self.context.key_of("annotate.raw")
-            self.hints.say(f"Texts are shown as they are · {key} shows them as they are meant")
+            self.hints.say(f"Texts are shown as they are · {key} formats them")
         else:
-            self.hints.say("JSON is set out; Markdown, code and diffs are drawn as such")
+            self.hints.say("JSON, Markdown, code and diffs are formatted")
 
     def action_wrap(self) -> None:
-        """Break long lines of the text, or let them run on to the side."""
+        """Wrap long lines, or let them extend beyond the right side."""
         self.span_view.toggle_wrap()
         if self.span_view.wrapped:
             self.hints.say("Long lines are wrapped")
         else:
             key_of = self.context.key_of
             self.hints.say(
-                f"Long lines run on: {key_of('annotate.word_left')} "
+                f"Long lines are not wrapped: {key_of('annotate.word_left')} "
                 f"{key_of('annotate.word_right')} scroll while the text has the focus "
                 f"({key_of('annotate.pane')})"
             )
 
     def action_copy(self) -> None:
-        """Copy the span's text, or the marked quote."""
+        """Copy the text of the span, or the marked quote."""
         self.copying.copy()
 
     def action_copy_what(self) -> None:
@@ -1411,29 +1444,29 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.copying.choose()
 
     def action_compare(self) -> None:
-        """Show what differs between the step under the cursor and the one that it repeats."""
-        # Start-up: few compare steps, and it brings what sets out JSON.
+        """Show the differences between the step under the cursor and the one it repeats."""
+        # Start-up: rarely used, and it imports the formatting of JSON.
         from mast_tui.ui.annotate.compare import compare_step
 
         compare_step(self)
 
     def action_answer_key(self) -> None:
-        """Show how the run should have gone and how it was scored, to whoever may see it."""
-        # Start-up: it is not looked at on most traces.
+        """Show the answer key of the trace, unless it is hidden."""
+        # Start-up: rarely used.
         from mast_tui.ui.annotate.answer_key import show_answer_key
 
         show_answer_key(self)
 
-    # Keys: what the next label points at
+    # Keys: the target of the next label
 
     def action_range(self) -> None:
         """Begin a range at the cursor, or end it."""
         if self.state.selection.quote is None:
-            self.set_focus(self.timeline)  # what moves its end
+            self.set_focus(self.timeline)  # its cursor moves the end
         self.marking.range()
 
     def action_extend(self, delta: int) -> None:
-        """Stretch the range by a row, or begin one at the cursor with it."""
+        """Extend the range by a row; without a range, begin one."""
         if not self.state.has_spans:
             return
         if self.state.selection.is_plain:
@@ -1445,30 +1478,30 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.marking.other_end()
 
     def action_quote(self) -> None:
-        """Begin to mark words in the span's text; again goes to the next word."""
+        """Begin to mark words in the text; if a quote is marked, go to its next word."""
         self.marking.quote()
 
     @on(SpanView.Quoted, "#span")
     def _quoted(self, event: SpanView.Quoted) -> None:
-        if self._in_view == self.index:
+        if self._text_index == self.index:
             self.marking.quote_between(event.start, event.end)
 
     def action_whole(self) -> None:
-        """Have the next label be on the whole trace."""
+        """Mark the whole trace as the target of the next label."""
         self.marking.whole()
 
     # Keys: labels
 
     def action_digit(self, digit: str) -> None:
-        """Take one digit of a mode's code."""
+        """Add one digit of the code of a mode."""
         self.labelling.digit(digit)
 
     def action_verdict(self, value: str) -> None:
-        """Have the next two digits say that a mode is absent, or that one is unsure."""
+        """Let the next two digits name a mode that is absent or unsure."""
         self.labelling.verdict(value)
 
     def action_find_mode(self) -> None:
-        """Choose a mode by typing a part of its name."""
+        """Choose a mode by a part of its name."""
         self.labelling.find_mode()
 
     @on(VirtualLines.Chosen, "#modes")
@@ -1480,26 +1513,26 @@ class AnnotateScreen(Screen[None], RenderCache):
         elif self.state.has_spans:
             self.labelling.label_with(mode)
 
-    def action_label(self, what: Chooses) -> None:
-        """Change the label under the cursor, such as its note, or take it off."""
-        self.labelling.act(what)
+    def action_label(self, action: LabelAction) -> None:
+        """Change or remove the label under the cursor."""
+        self.labelling.act_on_label(action)
 
     def action_undo(self) -> None:
-        """Take back the last change on this trace."""
+        """Undo the last change on this trace."""
         self.labelling.step(back=True)
 
     def action_redo(self) -> None:
-        """Do again what was taken back."""
+        """Redo the change that was undone last."""
         self.labelling.step(back=False)
 
     # Keys: suggestions
 
     def action_suggestion(self, step: int) -> None:
         """Go to the next or previous suggestion that waits, at its evidence."""
-        self.suggestions.go(step)
+        self.suggestions.go_to_next(step)
 
     def action_guidelines(self) -> None:
-        """Show what was agreed about the mode under the cursor of the taxonomy."""
+        """Show the guidelines for the mode under the cursor of the taxonomy."""
         mode = self.modes.mode or self.state.taxonomy.modes[0]
         self.context.go(ShowGuidelines(mode.slug))
 
@@ -1516,19 +1549,21 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.suggestions.answer_many()
 
     def action_edit(self) -> None:
-        """Give the suggestion, or else the label under the cursor, another mode or place."""
-        if self.picked is None and (self.suggestions.here() or not self.state.labels_here()):
+        """Change mode or target of the suggestion, or else the label, under the cursor."""
+        if self.picked is None and (
+            self.suggestions.current() or not self.state.labels_at_cursor()
+        ):
             self.suggestions.edit(self.labelling.show_editing)
         else:
-            self.labelling.act("edit")
+            self.labelling.act_on_label("edit")
 
     def action_judge(self) -> None:
-        """Have a judge look at this trace; ask to cancel one that is at work."""
+        """Run a judge on this trace, or ask to cancel the one at work."""
         trace = self.trace
         if trace is None or not len(trace):
             return
         if not trace.loaded.complete:
-            self.hints.say("Still reading this trace; run the judge when it is all there")
+            self.hints.say("Still reading this trace: run the judge when all spans are there")
             return
         self.commands.when_session_opens(lambda _: self.context.judge_traces([trace]))
 
@@ -1539,29 +1574,29 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.search.open()
 
     def action_search_regex(self) -> None:
-        """Take what is typed for a regular expression, or for plain text again."""
+        """Switch the search between plain text and regular expressions."""
         self.search.toggle_regex()
 
     def action_match(self, step: int) -> None:
-        """Go to the next or previous match: in this span, then in the next that has one."""
-        self.search.go(step)
+        """Go to the next or previous match, in this span or another one."""
+        self.search.go_to_next(step)
 
     def action_filter(self) -> None:
-        """Choose which spans are shown."""
+        """Ask which spans to show."""
         self.filter.choose()
 
     # Keys: the end of a pass
 
     def action_follow(self) -> None:
-        """Take in what has come to the file; read it anew where it is another one."""
-        self.following.ask()
+        """Show the new spans of the file; read it again if it was replaced."""
+        self.following.check_now()
 
     def action_finish(self) -> None:
-        """Finish the trace; asks once where spans were not read."""
+        """Finish the trace; ask once if spans were not read or modes are open."""
         self.finish.end_pass()
 
     def action_reveal(self) -> None:
-        """After finishing: show others' labels, the outcome, and what else was hidden."""
+        """Show others' labels, the outcome, and what else was hidden; only after finishing."""
         self.finish.reveal()
 
 
@@ -1580,12 +1615,12 @@ def _span_title(trace: Trace, span: Span) -> str:
     return " · ".join(parts)
 
 
-def _folded_words(fold: Fold) -> str:
-    places = (
-        f"#{fold.first + 1}" if fold.end == fold.first + 1 else f"#{fold.first + 1} to #{fold.end}"
-    )
+def _fold_message(fold: Fold) -> str:
+    numbers = f"#{fold.first + 1}"
+    if fold.end > fold.first + 1:
+        numbers += f" to #{fold.end}"
     if isinstance(fold, FoldedRun):
-        return f"Folded ×{fold.times} {'nearly ' if fold.near else ''}equal steps, {places}"
+        return f"Folded ×{fold.times} {'nearly ' if fold.near else ''}equal steps, {numbers}"
     if fold.head is not None:
-        return f"Folded {places} under #{fold.head + 1}"
-    return f"Folded the steps of {one_line(fold.agent, 40)}, {places}"
+        return f"Folded {numbers} under #{fold.head + 1}"
+    return f"Folded the steps of {one_line(fold.agent, 40)}, {numbers}"

@@ -1,4 +1,4 @@
-"""Finding text in the spans of a trace, as one types."""
+"""The search in the spans of a trace, which runs while the user types."""
 
 from __future__ import annotations
 
@@ -24,148 +24,166 @@ if TYPE_CHECKING:
 
 
 class _HitPart:
-    """Hits that were found in reading order, with how many matches there are up to each."""
+    """Hits in reading order, with the number of matches up to each."""
 
     def __init__(self) -> None:
         self.indices = array("Q")
-        self.upto = array("Q")
+        self.cumulative = array("Q")
 
     @property
     def total(self) -> int:
-        return self.upto[-1] if self.upto else 0
+        return self.cumulative[-1] if self.cumulative else 0
 
-    def add(self, index: int, times: int) -> None:
-        self.upto.append(self.total + times)
+    def add(self, index: int, count: int) -> None:
+        self.cumulative.append(self.total + count)
         self.indices.append(index)
 
-    def extend(self, more: _HitPart) -> None:
-        """Add what stands behind all of these."""
+    def extend(self, following: _HitPart) -> None:
+        """Add hits that come after all of these."""
         total = self.total
-        self.upto.extend(map(total.__add__, more.upto))
-        self.indices.extend(more.indices)
+        self.cumulative.extend(map(total.__add__, following.cumulative))
+        self.indices.extend(following.indices)
 
     def within(self, first: int, end: int) -> array[int]:
-        """The spans from ``first`` up to ``end`` (exclusive)."""
+        """Return the spans from ``first`` up to ``end`` (exclusive)."""
         low = bisect_left(self.indices, first)
         return self.indices[low : bisect_left(self.indices, end, low)]
 
-    def before(self, place: int) -> int:
-        """The number of matches in the hits before the one at ``place``."""
-        return self.upto[place - 1] if place else 0
+    def matches_before(self, position: int) -> int:
+        """Return the number of matches in the hits before a position."""
+        return self.cumulative[position - 1] if position else 0
 
 
 class Hits(Sequence[int]):
-    """The spans that hold what is looked for, in reading order, and how often each does.
+    """The spans that match a search, in reading order, with the number of matches in each.
 
-    They are found from ``start`` on and then from the beginning; what is added is never moved.
+    The search goes from ``start`` to the end and then from the beginning. Hits never move when more
+    are added.
     """
 
     def __init__(self, start: int = 0) -> None:
         self.start = start
-        self._ahead = _HitPart()
-        self._behind = _HitPart()
+        self._after_start = _HitPart()
+        self._before_start = _HitPart()
 
     def add(self, hits: Iterable[tuple[int, int]]) -> None:
-        """Take in more spans, each with its number of matches."""
-        for index, times in hits:
-            (self._ahead if index >= self.start else self._behind).add(index, times)
+        """Add spans, each with its number of matches."""
+        for index, count in hits:
+            (self._after_start if index >= self.start else self._before_start).add(index, count)
 
-    def extend(self, more: Hits) -> None:
-        """Take in what was found after these, from the same start on."""
-        self._ahead.extend(more._ahead)
-        self._behind.extend(more._behind)
+    def extend(self, following: Hits) -> None:
+        """Add hits that the same search found after these."""
+        self._after_start.extend(following._after_start)
+        self._before_start.extend(following._before_start)
 
     @property
     def first(self) -> int:
         """The span that was found first; there must be one."""
-        return (self._ahead.indices or self._behind.indices)[0]
+        return (self._after_start.indices or self._before_start.indices)[0]
 
     @property
     def total(self) -> int:
         """The number of matches."""
-        return self._behind.total + self._ahead.total
+        return self._before_start.total + self._after_start.total
 
     def __len__(self) -> int:
-        return len(self._behind.indices) + len(self._ahead.indices)
+        return len(self._before_start.indices) + len(self._after_start.indices)
 
     @overload
-    def __getitem__(self, place: int) -> int: ...
+    def __getitem__(self, position: int) -> int: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[int]: ...
-    def __getitem__(self, place: int | slice) -> int | Sequence[int]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(len(self)))]
-        if not -len(self) <= place < len(self):
-            raise IndexError(f"no hit {place} of {len(self)}")
-        place %= len(self)
-        behind = len(self._behind.indices)
-        return (
-            self._behind.indices[place] if place < behind else self._ahead.indices[place - behind]
-        )
+    def __getitem__(self, position: slice) -> Sequence[int]: ...
+    def __getitem__(self, position: int | slice) -> int | Sequence[int]:
+        if isinstance(position, slice):
+            return [self[number] for number in range(*position.indices(len(self)))]
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"no hit {position} of {len(self)}")
+        position %= len(self)
+        count_before = len(self._before_start.indices)
+        if position < count_before:
+            return self._before_start.indices[position]
+        return self._after_start.indices[position - count_before]
 
     def __iter__(self) -> Iterator[int]:
-        yield from self._behind.indices
-        yield from self._ahead.indices
+        yield from self._before_start.indices
+        yield from self._after_start.indices
 
     def __contains__(self, index: object) -> bool:
-        return isinstance(index, int) and self.times(index) > 0
+        return isinstance(index, int) and self.match_count(index) > 0
 
-    def _part_and_place(self, index: int) -> tuple[_HitPart, int]:
-        part = self._ahead if index >= self.start else self._behind
+    def _find(self, index: int) -> tuple[_HitPart, int]:
+        part = self._after_start if index >= self.start else self._before_start
         return part, bisect_left(part.indices, index)
 
-    def times(self, index: int) -> int:
-        """How many matches there are in the span at ``index``."""
-        part, place = self._part_and_place(index)
-        if place == len(part.indices) or part.indices[place] != index:
+    def match_count(self, index: int) -> int:
+        """Return the number of matches in a span."""
+        part, position = self._find(index)
+        if position == len(part.indices) or part.indices[position] != index:
             return 0
-        return part.upto[place] - part.before(place)
+        return part.cumulative[position] - part.matches_before(position)
 
     def within(self, first: int, end: int) -> Sequence[int]:
-        """The hits from span ``first`` up to ``end`` (exclusive)."""
-        return self._behind.within(first, end) + self._ahead.within(first, end)
+        """Return the hits in a range of spans.
+
+        Args:
+            first: The first span.
+            end: The span after the last one.
+        """
+        return self._before_start.within(first, end) + self._after_start.within(first, end)
 
     def rank(self, index: int, nth: int) -> int:
-        """Of all matches known, in reading order and from 1, which one the ``nth`` (from 0) of the
-        span at ``index`` is."""
-        part, place = self._part_and_place(index)
-        others = 0 if part is self._behind else self._behind.total
-        return others + part.before(place) + nth + 1
+        """Return the number of a match among all matches in reading order, from 1.
+
+        Args:
+            index: The span of the match.
+            nth: Its number in the span, from 0.
+        """
+        part, position = self._find(index)
+        earlier = 0 if part is self._before_start else self._before_start.total
+        return earlier + part.matches_before(position) + nth + 1
 
     def next_to(self, index: int, step: int) -> int:
-        """The next hit behind span ``index`` (``step`` above 0) or before it, round the ends."""
-        place = bisect_right(self, index) if step > 0 else bisect_left(self, index) - 1
-        return self[place % len(self)]
+        """Return the next hit after a span, or the previous one; the last is followed by the first.
+
+        Args:
+            index: The span.
+            step: Above 0 for the next hit, below 0 for the previous one.
+        """
+        position = bisect_right(self, index) if step > 0 else bisect_left(self, index) - 1
+        return self[position % len(self)]
 
 
 GROWING: Final = 0.05
-"""Seconds between looks at an index that is still growing."""
+"""Seconds between two checks of an index that is still growing."""
 
-TOLD_EVERY: Final = 0.1
-"""Seconds between reports of what was found; the first hit is told at once."""
+REPORT_EVERY: Final = 0.1
+"""Seconds between two reports of hits; the first hit is reported at once."""
 
 LONG_CHARS: Final = 1 << 18
-"""Longer texts are only looked at in the background."""
+"""The length up to which a text is searched in the event loop."""
 
 NEAR_BYTES: Final = 16 * 1024
-"""How much of the source, from the cursor on, is looked at before anything else is done: a
-fraction of a millisecond's worth. What is near is found before the next key does its work."""
+"""The bytes from the cursor on that are searched at once, in a fraction of a millisecond.
 
-MOST_SHOWN: Final = 400
-"""Matches that are marked in a text on each side of the one that was gone to."""
+So a match near the cursor is found before the next key is handled.
+"""
 
-Places = Sequence[tuple[int, int]]
+MAX_HIGHLIGHTED: Final = 400
+"""The number of matches that are highlighted on each side of the current one."""
+
+MatchRanges = Sequence[tuple[int, int]]
+"""Start and end of each match in a text."""
 
 
 def matcher_for(typed: str, regex: bool) -> Matcher:
-    """Return what to look for.
+    """Return a matcher for a search text.
 
     Args:
-        typed: What stands on the search line.
-        regex: Whether that is a regular expression without slashes, too.
+        typed: The text on the search line.
+        regex: Whether it is a regular expression even without slashes.
 
     Raises:
-        InvalidPattern: It is no regular expression.
+        InvalidPattern: The regular expression is not valid.
     """
     pattern = pattern_in(typed, regex)
     if pattern is None:
@@ -174,36 +192,36 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
 
 
 class Search:
-    """Search over rows and whole texts, in the background; ``n`` and ``N`` go by matches."""
+    """The search in rows and texts, in the background, with its line and its current match."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self.line = TextLine(placeholder="find in all spans", id="search")
-        """What one types on; the screen places it."""
+        """The line to type on; the screen mounts it."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
         self._hints = screen.hints
         self._search: TextSearch | None = None
         self._regex = False
-        self._plain = True
-        """Whether words are looked for, and no regular expression."""
+        self._is_plain = True
+        """Whether the search is for plain text."""
         self._done = True
-        self._share = 0.0
-        self._stood = 0
+        self._progress = 0.0
+        self._start_index = 0
         self._origin: int | None = None
-        self._begins_short = False
-        """Whether the text that one stood on when the search line was opened is no long one."""
-        self._jumped = False
-        self._awaited = 0
-        self._said = ""
-        self._at: tuple[int, int] = (-1, 0)
-        self._places: tuple[int, Places] = (-1, ())
+        self._starts_in_short_text = False
+        """Whether the text under the cursor was short when the search line was opened."""
+        self._cursor_settled = False
+        self._requested_step = 0
+        self._last_message = ""
+        self._current: tuple[int, int] = (-1, 0)
+        self._match_ranges: tuple[int, MatchRanges] = (-1, ())
 
     # The line
 
     @property
     def is_open(self) -> bool:
-        """Whether the search line is on screen."""
+        """True if the search line is on screen."""
         return self.line.display
 
     def open(self) -> None:
@@ -211,14 +229,14 @@ class Search:
         line = self.line
         if not line.display:
             self._origin = self._state.index if self._state.has_spans else 0
-            self._begins_short = (
-                self._state.has_spans and len(self._state.text_here()) <= LONG_CHARS
+            self._starts_in_short_text = (
+                self._state.has_spans and len(self._state.text_at_cursor()) <= LONG_CHARS
             )
         line.display = True
         self._screen.set_focus(line)
 
     def toggle_regex(self) -> None:
-        """Take what is typed for a regular expression, or for plain text again."""
+        """Switch between plain text and regular expressions."""
         self._regex = not self._regex
         line = self.line
         self.open()
@@ -227,87 +245,93 @@ class Search:
         else:
             kind = "a regular expression" if self._regex else "plain text"
             key = self._screen.context.key_of("annotate.search_regex")
-            self._hints.prompt(f"What you type is {kind} · {key} changes that{self._leaving}")
+            self._hints.prompt(f"What you type is {kind} · {key} changes that{self._closing_hint}")
 
-    def typed(self, words: str) -> None:
-        """Look for what stands on the line now."""
-        if words != self._state.needle:
-            self.start(words)
+    def typed(self, text: str) -> None:
+        """Search for the text that is on the line now."""
+        if text != self._state.needle:
+            self.start(text)
 
-    def look_for(self, words: str) -> None:
-        """Look for what was found here in another way, as if it had been typed and kept."""
-        self.line.value = words
-        self.start(words)
+    def set_text(self, text: str) -> None:
+        """Search for a text as if the user had typed it."""
+        self.line.value = text
+        self.start(text)
 
     def submit(self) -> None:
-        """Keep what was found."""
+        """Close the line and keep the matches."""
         if self._origin is not None and self._state.has_spans:
-            self._timeline.trail.left(self._origin, self._state.index)
+            self._timeline.trail.record_jump(self._origin, self._state.index)
         self.close()
-        self._say_search()
+        self._show_status()
 
     def close(self) -> None:
-        """Hide the search line; matches stay until the next search or Escape."""
+        """Hide the search line; the matches stay until the next search or Escape."""
         self.line.display = False
         self._origin = None
         self._screen.set_focus(self._timeline)
 
     def forget(self) -> bool:
-        """Forget matches; False where there were none."""
-        had = bool(self._state.needle) or self.line.display
+        """Remove the matches and close the line; return False if there was neither."""
+        active = bool(self._state.needle) or self.line.display
         self._regex = False
         self.line.value = ""
         self.close()
         self.start("")
-        return had
+        return active
 
-    # Looking
+    # Searching
 
-    def drop(self) -> None:
-        """Look no further, and forget what was found."""
+    def clear(self) -> None:
+        """Stop the search and remove its matches."""
         self._screen.stop_background("search")
         self._search = None
-        self._state.needle, self._done, self._awaited = "", True, 0
-        self._at, self._places = (-1, 0), (-1, ())
+        self._state.needle = ""
+        self._done = True
+        self._requested_step = 0
+        self._current = (-1, 0)
+        self._match_ranges = (-1, ())
         self._state.hits = Hits()
         self._show_total()
 
     def grown(self) -> None:
-        """Look at what has come since all was looked at."""
+        """Search the spans that have arrived since the search was complete."""
         search = self._search
         if search is not None and self._done:
             self._done = False
-            self._screen.in_background(partial(self._look, search), "search")
+            self._screen.in_background(partial(self._search_in_background, search), "search")
 
-    def again(self, needle: str) -> None:
-        """Look for the same in another trace, without going to what is found."""
+    def repeat(self, needle: str) -> None:
+        """Search another trace for the same text, without moving the cursor."""
         self.start(needle)
-        self._jumped = True
+        self._cursor_settled = True
 
     def _show_total(self) -> None:
-        """How much was found, once that is known: it stands under the timeline until another text
-        is looked for, as what is said in the last line goes with the next key."""
-        if self._timeline.is_mounted:
-            words = self._total_words() if self._done and self._state.needle else ""
-            self._timeline.border_subtitle = plain_title(words)
+        """Show the number of matches under the timeline once it is known.
 
-    def _total_words(self) -> str:
+        It stays there until the next search, while a message in the last line ends with the next
+        key.
+        """
+        if self._timeline.is_mounted:
+            text = self._total_text() if self._done and self._state.needle else ""
+            self._timeline.border_subtitle = plain_title(text)
+
+    def _total_text(self) -> str:
         total = self._state.hits.total
-        return f"{self._what(24)} · {counted(total, 'match', 'matches')}"
+        return f"{self._description(24)} · {counted(total, 'match', 'matches')}"
 
     def start(self, needle: str) -> None:
-        """Look for another text, from where one was when the search line was opened."""
-        had = self._state.hits
-        self.drop()
+        """Search for another text, from the cursor position when the line was opened."""
+        previous_hits = self._state.hits
+        self.clear()
         self._state.needle = needle
         if needle:
-            self._state.set_last = "search"
-        self._stood = self._state.index if self._state.has_spans else 0
-        start = self._stood if self._origin is None else self._origin
+            self._state.newest_filter = "search"
+        self._start_index = self._state.index if self._state.has_spans else 0
+        start = self._start_index if self._origin is None else self._origin
         self._state.hits = Hits(start)
-        problem = self._begin(start) if needle and self._state.trace is not None else None
-        if had:
-            self._show_matches(had)
+        problem = self._create_search(start) if needle and self._state.trace is not None else None
+        if previous_hits:
+            self._redraw_matches(previous_hits)
         self._screen.show_span()
         if problem is not None:
             self._hints.say(problem, error=True)
@@ -315,96 +339,97 @@ class Search:
             self._hints.clear()
             self._screen.filter.search_changed()
         elif self._search is not None:
-            self._look_near(self._search)
+            self._search_near(self._search)
 
-    def _begin(self, start: int) -> str | None:
-        """Begin to look; what is wrong with what was typed, in words."""
+    def _create_search(self, start: int) -> str | None:
+        """Create the search; return what is wrong with the typed text, or None."""
         assert self._state.trace is not None
         try:
             matcher = matcher_for(self._state.needle, self._regex)
         except MastError as error:
             return f"Not a regular expression yet: {one_line(str(error), 80)}"
-        self._plain = pattern_in(self._state.needle, self._regex) is None
+        self._is_plain = pattern_in(self._state.needle, self._regex) is None
         self._search = TextSearch(self._state.trace, matcher, start)
-        self._done = self._jumped = False
-        self._share = 0.0
+        self._done = self._cursor_settled = False
+        self._progress = 0.0
         return None
 
-    def _look_near(self, search: TextSearch) -> None:
-        # A regular expression may take its time even on a short text.
-        if self._begins_short and self._plain:
-            found = search.step(max_bytes=NEAR_BYTES)
-            if found is not None:
+    def _search_near(self, search: TextSearch) -> None:
+        # A regular expression may be slow even on a short text.
+        if self._starts_in_short_text and self._is_plain:
+            progress = search.step(max_bytes=NEAR_BYTES)
+            if progress is not None:
                 hits = Hits(search.start)
-                hits.add(found.hits)
-                self._take_progress(search, hits, found.share)
+                hits.add(progress.hits)
+                self._report(search, hits, progress.share)
         else:
-            self._say_search()
-        self._screen.in_background(partial(self._look, search), "search")
+            self._show_status()
+        self._screen.in_background(partial(self._search_in_background, search), "search")
 
-    def _look(self, search: TextSearch) -> None:
+    def _search_in_background(self, search: TextSearch) -> None:
         worker = get_current_worker()
-        some, told, first = Hits(search.start), 0.0, True
+        unreported = Hits(search.start)
+        reported = 0.0
+        none_reported = True
         while not worker.is_cancelled:
-            found = search.step()
+            progress = search.step()
             if worker.is_cancelled:
                 return
-            if found is None:
-                self._screen.call_later(self._take_progress, search, some, 1.0, over=True)
+            if progress is None:
+                self._screen.call_later(self._report, search, unreported, 1.0, over=True)
                 return
-            some.add(found.hits)
-            # The first hits are told at once, what comes then some at a time.
-            at_once = bool(some) and (first or found.waits)
-            if at_once or (not found.waits and monotonic() - told > TOLD_EVERY):
-                self._screen.call_later(self._take_progress, search, some, found.share)
-                first = first and not some
-                some, told = Hits(search.start), monotonic()
-            # Where the index is still growing it is waited for; else others have their turn.
-            sleep(GROWING if found.waits else 0)
+            unreported.add(progress.hits)
+            # The first hits are reported at once, later ones in groups.
+            at_once = bool(unreported) and (none_reported or progress.waits)
+            if at_once or (not progress.waits and monotonic() - reported > REPORT_EVERY):
+                self._screen.call_later(self._report, search, unreported, progress.share)
+                none_reported = none_reported and not unreported
+                unreported = Hits(search.start)
+                reported = monotonic()
+            # Wait for an index that is still growing; otherwise let other threads run.
+            sleep(GROWING if progress.waits else 0)
 
-    def _take_progress(
-        self, search: TextSearch, found: Hits, share: float, *, over: bool = False
-    ) -> None:
-        """Take in matches; the first from where the search began gets the cursor.
+    def _report(self, search: TextSearch, hits: Hits, share: float, *, over: bool = False) -> None:
+        """Add the hits of the background search, and report its progress.
 
         Args:
-            search: What has looked for them.
-            found: What it has found since it was told last.
-            share: Which share it has looked at.
-            over: Whether that is all.
+            search: The search that reports.
+            hits: The hits since its last report.
+            share: The part of the trace that it has searched.
+            over: Whether it is complete.
         """
         if search is not self._search:
             return
-        self._share = share
-        if found:
-            self._take(found)
+        self._progress = share
+        if hits:
+            self._add_hits(hits)
         if over:
             self._done = True
             self._show_total()
-            self._go_on_awaited()
+            self._take_requested_step()
             self._screen.filter.search_changed()
-        # What was said of something else meanwhile is not talked over.
-        free = ("", self._said) if self._done else (self._said,)
-        if self.line.display or self._hints.message in free:
-            self._say_search()
+        # Other messages are not replaced.
+        replaceable = ("", self._last_message) if self._done else (self._last_message,)
+        if self.line.display or self._hints.message in replaceable:
+            self._show_status()
 
-    def _take(self, found: Hits) -> None:
+    def _add_hits(self, hits: Hits) -> None:
         first = not self._state.hits
-        self._state.hits.extend(found)
-        self._show_matches(found)
-        # Whoever has gone on meanwhile, or is about to label, is not torn away.
-        self._jumped |= self._state.index != self._stood or self._screen.typing
-        if self._awaited > 0:
-            self._jumped = True
-            self._go_on_awaited()
-        elif first and not self._jumped:
-            self._jumped = True
-            self._go_to_match(found.first, 0)
-        elif self._state.index in found:
+        self._state.hits.extend(hits)
+        self._redraw_matches(hits)
+        # The cursor stays if the user has moved it, or is about to label.
+        self._cursor_settled |= self._state.index != self._start_index or self._screen.typing
+        if self._requested_step > 0:
+            self._cursor_settled = True
+            self._take_requested_step()
+        elif first and not self._cursor_settled:
+            self._cursor_settled = True
+            self._go_to_match(hits.first, 0)
+        elif self._state.index in hits:
             self._screen.show_highlights()
 
-    def _show_matches(self, changed: Hits) -> None:
-        """Show what has come to the matches, or is one no longer."""
+    def _redraw_matches(self, changed: Hits) -> None:
+        """Draw the rows that match now, or no longer."""
         timeline = self._timeline
         timeline.matches = self._state.hits
         timeline.redraw_where(lambda row: timeline.rows.index_at(row) in changed)
@@ -412,122 +437,131 @@ class Search:
 
     # Going to matches
 
-    def go(self, step: int) -> None:
-        """Go to the next or previous match: in this span, then in the next that has one."""
+    def go_to_next(self, step: int) -> None:
+        """Go to the next or previous match, in this span or in another one.
+
+        If the search has found nothing yet, go there as soon as it does.
+
+        Args:
+            step: 1 for the next match, -1 for the previous one.
+        """
         if not self._state.needle:
             self.open()
             return
         if not self._state.hits:
-            self._awaited = 0 if self._done else step
-            self._say_search()
+            self._requested_step = 0 if self._done else step
+            self._show_status()
             return
-        here = self._state.index
-        times = self._state.hits.times(here)
-        nth = (self._at[1] if self._at[0] == here else 0) + step
-        if times and 0 <= nth < times:
-            self._go_to_match(here, nth)
+        index = self._state.index
+        count = self._state.hits.match_count(index)
+        nth = (self._current[1] if self._current[0] == index else 0) + step
+        if count and 0 <= nth < count:
+            self._go_to_match(index, nth)
         else:
-            there = self._state.hits.next_to(here, step)
-            self._go_to_match(there, 0 if step > 0 else self._state.hits.times(there) - 1)
-        self._say_search()
+            target = self._state.hits.next_to(index, step)
+            self._go_to_match(target, 0 if step > 0 else self._state.hits.match_count(target) - 1)
+        self._show_status()
 
-    def _go_on_awaited(self) -> None:
-        """Go where a key has asked to go before anything was found."""
-        step, self._awaited = self._awaited, 0
+    def _take_requested_step(self) -> None:
+        """Go to the match that a key requested before any was found."""
+        step = self._requested_step
+        self._requested_step = 0
         if step and self._state.hits:
-            self.go(step)
+            self.go_to_next(step)
 
     def _go_to_match(self, index: int, nth: int) -> None:
-        self._at = (index, nth)
+        self._current = (index, nth)
         if self._state.index != index:
             if not self._timeline.rows.shows(index):
-                self._timeline.grown()  # it is told some times a second, and the search is quicker
-            # While one types it goes to and fro; where one came from is told once, at the end.
-            go = self._timeline.bring if self.line.display else self._timeline.go_to
-            go(index)
+                # The timeline learns of new spans a few times a second, the search earlier.
+                self._timeline.grown()
+            # While the user types, the cursor moves often; the jump is recorded once, at the end.
+            move = self._timeline.bring if self.line.display else self._timeline.go_to
+            move(index)
         self._screen.show_span()
         self._reveal_match()
 
     def _reveal_match(self) -> None:
-        index, nth = self._at
-        places = self._places_here()
-        if index == self._state.index and nth < len(places):
-            self._screen.span_view.reveal(*places[nth])
+        index, nth = self._current
+        ranges = self._current_match_ranges()
+        if index == self._state.index and nth < len(ranges):
+            self._screen.span_view.reveal(*ranges[nth])
 
-    def _places_here(self) -> Places:
-        """Where matches stand in the text under the cursor, as far as that is known now."""
-        search, index = self._search, self._state.index
+    def _current_match_ranges(self) -> MatchRanges:
+        """Return the matches in the text under the cursor, as far as they are known."""
+        search = self._search
+        index = self._state.index
         if search is None or index not in self._state.hits:
             return ()
-        if self._places[0] != index:
-            text = self._state.text_here()
-            if self._plain and len(text) <= LONG_CHARS:
-                self._places = (index, search.matcher.places(text))
+        if self._match_ranges[0] != index:
+            text = self._state.text_at_cursor()
+            if self._is_plain and len(text) <= LONG_CHARS:
+                self._match_ranges = (index, search.matcher.places(text))
             else:
-                self._places = (index, ())
-                place = partial(self._place, search, index, text)
-                self._screen.in_background(place, "search-places")
-        return self._places[1]
+                self._match_ranges = (index, ())
+                find = partial(self._find_match_ranges, search, index, text)
+                self._screen.in_background(find, "search-places")
+        return self._match_ranges[1]
 
-    def places_shown(self) -> Places:
-        """Where matches are to be marked in the text under the cursor."""
-        places = self._places_here()
-        nth = self._at[1] if self._at[0] == self._state.index else 0
-        return places[max(0, nth - MOST_SHOWN) : nth + MOST_SHOWN]
+    def highlighted_ranges(self) -> MatchRanges:
+        """Return the matches to highlight in the text under the cursor."""
+        ranges = self._current_match_ranges()
+        nth = self._current[1] if self._current[0] == self._state.index else 0
+        return ranges[max(0, nth - MAX_HIGHLIGHTED) : nth + MAX_HIGHLIGHTED]
 
-    def _place(self, search: TextSearch, index: int, text: str) -> None:
-        places = search.matcher.places(text)
-        self._screen.call_later(self._take_places, search, index, places)
+    def _find_match_ranges(self, search: TextSearch, index: int, text: str) -> None:
+        ranges = search.matcher.places(text)
+        self._screen.call_later(self._show_match_ranges, search, index, ranges)
 
-    def _take_places(self, search: TextSearch, index: int, places: Places) -> None:
-        """Mark matches in the text that is shown."""
+    def _show_match_ranges(self, search: TextSearch, index: int, ranges: MatchRanges) -> None:
+        """Highlight the matches that were found in the background."""
         if search is self._search and index == self._state.index:
-            self._places = (index, places)
+            self._match_ranges = (index, ranges)
             self._screen.show_highlights()
             self._reveal_match()
 
-    # Words
+    # Messages
 
-    def _say_search(self) -> None:
-        """How far the search is, and at which match one stands."""
+    def _show_status(self) -> None:
+        """Show the progress of the search and the number of the current match."""
         if self._state.needle and self._search is not None:
-            self._say()
-            self._said = self._hints.message
+            self._show_progress()
+            self._last_message = self._hints.message
 
-    def _say(self) -> None:
+    def _show_progress(self) -> None:
         typing = self.line.display
-        what = self._what(40)
+        description = self._description(40)
         if not self._state.hits and self._done:
-            self._hints.say(f"No span holds {what}", error=True)
+            self._hints.say(f"No span holds {description}", error=True)
             return
         if not self._state.hits:
-            words = f"Looking for {what} … {self._share:.0%}"
+            status = f"Looking for {description} … {self._progress:.0%}"
         else:
             total = f"{self._state.hits.total:,}" + ("" if self._done else "+ …")
-            index, nth = self._at
-            here = self._state.hits.times(self._state.index)
-            if here:
+            index, nth = self._current
+            count = self._state.hits.match_count(self._state.index)
+            if count:
                 nth = nth if index == self._state.index else 0
                 total = f"{self._state.hits.rank(self._state.index, nth):,} of {total}"
-            words = f"{what}: {total}"
+            status = f"{description}: {total}"
         if typing:
-            self._hints.prompt(f"{words} · Enter keeps{self._leaving}")
+            self._hints.prompt(f"{status} · Enter keeps{self._closing_hint}")
         else:
             key_of = self._screen.context.key_of
             self._hints.say(
-                f"{words} · {key_of('annotate.search_next')} next · "
+                f"{status} · {key_of('annotate.search_next')} next · "
                 f"{key_of('annotate.search_previous')} previous"
             )
 
     @property
-    def _leaving(self) -> str:
-        """The key that leaves the line of the search, for the end of a message."""
+    def _closing_hint(self) -> str:
+        """The key that closes the search line, for the end of a message."""
         key = key_while_typing("everywhere.back", self._screen.context.keys_set)
         return f" · {key} leaves" if key else ""
 
-    def _what(self, most: int) -> str:
-        """What is looked for, in so many characters at most."""
+    def _description(self, cells: int) -> str:
+        """Return the text or pattern of the search, shortened."""
         pattern = pattern_in(self._state.needle, self._regex)
         if pattern is not None:
-            return f"/{one_line(pattern, most)}/"
-        return f"“{one_line(self._state.needle, most)}”"
+            return f"/{one_line(pattern, cells)}/"
+        return f"“{one_line(self._state.needle, cells)}”"

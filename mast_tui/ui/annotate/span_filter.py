@@ -1,4 +1,4 @@
-"""Which spans of a trace are shown: a choice of kinds, agents and marks, and how it is applied."""
+"""A filter for the spans of a trace by kind, agent and marks, and its application."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ KIND_NAMES: Final[Mapping[SpanKind, str]] = {
     SpanKind.TOOL_RESULT: "tool results",
     SpanKind.LOG: "log records",
 }
-"""What several spans of a kind are called."""
+"""The name of several spans of a kind."""
 
-FLAG_WORDS: Final[Mapping[str, str]] = {
+FLAG_NAMES: Final[Mapping[str, str]] = {
     "no_logs": "no log records",
     **{flag: flag for flag in ("errors", "labelled", "suggested", "matches")},
 }
-"""What else may be asked for, with how it is said."""
+"""The other conditions of a filter with their names."""
 
 _ERROR: Final = STATUSES.index(SpanStatus.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
 class SpanFilter:
-    """What is shown: of several kinds, or of several agents, each; all else must hold at once.
+    """A filter for spans. All conditions must hold, but any of the kinds and any of the agents
+    suffices.
 
-    Without any kind every kind is shown, and so with agents; ``no_logs`` leaves out one kind.
+    Without kinds every kind passes, and without agents every agent. ``no_logs`` excludes log
+    records.
     """
 
     kinds: frozenset[SpanKind] = frozenset()
@@ -45,45 +47,50 @@ class SpanFilter:
 
     @property
     def shows_all(self) -> bool:
-        """Whether nothing is left out."""
+        """True if every span passes."""
         return self == EVERYTHING
 
     def with_kind(self, kind: SpanKind) -> SpanFilter:
-        """The same with this kind chosen, or no longer."""
+        """Return the filter with this kind added, or removed if it had it."""
         return replace(self, kinds=self.kinds ^ {kind})
 
     def with_agent(self, agent: str) -> SpanFilter:
-        """The same with this agent chosen, or no longer."""
+        """Return the filter with this agent added, or removed if it had it."""
         return replace(self, agents=self.agents ^ {agent})
 
     def toggled(self, flag: str) -> SpanFilter:
-        """The same with something else asked for, or no longer: one of ``FLAG_WORDS``."""
+        """Return the filter with a condition of ``FLAG_NAMES`` switched on or off."""
         changed: dict[str, Any] = {flag: not getattr(self, flag)}
         return replace(self, **changed)
 
     @property
-    def words(self) -> str:
-        """What is shown, in a few words; empty where that is everything."""
+    def description(self) -> str:
+        """The conditions in a few words; empty without any."""
         parts = [name for kind, name in KIND_NAMES.items() if kind in self.kinds]
-        words = [" or ".join(parts)] if parts else []
+        conditions = [" or ".join(parts)] if parts else []
         if self.agents:
-            words.append(f"by {' or '.join(sorted(self.agents))}")
-        words += [said for flag, said in FLAG_WORDS.items() if getattr(self, flag)]
-        return ", ".join(words)
+            conditions.append(f"by {' or '.join(sorted(self.agents))}")
+        conditions += [name for flag, name in FLAG_NAMES.items() if getattr(self, flag)]
+        return ", ".join(conditions)
 
 
 EVERYTHING: Final = SpanFilter()
 
 
 class Indices(Protocol):
-    """Indices of spans, in order."""
+    """Sorted indices of spans."""
 
     def within(self, first: int, end: int, /) -> Sequence[int]:
-        """Those from ``first`` up to ``end`` (exclusive)."""
+        """Return the indices in a range of spans.
+
+        Args:
+            first: The first span.
+            end: The span after the last one.
+        """
 
 
-class Stretches:
-    """Spans that lie in any of some ranges; asked for some it looks at few of them."""
+class SpanRanges:
+    """The spans in some ranges. A query looks only at the ranges that it needs."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._first = array("Q")
@@ -96,70 +103,83 @@ class Stretches:
                 self._last.append(last)
 
     def within(self, first: int, end: int, /) -> Sequence[int]:
-        """The spans from ``first`` up to ``end`` (exclusive) that lie in any of the ranges."""
-        found: list[int] = []
-        place = bisect_left(self._last, first)
-        while place < len(self._first) and self._first[place] < end:
-            found += range(max(first, self._first[place]), min(end, self._last[place] + 1))
-            place += 1
-        return found
+        """Return the spans of the ranges between two spans.
+
+        Args:
+            first: The first span.
+            end: The span after the last one.
+        """
+        indices: list[int] = []
+        position = bisect_left(self._last, first)
+        while position < len(self._first) and self._first[position] < end:
+            indices += range(max(first, self._first[position]), min(end, self._last[position] + 1))
+            position += 1
+        return indices
 
 
-_NONE: Final = Stretches()
+_NONE: Final = SpanRanges()
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """Which spans have labels, suggestions and matches, by their indices."""
+class MarkedSpans:
+    """The spans with labels, with suggestions, and with matches of the search."""
 
     labelled: Indices = _NONE
     suggested: Indices = _NONE
     matches: Indices = _NONE
 
 
-class Narrowing:
-    """Applies a filter to a trace slice by slice, and to what the trace gains later.
+class FilterScan:
+    """The application of a filter to a trace, slice by slice.
 
-    ``seen`` spans have been looked at: their columns, and of what is marked only what lies there.
+    The first ``seen`` spans have been checked; spans that the trace gains later follow.
     """
 
-    def __init__(self, trace: Trace, chosen: SpanFilter, marked: Marked) -> None:
+    def __init__(self, trace: Trace, chosen: SpanFilter, marked: MarkedSpans) -> None:
         self.trace = trace
         self.chosen = chosen
-        wanted = (
+        conditions = (
             (chosen.labelled, marked.labelled),
             (chosen.suggested, marked.suggested),
             (chosen.matches, marked.matches),
         )
-        self._among = [indices for asked, indices in wanted if asked]
+        self._required = [indices for required, indices in conditions if required]
         self._by_shape = bool(chosen.kinds or chosen.agents or chosen.no_logs)
         self.seen = 0
 
-    def step(self, most: int) -> array[int]:
-        """Look at up to ``most`` more spans; the indices of those that are shown."""
-        first, end = self.seen, min(len(self.trace), self.seen + most)
+    def step(self, limit: int) -> array[int]:
+        """Check up to ``limit`` more spans, and return those that pass."""
+        first = self.seen
+        end = min(len(self.trace), self.seen + limit)
         self.seen = max(first, end)
         indices: Sequence[int] = range(first, end)
-        for number, among in enumerate(self._among):
-            found = among.within(first, end)
-            indices = found if number == 0 else sorted({*indices} & {*found})
+        for number, marked in enumerate(self._required):
+            in_slice = marked.within(first, end)
+            indices = in_slice if number == 0 else sorted({*indices} & {*in_slice})
         if indices and (self._by_shape or self.chosen.errors):
-            indices = self._in_columns(self.trace.columns(first, end), indices)
+            indices = self._matching(self.trace.columns(first, end), indices)
         return array("Q", indices)
 
-    def _in_columns(self, known: SpanColumns, indices: Sequence[int]) -> Sequence[int]:
-        """Of these spans those of the kinds and agents that are chosen, and errors."""
-        first, shapes, statuses = known.first, known.shapes, known.statuses
+    def _matching(self, columns: SpanColumns, indices: Sequence[int]) -> Sequence[int]:
+        """Return the spans that pass by kind, agent and status."""
+        first = columns.first
         if self.chosen.errors:
+            statuses = columns.statuses
             indices = [index for index in indices if statuses[index - first] == _ERROR]
         if self._by_shape:
-            kept = {number for number, shape in enumerate(known.shape_list) if self._keeps(shape)}
-            indices = [index for index in indices if shapes[index - first] in kept]
+            passing = {
+                number
+                for number, shape in enumerate(columns.shape_list)
+                if self._passes_shape(shape)
+            }
+            shapes = columns.shapes
+            indices = [index for index in indices if shapes[index - first] in passing]
         return indices
 
-    def _keeps(self, shape: Shape) -> bool:
+    def _passes_shape(self, shape: Shape) -> bool:
         kind, _role, agent, _name = shape
-        kinds, agents = self.chosen.kinds, self.chosen.agents
+        kinds = self.chosen.kinds
+        agents = self.chosen.agents
         if kind is SpanKind.LOG and self.chosen.no_logs:
             return False
         return (not kinds or kind in kinds) and (not agents or agent in agents)

@@ -1,4 +1,4 @@
-"""What is open on the annotate screen, for all of its parts."""
+"""The state of the annotate screen that several of its parts share."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the next label would point at.
+    """The target that the user has marked for the next label.
 
-    At most one of the fields is set; with none the span under the cursor is meant.
+    At most one field is set; without any, the target is the span under the cursor.
     """
 
     range_from: int | None = None
@@ -32,11 +32,11 @@ class Selection:
 
     @property
     def is_plain(self) -> bool:
-        """Whether just the span under the cursor is meant."""
+        """True if the target is the span under the cursor."""
         return self.range_from is None and self.quote is None and not self.whole
 
     def span_range(self, cursor: int) -> tuple[int, int] | None:
-        """First and last span of the range that is being marked."""
+        """Return the first and last span of the marked range, or None if no range is marked."""
         if self.range_from is None:
             return None
         return min(self.range_from, cursor), max(self.range_from, cursor)
@@ -47,34 +47,34 @@ PLAIN = Selection()
 
 @dataclass(frozen=True, slots=True)
 class NotedSpan:
-    """A note on a span (by its key), on no label."""
+    """A note on a span (by its key), without a label."""
 
     key: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ModeSaid:
-    """A verdict on a mode (a slug) that no label says."""
+class ModeVerdict:
+    """A verdict on a mode (a slug) without labels."""
 
     mode: str
     value: VerdictValue
 
 
-Entry = Label | NotedSpan | ModeSaid
-"""One thing that an annotator has said of a trace."""
+Entry = Label | NotedSpan | ModeVerdict
+"""A label, note or verdict of the annotator."""
 
 
 def target_of(
     selection: Selection, trace: Trace, cursor: int, fold: Fold | None, text: str
 ) -> Target:
-    """Return the target that a label would have now.
+    """Return the target of a label made now.
 
     Args:
-        selection: What is marked.
-        trace: The trace that is open.
+        selection: The target that is marked.
+        trace: The open trace.
         cursor: The span under the cursor.
-        fold: The one whose line the cursor stands on; a label there means all of it.
+        fold: The fold under the cursor; a label there covers all of its spans.
         text: The text of the span under the cursor, for a quote.
     """
     if selection.whole:
@@ -85,7 +85,8 @@ def target_of(
         return Target(trace.span(first).key, trace.span(last).key)
     key = trace.span(cursor).key
     if selection.quote is not None:
-        start, end = selection.quote.start, selection.quote.end
+        start = selection.quote.start
+        end = selection.quote.end
         return Target(key, key, quote=text[start:end], char_start=start, char_end=end)
     if fold is not None:
         return Target(trace.span(fold.first).key, trace.span(fold.end - 1).key)
@@ -93,18 +94,15 @@ def target_of(
 
 
 class AnnotateState:
-    """The trace that is open, the annotator's session on it, the cursor, and what is marked.
-
-    All that several parts of the screen need; what only one needs is in that part.
-    """
+    """The open trace, the session on it, the cursor, the marked target and the search."""
 
     def __init__(self, taxonomy: Taxonomy, timeline: Timeline, texts: SpanText) -> None:
         """Begin without a trace.
 
         Args:
-            taxonomy: What is labelled with.
-            timeline: Whose cursor it is.
-            texts: Reads the text of the span under it.
+            taxonomy: The taxonomy to label with.
+            timeline: The timeline with the cursor.
+            texts: The reader of the text under the cursor.
         """
         self.taxonomy = taxonomy
         self.trace: Trace | None = None
@@ -112,17 +110,18 @@ class AnnotateState:
         """None until the workspace is open."""
         self.selection = PLAIN
         self.needle = ""
-        """What is looked for."""
+        """The text of the search."""
         self.hits = Hits()
-        """Where it was found so far."""
-        self.set_last: Literal["search", "filter"] = "search"
-        """Which of the two Escape leaves first."""
+        """The matches so far."""
+        self.newest_filter: Literal["search", "filter"] = "search"
+        """The newer one of search and filter, which Escape removes first."""
         self.texts = texts
         self._timeline = timeline
 
     def show(self, trace: Trace) -> None:
         """Open another trace; its session follows."""
-        self.trace, self.session = trace, None
+        self.trace = trace
+        self.session = None
         self.selection = PLAIN
         self.texts.forget()
 
@@ -133,42 +132,52 @@ class AnnotateState:
 
     @property
     def has_spans(self) -> bool:
-        """Whether there is a span to stand on."""
+        """True if the open trace has a span for the cursor."""
         return self.trace is not None and len(self.trace) > 0
 
-    def text_here(self) -> str:
-        """Return the text of the span under the cursor; empty where it cannot be read any more."""
+    def text_at_cursor(self) -> str:
+        """Return the text of the span under the cursor; empty if it cannot be read."""
         assert self.trace is not None
-        return self.texts.of(self.trace, self.index)
+        return self.texts.text_of(self.trace, self.index)
 
-    def target_here(self) -> Target:
-        """Return where a label would point now."""
+    def current_target(self) -> Target:
+        """Return the target of a label made now."""
         assert self.trace is not None
-        text = "" if self.selection.quote is None else self.text_here()
-        return target_of(self.selection, self.trace, self.index, self._timeline.fold_here, text)
+        text = "" if self.selection.quote is None else self.text_at_cursor()
+        return target_of(
+            self.selection, self.trace, self.index, self._timeline.fold_at_cursor, text
+        )
 
-    def labels_here(self) -> tuple[Label, ...]:
-        """Return one's own labels on the span under the cursor, or, while that is what is meant,
-        on the whole trace."""
+    def labels_at_cursor(self) -> tuple[Label, ...]:
+        """Return the annotator's labels on the span under the cursor, or on the whole trace if that
+        is marked.
+        """
         if self.session is None or not self.has_spans:
             return ()
         return self.labels_on(self.session, self.index, whole=self.selection.whole)
 
     def labels_on(self, session: Session, index: int, *, whole: bool) -> tuple[Label, ...]:
-        """Return one's own labels on a span or on the whole trace, in the taxonomy's order."""
+        """Return the annotator's labels on a span or on the whole trace, in the order of the
+        taxonomy.
+
+        Args:
+            session: The session on the trace.
+            index: The span.
+            whole: Whether to return the labels on the whole trace instead.
+        """
         assert self.trace is not None
         if whole:
             labels = tuple(label for label in session.labels if label.target.is_whole)
         else:
             labels = session.labels_at(self.trace.span(index).key)
-        return tuple(sorted(labels, key=lambda label: self.place_of_mode(label.mode)))
+        return tuple(sorted(labels, key=lambda label: self.rank_of_mode(label.mode)))
 
-    def place_of_mode(self, slug: str) -> int:
-        """Return where a mode stands in the taxonomy; behind all others where it is none of it."""
+    def rank_of_mode(self, slug: str) -> int:
+        """Return the position of a mode in the taxonomy; after all others if it is not there."""
         modes = self.taxonomy.modes
         return next((i for i, mode in enumerate(modes) if mode.slug == slug), len(modes))
 
-    def where_words(self, target: Target) -> str:
-        """Return a target in a few words, such as ``#13 to #18``."""
+    def target_text(self, target: Target) -> str:
+        """Return a short text for a target, such as ``#13 to #18``."""
         assert self.trace is not None
         return place_words(target, self.trace.index_of)

@@ -1,4 +1,4 @@
-"""Suggestions: going to one, accepting, rejecting, editing it, and taking in what a judge finds."""
+"""The suggestions of a trace: going to one, answering or editing it, and their panel."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ RULES_JUDGE: Final = "rules"
 
 
 class SuggestionPanel(SpanView):
-    """Shows one suggestion, or how many wait and how to get to them.
+    """The panel with one suggestion, or with the number of suggestions that wait.
 
-    It takes the focus only where it holds more than it can show at once.
+    It can be focused only if its text does not fit.
     """
 
     css_parts = ("head", "warning")
@@ -50,7 +50,15 @@ class SuggestionPanel(SpanView):
     def show(
         self, title: str, mode: str, source: str, warnings: Sequence[SuggestionLine], body: str
     ) -> None:
-        """Show a suggestion, with what to know before trusting it; all but that is foreign text."""
+        """Show a suggestion. All texts but the title may come from a judge.
+
+        Args:
+            title: The number of the suggestion.
+            mode: The name of its mode.
+            source: Its judge and its span.
+            warnings: Lines to read before trusting it.
+            body: Its rationale.
+        """
         mode = one_line(mode)
         key_of = context_of(self).key_of
         keys = (f"{key_of(f'annotate.{name}')} {name}" for name in ("accept", "reject", "edit"))
@@ -58,23 +66,28 @@ class SuggestionPanel(SpanView):
         head = f"{mode}  {one_line(source)}"
         marked = [TextPart(0, len(mode), "head")]
         for line in warnings:
-            begin = len(head) + 1
+            offset = len(head) + 1
             if line.warns:
-                marked.append(TextPart(begin, begin + len(line.text), "warning"))
-            marked += [TextPart(begin + start, begin + end, "match") for start, end in line.lit]
+                marked.append(TextPart(offset, offset + len(line.text), "warning"))
+            marked += [TextPart(offset + start, offset + end, "match") for start, end in line.lit]
             head = f"{head}\n{line.text}"
         self._fill(f"{head}\n{body}", marked)
         self.set_class(False, "-idle")
 
-    def idle(self, title: str, words: str) -> None:
-        """Say what there is when no suggestion is under the cursor."""
+    def idle(self, title: str, message: str) -> None:
+        """Show a message while no suggestion is under the cursor.
+
+        Args:
+            title: The title of the panel.
+            message: The message.
+        """
         self.show_titles(plain_title(title))
-        self._fill(words)
+        self._fill(message)
         self.set_class(True, "-idle")
 
     @property
     def overflows(self) -> bool:
-        """Whether there is more than is on screen."""
+        """True if the text does not fit."""
         return self.row_count > self.scrollable_content_region.height
 
     def _fill(self, text: str, marked: Sequence[TextPart] = ()) -> None:
@@ -86,20 +99,20 @@ class SuggestionPanel(SpanView):
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """Where the suggestions stand that wait, in a trace of so many spans."""
+class _PendingByIndex:
+    """The suggestions that wait, by the span of their evidence, in a trace of so many spans."""
 
     pending: tuple[Suggestion, ...]
     spans: int
     by_index: Mapping[int, Sequence[Suggestion]]
 
 
-def no_suggestion_words(session: Session, context: MastApp) -> str:
-    """Return why there is no suggestion to go to.
+def no_suggestion_text(session: Session, context: MastApp) -> str:
+    """Return the reason why there is no suggestion to go to.
 
     Args:
         session: The work on the open trace.
-        context: The app, which knows the keys and the model that is configured.
+        context: The app, for its keys and the configured model.
     """
     if not session.suggestions_visible:
         if session.finished:
@@ -114,10 +127,10 @@ def no_suggestion_words(session: Session, context: MastApp) -> str:
     if not session.judged_by:
         return f"No suggestions on this trace; {key} runs a judge"
     names = ", ".join(dict.fromkeys(map(_name_without_version, session.judged_by)))
-    words = f"Judges run: {names}. Nothing found."
+    text = f"Judges run: {names}. Nothing found."
     if _has_another_judge(session.judged_by, context.configuration.judge.model):
-        return f"{words} {key} runs another judge."
-    return words
+        return f"{text} {key} runs another judge."
+    return text
 
 
 def _name_without_version(judge: str) -> str:
@@ -126,29 +139,30 @@ def _name_without_version(judge: str) -> str:
 
 
 def _has_another_judge(judges: Collection[str], model: str | None) -> bool:
-    """Return whether the rules or the configured model have not judged yet.
+    """Check if the rules or the configured model have not judged yet.
 
-    The twins judge does not count: whether it can run takes reading the other runs of the task.
+    The twins judge is left out: to know if it can run, the other runs of the task must be read.
     """
     names = {_name_without_version(judge) for judge in judges}
     return RULES_JUDGE not in names or (model is not None and one_line(model, 40) not in names)
 
 
 class Suggestions:
-    """One key answers the suggestion under the cursor and goes on to the next.
+    """The suggestions of the open trace, with the one under the cursor.
 
-    What a judge finds comes while one works; it moves no cursor and answers nothing.
+    A judge may add suggestions at any time; they move no cursor and are never answered by
+    themselves.
     """
 
     def __init__(self, screen: AnnotateScreen, marking: Marking) -> None:
         """Begin without a suggestion under the cursor.
 
         Args:
-            screen: Whose part it is.
-            marking: What a suggestion that is edited points at.
+            screen: The screen that owns this part.
+            marking: The target of a suggestion that is edited.
         """
         self.panels = (SuggestionPanel(id="suggestion-below"), SuggestionPanel(id="suggestion"))
-        """The suggestion under the cursor: under the timeline where it is narrow, else beside."""
+        """The panel under the timeline for narrow screens, and the one beside it."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
@@ -158,20 +172,22 @@ class Suggestions:
         self._key_of = screen.context.key_of
         self._marking = marking
         self._id: str | None = None
-        """The suggestion under the cursor."""
-        self._gone_to: str | None = None
+        """The id of the suggestion under the cursor."""
+        self._visited: str | None = None
         self.editing: str | None = None
-        """The suggestion for which another mode or place is marked."""
-        self._standing: _Standing | None = None
+        """The id of the suggestion that is being edited."""
+        self._by_index: _PendingByIndex | None = None
         self._hidden: tuple[SuggestionScope, ...] = ()
-        """Suggestions that nobody wants to see for now, on whatever trace."""
+        """The suggestions that the user has hidden, on every trace."""
         self._standing_answers: tuple[ManyAnswered, ...] = ()
-        """What is answered on each trace that is opened, as somebody has asked for."""
-        self._came_to: set[str] = set()
-        """Traces on which that has been done: what is taken back there stays taken back."""
-        self._shown_for: object = None
-        self._shown: tuple[Suggestion, ...] = ()
-        self._counted: tuple[tuple[Suggestion, ...], Counter[tuple[str, str, str]]] | None = None
+        """The answers that the user gives on every trace that is opened."""
+        self._answered_traces: set[str] = set()
+        """The traces that have had these answers, so that undoing them lasts."""
+        self._visible_key: object = None
+        self._visible: tuple[Suggestion, ...] = ()
+        self._rule_counts: tuple[tuple[Suggestion, ...], Counter[tuple[str, str, str]]] | None = (
+            None
+        )
 
     def begin(self) -> None:
         """Begin with another trace."""
@@ -179,95 +195,110 @@ class Suggestions:
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
-        """The suggestions that wait for an answer, without those that are hidden."""
+        """The suggestions that wait for an answer and are not hidden."""
         session = self._state.session
         waiting = () if session is None else session.pending
         if not self._hidden:
             return waiting
-        if self._shown_for != (waiting, self._hidden):
-            shown = (one for one in waiting if not any(h.covers(one) for h in self._hidden))
-            self._shown_for, self._shown = (waiting, self._hidden), tuple(shown)
-        return self._shown
+        if self._visible_key != (waiting, self._hidden):
+            visible = (
+                suggestion
+                for suggestion in waiting
+                if not any(scope.covers(suggestion) for scope in self._hidden)
+            )
+            self._visible_key = (waiting, self._hidden)
+            self._visible = tuple(visible)
+        return self._visible
 
     @property
     def pending_by_id(self) -> Mapping[str, Suggestion]:
-        """The same by their ids."""
+        """The pending suggestions by their ids."""
         session = self._state.session
         if session is None:
             return {}
         if not self._hidden:
             return session.pending_by_id
-        return {one.id: one for one in self.pending}
+        return {suggestion.id: suggestion for suggestion in self.pending}
 
-    def here(self) -> Suggestion | None:
-        """Return the suggestion that a key would answer now."""
+    def current(self) -> Suggestion | None:
+        """Return the suggestion that the answer keys refer to, or None."""
         session = self._state.session
         if session is None or self._id is None:
             return None
         return self.pending_by_id.get(self._id)
 
-    def pick(self, span: Span) -> None:
-        """Take the suggestion that stands at a span; the one gone to stays while it is there."""
+    def select_at(self, span: Span) -> None:
+        """Select a suggestion on a span; the one visited stays selected if it is there."""
         session = self._state.session
         if session is None:
             self._id = None
             return
-        here = self._pending_on(session, span.index)
-        if not any(s.id == self._id for s in here):
-            # What has no place of its own stands at the beginning only once it is gone to.
-            placed = (s.id for s in here if not s.doubt or s.evidence_key is not None)
+        on_span = self._pending_on(session, span.index)
+        if not any(s.id == self._id for s in on_span):
+            # A suggestion whose quote was not found is listed at the first span. It is selected
+            # only after the user has gone to it.
+            placed = (s.id for s in on_span if not s.doubt or s.evidence_key is not None)
             self._id = next(placed, None)
 
-    def go(self, step: int) -> None:
+    def go_to_next(self, step: int) -> None:
         """Go to the next or previous suggestion that waits, at its evidence."""
-        self._commands.when_session_opens(lambda session: self._go_to_next(session, step))
+        self._commands.when_session_opens(lambda session: self._go_to_pending(session, step))
 
-    def _go_to_next(self, session: Session, step: int, *, after: int | None = None) -> bool:
-        """Put the cursor on the evidence of the next suggestion; False where none waits."""
+    def _go_to_pending(self, session: Session, step: int, *, after: int | None = None) -> bool:
+        """Put the cursor on the evidence of the next suggestion; return False if none waits."""
         pending = self.pending
         if not pending:
             self._id = None
             self._screen.show_span()
-            self._hints.say(self._none_words(session))
+            self._hints.say(self._none_text(session))
             return False
-        current = next((i for i, s in enumerate(pending) if self._is_gone_from(s)), None)
+        current = next((i for i, s in enumerate(pending) if self._is_current(s)), None)
         if current is not None:
-            place = (current + step) % len(pending)
+            position = (current + step) % len(pending)
         else:
-            place = self._place_beside(pending, self._state.index if after is None else after, step)
-        self.show(pending[place])
+            position = self._position_near(
+                pending, self._state.index if after is None else after, step
+            )
+        self.show(pending[position])
         return True
 
-    def _is_gone_from(self, suggestion: Suggestion) -> bool:
-        """Whether the way leads on from this one: it is under the cursor, and where its quote is
-        in doubt somebody has gone to it, as it stands out of the reading order."""
-        here = suggestion.id == self._id
-        return here and (not suggestion.doubt or suggestion.id == self._gone_to)
+    def _is_current(self, suggestion: Suggestion) -> bool:
+        """Check if the next suggestion is the one after this one.
 
-    def _place_beside(
-        self, pending: Sequence[Suggestion], at: int, step: int, among: QuoteDoubt = QuoteDoubt.NONE
+        That is so for the suggestion under the cursor. If its quote is in doubt, it is out of
+        reading order, and the user must have gone to it.
+        """
+        selected = suggestion.id == self._id
+        return selected and (not suggestion.doubt or suggestion.id == self._visited)
+
+    def _position_near(
+        self,
+        pending: Sequence[Suggestion],
+        span_index: int,
+        step: int,
+        doubt: QuoteDoubt = QuoteDoubt.NONE,
     ) -> int:
-        """Which suggestion comes next from a span on.
+        """Return the position of the next suggestion, or the previous one, from a span on.
 
-        They are in reading order, but for those whose quote is in doubt: these come last, those of
-        each doubt in an order of their own. ``among`` says which of them one is among already.
+        Suggestions are in reading order within each doubt about their quote, those without a
+        doubt first. ``doubt`` selects the group to look in.
         """
         assert self._state.trace is not None
         index_of = self._state.trace.index_of
 
-        def index(suggestion: Suggestion) -> int:
+        def evidence_index(suggestion: Suggestion) -> int:
             key = suggestion.evidence_key
-            found = 0 if key is None else index_of(key)
-            return sys.maxsize if found is None else found
+            index = 0 if key is None else index_of(key)
+            return sys.maxsize if index is None else index
 
-        first = bisect_left(pending, among, key=attrgetter("doubt"))
-        end = bisect_right(pending, among, key=attrgetter("doubt"))
-        place = bisect_left(pending, at, first, end, key=index)
-        return (place if step > 0 else place - 1) % len(pending)
+        first = bisect_left(pending, doubt, key=attrgetter("doubt"))
+        end = bisect_right(pending, doubt, key=attrgetter("doubt"))
+        position = bisect_left(pending, span_index, first, end, key=evidence_index)
+        return (position if step > 0 else position - 1) % len(pending)
 
     def show(self, suggestion: Suggestion) -> None:
-        """Put the cursor on a suggestion's evidence."""
-        self._id = self._gone_to = suggestion.id
+        """Put the cursor on the evidence of a suggestion."""
+        self._id = self._visited = suggestion.id
         self._timeline.go_to(self.index_of(suggestion))
         self._modes.go_to(suggestion.mode)
         self._screen.show_span()
@@ -275,19 +306,22 @@ class Suggestions:
             self._screen.span_view.reveal(*suggestion.quote_offsets)
 
     def _pending_on(self, session: Session, index: int) -> Sequence[Suggestion]:
-        """The suggestions that wait and are shown at a span; a move of the cursor looks up one."""
+        """Return the visible suggestions that wait on a span."""
         assert self._state.trace is not None
-        pending, spans = self.pending, len(self._state.trace)
-        known = self._standing
-        if known is None or known.pending is not pending or known.spans != spans:
+        pending = self.pending
+        spans = len(self._state.trace)
+        cached = self._by_index
+        if cached is None or cached.pending is not pending or cached.spans != spans:
             by_index: dict[int, list[Suggestion]] = {}
             for suggestion in pending:
                 by_index.setdefault(self.index_of(suggestion), []).append(suggestion)
-            self._standing = known = _Standing(pending, spans, by_index)
-        return known.by_index.get(index, ())
+            self._by_index = cached = _PendingByIndex(pending, spans, by_index)
+        return cached.by_index.get(index, ())
 
     def index_of(self, suggestion: Suggestion) -> int:
-        """Return the span where a suggestion's evidence stands."""
+        """Return the span of the evidence of a suggestion; the first span if it is not in the
+        trace.
+        """
         assert self._state.trace is not None
         for key in (suggestion.evidence_key, suggestion.target.first, suggestion.target.last):
             index = self._state.trace.index_of(key) if key is not None else None
@@ -296,37 +330,35 @@ class Suggestions:
         return 0
 
     def answer(self, *, accept: bool) -> None:
-        """Accept the suggestion under the cursor, or reject it, and go on to the next."""
+        """Accept or reject the suggestion under the cursor, and go to the next."""
         self._commands.when_session_opens(partial(self._answer, accept=accept))
 
     async def _answer(self, session: Session, *, accept: bool) -> None:
-        suggestion = self.here()
+        suggestion = self.current()
         if suggestion is None:
-            if self._go_to_next(session, 1):
+            if self._go_to_pending(session, 1):
                 key_of = self._key_of
                 self._hints.say(
                     f"Here is the next suggestion: {key_of('annotate.accept')} accepts, "
                     f"{key_of('annotate.reject')} rejects, {key_of('annotate.edit')} edits"
                 )
             return
-        place = self.index_of(suggestion)
+        index = self.index_of(suggestion)
 
         def answer(session: Session) -> Change:
             return session.accept(suggestion.id) if accept else session.reject(suggestion.id)
 
-        def go_on() -> None:
-            # The panel goes from one suggestion to the next without a stop between them.
+        def select_next() -> None:
+            # Selected at once, so that the panel shows nothing else in between.
             pending = self.pending
-            self._id = (
-                pending[self._place_beside(pending, place, 1, suggestion.doubt)].id
-                if pending
-                else None
-            )
+            self._id = None
+            if pending:
+                self._id = pending[self._position_near(pending, index, 1, suggestion.doubt)].id
 
-        done = await self._commands.change(answer, go_on)
+        done = await self._commands.change(answer, select_next)
         if done is None:
             return
-        following = self.here()
+        following = self.current()
         if following is not None:
             self.show(following)
             self._hints.say(f"{one_line(done.message)} · {len(self.pending)} to go")
@@ -335,15 +367,15 @@ class Suggestions:
             self._hints.say(f"{one_line(done.message)} · all suggestions answered")
 
     def edit(self, begun: Callable[[], None]) -> None:
-        """Accept the suggestion with another mode or place: mark it, then type the mode.
+        """Edit the suggestion under the cursor: mark its target, then type the mode.
 
         Args:
-            begun: Called when its place is marked.
+            begun: Called when its target is marked.
         """
         self._commands.when_session_opens(lambda s: self._begin_edit(s, begun))
 
     async def _begin_edit(self, session: Session, begun: Callable[[], None]) -> None:
-        suggestion = self.here()
+        suggestion = self.current()
         if suggestion is None:
             await self._answer(session, accept=True)
             return
@@ -359,55 +391,57 @@ class Suggestions:
         begun()
 
     def take_edit(self) -> str | None:
-        """Leave the editing of a suggestion, and return which one it was."""
-        editing, self.editing = self.editing, None
+        """End the editing of a suggestion, and return its id or None."""
+        editing = self.editing
+        self.editing = None
         return editing
 
     async def finish_edit(
         self, session: Session, suggestion_id: str, mode: Mode, target: Target
     ) -> None:
-        """Accept a suggestion in another way.
+        """Accept a suggestion with another mode or target.
 
         Args:
-            session: Whose suggestion it is.
-            suggestion_id: Which one.
-            mode: The mode that was typed.
-            target: Where the label points.
+            session: The work on its trace.
+            suggestion_id: Its id.
+            mode: The mode of the label.
+            target: The target of the label.
         """
-        place = self._state.index
+        index = self._state.index
         done = await self._commands.change(lambda s: s.edit(suggestion_id, mode.slug, target))
         if done is None:
             return
         self._id = None
         if self.pending:
-            self._go_to_next(session, 1, after=place)
+            self._go_to_pending(session, 1, after=index)
         self._hints.say(one_line(done.message))
 
-    # What a judge has found, and what is looked at from another room
+    # Finished judges, and jumps from other screens
 
-    def what_next(self, session: Session) -> str:
-        """Return what a key would do next, in a few words.
-
-        How many wait stands in the panel, and how many were found is said by the judge.
-        """
+    def next_step_text(self, session: Session) -> str:
+        """Return the next step after a judge has finished, in a few words."""
         if not self.pending:
             if session.suggestions_visible:
                 return ""
-            return no_suggestion_words(session, self._screen.context)
+            return no_suggestion_text(session, self._screen.context)
         return f"{self._key_of('annotate.next_suggestion')} goes there"
 
-    def look_at(self, at: TraceLocation) -> None:
-        """Go to the evidence, as soon as the workspace is open."""
+    def look_at(self, location: TraceLocation) -> None:
+        """Go to a location as soon as the workspace is open."""
 
         def look(session: Session) -> None:
             assert self._state.trace is not None
-            found = _suggestion_at(session, at)
-            if found is not None and found.id in self.pending_by_id:
-                self.show(found)
+            suggestion = _suggestion_at(session, location)
+            if suggestion is not None and suggestion.id in self.pending_by_id:
+                self.show(suggestion)
                 return
-            index = self._state.trace.index_of(at.key) if at.key is not None else at.position
-            if found is not None:
-                index = self.index_of(found)
+            index = (
+                self._state.trace.index_of(location.key)
+                if location.key is not None
+                else location.position
+            )
+            if suggestion is not None:
+                index = self.index_of(suggestion)
             if index is not None and index < len(self._state.trace):
                 self._timeline.go_to(index)
                 self._screen.show_span()
@@ -418,57 +452,59 @@ class Suggestions:
 
     def show_panel(self) -> None:
         """Show the suggestion under the cursor, or how to get to one."""
-        session, suggestion = self._state.session, self.here()
+        session = self._state.session
+        suggestion = self.current()
         if session is None or suggestion is None:
-            words = self._idle_words(session)
+            text = self._idle_text(session)
             for panel in self.panels:
-                panel.idle("Suggestions", words)
+                panel.idle("Suggestions", text)
             return
         assert self._state.trace is not None
         index_of = self._state.trace.index_of
-        name, alike = self._name_of(suggestion.mode), self._alike(suggestion)
+        name = self._name_of(suggestion.mode)
+        same_rule = self._same_rule_count(suggestion)
         warnings = list(warnings_on(suggestion, index_of))
-        if alike > 1:
+        if same_rule > 1:
             code = name.partition(" ")[0]
             key = self._key_of("annotate.answer_many")
-            words = f"{code} ×{alike}, same rule: {key} answers them together"
-            warnings.append(SuggestionLine(words, warns=False))
-        # Its number stays while others are answered.
-        ids = [one.id for one in session.suggestions]
+            text = f"{code} ×{same_rule}, same rule: {key} answers them together"
+            warnings.append(SuggestionLine(text, warns=False))
+        # Its number stays the same while others are answered.
+        ids = [other.id for other in session.suggestions]
         title = f"Suggestion {ids.index(suggestion.id) + 1} of {len(ids)}"
         source = source_words(suggestion, index_of)
         for panel in self.panels:
             panel.show(title, name, source, warnings, suggestion.rationale)
 
-    def _idle_words(self, session: Session | None) -> str:
+    def _idle_text(self, session: Session | None) -> str:
         if session is None:
             refused = self._screen.context.refused is not None
             return "Without a workspace there are none" if refused else "Opening the workspace …"
         count = len(self.pending)
         if not count:
-            return self._none_words(session)
+            return self._none_text(session)
         key = self._key_of("annotate.next_suggestion")
         return f"{count} wait{'s' if count == 1 else ''} for an answer: {key} goes to the next"
 
     def _name_of(self, slug: str) -> str:
-        """A mode by its code and name; by its slug where it is none of the taxonomy."""
+        """Return the code and name of a mode, or its slug if the taxonomy does not have it."""
         mode = next((m for m in self._state.taxonomy.modes if m.slug == slug), None)
         return f"{mode.code} {mode.name}" if mode else slug
 
-    def _alike(self, suggestion: Suggestion) -> int:
-        """How many suggestions of the same rule wait."""
-        known = self._counted
-        if known is None or known[0] is not self.pending:
+    def _same_rule_count(self, suggestion: Suggestion) -> int:
+        """Return how many suggestions of the same rule wait."""
+        cached = self._rule_counts
+        if cached is None or cached[0] is not self.pending:
             rules = Counter(map(_rule_of, self.pending))
-            self._counted = known = (self.pending, rules)
-        return known[1][_rule_of(suggestion)]
+            self._rule_counts = cached = (self.pending, rules)
+        return cached[1][_rule_of(suggestion)]
 
-    def _none_words(self, session: Session) -> str:
+    def _none_text(self, session: Session) -> str:
         hidden = len(session.pending) - len(self.pending)
         if hidden:
             key = self._key_of("annotate.answer_many")
             return f"All that wait are hidden ({hidden}): {key}, then w shows them"
-        return no_suggestion_words(session, self._screen.context)
+        return no_suggestion_text(session, self._screen.context)
 
     # Many at once
 
@@ -479,13 +515,13 @@ class Suggestions:
     def _ask_many(self, session: Session) -> None:
         pending = self.pending
         hidden = len(session.pending) - len(pending)
-        like = self.here() or next(iter(pending or session.pending), None)
+        like = self.current() or next(iter(pending or session.pending), None)
         if like is None:
             if self._standing_answers:
                 self._end_standing_answers()
                 self._hints.say("None waits here, and none is answered any more as traces open")
             else:
-                self._hints.say(no_suggestion_words(session, self._screen.context))
+                self._hints.say(no_suggestion_text(session, self._screen.context))
             return
 
         def answered(done: ManyAnswered | None) -> None:
@@ -497,80 +533,82 @@ class Suggestions:
         self._screen.app.push_screen(question, answered)
 
     async def _answer_many(self, done: ManyAnswered) -> None:
-        meant = done.scope.of(self.pending)
+        selected = done.scope.select(self.pending)
         if done.answer in ("h", "w"):
             self._hidden = () if done.answer == "w" else (*self._hidden, done.scope)
             key = self._key_of("annotate.answer_many")
-            said = f"{len(meant)} hidden, unanswered: {key}, then w shows them again"
+            message = f"{len(selected)} hidden, unanswered: {key}, then w shows them again"
             if done.answer == "w":
                 ended = " and answered one by one" if self._standing_answers else ""
-                said = f"All suggestions are shown again{ended}"
+                message = f"All suggestions are shown again{ended}"
                 self._end_standing_answers()
             self._screen.session_changed()
             self._screen.show_span()
-            self._hints.say(said)
+            self._hints.say(message)
             return
-        change = await self._commands.change(lambda s: _answer_those(s, done.answer, meant))
+        change = await self._commands.change(lambda s: _answer_those(s, done.answer, selected))
         if change is None:
             return
-        said = f"{one_line(change.message)} · {len(self.pending)} to go"
+        message = f"{one_line(change.message)} · {len(self.pending)} to go"
         if done.onward:
             session = self._state.session
             assert session is not None
             self._standing_answers = (*self._standing_answers, done)
-            self._came_to.add(session.trace_id)
-            said = f"{one_line(change.message)}, so on each trace you open"
+            self._answered_traces.add(session.trace_id)
+            message = f"{one_line(change.message)}, so on each trace you open"
         self._id = None
         self._screen.show_span()
-        self._hints.say(f"{said} · {self._key_of('everywhere.undo')} takes back")
+        self._hints.say(f"{message} · {self._key_of('everywhere.undo')} takes back")
 
     def _end_standing_answers(self) -> None:
         self._standing_answers = ()
-        self._came_to.clear()
+        self._answered_traces.clear()
 
-    def answer_as_asked(self) -> None:
-        """Answer, on a trace that was opened, what somebody wants answered on each: once, as one
-        change for each answer, and never on a finished trace."""
+    def repeat_answers(self) -> None:
+        """Give the answers for every trace on the trace that was opened.
+
+        Each trace has them once, as one change for each answer. A finished trace has none.
+        """
         if self._standing_answers:
-            self._commands.when_session_opens(self._answer_as_asked)
+            self._commands.when_session_opens(self._repeat_answers)
 
-    async def _answer_as_asked(self, session: Session) -> None:
-        here = session is self._state.session
-        if not here or session.finished or session.trace_id in self._came_to:
+    async def _repeat_answers(self, session: Session) -> None:
+        open_now = session is self._state.session
+        if not open_now or session.finished or session.trace_id in self._answered_traces:
             return
-        self._came_to.add(session.trace_id)
-        told = []
+        self._answered_traces.add(session.trace_id)
+        messages = []
         for standing in self._standing_answers:
-            meant = standing.scope.of(self.pending)
-            if meant:
+            selected = standing.scope.select(self.pending)
+            if selected:
                 change = await self._commands.change(
-                    partial(_answer_those, key=standing.answer, meant=meant)
+                    partial(_answer_those, key=standing.answer, suggestions=selected)
                 )
-                told.append("" if change is None else one_line(change.message))
-        if told := list(filter(None, told)):
+                messages.append("" if change is None else one_line(change.message))
+        if messages := list(filter(None, messages)):
             self._screen.show_span()
             key = self._key_of("everywhere.undo")
-            self._hints.say(f"{'; '.join(told)} · as asked, {key} takes back")
+            self._hints.say(f"{'; '.join(messages)} · as asked, {key} takes back")
 
 
-def _answer_those(session: Session, key: str, meant: Sequence[Suggestion]) -> Change:
-    """Answer suggestions with what a key stands for, as one change."""
+def _answer_those(session: Session, key: str, suggestions: Sequence[Suggestion]) -> Change:
+    """Accept (``a``) or reject suggestions, as one change."""
     answer: Literal[Answer.ACCEPT, Answer.REJECT]
     answer = Answer.ACCEPT if key == "a" else Answer.REJECT
-    return session.answer_all([one.id for one in meant], answer)
+    return session.answer_all([suggestion.id for suggestion in suggestions], answer)
 
 
 def _rule_of(suggestion: Suggestion) -> tuple[str, str, str]:
     return suggestion.judge, suggestion.mode, rule_words(suggestion.rationale)
 
 
-def _suggestion_at(session: Session, at: TraceLocation) -> Suggestion | None:
-    """The suggestion that is meant; of a judge the first that waits, else its first."""
+def _suggestion_at(session: Session, location: TraceLocation) -> Suggestion | None:
+    """Return the suggestion of a location, or the first of its judge, waiting ones first."""
     return next(
         (
-            one
-            for one in (*session.pending, *session.suggestions)
-            if one.id == at.suggestion or one.judge == at.judge
+            suggestion
+            for suggestion in (*session.pending, *session.suggestions)
+            if suggestion.id == location.suggestion or suggestion.judge == location.judge
         ),
         None,
     )

@@ -24,14 +24,18 @@ from mast_tui.exchange.exporters.files import (
     written_lines,
 )
 from mast_tui.exchange.formats import ExportRequest, Format, FormatContent
+from mast_tui.exchange.page.content import RunPages, file_name_of
+from mast_tui.exchange.page.html import render_page
+from mast_tui.exchange.page.markdown import render_page_markdown
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD
 from mast_tui.labels import checked_person
 from mast_tui.output_files import InTheWay, Outputs, is_stream
 from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
-from mast_tui.session import viewer_named
-from mast_tui.ui.context import ReportToWrite, context_of
+from mast_tui.session import Viewer, hidden_words, viewer_named
+from mast_tui.traces.model import Trace
+from mast_tui.ui.context import ReportToWrite, RunToWrite, context_of
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.dialogs.form import Field, Form, Texts
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -45,25 +49,44 @@ REPORTS: Final[Mapping[str, tuple[str, str]]] = {
     "csv": ("every figure of the report on this screen", "csv"),
     "latex": ("the tables of the report on this screen, for LaTeX", "tex"),
 }
-"""What a report can be written as: what that is, and how its file ends."""
+"""The formats of a report: a description of each, and the suffix of its file."""
+
+RUN_PAGES: Final[Mapping[str, tuple[str, str]]] = {
+    "page": ("this run with its labels, to read offline, to print and to import again", "html"),
+    "markdown": ("this run with its labels as Markdown", "md"),
+}
+"""The formats of a run: a description of each, and the suffix of its file."""
+
+
+def _formats_of(report: ReportToWrite | RunToWrite | None) -> Mapping[str, tuple[str, str]]:
+    """Return the formats of what the screen shows."""
+    if report is None:
+        return {}
+    return RUN_PAGES if isinstance(report, RunToWrite) else REPORTS
 
 
 class ExportFormats(FinderDialog):
     """Gives back the format in which to export, or None."""
 
-    def __init__(self, report: ReportToWrite | None = None) -> None:
+    def __init__(self, report: ReportToWrite | RunToWrite | None = None) -> None:
         """List them.
 
         Args:
-            report: The report on the screen, which stands first.
+            report: The report or run on the screen, whose formats come first.
         """
-        choices = [FinderChoice(row.name, row.name, row.title) for row in EXPORT_FORMATS.values()]
-        if report is not None:
-            report_choices = [
-                FinderChoice(name, name, title) for name, (title, _) in REPORTS.items()
-            ]
-            choices = [*report_choices, *choices]
+        own_formats = _formats_of(report).items()
+        choices = [FinderChoice(name, name, title) for name, (title, _) in own_formats]
+        choices += [FinderChoice(row.name, row.name, row.title) for row in EXPORT_FORMATS.values()]
         super().__init__("Export as", choices, placeholder="a format, or what it holds")
+
+
+_NAMES_AS_THEY_ARE: Final = "as they are"
+_PSEUDONYMS: Final = Field(
+    "pseudonyms",
+    "names",
+    "People's names as they are, or letters, the same in every export of this workspace.",
+    (_NAMES_AS_THEY_ARE, "letters"),
+)
 
 
 def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
@@ -108,12 +131,7 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
             "workspace, where there is one.",
             path=True,
         ),
-        Field(
-            "pseudonyms",
-            "names",
-            "People's names as they are, or letters, the same in every export of this workspace.",
-            ("as they are", "letters"),
-        ),
+        _PSEUDONYMS,
     )
     by_name = {field.name: field for field in all_fields}
     return tuple(by_name[name] for name in _FIELDS[file_format.content].split())
@@ -149,7 +167,7 @@ def default_texts(file_format: Format) -> dict[str, str]:
         "majority": "no",
         "which": file_format.usual_pass,
         "datasheet": "",
-        "pseudonyms": "as they are",
+        "pseudonyms": _NAMES_AS_THEY_ARE,
     }
 
 
@@ -170,13 +188,7 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
     return ExportRequest(
         workspace,
         opened.taxonomy,
-        viewer_named(
-            workspace,
-            opened.taxonomy.ref,
-            opened.annotator,
-            blind=opened.blind,
-            assisted=not opened.blind,
-        ),
+        _viewer(opened),
         file_format,
         _place(values["file"], "folder" if file_format.is_folder else "file"),
         labels=values["labels"],
@@ -306,36 +318,88 @@ def report_order(
     return Order(output, lambda outputs: outputs.check(output), add)
 
 
+def page_order(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts) -> Order:
+    """Return the order of the page of a run.
+
+    Args:
+        opened: The workspace, and the annotator who works in it.
+        trace: The run.
+        file_format: One of ``RUN_PAGES``.
+        texts: The texts of the fields.
+    """
+    output = _place(texts["file"], "file")
+
+    def add(outputs: Outputs, at: At) -> str:
+        if not trace.loaded.complete:
+            raise MastError("the trace is still being read; wait until all of it is there")
+        at("Reading the labels")
+        letters = pseudonyms_of(opened.workspace) if texts["pseudonyms"] == "letters" else None
+        pages = RunPages(opened.taxonomy, _viewer(opened), pseudonyms=letters)
+        page = pages.page_of(trace)
+        at("Writing the run")
+        is_page = file_format == "page"
+        outputs.add(output, render_page(page) if is_page else render_page_markdown(page))
+        lines = ["Written:", f"{output}: {counted(len(page.labels), 'label')}"]
+        if pages.hidden:
+            lines += ["", hidden_words(opened.annotator, len(pages.hidden))]
+        return "\n".join(one_line(line, 2000) for line in lines)
+
+    return Order(output, lambda outputs: outputs.check(output), add)
+
+
+def _viewer(opened: OpenWorkspace) -> Viewer:
+    """Return the annotator who works here, and what they may see."""
+    return viewer_named(
+        opened.workspace,
+        opened.taxonomy.ref,
+        opened.annotator,
+        blind=opened.blind,
+        assisted=not opened.blind,
+    )
+
+
 class ExportForm(Form):
     """Where an export goes and what it holds; it is written beside the screen, and told of."""
 
     def __init__(
-        self, opened: OpenWorkspace, file_format: str, report: ReportToWrite | None = None
+        self,
+        opened: OpenWorkspace,
+        file_format: str,
+        report: ReportToWrite | RunToWrite | None = None,
     ) -> None:
         """Ask for what an export in this format needs.
 
         Args:
-            opened: The workspace, and who works in it.
-            file_format: A format of labels, or what the report is to be written as.
-            report: The report on the screen.
+            opened: The workspace, and the annotator who works in it.
+            file_format: A format of labels, or of the report or run.
+            report: The report or run on the screen.
         """
         self._opened = opened
         self._format = file_format
-        self._report = report if file_format in REPORTS else None
-        if self._report is not None:
-            fields: tuple[Field, ...] = (_file_field("file"),)
-            at_first = {"file": f"{self._report.name}.{REPORTS[file_format][1]}"}
-            title = f"Write the report: {file_format}"
-        else:
-            names = [info.name for info in opened.workspace.annotators()]
-            row = EXPORT_FORMATS[file_format]
-            fields = fields_of(row, names)
-            at_first = default_texts(row)
-            title = f"Export as {file_format}"
+        own_formats = _formats_of(report)
+        self._report = report if file_format in own_formats else None
+        fields: tuple[Field, ...] = (_file_field("file"),)
+        match self._report:
+            case ReportToWrite(name=name):
+                at_first = {"file": f"{name}.{own_formats[file_format][1]}"}
+                title = f"Write the report: {file_format}"
+            case RunToWrite(trace=trace):
+                fields += (_PSEUDONYMS,)
+                name = file_name_of(trace.identity.trace_id, own_formats[file_format][1])
+                at_first = {"file": name, "pseudonyms": _NAMES_AS_THEY_ARE}
+                title = f"Write the run: {file_format}"
+            case None:
+                names = [info.name for info in opened.workspace.annotators()]
+                row = EXPORT_FORMATS[file_format]
+                fields = fields_of(row, names)
+                at_first = default_texts(row)
+                title = f"Export as {file_format}"
         super().__init__(title, fields, {field.name: at_first[field.name] for field in fields})
         self._turn = 0
 
     def _order(self, texts: Texts) -> Order:
+        if isinstance(self._report, RunToWrite):
+            return page_order(self._opened, self._report.trace, self._format, texts)
         if self._report is None:
             request = request_of(self._opened, EXPORT_FORMATS[self._format], texts)
             return labels_order(request, context_of(self).key_of("everywhere.adjudicate"))

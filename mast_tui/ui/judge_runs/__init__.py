@@ -1,1 +1,1 @@
-"""The runs of judges: what they found, how they were answered, and two of them side by side."""
+"""Judge runs: their suggestions, the annotator's answers, and comparisons of two runs."""

@@ -1,4 +1,4 @@
-"""Two runs of judges side by side, or one beside the gold: per mode, and trace by trace."""
+"""The comparison of two judge runs, or of a run with the gold, per mode and per trace."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ from mast_tui.workspace import Run, WorkspaceError
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """What there is to show.
+    """The comparison of a run with another run or with the gold.
 
-    ``traces`` were compared. ``examples`` of the traces are left out because they stood in a
-    prompt, ``hidden`` because the annotator may not know of them yet. ``judge_seen`` verdicts
-    were settled with a judge on screen and are left out unless ``with_seen``.
+    ``traces`` is the number of compared traces. ``examples`` traces are left out because their text
+    is in a prompt, ``hidden`` ones because the annotator may not see them yet. ``judge_seen``
+    counts the verdicts that were settled with a judge on screen; they count only if ``with_seen``.
     """
 
     comparison: Comparison
-    at_hand: TraceLoader
+    loader: TraceLoader
     traces: int
     examples: int
     hidden: int
@@ -71,29 +71,41 @@ class RunComparison:
 
 
 def compare_runs(
-    opened: OpenWorkspace, first: Run, second: Run, known: Sequence[Trace]
+    opened: OpenWorkspace, first: Run, second: Run, open_traces: Sequence[Trace]
 ) -> RunComparison:
-    """Two runs over the traces that both have judged. Slow: for workers only.
+    """Compare two runs over the traces that both have judged. Slow: for workers only.
 
-    Raises ``WorkspaceError``.
+    Args:
+        opened: The open workspace.
+        first: The run on side A.
+        second: The run on side B.
+        open_traces: The traces that the library lists.
+
+    Returns:
+        The comparison, without traces whose suggestions are hidden or whose text is in a prompt.
+
+    Raises:
+        WorkspaceError: The workspace cannot be read.
     """
-    workspace, ref = opened.workspace, opened.taxonomy.ref
-    view = library_view(workspace, opened.annotator, ref, blind=opened.blind)
+    workspace = opened.workspace
+    view = library_view(workspace, opened.annotator, opened.taxonomy.ref, blind=opened.blind)
     shared = _judged_in(opened, first) & _judged_in(opened, second)
-    visible = {t for t in shared if t in view and view[t].suggestions_visible}
+    visible = {
+        trace_id for trace_id in shared if trace_id in view and view[trace_id].suggestions_visible
+    }
     examples = workspace.run_examples(first.judge) | workspace.run_examples(second.judge)
     counted = visible - examples
-    at_hand = TraceLoader(workspace, known)
-    found = compare(
+    loader = TraceLoader(workspace, open_traces)
+    comparison = compare(
         _side_of_judge(opened, first.judge),
         _side_of_judge(opened, second.judge),
         counted,
         [mode.slug for mode in opened.taxonomy.modes],
-        at_hand.orders,
+        loader.orders,
     )
     return RunComparison(
-        comparison=found,
-        at_hand=at_hand,
+        comparison=comparison,
+        loader=loader,
         traces=len(counted),
         examples=len(visible & examples),
         hidden=len(shared - visible),
@@ -101,25 +113,38 @@ def compare_runs(
 
 
 def compare_with_gold(
-    opened: OpenWorkspace, run: Run, known: Sequence[Trace], *, with_seen: bool
+    opened: OpenWorkspace, run: Run, open_traces: Sequence[Trace], *, with_seen: bool
 ) -> RunComparison:
-    """A run beside the gold, over traces that the annotator has finished or adjudicated.
+    """Compare a run with the gold, over traces that the annotator has finished or adjudicated.
 
-    That it is shown is recorded where it tells what was hidden. Verdicts that were settled with a
-    judge on screen count only ``with_seen``. Slow: for workers only. Raises ``MastError``.
+    Record in the workspace on which traces the comparison reveals hidden work. Slow: for workers
+    only.
+
+    Args:
+        opened: The open workspace.
+        run: The run of a judge.
+        open_traces: The traces that the library lists.
+        with_seen: Whether verdicts that were settled with a judge on screen count.
+
+    Returns:
+        The comparison, without traces whose gold is hidden or whose text is in the judge's prompt.
+
+    Raises:
+        MastError: The workspace cannot be read, or the reveal cannot be recorded.
     """
-    workspace, taxonomy = opened.workspace, opened.taxonomy
-    words = words_by_trace(workspace, taxonomy)
-    with_gold = _judged_in(opened, run) & words.keys()
+    workspace = opened.workspace
+    taxonomy = opened.taxonomy
+    work_by_trace = words_by_trace(workspace, taxonomy)
+    with_gold = _judged_in(opened, run) & work_by_trace.keys()
     visible = with_gold & visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     examples = workspace.run_examples(run.judge)
     counted = visible - examples
-    at_hand = TraceLoader(workspace, known)
+    loader = TraceLoader(workspace, open_traces)
     verdicts: dict[tuple[str, str], VerdictValue] = {}
     marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
     seen: set[tuple[str, str]] = set()
     for trace_id in counted:
-        gold = words[trace_id].gold(taxonomy, at_hand.orders(trace_id))
+        gold = work_by_trace[trace_id].gold(taxonomy, loader.orders(trace_id))
         for verdict in gold.verdicts:
             if verdict.value is None:
                 continue
@@ -129,22 +154,26 @@ def compare_with_gold(
         for label in gold.labels:
             key = (trace_id, label.mode)
             marks[key] = (*marks.get(key, ()), Mark(label.target))
-    found = compare(
+    comparison = compare(
         _side_of_judge(opened, run.judge),
         Side(verdicts, marks),
         counted,
         [mode.slug for mode in taxonomy.modes],
-        at_hand.orders,
+        loader.orders,
         left_out=frozenset() if with_seen else seen,
     )
-    kept_back = counted if opened.blind else opened.withheld()
-    told = [t for t in counted if t in kept_back or _others_spoke(opened, words[t])]
-    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
+    hidden_before = counted if opened.blind else opened.hidden_traces()
+    revealed = [
+        trace_id
+        for trace_id in counted
+        if trace_id in hidden_before or _has_work_of_others(opened, work_by_trace[trace_id])
+    ]
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed))
     hidden = len(with_gold - visible)
     examples_left_out = len(visible & examples)
     return RunComparison(
-        comparison=found,
-        at_hand=at_hand,
+        comparison=comparison,
+        loader=loader,
         traces=len(counted),
         examples=examples_left_out,
         hidden=hidden,
@@ -153,22 +182,23 @@ def compare_with_gold(
     )
 
 
-def _others_spoke(opened: OpenWorkspace, words: TraceWords) -> bool:
-    names = (*words.passes, *(decision.decided_by for decision in words.decisions))
+def _has_work_of_others(opened: OpenWorkspace, trace_work: TraceWords) -> bool:
+    names = (*trace_work.passes, *(decision.decided_by for decision in trace_work.decisions))
     return any(name != opened.annotator for name in names)
 
 
 def _judged_in(opened: OpenWorkspace, run: Run) -> set[str]:
-    """The run's traces on which its judge has come to a judgement."""
+    """Return the ids of the run's traces that its judge has judged."""
     judged = {
-        one.trace_id
-        for one in opened.workspace.judgements(annotator=run.judge, taxonomy=run.taxonomy)
+        judgement.trace_id
+        for judgement in opened.workspace.judgements(annotator=run.judge, taxonomy=run.taxonomy)
     }
     return judged & {trace.trace_id for trace in run.traces}
 
 
 def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
-    workspace, ref = opened.workspace, opened.taxonomy.ref
+    workspace = opened.workspace
+    ref = opened.taxonomy.ref
     verdicts = {
         (verdict.trace_id, verdict.mode): verdict.value
         for verdict in workspace.verdicts(annotator=judge, taxonomy=ref)
@@ -179,12 +209,13 @@ def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
 ALL_MODES: Final = ""
 """The id of the row that sums up all modes."""
 
-MOST_PLACES: Final = 4
-"""Places of one side that are named in a row."""
+MOST_RANGES: Final = 4
+"""The most span ranges of one side that a row names."""
 
 RUN_TITLES: Final = ("both", "same place", "only A", "only B")
 GOLD_TITLES: Final = ("in gold", "place", "not in gold", "missed")
-"""The headings of what both sides say, of that at the same place, and of what one side says."""
+"""The headings of four counts: both sides say present, their spans overlap, only the first says
+present, only the second does."""
 
 
 def mode_code(slug: str, taxonomy: Taxonomy) -> str:
@@ -262,13 +293,13 @@ def count_columns(taxonomy: Taxonomy, *, gold: bool) -> tuple[TableColumn[ModeCo
 
 
 def case_columns(
-    taxonomy: Taxonomy, at_hand: TraceLoader, *, gold: bool, with_mode: bool
+    taxonomy: Taxonomy, loader: TraceLoader, *, gold: bool, with_mode: bool
 ) -> tuple[TableColumn[Case], ...]:
     """Return the columns of the traces behind a mode's counts.
 
     Args:
         taxonomy: The taxonomy of the modes.
-        at_hand: The traces, for their names and the numbers of their spans.
+        loader: Returns the names of traces and the order of their spans.
         gold: Whether a run is compared with gold, not with another run.
         with_mode: Whether the traces are those of several modes.
     """
@@ -276,14 +307,15 @@ def case_columns(
     def style(case: Case) -> str:
         return "doubt" if case.differs else "quiet"
 
-    def _places(case: Case, marks: tuple[Mark, ...], silent: Outcome) -> str:
-        order = at_hand.known_order(case.trace_id)
-        return places_words(marks, order, said=case.outcome is not silent)
+    def _ranges(case: Case, marks: tuple[Mark, ...], only_other_side: Outcome) -> str:
+        if case.outcome is only_other_side:
+            return "—"
+        return ranges_text(marks, loader.known_order(case.trace_id))
 
     return (
         sign_column(lambda row: "≠" if row.differs else "=", style),
         TableColumn(
-            "trace", lambda row: one_line(at_hand.name_of(row.trace_id)), "name", name_width()
+            "trace", lambda row: one_line(loader.name_of(row.trace_id)), "name", name_width()
         ),
         TableColumn(
             "",
@@ -292,23 +324,28 @@ def case_columns(
             ColumnWidth(90, filled=SOME),
         ),
         TableColumn(
-            "", lambda row: outcome_words(row, gold=gold), style, ColumnWidth(95, filled=SOME)
+            "", lambda row: outcome_text(row, gold=gold), style, ColumnWidth(95, filled=SOME)
         ),
         TableColumn(
             "judge" if gold else "A",
-            lambda row: _places(row, row.first, Outcome.SECOND),
+            lambda row: _ranges(row, row.first, Outcome.SECOND),
             width=name_width(80),
         ),
         TableColumn(
             "gold" if gold else "B",
-            lambda row: _places(row, row.second, Outcome.FIRST),
+            lambda row: _ranges(row, row.second, Outcome.FIRST),
             width=name_width(79),
         ),
     )
 
 
-def outcome_words(case: Case, *, gold: bool) -> str:
-    """Who says it, and whether at the same place."""
+def outcome_text(case: Case, *, gold: bool) -> str:
+    """Return which side says present, and if the span ranges of both overlap.
+
+    Args:
+        case: The trace and its marks.
+        gold: Whether a run is compared with gold, not with another run.
+    """
     if case.outcome is Outcome.FIRST:
         return "not in gold" if gold else "only A"
     if case.outcome is Outcome.SECOND:
@@ -318,48 +355,51 @@ def outcome_words(case: Case, *, gold: bool) -> str:
     return "both, same place" if case.meet else "both, elsewhere"
 
 
-def places_words(marks: tuple[Mark, ...], order: Order, *, said: bool) -> str:
-    """Where a side marks a mode; ``—`` where it does not say it."""
-    if not said:
-        return "—"
+def ranges_text(marks: tuple[Mark, ...], order: Order) -> str:
+    """Return the first span ranges that a side marks, and the number of the others.
+
+    Args:
+        marks: The marks of the side.
+        order: The order of the spans of the trace.
+    """
     if not marks:
         return "no place"
     in_order = in_reading_order(marks, lambda mark: mark.target, order)
-    words = [place_words(mark.target, order, quoted=False) for mark in in_order[:MOST_PLACES]]
-    more = len(marks) - MOST_PLACES
-    return ", ".join(words) + (f" and {more} more" if more > 0 else "")
+    ranges = [place_words(mark.target, order, quoted=False) for mark in in_order[:MOST_RANGES]]
+    more = len(marks) - MOST_RANGES
+    return ", ".join(ranges) + (f" and {more} more" if more > 0 else "")
 
 
-def about_words(found: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
-    """Return how much was compared, and what was left out and why.
+def comparison_summary(comparison: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
+    """Return the number of compared traces, and what was left out and why.
 
     Args:
-        found: The comparison.
+        comparison: The comparison.
         key_of: Returns how the key of an action is shown.
         gold: Whether the run is compared with gold.
     """
-    count = found.traces
-    words = [f"{count} trace{'' if count == 1 else 's'} compared"]
-    if found.examples:
-        stood = "an example" if found.examples == 1 else "examples"
-        words.append(f"{found.examples} left out, {stood} in a prompt")
-    if found.hidden:
-        words.append(f"{found.hidden} hidden until you have finished them")
-    if gold and found.judge_seen:
-        some = f"{found.judge_seen} verdict{'' if found.judge_seen == 1 else 's'}"
-        counted = "counted too: no independent figure"
-        became = counted
-        if not found.with_seen:
-            became = f"left out ({key_of('comparison.seen')} counts them)"
-        words.append(f"{some} settled with a judge on screen {became}")
-    return " · ".join(words)
+    count = comparison.traces
+    parts = [f"{count} trace{'' if count == 1 else 's'} compared"]
+    if comparison.examples:
+        examples = "an example" if comparison.examples == 1 else "examples"
+        parts.append(f"{comparison.examples} left out, {examples} in a prompt")
+    if comparison.hidden:
+        parts.append(f"{comparison.hidden} hidden until you have finished them")
+    if gold and comparison.judge_seen:
+        verdicts = f"{comparison.judge_seen} verdict{'' if comparison.judge_seen == 1 else 's'}"
+        if comparison.with_seen:
+            treatment = "counted too: no independent figure"
+        else:
+            treatment = f"left out ({key_of('comparison.seen')} counts them)"
+        parts.append(f"{verdicts} settled with a judge on screen {treatment}")
+    return " · ".join(parts)
 
 
-def nothing_words(found: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
+def empty_comparison_text(comparison: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
     """Return why there is nothing to compare, and what to do.
 
     Args:
-        found: The comparison.
+        comparison: The comparison.
         key_of: Returns how the key of an action is shown.
         gold: Whether the run is compared with gold.
     """
@@ -375,42 +415,42 @@ def nothing_words(found: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
             f"{key_of('everywhere.runs')}, then {key_of('runs.judge')}, runs a judge on all traces "
             "of the library.",
         ]
-    if found.examples:
-        lines.append(f"{found.examples} left out: their text stood as examples in a prompt.")
-    if found.hidden:
-        lines.append(f"{found.hidden} hidden from you until you have finished them.")
+    if comparison.examples:
+        lines.append(f"{comparison.examples} left out: their text stood as examples in a prompt.")
+    if comparison.hidden:
+        lines.append(f"{comparison.hidden} hidden from you until you have finished them.")
     lines += ["", f"{key_of('everywhere.back')} goes back."]
     return "\n".join(lines)
 
 
 MOST_READ: Final = 60
-"""Traces of one list that are read so that their places have numbers."""
+"""The most traces of one list that are read for the numbers of their spans."""
 
 
 class ComparisonScreen(OpensTraces):
-    """Counts above, the traces behind the row under the cursor below."""
+    """The counts per mode, and under them the traces of the mode under the cursor."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     AUTO_FOCUS = "#counts"
     where = Where.COMPARISON
 
     def __init__(self, first: Run, second: Run | None) -> None:
-        """Without a ``second`` run it is the gold."""
+        """Compare ``first`` with ``second``, or with the gold if that is None."""
         super().__init__()
         self._first = first
         self._second = second
         self._with_seen = False
-        self._found: RunComparison | None = None
+        self._comparison: RunComparison | None = None
 
     @property
-    def _gold(self) -> bool:
+    def _with_gold(self) -> bool:
         return self._second is None
 
     def compose_panes(self) -> ComposeResult:
-        """The counts, and the traces behind them."""
+        """Yield the counts, and the list of traces."""
         yield Static(id="about", markup=False)
         yield Static(id="counts-heading", classes="heading", markup=False)
-        columns = count_columns(self.mast.taxonomy, gold=self._gold)
+        columns = count_columns(self.mast.taxonomy, gold=self._with_gold)
         yield ColumnTable[ModeCounts](attrgetter("mode"), columns, id="counts")
         yield Static(id="cases-heading", classes="heading", markup=False)
         yield ColumnTable[Case](attrgetter("mode", "trace_id"), id="cases")
@@ -422,50 +462,56 @@ class ComparisonScreen(OpensTraces):
 
     @property
     def cases(self) -> ColumnTable[Case]:
-        """The traces behind the row under the cursor."""
+        """The traces of the mode under the cursor."""
         return self.query_one("#cases", ColumnTable)
 
     def on_mount(self) -> None:
-        """Compare as soon as the workspace is open."""
+        """Start the comparison as soon as the workspace is open."""
         self.show_words("Comparing …")
         self.show_title()
         self.mast.workspace.when_ready(self._compare)
 
     def show_title(self) -> None:
-        """What is compared, and who works."""
+        """Show the judges that are compared, and the annotator."""
         first = judge_name(self._first.judge)
         second = "gold" if self._second is None else f"B {judge_name(self._second.judge)}"
-        left = (first if self._gold else f"A {first}", f"beside {second}")
+        left = (first if self._with_gold else f"A {first}", f"beside {second}")
         self.title_bar.show(left, self.who())
 
     # Comparing
 
     @work(thread=True, group="comparison", exclusive=True)
     def _compare(self, opened: OpenWorkspace) -> None:
-        known = list(self.mast.catalog.traces.values())
+        open_traces = list(self.mast.catalog.traces.values())
         try:
             if self._second is None:
-                found = compare_with_gold(opened, self._first, known, with_seen=self._with_seen)
+                comparison = compare_with_gold(
+                    opened, self._first, open_traces, with_seen=self._with_seen
+                )
             else:
-                found = compare_runs(opened, self._first, self._second, known)
+                comparison = compare_runs(opened, self._first, self._second, open_traces)
         except MastError as error:
             self.call_later(self._show_problem, one_line(str(error)))
             return
-        self.call_later(self._show_found, found)
+        self.call_later(self._show_comparison, comparison)
 
-    def _show_problem(self, words: str) -> None:
-        self._found = None
-        self.show_words(words)
+    def _show_problem(self, problem: str) -> None:
+        self._comparison = None
+        self.show_words(problem)
 
-    def _show_found(self, found: RunComparison) -> None:
-        self._found = found
-        if not (found.judge_seen or (found.traces and found.comparison.total.compared)):
-            self.show_words(nothing_words(found, self.mast.key_of, gold=self._gold))
+    def _show_comparison(self, comparison: RunComparison) -> None:
+        self._comparison = comparison
+        if not (
+            comparison.judge_seen or (comparison.traces and comparison.comparison.total.compared)
+        ):
+            self.show_words(
+                empty_comparison_text(comparison, self.mast.key_of, gold=self._with_gold)
+            )
             return
         self.remove_class("-empty")
-        about = about_words(found, self.mast.key_of, gold=self._gold)
+        about = comparison_summary(comparison, self.mast.key_of, gold=self._with_gold)
         self.query_one("#about", Static).update(Content(about))
-        self.main_list.show([found.comparison.total, *found.comparison.counts])
+        self.main_list.show([comparison.comparison.total, *comparison.comparison.counts])
         if self.focused is None:
             self.main_list.focus()
         self._show_cases()
@@ -474,55 +520,57 @@ class ComparisonScreen(OpensTraces):
 
     @property
     def _mode(self) -> str:
-        """The mode of the row under the cursor, empty for all of them."""
+        """The mode of the row under the cursor, or ``ALL_MODES``."""
         row = self.main_list.row
         return ALL_MODES if row is None else row.mode
 
-    def _cases_here(self) -> list[Case]:
-        if self._found is None:
+    def _visible_cases(self) -> list[Case]:
+        if self._comparison is None:
             return []
-        by_mode = self._found.comparison.cases
+        by_mode = self._comparison.comparison.cases
         if self._mode:
             return list(by_mode.get(self._mode, ()))
-        every = [case for cases in by_mode.values() for case in cases]
-        return sorted(every, key=lambda case: not case.differs)
+        every_case = [case for cases in by_mode.values() for case in cases]
+        return sorted(every_case, key=lambda case: not case.differs)
 
-    def _show_cases(self, *, read: bool = True) -> None:
-        found = self._found
-        if found is None:
+    def _show_cases(self, *, read_orders: bool = True) -> None:
+        comparison = self._comparison
+        if comparison is None:
             return
-        cases = self._cases_here()
+        cases = self._visible_cases()
         taxonomy = self.mast.taxonomy
-        several = self._mode == ALL_MODES
-        columns = case_columns(taxonomy, found.at_hand, gold=self._gold, with_mode=several)
+        all_modes = self._mode == ALL_MODES
+        columns = case_columns(
+            taxonomy, comparison.loader, gold=self._with_gold, with_mode=all_modes
+        )
         self.cases.columns = columns
         self.cases.show(cases)
         name = f"{mode_code(self._mode, taxonomy)} {mode_name(self._mode, taxonomy)}".strip()
         self.cases.border_title = plain_title(f"{name}: {len(cases)}" if cases else f"{name}: none")
-        if read and cases:
+        if read_orders and cases:
             ids = [
                 case.trace_id
                 for case in cases[:MOST_READ]
-                if found.at_hand.lacks_order(
+                if comparison.loader.lacks_order(
                     case.trace_id, (mark.target for mark in (*case.first, *case.second))
                 )
             ]
-            self._read_places(self._mode, found.at_hand, ids)
+            self._read_orders(self._mode, comparison.loader, ids)
 
     @work(thread=True, group="places", exclusive=True)
-    def _read_places(self, mode: str, at_hand: TraceLoader, trace_ids: list[str]) -> None:
+    def _read_orders(self, mode: str, loader: TraceLoader, trace_ids: list[str]) -> None:
         worker = get_current_worker()
         try:
-            more = at_hand.read_more(trace_ids, MOST_READ, lambda: worker.is_cancelled)
+            has_new_orders = loader.read_more(trace_ids, MOST_READ, lambda: worker.is_cancelled)
         except (WorkspaceError, OSError):
-            return  # the places keep the names of their spans
-        if more:
-            self.call_later(self._name_places, mode)
+            return  # the ranges keep the keys of their spans
+        if has_new_orders:
+            self.call_later(self._refresh_ranges, mode)
 
-    def _name_places(self, mode: str) -> None:
-        """Name the places by their numbers, now that their traces were read."""
+    def _refresh_ranges(self, mode: str) -> None:
+        """Show the span ranges by number, once their traces were read."""
         if mode == self._mode:
-            self._show_cases(read=False)
+            self._show_cases(read_orders=False)
 
     @on(ColumnTable.ColumnsFitted)
     def _fitted(self, event: ColumnTable.ColumnsFitted) -> None:
@@ -545,37 +593,40 @@ class ComparisonScreen(OpensTraces):
     # Keys
 
     def action_open(self) -> None:
-        """From the counts to the traces behind them, from there into the trace."""
+        """Move from the counts to the traces, or open the trace under the cursor at its
+        evidence.
+        """
         if self.pane is not self.cases:
             if self.cases.rows:
                 self.cases.focus()
             else:
-                self.hints.say("Neither has found this mode in any trace")
+                self.hints.say("Neither side has this mode in any trace")
             return
-        cases, found = self._cases_here(), self._found
-        if cases and found is not None:
+        cases = self._visible_cases()
+        comparison = self._comparison
+        if cases and comparison is not None:
             case = cases[self.cases.cursor]
-            self.open_at(evidence_of(case, found.at_hand.known_order(case.trace_id)))
+            self.open_at(evidence_of(case, comparison.loader.known_order(case.trace_id)))
 
     def action_pane(self) -> None:
-        """The other list."""
+        """Focus the other list."""
         if self.pane is self.cases or not self.cases.rows:
             self.main_list.focus()
         else:
             self.cases.focus()
 
     def action_back(self) -> None:
-        """From the traces to the counts, then to the runs."""
+        """Return from the traces to the counts, or from there to the runs."""
         if self.focused is self.cases:
             self.main_list.focus()
         else:
             super().action_back()
 
     def action_seen(self) -> None:
-        """Count also what was settled with a judge on screen, or leave it out again."""
-        if not self._gold:
-            self.hints.say("Here judges are compared, not people")
-        elif self._found is not None and not self._found.judge_seen:
+        """Include or leave out the verdicts that were settled with a judge on screen."""
+        if not self._with_gold:
+            self.hints.say("This is only for a comparison with gold")
+        elif self._comparison is not None and not self._comparison.judge_seen:
             self.hints.say("No verdict was settled with a judge on screen")
         else:
             self._with_seen = not self._with_seen
@@ -583,7 +634,12 @@ class ComparisonScreen(OpensTraces):
 
 
 def evidence_of(case: Case, order: Order) -> TraceLocation:
-    """Where to look: at what the first says, else at what only the second does."""
+    """Return the first span that the first side marks, or else that the second side marks.
+
+    Args:
+        case: The trace and its marks.
+        order: The order of the spans of the trace.
+    """
     marks = in_reading_order(case.first or case.second, lambda mark: mark.target, order)
     if not marks:
         return TraceLocation(case.trace_id)

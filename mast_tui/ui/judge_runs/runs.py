@@ -1,4 +1,4 @@
-"""The runs of judges that the workspace keeps, each by its traces, and how one has answered."""
+"""The judge runs in a workspace, the traces of each, and the annotator's answers to suggestions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ HIDDEN: Final = "hidden"
 
 @dataclass(slots=True)
 class AnswerCounts:
-    """How suggestions were answered that stand: counts."""
+    """The number of suggestions by answer."""
 
     accepted: int = 0
     rejected: int = 0
     waiting: int = 0
 
-    def take(self, answer: Answer | None) -> None:
-        """Count one suggestion with its answer; None where it waits for one."""
+    def add(self, answer: Answer | None) -> None:
+        """Count one suggestion; its answer is None while it waits for one."""
         if answer is None:
             self.waiting += 1
         elif answer is Answer.REJECT:
@@ -49,23 +49,25 @@ class AnswerCounts:
 
     @property
     def standing(self) -> int:
-        """All suggestions that stand."""
+        """The number of all suggestions."""
         return self.accepted + self.rejected + self.waiting
 
     @property
     def share(self) -> str:
-        """Which share of those that were answered was accepted; empty where none was."""
+        """The share of answered suggestions that were accepted, as text; empty if none is
+        answered.
+        """
         answered = self.accepted + self.rejected
         return f"{self.accepted / answered:.0%}" if answered else ""
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """One run, and how one annotator has answered what of it stands.
+    """A run, and one annotator's answers to its current suggestions.
 
-    ``modes`` are by slug and, like ``answers``, leave out ``left_out`` traces whose text stood as
-    examples in the judge's prompt. Both are None while they are hidden from the annotator.
-    ``waiting`` counts by trace id, and nothing while it is hidden.
+    ``modes`` are by slug. Like ``answers``, they do not count ``left_out`` traces whose text is an
+    example in the judge's prompt. Both are None while they are hidden from the annotator.
+    ``waiting`` counts by trace id; it is empty while hidden.
     """
 
     run: Run
@@ -76,18 +78,26 @@ class RunView:
 
     @property
     def failed(self) -> int:
-        """On how many traces the judge failed."""
+        """The number of traces on which the judge failed."""
         return sum(trace.problem is not None for trace in self.run.traces)
 
 
 def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
-    """The runs as whoever works may see them, the latest first. Slow: for workers.
+    """Read the runs as the annotator may see them, the latest first. Slow: for workers only.
 
-    What stands on a trace counts for every run of that judge over it, and a trace that stood in any
-    prompt of that judge for none. Nothing is counted that tells what a judge has found where that
-    is hidden. Raises ``WorkspaceError``.
+    The suggestions of a judge on a trace count for each of its runs over that trace. A trace whose
+    text is in a prompt of the judge does not count. Nothing that reveals hidden suggestions is
+    counted.
+
+    Args:
+        opened: The open workspace.
+        runs: The runs.
+
+    Raises:
+        WorkspaceError: The workspace cannot be read.
     """
-    workspace, hidden = opened.workspace, opened.judges_hidden
+    workspace = opened.workspace
+    hidden = opened.judges_hidden
     judges = () if hidden else dict.fromkeys(run.judge for run in runs)
     suggestions = [label for judge in judges for label in workspace.labels(annotator=judge)]
     reviews = workspace.reviews(annotator=opened.annotator, pass_number=None)
@@ -95,42 +105,46 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
     for run in runs:
         if run.settings is not None:
             examples.setdefault(run.judge, set()).update(run.settings.examples)
-    # In the order of passes, so that the last answer to a suggestion stands.
+    # The reviews are in the order of passes, so the last answer to a suggestion wins.
     answers = {review.suggestion: review.answer for review in reviews}
-    standing: dict[tuple[str, str, str], list[tuple[str, Answer | None]]] = {}
+    answers_by_trace: dict[tuple[str, str, str], list[tuple[str, Answer | None]]] = {}
     for label in suggestions:
         key = (label.annotator, label.trace_id, label.taxonomy)
-        standing.setdefault(key, []).append((label.mode, answers.get(label.id)))
+        answers_by_trace.setdefault(key, []).append((label.mode, answers.get(label.id)))
     views = []
     for run in sorted(runs, key=lambda run: run.started_at, reverse=True):
         if hidden:
             views.append(RunView(run, None, None))
             continue
         left_out = examples.get(run.judge, set())
-        every, modes, waiting = AnswerCounts(), dict[str, AnswerCounts](), dict[str, int]()
+        counts = AnswerCounts()
+        modes: dict[str, AnswerCounts] = {}
+        waiting: dict[str, int] = {}
         for trace in run.traces:
-            found = standing.get((run.judge, trace.trace_id, run.taxonomy), ())
-            if count := sum(answer is None for _, answer in found):
+            trace_answers = answers_by_trace.get((run.judge, trace.trace_id, run.taxonomy), ())
+            if count := sum(answer is None for _, answer in trace_answers):
                 waiting[trace.trace_id] = count
             if trace.trace_id in left_out:
                 continue
-            for mode, answer in found:
-                every.take(answer)
-                modes.setdefault(mode, AnswerCounts()).take(answer)
-        examples_here = sum(trace.trace_id in left_out for trace in run.traces)
+            for mode, answer in trace_answers:
+                counts.add(answer)
+                modes.setdefault(mode, AnswerCounts()).add(answer)
+        examples_in_run = sum(trace.trace_id in left_out for trace in run.traces)
         views.append(
-            RunView(run=run, answers=every, modes=modes, waiting=waiting, left_out=examples_here)
+            RunView(run=run, answers=counts, modes=modes, waiting=waiting, left_out=examples_in_run)
         )
     return views
 
 
 def share_in_traces(quotes: QuoteCounts) -> str:
-    """Which share of the quotes was found in the traces; empty where nothing is quoted."""
+    """Return the share of quotes that are in the traces, as text; empty if there are no quotes."""
     return f"{quotes.found / quotes.all:.0%}" if quotes.all else ""
 
 
 def local_time(iso: str) -> str:
-    """A time in UTC (ISO 8601) as a clock here shows it; what is no time stays as it is."""
+    """Return a UTC time (ISO 8601) in local time, or the first characters of a text that is no
+    time.
+    """
     try:
         return datetime.fromisoformat(iso).astimezone().strftime("%Y-%m-%d %H:%M")
     except ValueError:
@@ -138,7 +152,7 @@ def local_time(iso: str) -> str:
 
 
 def in_order_of_work(view: RunView) -> list[RunTrace]:
-    """Return the run's traces, those that failed first, then those with most that waits."""
+    """Return a run's traces: failed ones first, then those with the most waiting suggestions."""
 
     def rank(trace: RunTrace) -> tuple[bool, int, str]:
         return (trace.problem is None, -view.waiting.get(trace.trace_id, 0), trace.trace_id)
@@ -162,7 +176,9 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[
         return trace.problem is not None
 
     def sign(trace: RunTrace) -> str:
-        return "!" if failed(trace) else "◌" if waiting(trace) else "●"
+        if failed(trace):
+            return "!"
+        return "◌" if waiting(trace) else "●"
 
     def _count(trace: RunTrace, number: int) -> str:
         if failed(trace):
@@ -197,7 +213,7 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[
         ),
         TableColumn(
             "quotes found",
-            lambda row: "" if hidden else quote_words(row.quotes),
+            lambda row: "" if hidden else quotes_text(row.quotes),
             lambda row: "doubt" if row.quotes.found < row.quotes.all else "figure",
             ColumnWidth(60, filled=SOME),
             right=True,
@@ -213,11 +229,13 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[
     )
 
 
-def answer_words(answers: Sequence[Asked]) -> str:
-    """What a model answered, word for word, each with what it took."""
+def answers_text(answers: Sequence[Asked]) -> str:
+    """Return a model's answers in full, each under a line with its time, tokens and use."""
     if not answers:
-        return "No answer about this trace is kept here: rules give none, and those of a run on\
- another machine stay there."
+        return (
+            "This workspace has no answer about this trace. Rules give none, and the answers of a "
+            "run on another machine stay there."
+        )
     heads = (
         f"{number} of {len(answers)} · {asked.at[:19].replace('T', ' ')} · {asked.form} · "
         f"{asked.tokens_in:,} tokens in, {asked.tokens_out:,} out · "
@@ -228,8 +246,10 @@ def answer_words(answers: Sequence[Asked]) -> str:
     return "\n\n".join(f"{head}\n{text}" for head, text in zip(heads, texts, strict=True))
 
 
-def quote_words(quotes: QuoteCounts) -> str:
-    """How many of the quotes were found, and how many were altered; empty where there is none."""
+def quotes_text(quotes: QuoteCounts) -> str:
+    """Return how many quotes are in the trace and how many were altered; empty if there are
+    none.
+    """
     if not quotes.all:
         return ""
     altered = f" {ALTERED}{quotes.altered}" if quotes.altered else ""
@@ -239,7 +259,8 @@ def quote_words(quotes: QuoteCounts) -> str:
 class RunScreen(OpensTraces, TableScreen[RunTrace]):
     """The traces of one run.
 
-    Counts of answers are this annotator's own; where it is hidden nothing found is counted.
+    The screen counts the answers of the current annotator. It counts nothing that is hidden from
+    them.
     """
 
     CSS_PATH = [BASE_SCREEN, RUNS]
@@ -248,14 +269,14 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
     row_key = attrgetter("trace_id")
 
     def __init__(self, view: RunView, names: Mapping[str, str]) -> None:
-        """``names`` are what traces go by, by their ids."""
+        """Show a run; ``names`` holds the names of traces by id."""
         super().__init__()
         self._view = view
         self._names = names
         self._reads_answers = False
 
     def on_screen_resume(self) -> None:
-        """List the traces; what waits may have been answered where one comes back from."""
+        """Read the answers again: some may have been given in the trace just left."""
         if self.mast.opened is not None:
             self._recount(self.mast.opened)
 
@@ -264,7 +285,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         try:
             (view,) = read_views(opened, [self._view.run])
         except WorkspaceError:
-            return  # the figures stay as they were; whatever is asked next says what is wrong
+            return  # the figures stay, and the next request reports the problem
         self.call_later(self._show_recounted, view)
 
     def _show_recounted(self, view: RunView) -> None:
@@ -276,7 +297,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
     def _show_rows(self) -> None:
         if not self._view.run.traces:
             key = self.mast.key_of("everywhere.back")
-            self.show_words(f"This run has come to no trace.\n\n{key} goes back.")
+            self.show_words(f"This run has no traces.\n\n{key} goes back.")
             return
         self.remove_class("-empty")
         self.main_list.columns = trace_columns(self._view, self._names)
@@ -284,18 +305,18 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         self.show_detail()
 
     def show_title(self) -> None:
-        """Which run, and who works."""
+        """Show the judge and time of the run, and the annotator."""
         run = self._view.run
         count = len(run.traces)
-        words = (
+        title = (
             f"{judge_name(run.judge)} · {local_time(run.started_at)}",
             f"{count} trace{'' if count == 1 else 's'}",
             *((f"{self._view.failed} failed",) if self._view.failed else ()),
         )
-        self.title_bar.show(words, self.who())
+        self.title_bar.show(title, self.who())
 
     def show_detail(self) -> None:
-        """Tell what came of the trace under the cursor, or what the model answered about it."""
+        """Show the result for the trace under the cursor, or the model's answers about it."""
         trace = self.main_list.row
         if trace is None:
             self.detail.show_text("")
@@ -307,7 +328,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         lines = [trace.trace_id]
         if trace.problem is not None:
             lines.append(f"failed: {trace.problem}")
-            lines.append("The same run again tries it anew.")
+            lines.append("Run the judge again to retry it.")
         if self._view.answers is not None:
             lines += [f"quotes: {trace.quotes.words}"] if trace.quotes.all else []
             lines += trace.remarks
@@ -317,7 +338,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         return self._names.get(trace.trace_id, trace.trace_id)
 
     def action_answers(self) -> None:
-        """Show what the model answered about the trace, or what came of it again."""
+        """Switch between the model's answers about the trace and the result for it."""
         if self._view.answers is None:
             self.hints.say("You work blind: what a judge says is shown after finishing")
             return
@@ -330,26 +351,28 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         try:
             answers = opened.workspace.answers_about(self._view.run.id, trace_id)
         except WorkspaceError:
-            return  # the words stay as they were; whatever is asked next says what is wrong
+            return  # the text stays, and the next request reports the problem
         self.call_later(self._show_answers, trace_id, answers)
 
     def _show_answers(self, trace_id: str, answers: Sequence[Asked]) -> None:
-        """Show what the model answered about a trace, if it is still asked for."""
+        """Show the model's answers about a trace, if it is still under the cursor."""
         trace = self.main_list.row
         if self._reads_answers and trace is not None and trace.trace_id == trace_id:
             count = counted(len(answers), "answer")
             self.detail.border_title = plain_title(f"{self._name_of(trace)} · {count}")
-            self.detail.show_text(answer_words(answers))
+            self.detail.show_text(answers_text(answers))
 
     def action_open(self) -> None:
-        """Open the trace at the first suggestion of this judge that waits, else at the first."""
+        """Open the trace at the first waiting suggestion of this judge, or at its first
+        suggestion.
+        """
         trace = self.main_list.row
         if trace is not None:
             self.open_at(TraceLocation(trace.trace_id, judge=self._view.run.judge))
 
 
 MOST_LISTED: Final = 100
-"""Traces of one run that are listed in words with what went wrong or what to know."""
+"""The most traces of a run that are listed with their problems or remarks."""
 
 _MODE_CELLS: Final = 32
 
@@ -363,9 +386,11 @@ def run_columns(marked: str | None = None) -> tuple[TableColumn[RunView], ...]:
 
     def sign(view: RunView) -> str:
         if view.run.id == marked:
-            return "A"  # as the comparison calls it
+            return "A"  # the name of the first side in the comparison
         finished = view.run.finished_at is not None and view.run.ending is None
-        return "!" if view.failed else "●" if finished else "◐"
+        if view.failed:
+            return "!"
+        return "●" if finished else "◐"
 
     def tokens(view: RunView) -> str:
         usage = view.run.usage
@@ -410,12 +435,16 @@ def run_columns(marked: str | None = None) -> tuple[TableColumn[RunView], ...]:
     )
 
 
-def run_words(
+def run_text(
     view: RunView, names: Mapping[str, str], taxonomy: Taxonomy, *, at_work: bool = False
 ) -> str:
-    """One run in sentences and a small table; ``names`` are what traces go by.
+    """Describe one run in sentences and a table of modes.
 
-    ``at_work`` says that it goes on right now.
+    Args:
+        view: The run.
+        names: The names of traces, by id.
+        taxonomy: The open taxonomy, for the names of modes.
+        at_work: Whether the judge is running now.
     """
     run = view.run
     lines = [_head(run, at_work)]
@@ -424,16 +453,18 @@ def run_words(
         lines.append(f"It failed on {view.failed} of {count} traces, listed in the run.")
     if run.note:
         lines.append(run.note)
-    lines += _taken(run)
+    lines += _usage(run)
     if view.modes is None:
-        lines.append("What it found is hidden while you work blind or the study keeps it back.")
+        lines.append("Its suggestions are hidden while you work blind or the study hides them.")
     else:
         lines += _quotes(run)
         lines += _mode_table(view, taxonomy)
-    lines += _about_traces("Failed", names, [(t, t.problem) for t in run.traces if t.problem])
-    # What was mended or left out would tell that something was found.
-    told = run.traces if view.modes is not None else ()
-    remarks = [(t, "; ".join(t.remarks)) for t in told if t.remarks]
+    lines += _about_traces(
+        "Failed", names, [(trace, trace.problem) for trace in run.traces if trace.problem]
+    )
+    # Remarks on repaired or dropped suggestions would reveal that there are some.
+    visible_traces = run.traces if view.modes is not None else ()
+    remarks = [(trace, "; ".join(trace.remarks)) for trace in visible_traces if trace.remarks]
     lines += _about_traces("Remarks", names, remarks)
     if run.settings is not None:
         lines += ["", *_settings(run.settings)]
@@ -441,22 +472,22 @@ def run_words(
 
 
 def _head(run: Run, at_work: bool) -> str:
-    what = f"{one_line(run.judge)}, {one_line(run.taxonomy)}"
-    asked = {} if run.settings is None else dict(run.settings.parameters)
-    if "decisive" in asked:
-        what += f", asked for the decisive step ({one_line(asked['decisive'])})"
-    elif "verify" in asked:
-        what += ", each finding looked at twice"
+    title = f"{one_line(run.judge)}, {one_line(run.taxonomy)}"
+    parameters = {} if run.settings is None else dict(run.settings.parameters)
+    if "decisive" in parameters:
+        title += f", asked for the decisive step ({one_line(parameters['decisive'])})"
+    elif "verify" in parameters:
+        title += ", each finding verified"
     if run.ending is not None:
-        return f"{what}, ended early: {run.ending}. Run it again and it goes on."
+        return f"{title}, ended early: {run.ending}. Run it again to continue."
     if run.finished_at is None and at_work:
-        return f"{what}, still at work."
+        return f"{title}, still at work."
     if run.finished_at is None:
-        return f"{what}, not finished: run it again and it goes on where it stopped."
-    return f"{what}."
+        return f"{title}, not finished: run it again to continue."
+    return f"{title}."
 
 
-def _taken(run: Run) -> Iterator[str]:
+def _usage(run: Run) -> Iterator[str]:
     if run.settings is None:
         return
     used = run.usage
@@ -472,25 +503,25 @@ def _quotes(run: Run) -> Iterator[str]:
     quotes = run.quotes
     if quotes.all:
         share = share_in_traces(quotes)
-        yield f"{quotes.found:,} of {quotes.all:,} quotes stand in the traces ({share})."
+        yield f"{quotes.found:,} of {quotes.all:,} quotes are in the traces ({share})."
         yield f"Quotes: {quotes.words}."
         if quotes.altered or quotes.not_found:
-            yield "Suggestions with altered quotes come late, those without theirs last."
+            yield "Suggestions with altered quotes come late, those with missing quotes last."
 
 
 def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
-    """Per mode how one has answered; what is no mode of this taxonomy goes by its slug."""
+    """Yield a table of the annotator's answers per mode; unknown modes have their slug as name."""
     if view.left_out:
-        these = "1 trace" if view.left_out == 1 else f"{view.left_out} traces"
-        yield f"Left out of the figures: {these} whose text stood as an example in a prompt."
+        traces = "1 trace" if view.left_out == 1 else f"{view.left_out} traces"
+        yield f"Left out of the figures: {traces} whose text stood as an example in a prompt."
     if not view.modes:
         return
     yield ""
     modes = view.modes
-    known = [mode.slug for mode in taxonomy.modes]
+    slugs = [mode.slug for mode in taxonomy.modes]
 
     def name(slug: str) -> str:
-        mode = taxonomy.mode(slug) if slug in known else None
+        mode = taxonomy.mode(slug) if slug in slugs else None
         return one_line(slug if mode is None else f"{mode.code} {mode.name}")
 
     columns: tuple[TableColumn[str], ...] = (
@@ -501,29 +532,29 @@ def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
         TableColumn("waiting", lambda slug: str(modes[slug].waiting), right=True),
         TableColumn("rate", lambda slug: modes[slug].share or "—", right=True),
     )
-    shown = [slug for slug in known if slug in modes]
-    yield from table_lines(columns, [*shown, *sorted(modes.keys() - set(known))])
+    rows = [slug for slug in slugs if slug in modes]
+    yield from table_lines(columns, [*rows, *sorted(modes.keys() - set(slugs))])
 
 
 def _about_traces(
-    title: str, names: Mapping[str, str], found: Sequence[tuple[RunTrace, str | None]]
+    title: str, names: Mapping[str, str], texts: Sequence[tuple[RunTrace, str | None]]
 ) -> Iterator[str]:
-    if not found:
+    if not texts:
         return
     yield ""
     yield f"{title}:"
-    for trace, words in found[:MOST_LISTED]:
-        yield f"  {one_line(names.get(trace.trace_id, trace.trace_id))}: {one_line(words or '')}"
-    if len(found) > MOST_LISTED:
-        yield f"  … and {len(found) - MOST_LISTED:,} more traces"
+    for trace, text in texts[:MOST_LISTED]:
+        yield f"  {one_line(names.get(trace.trace_id, trace.trace_id))}: {one_line(text or '')}"
+    if len(texts) > MOST_LISTED:
+        yield f"  … and {len(texts) - MOST_LISTED:,} more traces"
 
 
 def _settings(settings: RunSettings) -> Iterator[str]:
     form = "" if settings.form is None else f", answers as {one_line(settings.form)}"
     yield f"Asked {one_line(settings.model)}, prompt {one_line(settings.prompt)}{form}."
     if settings.parameters:
-        told = (f"{name.replace('_', ' ')} {value}" for name, value in settings.parameters)
-        yield f"With {one_line(', '.join(told))}."
+        parameters = (f"{name.replace('_', ' ')} {value}" for name, value in settings.parameters)
+        yield f"With {one_line(', '.join(parameters))}."
     if settings.price_in is not None and settings.price_out is not None:
         cached = "" if settings.price_cached is None else f" ({settings.price_cached:g} cached)"
         yield (
@@ -532,38 +563,37 @@ def _settings(settings: RunSettings) -> Iterator[str]:
         )
     if settings.examples:
         count = len(settings.examples)
-        stand = "trace stands as an example" if count == 1 else "traces stand as examples"
-        yield f"{count} {stand} in the prompt."
+        examples = "trace stands as an example" if count == 1 else "traces stand as examples"
+        yield f"{count} {examples} in the prompt."
 
 
-def no_runs_words(key_of: KeyOf, *, blind: bool) -> str:
+def no_runs_text(key_of: KeyOf, *, blind: bool) -> str:
     """Return that no judge has run yet, and how to run one.
 
     Args:
         key_of: Returns how the key of an action is shown.
         blind: Whether the annotator sees no suggestions before finishing a trace.
     """
-    words = (
+    text = (
         "No judge has run in this workspace yet.\n\n"
         f"{key_of('runs.judge')} runs one on all traces of the library. The rules judge needs no "
-        "network and no model; a language model is asked once config.toml names it "
-        f"({key_of('everywhere.help')} tells how).\n"
+        "network and no model. To use a language model, name it in config.toml "
+        f"({key_of('everywhere.help')} shows how).\n"
         "mast-tui judge PATH does the same without the app.\n\n"
-        "What a judge finds waits as a suggestion in each trace: "
+        "Each finding of a judge is a suggestion in its trace: "
         f"{key_of('annotate.next_suggestion')} goes to it, {key_of('annotate.accept')} accepts, "
         f"{key_of('annotate.reject')} rejects."
     )
     if not blind:
-        return words
-    return (
-        f"{words}\n\nYou work blind: suggestions are shown to you once you have finished a trace."
-    )
+        return text
+    return f"{text}\n\nYou work blind: you see suggestions once you have finished a trace."
 
 
 class RunsScreen(TableScreen[RunView]):
-    """All runs that the workspace keeps.
+    """All runs in the workspace.
 
-    Counts of answers are this annotator's own; where it is hidden nothing found is counted.
+    The screen counts the answers of the current annotator. It counts nothing that is hidden from
+    them.
     """
 
     CSS_PATH = [BASE_SCREEN, RUNS]
@@ -583,18 +613,18 @@ class RunsScreen(TableScreen[RunView]):
         return self.main_list.row
 
     def on_mount(self) -> None:
-        """List the runs as soon as the workspace is open."""
+        """Read the runs as soon as the workspace is open."""
         super().on_mount()
         self.mast.workspace.when_ready(self.read_runs)
 
     def on_screen_resume(self) -> None:
-        """Suggestions may have been answered in the trace from which one comes back."""
+        """Read the runs again: suggestions may have been answered in the trace just left."""
         if self._views and self.mast.opened is not None:
             self.read_runs(self.mast.opened)
 
     @work(thread=True, group="runs", exclusive=True)
     def read_runs(self, opened: OpenWorkspace) -> None:
-        """Read the runs, and how this annotator has answered."""
+        """Read the runs, and the annotator's answers, in a worker."""
         try:
             names = trace_names(opened.workspace.traces())
             views = read_views(opened, opened.workspace.runs())
@@ -613,7 +643,7 @@ class RunsScreen(TableScreen[RunView]):
         else:
             opened = self.mast.opened
             blind = opened is not None and opened.blind
-            self.show_words(no_runs_words(self.mast.key_of, blind=blind))
+            self.show_words(no_runs_text(self.mast.key_of, blind=blind))
         self.show_title()
 
     def _show_rows(self) -> None:
@@ -622,13 +652,15 @@ class RunsScreen(TableScreen[RunView]):
         self.show_detail()
 
     def show_title(self) -> None:
-        """What is open, and who works."""
+        """Show the number of runs, and the annotator."""
         count = len(self._views)
-        words = f"{count} run{'' if count == 1 else 's'}"
-        self.title_bar.show(("Judge runs", words) if count else ("Judge runs",), self.who())
+        title = (
+            ("Judge runs", f"{count} run{'' if count == 1 else 's'}") if count else ("Judge runs",)
+        )
+        self.title_bar.show(title, self.who())
 
     def show_detail(self) -> None:
-        """Tell of the run under the cursor."""
+        """Describe the run under the cursor."""
         view = self.view
         if view is None:
             self.detail.show_text("")
@@ -644,25 +676,25 @@ class RunsScreen(TableScreen[RunView]):
         )
         latest = next(iter(self._views)) == run.id
         at_work = latest and self.mast.judge_at_work is not None
-        words = run_words(view, self._names, self.mast.taxonomy, at_work=at_work)
-        self.detail.show_text(words)
+        text = run_text(view, self._names, self.mast.taxonomy, at_work=at_work)
+        self.detail.show_text(text)
 
     # Keys
 
     def action_open(self) -> None:
-        """The traces of the run under the cursor."""
+        """Show the traces of the run under the cursor."""
         view = self._chosen_run()
         if view is not None:
             self.app.push_screen(RunScreen(view, self._names))
 
     def _chosen_run(self) -> RunView | None:
-        """The run under the cursor; where there is none that is said."""
+        """Return the run under the cursor; if there is none, show a hint and return None."""
         if self.view is None:
             self.hints.say("There is no run under the cursor")
         return self.view
 
     def action_mark(self) -> None:
-        """Mark the run under the cursor, or take the mark off it."""
+        """Mark the run under the cursor, or remove its mark."""
         view = self._chosen_run()
         if view is None:
             return
@@ -677,7 +709,8 @@ class RunsScreen(TableScreen[RunView]):
 
     def action_compare(self) -> None:
         """Compare the marked run with the one under the cursor."""
-        view, marked = self._chosen_run(), self._views.get(self._marked or "")
+        view = self._chosen_run()
+        marked = self._views.get(self._marked or "")
         if view is None:
             return
         if marked is None:
@@ -690,11 +723,9 @@ class RunsScreen(TableScreen[RunView]):
             key = self.mast.key_of("runs.compare")
             self.hints.say(f"This run is the marked one: go to another, {key} compares the two")
         elif marked.run.taxonomy != view.run.taxonomy:
-            self.hints.say("These runs are of two taxonomies, which cannot be compared", error=True)
+            self.hints.say("Runs with different taxonomies cannot be compared", error=True)
         elif marked.run.judge == view.run.judge:
-            self.hints.say(
-                "Both runs are of one judge, and only what it said last stands: nothing to compare"
-            )
+            self.hints.say("Both runs are of one judge, of which only the latest suggestions count")
         else:
             self._open_comparison(marked, view)
 
@@ -707,14 +738,14 @@ class RunsScreen(TableScreen[RunView]):
     def _open_comparison(self, first: RunView, second: RunView | None) -> None:
         if first.run.taxonomy != self.mast.taxonomy.ref:
             self.hints.say(
-                f"This run is of {one_line(first.run.taxonomy)}: open that with --taxonomy",
+                f"This run uses {one_line(first.run.taxonomy)}: open it with --taxonomy",
                 error=True,
             )
             return
         self.app.push_screen(ComparisonScreen(first.run, None if second is None else second.run))
 
     def action_judge(self) -> None:
-        """Run a judge on all traces of the library; ask to cancel one that is at work."""
+        """Run a judge on all traces of the library, or ask to cancel a judge at work."""
         traces = OneByOne(list(self.mast.catalog.traces.values()))
         if not traces:
             self.hints.say("No traces are listed in the library", error=True)
@@ -722,7 +753,7 @@ class RunsScreen(TableScreen[RunView]):
         self.mast.judge_traces(traces)
 
     def judged(self, message: JudgeProgress) -> None:
-        """Say how far the judge has come; once it is done, list its run."""
+        """Show the progress of the judge; when it is done, list its run."""
         message.tell(self.hints)
         opened = self.mast.opened
         if message.done and opened is not None and self.is_attached:

@@ -22,7 +22,7 @@ from mast_tui.traces.search.file_search import Hit, NotSearched, Query
 from mast_tui.traces.search.search_processes import ManyFilesSearch
 from mast_tui.ui.actions.registry import key_while_typing
 from mast_tui.ui.context import ShowTrace, TraceLocation
-from mast_tui.ui.trace_view.timeline import KIND_WORDS
+from mast_tui.ui.trace_view.timeline import KIND_LABELS
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, last_cells, name_within, names_under
@@ -99,7 +99,7 @@ class HitList(VirtualLines):
         told = name_within(one_line(item.name.rpartition("/")[2]), name_cells)
         part = "quiet" if again else "name"
         number = f"#{hit.span + 1}".rjust(self._widths[1] + 1)
-        kind = KIND_WORDS[SpanKind(hit.kind)] if hit.name is None else one_line(hit.name)
+        kind = KIND_LABELS[SpanKind(hit.kind)] if hit.name is None else one_line(hit.name)
         kind = set_cell_size(kind, KIND_CELLS)
         failed = hit.status == SpanStatus.ERROR
         parts = [

@@ -36,4 +36,4 @@ def width_told(opened: OpenWorkspace, study: Study | None) -> str:
         gold=gold,
         traces=visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref),
     )
-    return widest_words(judge_report(given, rounds=0)["prevalence"])
+    return widest_words(judge_report(given, rounds=0))

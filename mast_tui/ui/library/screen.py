@@ -330,7 +330,7 @@ class LibraryScreen(ListScreen):
         else:
             places = ", ".join(one_line(str(path)) for path in self.mast.options.paths)
             first = islice(chain(catalog.troubles, catalog.skipped), MOST_LEFT_OUT)
-            left_out = [one_line(item.words) for item in first]
+            left_out = [one_line(item.text) for item in first]
             more = len(catalog.troubles) + len(catalog.skipped) - MOST_LEFT_OUT
             if more > 0:
                 left_out.append(f"and {more} more; mast-tui inspect PATH names them all")

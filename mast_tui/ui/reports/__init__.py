@@ -1,1 +1,1 @@
-"""The report screen: any report in pages and tables, with the way to the traces behind it."""
+"""The screens of reports: pages of tables, and the traces from which a figure was computed."""

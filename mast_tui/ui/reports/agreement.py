@@ -1,6 +1,6 @@
-"""The report on agreement for the screen: which pass, whose traces, which judge against whom.
+"""The agreement report on screen: people, span ranges, and a judge against a reference.
 
-Each of its figures is counted twice: at once without intervals, then with them.
+All figures are computed twice: first without intervals, then with them.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import ShowDisagreements
 from mast_tui.ui.reports.agreement_traces import (
     AgreementTracesScreen,
-    Cases,
-    behind_judge,
-    behind_people,
-    behind_spans,
+    ComparedTraces,
+    compare_judge,
+    compare_people,
+    compare_spans,
     listing_of,
 )
 from mast_tui.ui.reports.screen import (
@@ -44,8 +44,8 @@ from mast_tui.ui.reports.screen import (
     Page,
     ReportScreen,
     Stopped,
-    hidden_words,
-    until,
+    hidden_text,
+    stop_when,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
@@ -56,30 +56,30 @@ PassChoice = Literal["first", "last"]
 PEOPLE: Final = "people"
 SPANS: Final = "spans"
 JUDGE: Final = "judge"
-"""What is counted apart; places and judges have pages of their own."""
+"""The groups of figures that are computed apart."""
 
 ELSEWHERE: Final = ("no_spans", "no_judge")
-"""Notes of the whole report that other pages of the screen make untrue."""
+"""Notes of the report that do not hold on screen, where spans and judges have their own pages."""
 
-HOLDING: Final = "Holding the judge against what people say …"
+COMPARING: Final = "Comparing the judge with people …"
 
 NO_PAGE: Final = {
     "modes": "This taxonomy has no modes.",
     "categories": "This taxonomy has no categories.",
     "pairs": "Two people have finished the same traces: the page of modes has their figures. "
-    "Pairs are told apart where there are three people or more.",
+    "This page needs three people or more.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class People:
-    """How far people agree on whole traces: the figures, and the pages that were made of them.
+class PeopleFigures:
+    """The agreement of people on whole traces, and the pages about it.
 
-    ``report`` is None where no two people have finished a trace that this annotator may know
-    about, and so is ``study``, which it was made from. ``pending`` says that its intervals are
-    still to come. ``hidden`` are ids of traces that two others have finished and this annotator
-    has not; ``finished`` counts the finished traces of each person; ``visible`` are the traces of
-    which they may know; ``problem`` is why nothing could be counted.
+    ``report`` and its input ``study`` are None if no two people have finished a trace that the
+    user may see. ``pending`` tells that intervals are still being computed. ``hidden`` holds the
+    ids of traces that two others have finished and the user has not; ``finished`` counts the
+    finished traces of each person; ``visible`` holds the traces that the user may see;
+    ``problem`` is the reason if nothing could be computed.
     """
 
     report: Agreement | None = None
@@ -95,10 +95,10 @@ class People:
 
 @dataclass(frozen=True, slots=True)
 class SpanFigures:
-    """How far people agree on places: the report, its page, and what it was made from."""
+    """The agreement of people on span ranges: the report, its input, and its page."""
 
     report: SpanAgreement | None = None
-    given: SpanInput | None = None
+    span_input: SpanInput | None = None
     section: Section | None = None
     pending: bool = False
     problem: str | None = None
@@ -106,16 +106,16 @@ class SpanFigures:
 
 @dataclass(frozen=True, slots=True)
 class JudgeFigures:
-    """How good a judge is: the report, its page, and what it was made from.
+    """The quality of a judge: the report, its input, and its page.
 
-    ``judges`` are those of the workspace and ``references`` what they can be held against.
-    ``hidden`` traces that nobody has labelled are left out of the corrected prevalence, as this
-    annotator may not know what judges say of them.
+    ``judges`` are those of the workspace, and ``references`` what they can be compared with.
+    ``hidden`` unlabelled traces are left out of the corrected prevalence because the user may not
+    see the judge's answers on them.
     """
 
     report: JudgeReport | None = None
-    given: JudgeInput | None = None
-    found: Compared | None = None
+    judge_input: JudgeInput | None = None
+    confusion: Compared | None = None
     section: Section | None = None
     judges: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ class JudgeFigures:
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
-    """Which judge is held against what; None is the first there is."""
+    """The judge to compare and its reference; None for the first of each."""
 
     judge: str | None = None
     against: str | None = None
@@ -134,14 +134,15 @@ class JudgeChoice:
 
 
 class AgreementScreen(ReportScreen):
-    """How far people and judges agree.
+    """The agreement of people and judges.
 
-    People are counted at once, places and a judge when their pages are first looked at.
+    Figures of people are computed at once, those of span ranges and of a judge when their pages are
+    opened.
     """
 
     where = Where.AGREEMENT
     traces = AgreementTracesScreen
-    keys_left_out = ("look",)  # until traces are known that are hidden
+    keys_left_out = ("look",)  # until there are hidden traces
     pages: ClassVar[Mapping[str, str]] = {
         "modes": "modes",
         "categories": "categories",
@@ -154,24 +155,25 @@ class AgreementScreen(ReportScreen):
         super().__init__()
         self.passes: PassChoice = "first"
         self.choice = JudgeChoice()
-        self.people: People | None = None
+        self.people: PeopleFigures | None = None
         self.spans: SpanFigures | None = None
         self.judge: JudgeFigures | None = None
 
     # Counting
 
     def start(self, opened: OpenWorkspace) -> None:
-        """Count everything, or count it anew, the open page first."""
+        """Compute everything, the open page first."""
         passes = self.passes
-        self.spans = self.judge = None
+        self.spans = None
+        self.judge = None
         self.forget(SPANS)
         self.forget(JUDGE)
-        self.begins(opened)
+        self.announce_start(opened)
         self.count(
             PEOPLE,
             lambda _: count_people(opened, passes),
-            self._take_people,
-            lambda problem: People(problem=problem),
+            self._receive_people,
+            lambda problem: PeopleFigures(problem=problem),
         )
         if self.page == JUDGE:
             self.count_page(opened)
@@ -179,14 +181,15 @@ class AgreementScreen(ReportScreen):
             self.show()
 
     def count_page(self, opened: OpenWorkspace) -> None:
-        """Count what the open page needs and what is not under way already."""
-        people, passes = self.people, self.passes
+        """Compute what the open page needs, unless that is under way."""
+        people = self.people
+        passes = self.passes
         if self.page == SPANS and people is not None and self.spans is None:
             self.spans = SpanFigures(pending=True)
             self.count(
                 SPANS,
                 lambda stopped: count_spans(opened, people, passes, stopped),
-                self._take_spans,
+                self._receive_spans,
                 lambda problem: SpanFigures(problem=problem),
             )
         elif self.page == JUDGE and self.judge is None:
@@ -194,16 +197,17 @@ class AgreementScreen(ReportScreen):
             self._count_judge(opened)
 
     def _count_judge(self, opened: OpenWorkspace) -> None:
-        choice, passes = self.choice, self.passes
+        choice = self.choice
+        passes = self.passes
         self.count(
             JUDGE,
             lambda stopped: count_judge(opened, choice, passes, stopped),
-            self._take_judge,
+            self._receive_judge,
             lambda problem: JudgeFigures(problem=problem),
         )
 
     def count_again(self, opened: OpenWorkspace) -> None:
-        """Count again what new decisions and later passes change; first passes stay as they are."""
+        """Compute again what new decisions and last passes change; first passes do not change."""
         if self.people is None:
             return
         if self.passes == "last":
@@ -214,27 +218,27 @@ class AgreementScreen(ReportScreen):
             self.forget(JUDGE)
             self.judge = None
 
-    def _take_people(self, found: People) -> None:
-        self.people = found
-        self.hints.leave_out(() if found.hidden else ("look",))
+    def _receive_people(self, figures: PeopleFigures) -> None:
+        self.people = figures
+        self.hints.leave_out(() if figures.hidden else ("look",))
         self.hints.clear()
         if self.page == SPANS:
             self.mast.workspace.when_ready(self.count_page)
         elif self.page != JUDGE:
             self.show()
-        warnings = [note.text for note in found.notes if note.warning]
-        if found.report is not None and found.hidden:
-            self.hints.say(hidden_words(len(found.hidden), self.mast.key_of("agreement.look")))
+        warnings = [note.text for note in figures.notes if note.warning]
+        if figures.report is not None and figures.hidden:
+            self.hints.say(hidden_text(len(figures.hidden), self.mast.key_of("agreement.look")))
         elif warnings:
             self.hints.say(warnings[0])
 
-    def _take_spans(self, found: SpanFigures) -> None:
-        self.spans = found
+    def _receive_spans(self, figures: SpanFigures) -> None:
+        self.spans = figures
         if self.page == SPANS:
             self.show()
 
-    def _take_judge(self, found: JudgeFigures) -> None:
-        self.judge = found
+    def _receive_judge(self, figures: JudgeFigures) -> None:
+        self.judge = figures
         if self.page == JUDGE:
             self.hints.clear()
             self.show()
@@ -242,39 +246,39 @@ class AgreementScreen(ReportScreen):
     # Showing
 
     def title_parts(self) -> tuple[str, ...]:
-        """Whose figures, of which pass, over how many traces."""
-        of_pass = f"{self.passes} pass"
+        """Return whose figures are shown, of which pass, over how many traces."""
+        pass_text = f"{self.passes} pass"
         if self.page == JUDGE:
-            held = None if self.judge is None else self.judge.report
-            if held is None:
+            report = None if self.judge is None else self.judge.report
+            if report is None:
                 return ("Agreement",)
-            told = f"{judge_name(held['judge'])} against {one_line(against_words(held))}"
-            # Gold is of no pass.
-            passes = () if held["gold"] is not None else (of_pass,)
-            return ("Agreement", told, counted(held["traces"]["compared"], "trace"), *passes)
-        report = None if self.people is None else self.people.report
-        if report is None:
+            sides = f"{judge_name(report.judge)} against {one_line(against_words(report))}"
+            # Gold comes from no single pass.
+            passes = () if report.gold is not None else (pass_text,)
+            return ("Agreement", sides, counted(report.count("compared"), "trace"), *passes)
+        agreement = None if self.people is None else self.people.report
+        if agreement is None:
             return ("Agreement",)
-        names = joined([one_line(name) for name in report.annotators])
-        return ("Agreement", names, of_pass, traces_compared(report))
+        names = joined([one_line(name) for name in agreement.annotators])
+        return ("Agreement", names, pass_text, traces_compared(agreement))
 
     def open_page(self) -> Page:
-        """The open page, or what stands in its place."""
-        people, spans, page = self.people, self.spans, self.page
-        if page == JUDGE:
+        """Return the open page, or the reason why it has no figures."""
+        if self.page == JUDGE:
             return self._judge_page()
+        people = self.people
         if people is None:
             return Page()
         if people.report is None:
-            return Page(words=nothing_to_count(people, self.mast.key_of))
-        if page == SPANS:
-            words = nothing_of_spans(spans)
-            if spans is None or words:
-                return Page(words=words)
-            return Page(spans.section, pending=spans.pending, notes=people.notes)
-        section = people.sections.get(page)
+            return Page(text=no_people_text(people, self.mast.key_of))
+        if self.page == SPANS:
+            problem = no_spans_text(self.spans)
+            if self.spans is None or problem:
+                return Page(text=problem)
+            return Page(self.spans.section, pending=self.spans.pending, notes=people.notes)
+        section = people.sections.get(self.page)
         if section is None:
-            return Page(words=NO_PAGE[page])
+            return Page(text=NO_PAGE[self.page])
         return Page(section, pending=people.pending, notes=people.notes)
 
     def _judge_page(self) -> Page:
@@ -282,117 +286,124 @@ class AgreementScreen(ReportScreen):
         if judge is None or (judge.report is None and judge.pending):
             return Page()
         key_of = self.mast.key_of
-        words = nothing_of_judge(judge, key_of)
-        if words:
-            return Page(words=words)
+        problem = no_judge_text(judge, key_of)
+        if problem:
+            return Page(text=problem)
         left_out = counted(judge.hidden, "unlabelled trace")
-        words = f"{left_out} left out: what judges say is hidden from you."
-        notes = (Note(words, "hidden"),) if judge.hidden else ()
+        note = f"{left_out} left out: the judges' answers are hidden from you."
+        notes = (Note(note, "hidden"),) if judge.hidden else ()
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
         return Page(judge.section, pending=judge.pending, notes=notes, keys=keys)
 
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
-        """People and places; a judge where its page was looked at, as it tells what judges say."""
-        passes, choice = self.passes, self.choice
+        """Return a function that computes people, span ranges, and a judge if its page was opened.
+
+        It is None while there are no figures.
+        """
+        passes = self.passes
+        choice = self.choice
         if self.people is None or self.people.report is None:
             return None
         with_judge = self.judge is not None and self.judge.report is not None
         key_of = self.mast.key_of
 
-        def made(opened: OpenWorkspace, stopped: Stopped) -> Report:
+        def _compute(opened: OpenWorkspace, stopped: Stopped) -> Report:
             *_, people = count_people(opened, passes)
             if people.report is None:
-                raise MastError(nothing_to_count(people, key_of))
+                raise MastError(no_people_text(people, key_of))
             *_, spans = count_spans(opened, people, passes, stopped)
             revisions = tuple(opened.workspace.revisions_read(opened.taxonomy.ref))
             agreement = replace(people.report, spans=spans.report, revisions=revisions)
             if with_judge:
                 *_, judge = count_judge(opened, choice, passes, stopped)
                 agreement = replace(agreement, judge=judge.report)
-            return agreement_report(agreement, sight=_sight(opened, people))
+            return agreement_report(agreement, sight=_visibility_limit(opened, people))
 
-        return made
+        return _compute
 
-    # The traces behind
+    # Source traces
 
-    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
-        """List what the sides say of the modes, where they differ first."""
-        which, modes = dict(behind.which), behind.modes
-        people, spans, judge = self.people, self.spans, self.judge
+    def list_sources(self, sources: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+        """Return a function that lists the answers on a figure's modes, differing ones first.
 
-        def cases() -> Cases | None:
-            page = which.get("page")
+        The function returns None if the figure is being computed again.
+        """
+        conditions = dict(sources.which)
+        modes = sources.modes
+        people = self.people
+        spans = self.spans
+        judge = self.judge
+
+        def compare_sides() -> ComparedTraces | None:
+            page = conditions.get("page")
             if page == JUDGE:
-                if judge is None or judge.given is None or judge.found is None:
+                if judge is None or judge.judge_input is None or judge.confusion is None:
                     return None
-                return behind_judge(judge.given, judge.found, modes)
+                return compare_judge(judge.judge_input, judge.confusion, modes)
             if page == SPANS:
-                given = None if spans is None else spans.given
-                return None if given is None else behind_spans(given, modes)
+                span_input = None if spans is None else spans.span_input
+                return None if span_input is None else compare_spans(span_input, modes)
             study = None if people is None else people.study
-            return None if study is None else behind_people(study, modes, which.get("pair"))
+            return None if study is None else compare_people(study, modes, conditions.get("pair"))
 
-        def listed(opened: OpenWorkspace) -> Listing | None:
-            found = cases()
-            if found is None:
+        def list_traces(opened: OpenWorkspace) -> Listing | None:
+            traces = compare_sides()
+            if traces is None:
                 return None
-            return listing_of(found, opened.taxonomy, trace_names(opened.workspace.traces()))
+            return listing_of(traces, opened.taxonomy, trace_names(opened.workspace.traces()))
 
-        return listed
+        return list_traces
 
     # Choices
 
     def action_passes(self) -> None:
-        """Count first passes, or last ones."""
+        """Switch between first and last passes."""
         self.passes = "first" if self.passes == "last" else "last"
         self.mast.workspace.when_ready(self.start)
 
     def action_next_judge(self, step: int) -> None:
-        """Another judge."""
+        """Choose the next or previous judge."""
         judges = () if self.judge is None else self.judge.judges
-        if self._on_page_5():
+        if self._is_judge_page():
             if len(judges) < 2:
                 self.hints.say("There is no other judge here")
             else:
                 self._choose(replace(self.choice, judge=_next(self.choice.judge, judges, step)))
 
     def action_against(self) -> None:
-        """Hold the judge against gold, then against each person in turn."""
+        """Compare the judge with the next reference: gold, then each person."""
         references = () if self.judge is None else self.judge.references
-        if self._on_page_5():
+        if self._is_judge_page():
             if len(references) < 2:
-                self.hints.say(
-                    "Nobody has finished a trace yet: there is nobody to hold it against"
-                )
+                self.hints.say("No one has finished a trace yet: there is no other reference")
             else:
                 against = _next(self.choice.against, references, 1)
                 self._choose(replace(self.choice, against=against))
 
     def action_seen(self) -> None:
-        """Count also verdicts that came about with a judge on screen, or leave them out again."""
-        if self._on_page_5():
+        """Include or leave out verdicts that were made with a judge on screen."""
+        if self._is_judge_page():
             self._choose(replace(self.choice, with_seen=not self.choice.with_seen))
 
-    def _on_page_5(self) -> bool:
-        here = self.page == JUDGE
-        if not here:
+    def _is_judge_page(self) -> bool:
+        is_judge_page = self.page == JUDGE
+        if not is_judge_page:
             key = self.mast.key_of("agreement.judge")
             self.hints.say(f"Judges have a page of their own: {key} shows it")
-        return here
+        return is_judge_page
 
     def _choose(self, choice: JudgeChoice) -> None:
         self.choice = choice
-        known = self.judge
-        if known is not None:
-            # Who there is stays known, so that keys pressed meanwhile choose among them.
+        if self.judge is not None:
+            # The lists stay, so that keys pressed meanwhile choose among them.
             self.judge = JudgeFigures(
-                judges=known.judges, references=known.references, pending=True
+                judges=self.judge.judges, references=self.judge.references, pending=True
             )
-        self.hints.prompt(HOLDING)
+        self.hints.prompt(COMPARING)
         self.mast.workspace.when_ready(self._count_judge)
 
     def action_adjudicate(self) -> None:
-        """Settle the disagreements on the mode under the cursor."""
+        """Adjudicate the disagreements on the mode under the cursor."""
         row = self.row
         modes = () if row is None or row.behind is None else row.behind.modes
         if len(modes) != 1:
@@ -401,58 +412,62 @@ class AgreementScreen(ReportScreen):
         self.mast.go(ShowDisagreements(modes[0]))
 
     def action_look(self) -> None:
-        """Count also traces that only others have finished, as their adjudicator."""
+        """Ask whether to include hidden traces as their adjudicator."""
         if self.people is None:
             return
         if self.people.hidden:
             self.offer_adjudication(self.people.hidden)
         else:
-            self.hints.say("All traces that two people have finished are counted already")
+            self.hints.say("All traces that two people have finished are included already")
 
 
-def _next(here: str | None, choices: tuple[str, ...], step: int) -> str:
-    place = choices.index(here) if here in choices else 0
-    return choices[(place + step) % len(choices)]
+def _next(current: str | None, choices: tuple[str, ...], step: int) -> str:
+    index = choices.index(current) if current in choices else 0
+    return choices[(index + step) % len(choices)]
 
 
-# Counting in a worker, within what the annotator may see
+# Computation in a worker, over what the annotator may see
 
 
-def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People]:
-    """Count over the traces that the annotator has finished or adjudicated.
+def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFigures]:
+    """Compute the figures of people over the traces that the user has finished or adjudicated.
 
-    That they are shown is recorded, as they tell what others said.
+    Record in the workspace that these traces were revealed.
 
     Args:
         opened: The open workspace.
-        passes: Which passes count.
+        passes: The passes that count.
+
+    Yields:
+        The figures, first without intervals.
     """
-    workspace, taxonomy = opened.workspace, opened.taxonomy
+    workspace = opened.workspace
+    taxonomy = opened.taxonomy
     visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     finished = study_from_workspace(workspace, taxonomy, which=passes).finished
-    people: dict[str, set[str]] = {}
+    annotators_of: dict[str, set[str]] = {}
     for name, traces in finished.items():
         for trace in traces:
-            people.setdefault(trace, set()).add(name)
-    shared = {trace for trace, names in people.items() if len(names) > 1}
-    found = People(
+            annotators_of.setdefault(trace, set()).add(name)
+    shared = {trace for trace, names in annotators_of.items() if len(names) > 1}
+    without_report = PeopleFigures(
         hidden=tuple(sorted(shared - visible)),
         finished={name: len(traces) for name, traces in finished.items()},
         visible=visible,
     )
     if not shared & visible:
-        yield found
+        yield without_report
         return
-    names = sorted({name for trace in shared & visible for name in people[trace]})
+    names = sorted({name for trace in shared & visible for name in annotators_of[trace]})
     study = study_from_workspace(
         workspace, taxonomy, annotators=names, which=passes, traces=visible
     )
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(shared & visible))
     for rounds in (0, ROUNDS):
         figures = agreement_figures(study, rounds=rounds)
-        report = agreement_report(figures, sight=_sight(opened, found))
+        report = agreement_report(figures, sight=_visibility_limit(opened, without_report))
         yield replace(
-            found,
+            without_report,
             report=figures,
             study=study,
             pending=not rounds,
@@ -461,8 +476,8 @@ def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People]:
         )
 
 
-def _sight(opened: OpenWorkspace, people: People) -> dict[str, object] | None:
-    """Whose sight limits the figures, None where it leaves nothing out."""
+def _visibility_limit(opened: OpenWorkspace, people: PeopleFigures) -> dict[str, object] | None:
+    """Return whose view limits the figures, or None if nothing is hidden."""
     hidden = len(people.hidden)
     if not hidden:
         return None
@@ -470,18 +485,21 @@ def _sight(opened: OpenWorkspace, people: People) -> dict[str, object] | None:
 
 
 def count_spans(
-    opened: OpenWorkspace, people: People, passes: PassChoice, stopped: Stopped
+    opened: OpenWorkspace, people: PeopleFigures, passes: PassChoice, stopped: Stopped
 ) -> Iterator[SpanFigures]:
-    """Count the places that the same people marked; every trace that is compared is read.
+    """Compute the agreement on span ranges of the same people; this reads every compared trace.
 
     Args:
         opened: The open workspace.
-        people: What was counted of them.
-        passes: Which passes count.
-        stopped: Whether nobody waits any more.
+        people: The figures of people.
+        passes: The passes that count.
+        stopped: Returns whether the figures are no longer needed.
+
+    Yields:
+        The figures, first without intervals.
 
     Raises:
-        LeftError: Nobody does.
+        LeftError: The figures are no longer needed.
     """
     if people.study is None:
         yield SpanFigures()
@@ -493,7 +511,7 @@ def count_spans(
             raise LeftError
         return orders.spans_of(trace_id)
 
-    given = span_input_from_workspace(
+    span_input = span_input_from_workspace(
         opened.workspace,
         opened.taxonomy,
         people.study.annotators,
@@ -503,27 +521,32 @@ def count_spans(
         traces=people.visible,
     )
     for rounds in (0, ROUNDS):
-        report = span_figures(given, rounds=rounds)
-        yield SpanFigures(report, given, places_section(report), pending=not rounds)
+        report = span_figures(span_input, rounds=rounds)
+        yield SpanFigures(report, span_input, places_section(report), pending=not rounds)
 
 
 def count_judge(
     opened: OpenWorkspace, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
 ) -> Iterator[JudgeFigures]:
-    """Hold a judge against what was said of the traces that the annotator has finished or
-    adjudicated; that it is shown is recorded where it tells what was hidden.
+    """Compute the figures of a judge over the traces that the user has finished or adjudicated.
+
+    Record in the workspace on which traces this reveals hidden answers.
 
     Args:
         opened: The open workspace.
-        choice: Which judge, against what.
-        passes: Which passes count.
-        stopped: Whether nobody waits any more.
+        choice: The judge and its reference.
+        passes: The passes that count.
+        stopped: Returns whether the figures are no longer needed.
+
+    Yields:
+        The figures, first without intervals.
 
     Raises:
-        LeftError: Nobody does.
+        LeftError: The figures are no longer needed.
     """
-    workspace, taxonomy = opened.workspace, opened.taxonomy
-    judges, references = _who_there_is(opened)
+    workspace = opened.workspace
+    taxonomy = opened.taxonomy
+    judges, references = _judges_and_references(opened)
     if not judges:
         yield JudgeFigures(references=references)
         return
@@ -532,65 +555,71 @@ def count_judge(
     visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     view = library_view(workspace, opened.annotator, taxonomy.ref, blind=opened.blind)
     allowed = {trace for trace, entry in view.items() if entry.suggestions_visible}
-    words = words_by_trace(workspace, taxonomy)
 
-    def held(given: JudgeInput, rounds: int) -> JudgeFigures:
-        report = judge_report(given, rounds=rounds, with_seen=choice.with_seen)
-        found = compared(given, with_seen=choice.with_seen)
-        section = judge_section(report)
-        return JudgeFigures(report, given, found, section, judges, references, hidden, not rounds)
-
-    order_of = until(stopped, SpanOrders(workspace))
+    order_of = stop_when(stopped, SpanOrders(workspace))
     gold = {
-        trace: said.gold(taxonomy, order_of(trace) if trace in visible else no_order)
-        for trace, said in words.items()
+        trace_id: work.gold(taxonomy, order_of(trace_id) if trace_id in visible else no_order)
+        for trace_id, work in words_by_trace(workspace, taxonomy).items()
     }
-    given = judge_input_from_workspace(
+    judge_input = judge_input_from_workspace(
         workspace, taxonomy, judge, against,
         gold=gold, order_of=order_of, which=passes, traces=visible,
     )  # fmt: skip
-    hidden = len(given.unlabelled - allowed)
-    judged = {trace for trace, _ in given.verdicts}
-    spoken = {
-        one.trace_id
-        for one in workspace.passes(taxonomy=taxonomy.ref)
-        if one.annotator != opened.annotator
-        and annotator_kind(one.annotator) is not AnnotatorKind.JUDGE
+    hidden = len(judge_input.unlabelled - allowed)
+    judged = {trace_id for trace_id, _ in judge_input.verdicts}
+    read_by_others = {
+        a_pass.trace_id
+        for a_pass in workspace.passes(taxonomy=taxonomy.ref)
+        if a_pass.annotator != opened.annotator
+        and annotator_kind(a_pass.annotator) is not AnnotatorKind.JUDGE
     }
-    told = {trace for trace in visible & judged if trace in spoken or trace not in allowed}
-    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
-    given = replace(given, unlabelled=given.unlabelled & allowed)
+    revealed = [
+        trace_id
+        for trace_id in sorted(visible & judged)
+        if trace_id in read_by_others or trace_id not in allowed
+    ]
+    record_reveal(workspace, opened.annotator, taxonomy.ref, revealed)
+    judge_input = replace(judge_input, unlabelled=judge_input.unlabelled & allowed)
     for rounds in (0, ROUNDS):
-        yield held(given, rounds)
+        report = judge_report(judge_input, rounds=rounds, with_seen=choice.with_seen)
+        yield JudgeFigures(
+            report=report,
+            judge_input=judge_input,
+            confusion=compared(judge_input, with_seen=choice.with_seen),
+            section=judge_section(report),
+            judges=judges,
+            references=references,
+            hidden=hidden,
+            pending=not rounds,
+        )
 
 
-def _who_there_is(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The judges that have judged anything, and gold with everybody who has finished a trace."""
-    workspace, ref = opened.workspace, opened.taxonomy.ref
-    at_work = {one.judge for one in workspace.judgements(taxonomy=ref)}
-    done = {one.annotator for one in workspace.passes(taxonomy=ref) if one.finished}
+def _judges_and_references(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the judges with any judgement, and gold with the people who finished a trace."""
+    workspace = opened.workspace
+    ref = opened.taxonomy.ref
+    active_judges = {judgement.judge for judgement in workspace.judgements(taxonomy=ref)}
+    finished_by = {a_pass.annotator for a_pass in workspace.passes(taxonomy=ref) if a_pass.finished}
     names = [info.name for info in workspace.annotators()]
-    judges = tuple(name for name in names if name in at_work)
-    people = tuple(
-        name for name in names if name in done and annotator_kind(name) is not AnnotatorKind.JUDGE
-    )
+    judges = tuple(name for name in names if name in active_judges)
+    people = tuple(name for name in names if name in finished_by and annotator_kind(name).is_person)
     return judges, (GOLD, *people)
 
 
-# What stands in the place of figures
+# Texts in place of figures
 
 
-def nothing_to_count(people: People, key_of: KeyOf) -> str:
+def no_people_text(people: PeopleFigures, key_of: KeyOf) -> str:
     """Return why there are no figures of people, and what to do.
 
     Args:
-        people: What is known of the people's work.
+        people: The state of the people's work.
         key_of: Returns how the key of an action is shown.
     """
     if people.problem is not None:
         return one_line(people.problem)
     if people.hidden:
-        lines = ["No trace that somebody else has finished is yours to look into yet."]
+        lines = ["You may not see any trace yet that another person has finished."]
     else:
         lines = ["Agreement needs two people who have finished the same trace."]
     lines.append("")
@@ -601,17 +630,17 @@ def nothing_to_count(people: People, key_of: KeyOf) -> str:
         ]
     else:
         key = key_of("annotate.finish")
-        lines.append(f"Nobody has finished a trace yet: {key} finishes the one that is open.")
+        lines.append(f"No one has finished a trace yet: {key} finishes an open one.")
     lines.append("")
     if people.hidden:
-        lines.append(f"{hidden_words(len(people.hidden), key_of('agreement.look'))}.")
+        lines.append(f"{hidden_text(len(people.hidden), key_of('agreement.look'))}.")
     else:
-        lines.append("Others label in this workspace with: mast-tui --annotator NAME")
+        lines.append("Another person labels in this workspace with: mast-tui --annotator NAME")
     return "\n".join(lines)
 
 
-def nothing_of_spans(spans: SpanFigures | None) -> str:
-    """Say why there are no figures on places, and what to do; nothing where there are some."""
+def no_spans_text(spans: SpanFigures | None) -> str:
+    """Return why there are no figures on span ranges, and what to do; nothing if there are some."""
     if spans is not None and spans.problem is not None:
         return one_line(spans.problem)
     if spans is None or spans.report is None:
@@ -620,21 +649,17 @@ def nothing_of_spans(spans: SpanFigures | None) -> str:
         return ""
     count = counted(spans.report.not_at_hand, "trace")
     return (
-        f"No places can be compared: of {count} that two people have finished no file is where it "
-        "was last seen.\n\nOpen the folder that holds them with mast-tui FOLDER, and come back "
-        "here."
+        f"No places can be compared: the files of {count} that two people have finished are "
+        "missing.\n\nOpen their folder with mast-tui FOLDER, and come back here."
     )
 
 
-def nothing_of_judge(judge: JudgeFigures, key_of: KeyOf) -> str:
-    """Return why there are no figures of a judge, and what to do.
+def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
+    """Return why there are no figures of a judge, and what to do; nothing if there are some.
 
     Args:
-        judge: What is known of the judge.
+        judge: The state of the judge's figures.
         key_of: Returns how the key of an action is shown.
-
-    Returns:
-        The reason, or nothing where there are figures.
     """
     if judge.problem is not None:
         return one_line(judge.problem)
@@ -645,27 +670,26 @@ def nothing_of_judge(judge: JudgeFigures, key_of: KeyOf) -> str:
         )
     report = judge.report
     if report is None:
-        return HOLDING
-    held = report["withheld"]
-    withheld = 0 if held is None else sum(held["passes"].values())
-    if report["pooled"]["n"] or report["answers"]["n"] or withheld:
+        return COMPARING
+    counts = [report.table(scope).count("n") for scope in ("judge_pooled", "answers")]
+    if any(counts) or any(report.table("effect").values("passes").values()):
         return ""
-    against = one_line(report["against"])
-    seen = report["left_out"]["judge_seen"]
-    lines = [f"{one_line(report['judge'])} cannot be held against {against} yet.", ""]
-    if seen and not report["judge_seen_counted"]:
+    reference = one_line(report.against)
+    seen = report.table("judge_left_out").count("judge_seen")
+    lines = [f"{one_line(report.judge)} cannot be compared with {reference} yet.", ""]
+    if seen and not report.judge_seen_counted:
         lines.append(
-            f"{seen} verdicts came about with a judge on screen, and are left out: "
-            f"{key_of('agreement.seen')} counts them all the same."
+            f"{seen} verdicts were made with a judge on screen and are left out: "
+            f"{key_of('agreement.seen')} counts them too."
         )
     else:
         lines.append(
-            "That needs traces that it has judged and that you have finished or adjudicated, "
-            f"with a verdict of {against}."
+            "This needs traces that it has judged and that you have finished or adjudicated, "
+            f"with a verdict of {reference}."
         )
     lines += [
         "",
-        f"{key_of('agreement.against')} holds it against somebody else · "
-        f"{key_of('agreement.next_judge')} takes another judge",
+        f"{key_of('agreement.against')} compares it with another reference · "
+        f"{key_of('agreement.next_judge')} chooses another judge",
     ]
     return "\n".join(lines)

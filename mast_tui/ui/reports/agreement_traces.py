@@ -1,4 +1,4 @@
-"""The traces behind a figure of agreement: where the sides differ, first."""
+"""The source traces of a figure of agreement, those on which the sides differ first."""
 
 from __future__ import annotations
 
@@ -28,29 +28,30 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.wording import counted
 
-MOST_PLACES: Final = 4
-"""Places of one side that are named in a row."""
+MOST_RANGES: Final = 4
+"""The most span ranges of one side that are named in a row."""
 
 OPEN: Final = "open"
 UNFINISHED: Final = "not finished"
 
 
 class AgreementTracesScreen(TracesScreen):
-    """What the sides say of each trace: where they differ, first."""
+    """The answers of the sides on each trace."""
 
     where = Where.AGREEMENT_TRACES
 
 
 @dataclass(frozen=True, slots=True)
 class TraceAnswers:
-    """One trace and mode: what each side says, whether they differ, whether any says present.
+    """The answers of all sides on one mode of a trace.
 
-    ``judge`` is the judge's name where the sides are a judge and its reference, else None.
+    ``present`` tells whether any side says present. ``judge`` is the name of the judge if the sides
+    are a judge and its reference, else None.
     """
 
     trace_id: str
     mode: str
-    says: Mapping[str, str]
+    answers: Mapping[str, str]
     differs: bool
     present: bool
     note: str = ""
@@ -63,9 +64,12 @@ class TraceAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class Cases:
-    """The first of the traces behind a figure, of ``total``, in ``differing`` of which sides
-    differ; ``sides`` are the columns."""
+class ComparedTraces:
+    """The first source traces of a figure.
+
+    ``total`` counts all of them, ``differing`` those on which the sides differ. ``sides`` are the
+    names of the sides.
+    """
 
     sides: tuple[str, ...]
     rows: tuple[TraceAnswers, ...]
@@ -73,184 +77,211 @@ class Cases:
     differing: int
 
     @classmethod
-    def of(cls, sides: tuple[str, ...], found: list[tuple[Any, TraceAnswers]]) -> Cases:
-        """Put the cases into the order of their first parts."""
-        cases = [case for _, case in sorted(found, key=lambda item: item[0])]
-        return cls(sides, tuple(cases[:MOST]), len(cases), sum(case.differs for case in cases))
+    def ranked(cls, sides: tuple[str, ...], rows: list[tuple[Any, TraceAnswers]]) -> ComparedTraces:
+        """Sort traces by rank, count them, and keep the first.
+
+        Args:
+            sides: The names of the sides.
+            rows: A rank and the answers for each trace and mode.
+        """
+        traces = [trace for _, trace in sorted(rows, key=lambda row: row[0])]
+        differing = sum(trace.differs for trace in traces)
+        return cls(sides, tuple(traces[:MOST]), len(traces), differing)
 
 
-def behind_people(study: StudyInput, modes: Sequence[str], pair: tuple[str, str] | None) -> Cases:
-    """List what people said of some modes, in all traces in which two of them can be compared.
+def compare_people(
+    study: StudyInput, modes: Sequence[str], pair: tuple[str, str] | None
+) -> ComparedTraces:
+    """List the answers of people on some modes, for all traces on which two can be compared.
 
     Slow for many traces: for workers.
 
     Args:
-        study: What the figures were made from.
-        modes: Slugs.
-        pair: Only these two, None for everybody.
+        study: The input of the figures.
+        modes: The slugs of the modes.
+        pair: The only two annotators to compare, None for all.
     """
     traces = {mode: traces_behind(study, mode, pair) for mode in modes}
     return _cases(pair or study.annotators, traces)
 
 
-def behind_judge(given: JudgeInput, compared: Compared, modes: Sequence[str]) -> Cases:
-    """List what a judge and its reference said of some modes: errors first.
+def compare_judge(
+    judge_input: JudgeInput, confusion: Compared, modes: Sequence[str]
+) -> ComparedTraces:
+    """List the answers of a judge and its reference on some modes, errors first.
 
     Args:
-        given: What the figures were made from.
-        compared: The same, as it was compared.
-        modes: Slugs.
+        judge_input: The input of the figures.
+        confusion: The comparison of the judge with its reference.
+        modes: The slugs of the modes.
     """
-    traces = {mode: judged_traces_behind(given, compared, mode) for mode in modes}
-    return _cases((given.judge, given.reference.name), traces, given.judge)
+    traces = {mode: judged_traces_behind(judge_input, confusion, mode) for mode in modes}
+    return _cases((judge_input.judge, judge_input.reference.name), traces, judge_input.judge)
 
 
 def _cases(
     sides: tuple[str, ...], traces: Mapping[str, Sequence[TraceBehind]], judge: str | None = None
-) -> Cases:
-    """Put the traces of several modes together; a judge's misses come before its false alarms."""
-    found = []
-    for mode, behind in traces.items():
-        for one in behind:
-            says = {name: said.value if said else OPEN for name, said in one.said.items()}
-            present = VerdictValue.PRESENT in one.said.values()
-            invents = judge is not None and one.said[sides[-1]] is not VerdictValue.PRESENT
-            differs, note = one.disagreement > 0, ""
+) -> ComparedTraces:
+    """Join the traces of several modes; a judge's misses come before its false alarms."""
+    ranked = []
+    for mode, mode_traces in traces.items():
+        for trace in mode_traces:
+            is_false_alarm = judge is not None and trace.said[sides[-1]] is not VerdictValue.PRESENT
+            differs = trace.disagreement > 0
+            note = ""
             if judge is not None and differs:
-                note = "false alarm" if invents else "missed"
-            case = TraceAnswers(one.trace_id, mode, says, differs, present, note, judge)
-            found.append(((-one.disagreement, invents), case))
-    return Cases.of(sides, found)
+                note = "false alarm" if is_false_alarm else "missed"
+            row = TraceAnswers(
+                trace.trace_id,
+                mode,
+                answers={
+                    name: verdict.value if verdict else OPEN for name, verdict in trace.said.items()
+                },
+                differs=differs,
+                present=VerdictValue.PRESENT in trace.said.values(),
+                note=note,
+                judge=judge,
+            )
+            ranked.append(((-trace.disagreement, is_false_alarm), row))
+    return ComparedTraces.ranked(sides, ranked)
 
 
-def behind_spans(given: SpanInput, modes: Sequence[str]) -> Cases:
-    """List the places that people marked for some modes: those that the others did not, first.
+def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces:
+    """List the span ranges that people marked for some modes, those not marked by all first.
 
     Args:
-        given: What the figures were made from.
-        modes: Slugs.
+        span_input: The input of the figures.
+        modes: The slugs of the modes.
     """
-    found = []
-    for trace, mode in product(given.traces, modes):
-        places = {
+    ranked = []
+    for trace, mode in product(span_input.traces, modes):
+        ranges = {
             name: reading.places.get(mode, ())
             for name, reading in trace.readings.items()
             if mode not in reading.unanswered
         }
-        if len(places) < 2 or not any(places.values()):
+        if len(ranges) < 2 or not any(ranges.values()):
             continue
-        alone = _unmatched(list(places.values()))
-        says = {name: _places_words(marked) for name, marked in places.items()}
-        note = f"{alone} of {sum(len(p) for p in places.values())} unlike" if alone else ""
-        case = TraceAnswers(trace.trace_id, mode, says, alone > 0, True, note)
-        found.append(((-alone, trace.trace_id), case))
-    return Cases.of(given.annotators, found)
+        unmatched = _unmatched(list(ranges.values()))
+        answers = {name: _ranges_text(marked) for name, marked in ranges.items()}
+        note = (
+            f"{unmatched} of {sum(len(marked) for marked in ranges.values())} unlike"
+            if unmatched
+            else ""
+        )
+        row = TraceAnswers(trace.trace_id, mode, answers, unmatched > 0, True, note)
+        ranked.append(((-unmatched, trace.trace_id), row))
+    return ComparedTraces.ranked(span_input.annotators, ranked)
 
 
 def _unmatched(sides: Sequence[Sequence[Place]]) -> int:
-    """How many places have no equal on some other side."""
+    """Return the number of span ranges that another side has not marked."""
     return sum(
-        any(place not in other for other in sides if other is not side)
+        any(span_range not in other for other in sides if other is not side)
         for side in sides
-        for place in side
+        for span_range in side
     )
 
 
-def _places_words(places: Sequence[Place]) -> str:
-    if not places:
+def _ranges_text(ranges: Sequence[Place]) -> str:
+    if not ranges:
         return "nowhere"
-    named = [
-        f"#{place.first + 1}" + (f"–{place.last + 1}" if place.last > place.first else "")
-        + (" quote" if place.chars is not None else "")
-        for place in sorted(places, key=lambda p: (p.first, p.last))
-    ]  # fmt: skip
-    more = f" +{len(named) - MOST_PLACES}" if len(named) > MOST_PLACES else ""
-    return ", ".join(named[:MOST_PLACES]) + more
+    names = [_range_name(r) for r in sorted(ranges, key=lambda r: (r.first, r.last))]
+    more = f" +{len(names) - MOST_RANGES}" if len(names) > MOST_RANGES else ""
+    return ", ".join(names[:MOST_RANGES]) + more
 
 
-def listing_of(cases: Cases, taxonomy: Taxonomy, names: Mapping[str, str]) -> Listing:
-    """Make rows of what stands behind a figure.
+def _range_name(span_range: Place) -> str:
+    name = f"#{span_range.first + 1}"
+    if span_range.last > span_range.first:
+        name += f"–{span_range.last + 1}"
+    return name if span_range.chars is None else f"{name} quote"
+
+
+def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str, str]) -> Listing:
+    """Return the rows of the source traces of a figure.
 
     Args:
-        cases: The traces.
-        taxonomy: Whose modes they are of.
-        names: What traces go by, by their ids.
+        compared: The traces.
+        taxonomy: The taxonomy of the modes.
+        names: The names of the traces, by id.
     """
     modes = {mode.slug: mode for mode in taxonomy.modes}
-    several = len({one.mode for one in cases.rows}) > 1
+    several_modes = len({row.mode for row in compared.rows}) > 1
     columns = (
         Column("trace", "trace", Kind.TEXT, keeps=100),
-        *((Column("code", "mode", Kind.TEXT, keeps=95),) if several else ()),
+        *((Column("code", "mode", Kind.TEXT, keeps=95),) if several_modes else ()),
         *(
-            Column(f"side {place}", one_line(judge_name(name), 20), Kind.TEXT, keeps=90 - place)
-            for place, name in enumerate(cases.sides)
+            Column(f"side {number}", one_line(judge_name(name), 20), Kind.TEXT, keeps=90 - number)
+            for number, name in enumerate(compared.sides)
         ),
         Column("note", "", Kind.TEXT),
     )
     titles = {
-        one.id: f"{one_line(names.get(one.trace_id, one.trace_id))} · "
-        f"{modes[one.mode].code} {modes[one.mode].name}"
-        for one in cases.rows
+        row.id: f"{one_line(names.get(row.trace_id, row.trace_id))} · "
+        f"{modes[row.mode].code} {modes[row.mode].name}"
+        for row in compared.rows
     }
-    rows = tuple(_row(one, cases.sides, modes[one.mode].code, names) for one in cases.rows)
-    by_id = {one.id: one for one in cases.rows}
+    rows = tuple(_row(row, compared.sides, modes[row.mode].code, names) for row in compared.rows)
+    by_id = {row.id: row for row in compared.rows}
     facts = [
-        counted(cases.total, "trace × mode" if several else "trace"),
-        f"{cases.differing:,} where the sides differ",
+        counted(compared.total, "trace × mode" if several_modes else "trace"),
+        f"{compared.differing:,} where the sides differ",
     ]
-    if len(rows) < cases.total:
+    if len(rows) < compared.total:
         facts.append(f"the first {len(rows):,} listed")
 
-    def opening(opened: OpenWorkspace, row: str) -> TraceLocation | ShowDisagreements:
-        one = by_id[row]
-        if one.judge is None and one.present and _may_adjudicate(opened):
-            return ShowDisagreements(one.mode, one.trace_id, agreed=not one.differs)
-        return _evidence(opened, one)
+    def _open_row(opened: OpenWorkspace, row_id: str) -> TraceLocation | ShowDisagreements:
+        row = by_id[row_id]
+        if row.judge is None and row.present and _may_adjudicate(opened):
+            return ShowDisagreements(row.mode, row.trace_id, agreed=not row.differs)
+        return _evidence(opened, row)
 
     return Listing(
         Table("traces", "", columns, (rows,)),
         titles,
         tuple(facts),
-        opening,
-        frozenset(one.id for one in cases.rows if one.differs),
+        _open_row,
+        frozenset(row.id for row in compared.rows if row.differs),
     )
 
 
-def _row(one: TraceAnswers, sides: Sequence[str], code: str, names: Mapping[str, str]) -> Row:
+def _row(row: TraceAnswers, sides: Sequence[str], code: str, names: Mapping[str, str]) -> Row:
     cells = {
-        "trace": names.get(one.trace_id, one.trace_id),
+        "trace": names.get(row.trace_id, row.trace_id),
         "code": code,
-        "note": one.note,
-        **{f"side {place}": one.says.get(name, UNFINISHED) for place, name in enumerate(sides)},
+        "note": row.note,
+        **{f"side {n}": row.answers.get(name, UNFINISHED) for n, name in enumerate(sides)},
     }
-    told = [f"{name}: {word}" for name, word in one.says.items()]
-    told += [f"{one.note}."] if one.note else []
-    mark = "≠" if one.differs else ""
-    return Row(one.id, cells, mark, (*told, f"trace {one.trace_id}"))
+    detail = [f"{name}: {answer}" for name, answer in row.answers.items()]
+    if row.note:
+        detail.append(f"{row.note}.")
+    detail.append(f"trace {row.trace_id}")
+    return Row(row.id, cells, "≠" if row.differs else "", tuple(detail))
 
 
 def _may_adjudicate(opened: OpenWorkspace) -> bool:
-    """Whether settling is this person's to do: everybody's without a study, else as it says."""
+    """Return whether the user may adjudicate: everyone may unless the study names adjudicators."""
     study = opened.workspace.study(opened.taxonomy.ref)
     if study is None or not study.adjudicators:
         return True
     return opened.annotator in study.adjudicators
 
 
-def _evidence(opened: OpenWorkspace, one: TraceAnswers) -> TraceLocation:
-    """Where to look in a trace: at the judge's suggestion, one's own label, or anybody's."""
-    found = [
+def _evidence(opened: OpenWorkspace, row: TraceAnswers) -> TraceLocation:
+    """Return the span of the judge's suggestion, or else of the user's or another side's label."""
+    labels = [
         label
         for label in opened.workspace.labels(
-            trace_id=one.trace_id, taxonomy=opened.taxonomy.ref, pass_number=None
+            trace_id=row.trace_id, taxonomy=opened.taxonomy.ref, pass_number=None
         )
-        if label.mode == one.mode
+        if label.mode == row.mode
     ]
-    of_judge = [label for label in found if label.annotator == one.judge]
-    if of_judge:
-        first = in_reading_order(of_judge, lambda label: label.target)[0]
-        return TraceLocation(one.trace_id, suggestion=first.id, key=first.target.first)
-    sides = [label for label in found if label.annotator in (*one.says, opened.annotator)]
-    sides.sort(key=lambda label: label.annotator != opened.annotator)
-    keys = (label.target.first for label in sides if label.target.first is not None)
-    return TraceLocation(one.trace_id, key=next(keys, None))
+    suggestions = [label for label in labels if label.annotator == row.judge]
+    if suggestions:
+        first = in_reading_order(suggestions, lambda label: label.target)[0]
+        return TraceLocation(row.trace_id, suggestion=first.id, key=first.target.first)
+    of_sides = [label for label in labels if label.annotator in (*row.answers, opened.annotator)]
+    of_sides.sort(key=lambda label: label.annotator != opened.annotator)
+    keys = (label.target.first for label in of_sides if label.target.first is not None)
+    return TraceLocation(row.trace_id, key=next(keys, None))

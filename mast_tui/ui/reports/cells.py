@@ -1,4 +1,4 @@
-"""The cells of a report as a terminal shows them, and a row in words, made from its cells."""
+"""The texts of a report's cells and rows in a terminal."""
 
 from __future__ import annotations
 
@@ -12,25 +12,30 @@ from mast_tui.reports.render.cells import NONE, WITHHELD, naming, number
 from mast_tui.safe_text import display_lines, one_line
 
 PENDING: Final = "…"
-"""What stands for an interval that is still being counted."""
+"""The text in place of an interval that is still being computed."""
 
 SURE: Final = "█"
 BELOW: Final = "▓"
 ABOVE: Final = "░"
 LEGEND: Final = f"Bars: {SURE}{BELOW} share, {BELOW}{ABOVE} 95 % interval."
 
-MOST_TOLD: Final = 3
-"""Columns to choose from that are all told."""
+MOST_CHOICES: Final = 3
+"""The most columns to choose from that are all described beside a row."""
 
 
 def figure_of(cell: Cell) -> float | None:
-    """The number in a cell, None where there is none."""
+    """Return the number in a cell, or None if it has none."""
     value = cell.value if isinstance(cell, Estimate) else cell
     return None if isinstance(value, str) else value
 
 
-def value_words(cell: Cell, kind: Kind) -> str:
-    """A value in one line, without its interval; nothing for an empty cell."""
+def value_text(cell: Cell, kind: Kind) -> str:
+    """Return a value in one line, without its interval; nothing for an empty cell.
+
+    Args:
+        cell: The cell.
+        kind: The kind of its column.
+    """
     if cell is None:
         return ""
     if isinstance(cell, str):
@@ -39,8 +44,14 @@ def value_words(cell: Cell, kind: Kind) -> str:
     return NONE if value is None else number(value, kind)
 
 
-def interval_words(cell: Cell, kind: Kind, *, pending: bool) -> str:
-    """The interval beside a value, or what stands for it; nothing where it has none."""
+def interval_text(cell: Cell, kind: Kind, *, pending: bool) -> str:
+    """Return the interval of a cell, or the sign in its place; nothing if it has none.
+
+    Args:
+        cell: The cell.
+        kind: The kind of its column.
+        pending: Whether the interval is still being computed.
+    """
     if not isinstance(cell, Estimate) or cell.value is None:
         return ""
     if cell.ci is not None:
@@ -52,38 +63,48 @@ def interval_words(cell: Cell, kind: Kind, *, pending: bool) -> str:
 
 
 def bar(cell: Cell, width: int) -> str:
-    """A share as a bar of which ``width`` cells are the whole; legible without colours.
+    """Return a share as a bar that is legible without colours.
 
-    It is full up to its interval, lighter up to the share, and light up to the interval's end.
+    The bar is full up to the interval, lighter up to the share, and light up to the end of the
+    interval.
+
+    Args:
+        cell: The cell.
+        width: The characters of a bar for 100 %.
     """
     value = figure_of(cell)
     if value is None:
         return ""
-    low, high = (value, value)
+    low = high = value
     if isinstance(cell, Estimate) and cell.ci is not None:
         low, high = cell.ci
     first, middle, last = (round(end * width) for end in (low, value, high))
     if value > 0:
-        # What was seen at all shows, however rare it is.
+        # A share above zero is visible, however small it is.
         middle = max(1, middle)
     last = max(last, middle)
     return SURE * min(first, middle) + BELOW * max(0, middle - first) + ABOVE * (last - middle)
 
 
 def choosable(table: Table) -> tuple[str, ...]:
-    """The columns among which a cell can be chosen: those with traces of their own behind them."""
-    behind = {key for row in table.rows for key in row.behind_cells}
-    return tuple(column.key for column in table.columns if column.key in behind)
+    """Return the columns whose cells can be chosen because they have source traces of their own."""
+    with_sources = {key for row in table.rows for key in row.behind_cells}
+    return tuple(column.key for column in table.columns if column.key in with_sources)
 
 
 def row_title(table: Table, row: Row) -> str:
-    """What a row is called: the texts of the columns that name it."""
+    """Return the title of a row: the texts of the columns that name it.
+
+    Args:
+        table: The table.
+        row: The row.
+    """
     columns = table.columns[: naming(table.columns)]
-    names = (value_words(row.cells.get(column.key), column.kind) for column in columns)
+    names = (value_text(row.cells.get(column.key), column.kind) for column in columns)
     return " ".join(name for name in names if name)
 
 
-def row_words(
+def row_text(
     table: Table,
     row: Row,
     *,
@@ -91,39 +112,39 @@ def row_words(
     pending: bool = False,
     notes: Sequence[Note] = (),
 ) -> str:
-    """A row's values with their intervals, its own sentences, and what they rest on.
+    """Return a row's values with their intervals, its own sentences, and the notes of its table.
 
     Args:
-        table: The table in which it stands.
+        table: The table of the row.
         row: The row.
-        chosen: The column under the cursor; of many such columns only this one is told.
-        pending: Whether intervals are still to come.
-        notes: What holds beyond the table.
+        chosen: The column under the cursor; of many such columns only this one is described.
+        pending: Whether intervals are still being computed.
+        notes: Notes of the page.
     """
     choices = choosable(table)
-    others = {key for key in choices if key != chosen} if len(choices) > MOST_TOLD else set()
-    told = table.columns[naming(table.columns) :]
-    columns = [column for column in told if column.key not in others]
+    omitted = {key for key in choices if key != chosen} if len(choices) > MOST_CHOICES else set()
+    value_columns = table.columns[naming(table.columns) :]
+    columns = [column for column in value_columns if column.key not in omitted]
     values = [*_values(columns, row, pending=pending)]
     widest = max((cell_len(name) for name, _ in values), default=0)
-    lines = [f"{set_cell_size(name, widest)}  {words}" for name, words in values]
+    lines = [f"{set_cell_size(name, widest)}  {value}" for name, value in values]
     for sentence in (*row.detail_cells.get(chosen or "", ()), *row.detail):
         lines += display_lines(sentence)
-    below = notes_words(table, notes=notes)
+    below = note_lines(table, notes=notes)
     return "\n".join([*lines, "", *below] if below else lines)
 
 
-def notes_words(table: Table, *, notes: Sequence[Note] = ()) -> list[str]:
-    """Tell what the figures of a table rest on: warnings first, then notes and its caption.
+def note_lines(table: Table, *, notes: Sequence[Note] = ()) -> list[str]:
+    """Return the notes of a table, warnings first, and its caption.
 
     Args:
         table: The table.
-        notes: What holds beyond it.
+        notes: Notes of the page.
     """
-    beside = [*table.notes, *(note for note in notes if note not in table.notes)]
-    beside.sort(key=lambda note: not note.warning)
+    all_notes = [*table.notes, *(note for note in notes if note not in table.notes)]
+    all_notes.sort(key=lambda note: not note.warning)
     lines: list[str] = []
-    for note in beside:
+    for note in all_notes:
         lines += display_lines(f"! {note.text}" if note.warning else note.text)
     if any(column.kind is Kind.SHARE for column in table.columns):
         lines.append(LEGEND)
@@ -137,23 +158,23 @@ def _values(columns: Sequence[Column], row: Row, *, pending: bool) -> Iterator[t
         cell = row.cells.get(column.key)
         if cell is None or cell == "":
             continue
-        yield one_line(column.name or column.title), _cell_words(cell, column, pending)
+        yield one_line(column.name or column.title), _cell_text(cell, column, pending)
 
 
-def _cell_words(cell: Cell, column: Column, pending: bool) -> str:
-    words = value_words(cell, column.kind)
+def _cell_text(cell: Cell, column: Column, pending: bool) -> str:
+    text = value_text(cell, column.kind)
     if not isinstance(cell, Estimate):
-        return words
-    parts = [words]
+        return text
+    parts = [text]
     if cell.value is None:
         if cell.undefined is not None:
             parts = [f"{NONE} undefined ({_reason(cell.undefined)})"]
     elif cell.withheld is not None:
         parts.append(f"no interval ({_reason(cell.withheld)})")
     elif cell.ci is not None:
-        parts.append(interval_words(cell, column.kind, pending=pending))
+        parts.append(interval_text(cell, column.kind, pending=pending))
     elif pending and column.interval:
-        parts.append("its interval is being counted …")
+        parts.append("its interval is being computed …")
     if cell.n is not None:
         parts.append(f"n {cell.n:,}")
     return ", ".join([" ".join(parts[:2]), *parts[2:]])

@@ -1,6 +1,6 @@
-"""The tables of a report's page, one below the other, with a cursor over their rows.
+"""The tables of a report's page, one below the other, with a cursor on their rows.
 
-Their columns are fitted to the width: intervals go first, numbers are never cut.
+Columns are fitted to the width: intervals are dropped first, numbers are never cut.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mast_tui.columns import padded
 from mast_tui.reports.model import Behind, Chart, Column, Kind, Part, Row, Table, Text
 from mast_tui.reports.render.cells import NONE
 from mast_tui.safe_text import one_line
-from mast_tui.ui.reports.cells import bar, choosable, figure_of, interval_words, value_words
+from mast_tui.ui.reports.cells import bar, choosable, figure_of, interval_text, value_text
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import SMALL, VirtualLines, row_strip
 
@@ -28,52 +28,54 @@ RULE: Final = "─"
 FOLDED: Final = "▸"
 UNFOLDED: Final = "▾"
 WIDEST_TEXT: Final = 100
-"""Cells beyond which lines of text are hard to read."""
+"""The cells of the widest lines of text; longer ones are hard to read."""
 LEAD: Final = 3
-"""Cells before the first column: cursor and mark."""
+"""The cells of the cursor and the mark before the first column."""
 
 GAP: Final = 2
 LEAST_NAME: Final = 12
-"""Cells that a name keeps which is cut for figures."""
+"""The fewest cells of a name that is cut to make room for figures."""
 
 LEAST_BAR: Final = 10
 MOST_BAR: Final = 32
 INTERVAL_TITLE: Final = "95 %"
 
 NEAR: Final = 90
-"""What the chosen column keeps, where there are many to choose from."""
+"""The rank of the chosen column if there are many to choose from; farther columns rank lower."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: a row of a table, its columns' titles, or words (a title, a paragraph, a rule)."""
+    """One line: a row of a table, the titles of its columns, or a text (a title, a paragraph, a
+    rule).
+    """
 
     table: Table | None = None
     row: Row | None = None
-    words: str | None = None
+    text: str | None = None
     style: str = "text"
 
     folds: Table | Text | None = None
-    """What Enter on this title folds or unfolds."""
+    """The table or text that Enter on this title folds or unfolds."""
 
     @property
-    def place(self) -> tuple[str, str] | None:
-        """The ids of its table and its row, of which a title has none; None for what is no stop."""
+    def row_key(self) -> tuple[str, str] | None:
+        """The ids of the table and the row; no row id for a title, None if the cursor skips it."""
         if self.folds is not None:
-            return self.folds.id, ""
+            return (self.folds.id, "")
         return None if self.table is None or self.row is None else (self.table.id, self.row.id)
 
     @property
     def is_stop(self) -> bool:
-        """Whether the cursor stands on it."""
+        """True if the cursor can be on the line."""
         return self.row is not None or self.folds is not None
 
 
 class ReportLines(VirtualLines):
-    """Tables and texts of one page. The cursor stands on rows only.
+    """The tables and texts of one page. The cursor is on rows and titles that fold.
 
-    The titles of columns stay in sight while their table is scrolled. In a table whose cells have
-    traces of their own behind them one column is chosen, and its cell stands out.
+    The titles of columns stay on screen while their table is scrolled. If cells of a table have
+    source traces of their own, one column is chosen and its cell is highlighted.
     """
 
     css_prefix = "report-lines"
@@ -89,16 +91,16 @@ class ReportLines(VirtualLines):
         self._chosen: dict[str, str] = {}
         self._unfolded: set[str] = set()
 
-    # What is shown
+    # Contents
 
     @property
     def row_count(self) -> int:
-        """The lines of all tables."""
+        """The number of lines of all tables and texts."""
         return len(self._lines)
 
     @property
     def line(self) -> Line:
-        """The line under the cursor, an empty one where there is none."""
+        """The line under the cursor, or an empty one."""
         return self._lines[self.cursor] if self._lines else Line()
 
     @property
@@ -107,9 +109,9 @@ class ReportLines(VirtualLines):
         return self.line.row
 
     @property
-    def place(self) -> tuple[str, str] | None:
+    def row_key(self) -> tuple[str, str] | None:
         """The ids of the table and the row under the cursor."""
-        return self.line.place
+        return self.line.row_key
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -118,66 +120,68 @@ class ReportLines(VirtualLines):
 
     @property
     def chosen(self) -> str | None:
-        """The column of the cell under the cursor, None where a row is one thing."""
+        """The column of the cell under the cursor, or None if cells cannot be chosen."""
         return None if self.line.table is None else self._chosen_in(self.line.table)
 
     @property
-    def behind(self) -> Behind | None:
-        """The traces behind what is under the cursor: the cell's, else the row's."""
-        row, chosen = self.row, self.chosen
+    def sources(self) -> Behind | None:
+        """The source traces of the chosen cell, or of the row if its cells have none."""
+        row = self.row
         if row is None:
             return None
-        # Where other cells have traces of their own, those of the row are not the chosen cell's.
-        return row.behind_cells.get(chosen or "") if row.behind_cells else row.behind
+        return row.behind_cells.get(self.chosen or "") if row.behind_cells else row.behind
 
     def show(
         self,
         parts: Sequence[Part],
         *,
         pending: bool = False,
-        place: tuple[str, str] | None = None,
+        row_key: tuple[str, str] | None = None,
     ) -> None:
         """Show other tables.
 
         Args:
-            parts: Tables and texts; charts are for paper.
-            pending: Whether intervals are still to come.
-            place: Where the cursor goes, else it stays on its row where that is still there.
+            parts: Tables and texts; charts are left out.
+            pending: Whether intervals are still being computed.
+            row_key: The row for the cursor; None to keep its row if that still exists.
         """
-        stood = place or self.place
-        self.parts, self.pending = parts, pending
+        row_key = row_key or self.row_key
+        self.parts = parts
+        self.pending = pending
         self.rows_changed()
-        self._stand(stood)
-
-    def rows_changed(self) -> None:
-        """Fit the tables to the width and make their lines anew; the cursor keeps its row."""
-        stood = self.place
-        width = self.row_width
-        tables = [part for part in self.parts if isinstance(part, Table)]
-        self._layouts = {
-            table.id: fitted(table, width, chosen=self._chosen_in(table), pending=self.pending)
-            for table in tables
-        }
-        self._lines = _lines_of(self.parts, min(width, WIDEST_TEXT), self._unfolded)
-        self.cursor = self._line_of(stood)
-        super().rows_changed()
-
-    def _stand(self, place: tuple[str, str] | None) -> None:
-        self.cursor = self._line_of(place)
+        self.cursor = self._line_of(row_key)
         self.show_row(self.cursor)
         self.redraw_row(self.cursor)
 
-    def _line_of(self, place: tuple[str, str] | None) -> int:
-        """The line of a row, else of one with its id in another table, else the first row's."""
+    def rows_changed(self) -> None:
+        """Fit the tables to the width and rebuild their lines; the cursor keeps its row."""
+        row_key = self.row_key
+        width = self.row_width
+        tables = [part for part in self.parts if isinstance(part, Table)]
+        self._layouts = {
+            table.id: fit_columns(table, width, chosen=self._chosen_in(table), pending=self.pending)
+            for table in tables
+        }
+        self._lines = _lines_of(self.parts, min(width, WIDEST_TEXT), self._unfolded)
+        self.cursor = self._line_of(row_key)
+        super().rows_changed()
+
+    def _line_of(self, row_key: tuple[str, str] | None) -> int:
+        """Return the line of a row, else of a row with its id in another table, else the first."""
         stops = [number for number, line in enumerate(self._lines) if line.is_stop]
-        alike = None
+        if row_key is None or not stops:
+            return next(iter(stops), 0)
+        _, row_id = row_key
+        fallback = stops[0]
+        has_fallback = False
         for number in stops:
-            here = self._lines[number].place
-            if place is None or here == place:
+            key = self._lines[number].row_key
+            if key == row_key:
                 return number
-            if alike is None and here is not None and here[1] and here[1] == place[1]:
-                alike = number
-        return alike if alike is not None else next(iter(stops), 0)
+            if not has_fallback and key is not None and key[1] and key[1] == row_id:
+                fallback = number
+                has_fallback = True
+        return fallback
 
     def _chosen_in(self, table: Table) -> str | None:
         choices = choosable(table)
@@ -189,26 +193,39 @@ class ReportLines(VirtualLines):
     # The cursor
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Put the cursor on a row at or beyond this line, else on the last one before it."""
+        """Move the cursor to the nearest row at or after this line, or before it when moving up.
+
+        Args:
+            row: The number of the line.
+            centre: Whether to scroll it to the middle.
+        """
         if not self._lines:
             return
         row = max(0, min(row, len(self._lines) - 1))
-        back = row < self.cursor
-        beyond = range(row, -1, -1) if back else range(row, len(self._lines))
-        other = range(row, len(self._lines)) if back else range(row, -1, -1)
-        found = next((n for n in (*beyond, *other) if self._lines[n].is_stop), None)
-        if found is not None:
-            super().move_to(found, centre=centre)
+        directions = [range(row, len(self._lines)), range(row, -1, -1)]
+        if row < self.cursor:
+            directions.reverse()
+        candidates = (number for direction in directions for number in direction)
+        stop = next((number for number in candidates if self._lines[number].is_stop), None)
+        if stop is not None:
+            super().move_to(stop, centre=centre)
 
     def show_row(self, row: int, *, centre: bool = False) -> None:
-        """Bring a row on screen; with the first one all that stands above it."""
+        """Scroll to a row; for the first one, scroll to the top of the page.
+
+        Args:
+            row: The number of the line.
+            centre: Whether to scroll it to the middle.
+        """
         if not any(line.is_stop for line in self._lines[:row]):
             self.scroll_to(y=0, animate=False, force=True)
             return
         super().show_row(row, centre=centre)
 
     def unfold(self) -> bool:
-        """Fold or unfold the table whose title the cursor stands on; False elsewhere."""
+        """Fold or unfold the part whose title is under the cursor; return False if there is
+        none.
+        """
         folds = self.line.folds
         if folds is None:
             return False
@@ -218,13 +235,13 @@ class ReportLines(VirtualLines):
         return True
 
     def move_across(self, delta: int) -> bool:
-        """Choose another column; False where there is none to choose."""
+        """Choose another column; return False if there is no other."""
         table = self.line.table
         choices = () if table is None else choosable(table)
         if table is None or len(choices) < 2:
             return False
-        place = choices.index(self._chosen_in(table) or choices[0]) + delta
-        self._choose(table, choices[max(0, min(place, len(choices) - 1))])
+        position = choices.index(self._chosen_in(table) or choices[0]) + delta
+        self._choose(table, choices[max(0, min(position, len(choices) - 1))])
         return True
 
     def _choose(self, table: Table, key: str) -> None:
@@ -234,7 +251,7 @@ class ReportLines(VirtualLines):
             self.post_message(self.Moved(self, self.cursor))
 
     def on_click(self, event: events.Click) -> None:
-        """A click chooses the cell, and one on the chosen cell opens it."""
+        """Choose the cell that was clicked, or open the row if it is chosen already."""
         offset = event.get_content_offset(self)
         number = -1 if offset is None else offset.y + round(self.scroll_y)
         if offset is None or not 0 <= number < len(self._lines):
@@ -254,7 +271,7 @@ class ReportLines(VirtualLines):
     # Drawing
 
     def render_line(self, y: int) -> Strip:
-        """The strip for a line of the widget; the first one keeps the titles of columns."""
+        """Render a line of the widget; the first one keeps the titles of columns."""
         if self._sticks(y):
             table = self._lines[round(self.scroll_y)].table
             assert table is not None
@@ -269,28 +286,32 @@ class ReportLines(VirtualLines):
         return line.table is not None
 
     def render_row(self, row: int, width: int) -> Strip:
-        """One line."""
+        """Render one line.
+
+        Args:
+            row: The number of the line.
+            width: The cells of the line.
+        """
         line = self._lines[row]
-        if line.words is not None or line.table is None:
-            return self._words(line, width, under=row == self.cursor)
+        if line.text is not None or line.table is None:
+            return self._text_line(line, width, at_cursor=row == self.cursor)
         if line.row is None:
             return self._heading(line.table, width)
-        strip = self._row(line.table, line.row, width, under=row == self.cursor)
+        strip = self._row(line.table, line.row, width, at_cursor=row == self.cursor)
         chosen = self._chosen_in(line.table) if row == self.cursor else None
         edges = None if chosen is None else self._layouts[line.table.id].edges(chosen)
         if edges is None or line.row.cells.get(chosen or "") in (None, ""):
             return strip
-        left, right = edges
-        cell = strip.crop(left, right).apply_style(Style(reverse=True))
-        return Strip.join([strip.crop(0, left), cell, strip.crop(right, width)])
+        cell_start, cell_end = edges
+        cell = strip.crop(cell_start, cell_end).apply_style(Style(reverse=True))
+        return Strip.join([strip.crop(0, cell_start), cell, strip.crop(cell_end, width)])
 
-    def _words(self, line: Line, width: int, *, under: bool) -> Strip:
+    def _text_line(self, line: Line, width: int, *, at_cursor: bool) -> Strip:
         base = self.rich_style
-        if under and self.has_focus:
+        if at_cursor and self.has_focus:
             base += self._part("cursor")
-        words = line.words or ""
-        text = words * (width - LEAD) if words == RULE else words
-        lead = Segment(("▌" if under else " ").ljust(LEAD), base + self._part("name"))
+        text = RULE * (width - LEAD) if line.text == RULE else line.text or ""
+        lead = Segment(("▌" if at_cursor else " ").ljust(LEAD), base + self._part("name"))
         return Strip([lead, Segment(text, base + self._part(line.style))]).adjust_cell_length(
             width, base
         )
@@ -298,68 +319,72 @@ class ReportLines(VirtualLines):
     def _heading(self, table: Table, width: int) -> Strip:
         layout = self._layouts[table.id]
         text = " " * LEAD
-        for place, one in enumerate(layout.columns):
-            text += " " * layout.gap if place else ""
-            if one.is_text or one.bar:
-                text += set_cell_size(one.title, one.width)
+        for position, column in enumerate(layout.columns):
+            text += " " * layout.gap if position else ""
+            if column.is_text or column.bar:
+                text += set_cell_size(column.title, column.width)
             else:
-                text += " " * (one.values - cell_len(one.title)) + one.title
-                text += f" {set_cell_size(INTERVAL_TITLE, one.interval)}" if one.interval else ""
+                text += " " * (column.values - cell_len(column.title)) + column.title
+                text += (
+                    f" {set_cell_size(INTERVAL_TITLE, column.interval)}" if column.interval else ""
+                )
         style = self.rich_style + self._part("quiet")
         return Strip([Segment(text, style)]).adjust_cell_length(width, self.rich_style)
 
-    def _row(self, table: Table, row: Row, width: int, *, under: bool) -> Strip:
+    def _row(self, table: Table, row: Row, width: int, *, at_cursor: bool) -> Strip:
         base = self.rich_style
-        if under and self.has_focus:
+        if at_cursor and self.has_focus:
             base += self._part("cursor")
         parts = [
-            Segment("▌" if under else " ", base + self._part("name")),
+            Segment("▌" if at_cursor else " ", base + self._part("name")),
             Segment(set_cell_size(one_line(row.mark), LEAD - 1), base + self._part("mark")),
         ]
         layout = self._layouts[table.id]
-        for place, one in enumerate(layout.columns):
-            first = place == 0 and len(layout.columns) > 1 and layout.columns[1].is_text
-            parts.append(Segment(" " * layout.gap if place else "", base))
+        for position, column in enumerate(layout.columns):
+            first = position == 0 and len(layout.columns) > 1 and layout.columns[1].is_text
+            parts.append(Segment(" " * layout.gap if position else "", base))
             parts += [
                 Segment(text, base + self._part("name" if first else style))
-                for text, style in _cells(one, row, pending=self.pending)
+                for text, style in _cells(column, row, pending=self.pending)
             ]
         return row_strip(parts, width, base)
 
 
-def _cells(one: Fitted, row: Row, *, pending: bool) -> list[tuple[str, str]]:
-    """The texts of a column in a row, of its width together, with their styles."""
-    cell, kind = row.cells.get(one.column.key), one.column.kind
-    text = value_words(cell, kind)
-    if one.is_text:
-        return [(padded(text, one.values), "quiet" if text == NONE else "figure")]
+def _cells(column: FittedColumn, row: Row, *, pending: bool) -> list[tuple[str, str]]:
+    """Return the texts of a column in a row with their styles; together they fill its width."""
+    cell = row.cells.get(column.column.key)
+    kind = column.column.kind
+    text = value_text(cell, kind)
+    if column.is_text:
+        return [(padded(text, column.values), "quiet" if text == NONE else "figure")]
     quiet = text == NONE or figure_of(cell) is None or kind is Kind.P_VALUE
     if kind is Kind.COUNT:
-        # A count that leads to traces is what the table is about, another what it rests on.
-        quiet = one.column.key not in row.behind_cells
-    found = []
-    if one.bar:
-        found.append((set_cell_size(bar(cell, one.bar), one.bar + 1), "bar"))
-    found.append((" " * (one.values - cell_len(text)) + text, "quiet" if quiet else "figure"))
-    if one.interval:
-        words = interval_words(cell, kind, pending=pending)
-        found.append((" " + set_cell_size(words, one.interval), "quiet"))
-    return found
+        # A count with source traces is a result; another count is only its base.
+        quiet = column.column.key not in row.behind_cells
+    parts = []
+    if column.bar:
+        parts.append((set_cell_size(bar(cell, column.bar), column.bar + 1), "bar"))
+    parts.append((" " * (column.values - cell_len(text)) + text, "quiet" if quiet else "figure"))
+    if column.interval:
+        interval = interval_text(cell, kind, pending=pending)
+        parts.append((" " + set_cell_size(interval, column.interval), "quiet"))
+    return parts
 
 
 def _lines_of(parts: Sequence[Part], width: int, unfolded: Collection[str]) -> list[Line]:
-    """The lines of a page; titles stand over tables where there are several parts."""
-    shown = [part for part in parts if not isinstance(part, Chart)]
+    """Return the lines of a page; parts have titles if there are several."""
+    visible_parts = [part for part in parts if not isinstance(part, Chart)]
     lines: list[Line] = []
-    for part in shown:
-        title, folded = one_line(part.title), part.folded and part.id not in unfolded
+    for part in visible_parts:
+        title = one_line(part.title)
+        folded = part.folded and part.id not in unfolded
         if lines and not (folded and lines[-1].folds):
             lines.append(Line())
         if part.folded:
             sign = FOLDED if folded else UNFOLDED
-            lines.append(Line(words=f"{sign} {title}", style="title", folds=part))
-        elif len(shown) > 1 or isinstance(part, Text):
-            lines.append(Line(words=title, style="title"))
+            lines.append(Line(text=f"{sign} {title}", style="title", folds=part))
+        elif len(visible_parts) > 1 or isinstance(part, Text):
+            lines.append(Line(text=title, style="title"))
         if not folded:
             lines += _text_lines(part, width) if isinstance(part, Text) else _table_lines(part)
     return lines
@@ -368,14 +393,14 @@ def _lines_of(parts: Sequence[Part], width: int, unfolded: Collection[str]) -> l
 def _text_lines(part: Text, width: int) -> Iterator[Line]:
     for paragraph in (*part.paragraphs, *(f"{name}: {address}" for name, address in part.links)):
         for text in wrapped(paragraph, max(8, width - LEAD)):
-            yield Line(words=text)
+            yield Line(text=text)
 
 
 def _table_lines(table: Table) -> Iterator[Line]:
     yield Line(table)
-    for place, group in enumerate(group for group in table.groups if group):
-        if place:
-            yield Line(table, words=RULE, style="quiet")
+    for position, group in enumerate(group for group in table.groups if group):
+        if position:
+            yield Line(table, text=RULE, style="quiet")
         for row in group:
             yield Line(table, row)
 
@@ -384,8 +409,8 @@ def _table_lines(table: Table) -> Iterator[Line]:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """One column with its cells: of a bar, of the values, and of their intervals; 0 is none."""
+class FittedColumn:
+    """A column with the cells of its values, its interval and its bar; 0 means that it has none."""
 
     column: Column
     values: int
@@ -394,141 +419,158 @@ class Fitted:
 
     @property
     def width(self) -> int:
-        """The cells of all of it."""
+        """The cells of the whole column."""
         return self.values + (self.interval and self.interval + 1) + (self.bar and self.bar + 1)
 
     @property
     def title(self) -> str:
-        """The heading, fit for display."""
+        """The heading, safe to display."""
         return one_line(self.column.title, 40)
 
     @property
     def is_text(self) -> bool:
-        """Whether words stand in it."""
+        """True if the column holds texts."""
         return self.column.kind is Kind.TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class LineLayout:
-    """The columns that are shown, and the cells between them."""
+    """The visible columns of a table, and the cells between them."""
 
-    columns: tuple[Fitted, ...]
+    columns: tuple[FittedColumn, ...]
     gap: int = GAP
 
     @property
     def width(self) -> int:
         """The cells of a line."""
         between = self.gap * max(0, len(self.columns) - 1)
-        return LEAD + between + sum(one.width for one in self.columns)
+        return LEAD + between + sum(column.width for column in self.columns)
 
-    def with_in_place(self, one: Fitted, others: tuple[Fitted, ...]) -> LineLayout:
-        """The layout with ``others`` where one column was."""
-        place = self.columns.index(one)
-        return replace(self, columns=(*self.columns[:place], *others, *self.columns[place + 1 :]))
+    def replace_column(
+        self, column: FittedColumn, replacement: tuple[FittedColumn, ...]
+    ) -> LineLayout:
+        """Return a layout in which a column is replaced.
+
+        Args:
+            column: The column to replace.
+            replacement: The column for its place, or nothing to drop it.
+        """
+        index = self.columns.index(column)
+        return replace(
+            self, columns=(*self.columns[:index], *replacement, *self.columns[index + 1 :])
+        )
 
     def edges(self, key: str) -> tuple[int, int] | None:
-        """Where the values of a column begin and end, None where it is not shown."""
+        """Return the first cell of a column's values and the cell after them, or None if it is
+        hidden.
+        """
         begin = LEAD
-        for one in self.columns:
-            if one.column.key == key:
-                values = begin + (one.bar and one.bar + 1)
-                return values, values + one.values
-            begin += one.width + self.gap
+        for column in self.columns:
+            if column.column.key == key:
+                values = begin + (column.bar and column.bar + 1)
+                return values, values + column.values
+            begin += column.width + self.gap
         return None
 
     def column_at(self, x: int) -> str | None:
-        """The key of the column that stands over a cell."""
+        """Return the key of the column at a cell, or None."""
         begin = LEAD
-        for one in self.columns:
-            end = begin + one.width + self.gap
+        for column in self.columns:
+            end = begin + column.width + self.gap
             if begin <= x < end:
-                return one.column.key
+                return column.column.key
             begin = end
         return None
 
 
-def fitted(table: Table, width: int, *, chosen: str | None = None, pending: bool) -> LineLayout:
-    """Fit a table's columns to a width.
+def fit_columns(
+    table: Table, width: int, *, chosen: str | None = None, pending: bool
+) -> LineLayout:
+    """Fit the columns of a table to a width.
 
-    Names are cut to a quarter of the width before intervals go, those of the columns that keep
-    least first; then names are cut further, columns stand closer, and columns and bars go.
+    First names are cut to a quarter of the width. Then intervals are dropped, those of the columns
+    with the lowest rank first. Then names are cut further, gaps shrink, and bars and columns are
+    dropped.
 
     Args:
-        table: What is shown.
-        width: Cells of a line.
-        chosen: The column under the cursor; of many to choose from those near it stay.
-        pending: Whether intervals are still to come.
+        table: The table.
+        width: The cells of a line.
+        chosen: The column under the cursor; columns near it rank higher if there are many choices.
+        pending: Whether intervals are still being computed.
     """
     measured = [_measured(table, column, pending) for column in table.shown()[0]]
-    keeps = _keeps(table, measured, chosen)
-    natural = {one.column.key: one.values for one in measured}
+    ranks = _ranks(table, measured, chosen)
+    natural_widths = {column.column.key: column.values for column in measured}
     layout = LineLayout(_cut(measured, max(LEAST_NAME, width // 4)))
-    bare = sorted((one for one in measured if one.interval), key=lambda one: keeps[one.column.key])
-    for one in bare:
+    with_interval = [column.column.key for column in measured if column.interval]
+    for key in sorted(with_interval, key=lambda key: ranks[key]):
         if layout.width <= width:
             break
-        kept = next(this for this in layout.columns if this.column is one.column)
-        layout = layout.with_in_place(kept, (replace(kept, interval=0),))
+        column = next(column for column in layout.columns if column.column.key == key)
+        layout = layout.replace_column(column, (replace(column, interval=0),))
     if layout.width > width:
-        layout = _narrowed(LineLayout(_cut(layout.columns, LEAST_NAME), gap=1), width, keeps)
-    return _widened(layout, width, natural)
+        layout = _narrowed(LineLayout(_cut(layout.columns, LEAST_NAME), gap=1), width, ranks)
+    return _widened(layout, width, natural_widths)
 
 
-def _cut(columns: Iterable[Fitted], most: int) -> tuple[Fitted, ...]:
-    """Cut texts to so many cells."""
+def _cut(columns: Iterable[FittedColumn], most: int) -> tuple[FittedColumn, ...]:
+    """Return the columns with texts cut to a number of cells."""
     return tuple(
-        replace(one, values=min(one.values, most)) if one.is_text else one for one in columns
+        replace(column, values=min(column.values, most)) if column.is_text else column
+        for column in columns
     )
 
 
-def _narrowed(layout: LineLayout, width: int, keeps: Mapping[str, float]) -> LineLayout:
-    """Let bars and columns go, those that keep least first, each bar before its column."""
+def _narrowed(layout: LineLayout, width: int, ranks: Mapping[str, float]) -> LineLayout:
+    """Drop bars and columns, those of the lowest rank first, each bar before its column."""
     while layout.width > width and len(layout.columns) > 1:
-        one = min(layout.columns, key=lambda one: keeps[one.column.key])
-        less = (replace(one, bar=0, values=max(cell_len(one.title), one.values)),)
-        layout = layout.with_in_place(one, less if one.bar else ())
+        column = min(layout.columns, key=lambda column: ranks[column.column.key])
+        without_bar = replace(column, bar=0, values=max(cell_len(column.title), column.values))
+        layout = layout.replace_column(column, (without_bar,) if column.bar else ())
     return layout
 
 
-def _measured(table: Table, column: Column, pending: bool) -> Fitted:
+def _measured(table: Table, column: Column, pending: bool) -> FittedColumn:
     cells = [row.cells.get(column.key) for row in table.rows]
-    values = max((cell_len(value_words(cell, column.kind)) for cell in cells), default=0)
+    values = max((cell_len(value_text(cell, column.kind)) for cell in cells), default=0)
     is_share = column.kind is Kind.SHARE
     interval = 0
     if column.interval and not is_share:
-        words = (interval_words(cell, column.kind, pending=pending) for cell in cells)
-        interval = max((cell_len(one) for one in words), default=0)
+        texts = (interval_text(cell, column.kind, pending=pending) for cell in cells)
+        interval = max((cell_len(text) for text in texts), default=0)
         interval = interval and max(interval, cell_len(INTERVAL_TITLE))
-    one = Fitted(column, values, interval, LEAST_BAR if is_share else 0)
-    over = cell_len(one.title) - (one.width if is_share else values)
-    return replace(one, values=values + max(0, over))
+    measured = FittedColumn(column, values, interval, LEAST_BAR if is_share else 0)
+    title_excess = cell_len(measured.title) - (measured.width if is_share else values)
+    return replace(measured, values=values + max(0, title_excess))
 
 
-def _keeps(table: Table, measured: Sequence[Fitted], chosen: str | None) -> Mapping[str, float]:
-    """What each column keeps: the first one stays whatever goes."""
-    keeps: dict[str, float] = {one.column.key: one.column.keeps for one in measured}
+def _ranks(
+    table: Table, measured: Sequence[FittedColumn], chosen: str | None
+) -> Mapping[str, float]:
+    """Return the rank of each column by its key; the first column is never dropped."""
+    ranks: dict[str, float] = {column.column.key: column.column.keeps for column in measured}
     if measured:
-        keeps[measured[0].column.key] = inf
+        ranks[measured[0].column.key] = inf
     choices = choosable(table)
     if chosen in choices and len(choices) > 2:
-        here = choices.index(chosen)
-        for place, key in enumerate(choices):
-            keeps[key] = NEAR - abs(place - here)
-    return keeps
+        chosen_index = choices.index(chosen)
+        for index, key in enumerate(choices):
+            ranks[key] = NEAR - abs(index - chosen_index)
+    return ranks
 
 
-def _widened(layout: LineLayout, width: int, natural: Mapping[str, int]) -> LineLayout:
-    """Give names what they need of the room that is left, then bars."""
-    room = width - layout.width
+def _widened(layout: LineLayout, width: int, natural_widths: Mapping[str, int]) -> LineLayout:
+    """Distribute the free cells: first to names that were cut, then to bars."""
+    free = width - layout.width
     columns = list(layout.columns)
-    for place, one in enumerate(columns):
-        if one.is_text:
-            more = max(0, min(natural[one.column.key] - one.values, room))
-            columns[place] = replace(one, values=one.values + more)
-            room -= more
-    bars = [place for place, one in enumerate(columns) if one.bar]
-    if bars:
-        more = min(MOST_BAR - LEAST_BAR, max(0, room) // len(bars))
-        for place in bars:
-            columns[place] = replace(columns[place], bar=columns[place].bar + more)
+    for index, column in enumerate(columns):
+        if column.is_text:
+            added = max(0, min(natural_widths[column.column.key] - column.values, free))
+            columns[index] = replace(column, values=column.values + added)
+            free -= added
+    with_bar = [index for index, column in enumerate(columns) if column.bar]
+    if with_bar:
+        added = min(MOST_BAR - LEAST_BAR, max(0, free) // len(with_bar))
+        for index in with_bar:
+            columns[index] = replace(columns[index], bar=columns[index].bar + added)
     return replace(layout, columns=tuple(columns))

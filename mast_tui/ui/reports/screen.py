@@ -1,4 +1,4 @@
-"""What both reports share: pages of tables, a row in words, and the traces behind a figure."""
+"""The base screens of both reports: pages of tables, and the source traces of a figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mast_tui.reports.model import Behind, Note, Report, Row, Section, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
-from mast_tui.ui.reports.cells import choosable, notes_words, row_title, row_words
+from mast_tui.ui.reports.cells import choosable, note_lines, row_text, row_title
 from mast_tui.ui.reports.lines import ReportLines
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
@@ -39,7 +39,9 @@ from mast_tui.writes import piece_of_work
 
 
 class PageBar(RenderCache):
-    """Pages can be clicked. The open one is in brackets, so that it shows without colours."""
+    """The titles of the pages, which can be clicked. The open one is in brackets, visible without
+    colours.
+    """
 
     css_prefix = "page-bar"
     css_parts = ("open", "other")
@@ -50,12 +52,12 @@ class PageBar(RenderCache):
 
     @dataclass
     class Chosen(Message):
-        """A page was clicked."""
+        """The message that a page was clicked."""
 
         page: str
 
     def __init__(self, keys: Mapping[str, str]) -> None:
-        """Show the first page as the open one.
+        """Make the bar; the first page is open.
 
         Args:
             keys: The key that opens a page, by the title of the page.
@@ -71,14 +73,15 @@ class PageBar(RenderCache):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The pages."""
+        """Render the titles, and remember where they are."""
         base = self.rich_style
-        segments, used = [Segment(" ", base)], 1
+        segments = [Segment(" ", base)]
+        used = 1
         self._spans = []
         for page, key in self._keys.items():
-            here = page == self._open
-            text = f"[{key} {page}]" if here else f" {key} {page} "
-            segments.append(Segment(text, base + self._part("open" if here else "other")))
+            is_open = page == self._open
+            text = f"[{key} {page}]" if is_open else f" {key} {page} "
+            segments.append(Segment(text, base + self._part("open" if is_open else "other")))
             self._spans.append((used, used + cell_len(text), page))
             used += cell_len(text)
         return Strip(segments).adjust_cell_length(self.size.width, base)
@@ -94,29 +97,29 @@ class PageBar(RenderCache):
 Stage = TypeVar("Stage")
 
 Stopped = Callable[[], bool]
-"""Whether nobody waits for the figures any more."""
+"""Returns True once the figures are no longer needed."""
 
 COUNTING: Final = "Counting verdicts …"
 
 MOST: Final = 2000
-"""Traces that are listed; the rest is counted."""
+"""The most source traces that are listed; the others are only counted."""
 
 
 class LeftError(Exception):
-    """The screen was left, or counts something else, while this was counted."""
+    """An error that ends the computation of figures that are no longer needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The traces behind a figure.
+    """The source traces of a figure.
 
     Args:
-        table: A row a trace, or a trace and mode.
-        titles: What the detail of each row is called, by the rows' ids.
-        facts: How many there are, in words, for the title.
-        open: Where Enter on a row leads: into its trace, or to another screen. It may raise
+        table: A row for each trace, or for each trace and mode.
+        titles: The title of each row's detail, by the ids of the rows.
+        facts: Parts of the title, such as the number of traces.
+        open: Returns where Enter on a row leads: into its trace, or to another screen. It may raise
             ``WorkspaceError``.
-        differing: The rows on which the sides differ; None where there are no sides.
+        differing: The rows on which the sides differ; None if there are no sides.
     """
 
     table: Table
@@ -128,14 +131,14 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page as it is known now: its section, or the ``words`` that stand in its place.
+    """A page in its current state: its section, or a text in place of it.
 
-    ``pending`` says that intervals are still to come; ``notes`` hold for the whole report. ``keys``
-    are told beside the row under the cursor.
+    ``pending`` tells that intervals are still being computed; ``notes`` hold for the whole report.
+    ``about`` is a line over the tables, and ``keys`` are shown beside the row under the cursor.
     """
 
     section: Section | None = None
-    words: str = COUNTING
+    text: str = COUNTING
     pending: bool = False
     notes: Sequence[Note] = ()
     about: str = ""
@@ -143,7 +146,7 @@ class Page:
 
 
 class TablesScreen(OpensTraces, DetailScreen):
-    """Tables, the row under their cursor in words, or words in place of both."""
+    """Tables with a description of the row under their cursor, or a text in place of both."""
 
     CSS_PATH: ClassVar[list[str | PurePath]] = [
         BASE_SCREEN,
@@ -152,13 +155,13 @@ class TablesScreen(OpensTraces, DetailScreen):
     AUTO_FOCUS = "#table"
 
     def compose_panes(self) -> ComposeResult:
-        """The tables, and the row under the cursor in words."""
+        """Yield the tables, and the description of the row under the cursor."""
         yield Static(id="about", markup=False)
         yield ReportLines(id="table")
         yield SpanView(id="detail", classes="detail")
 
     def on_mount(self) -> None:
-        """Nothing is said over the tables yet."""
+        """Hide the line over the tables."""
         self.show_about("")
 
     @property
@@ -166,130 +169,133 @@ class TablesScreen(OpensTraces, DetailScreen):
         """The tables."""
         return self.query_one(ReportLines)
 
-    def show_about(self, words: str) -> None:
-        """Say one line over the tables, or nothing."""
+    def show_about(self, text: str) -> None:
+        """Show a line over the tables; an empty text hides it."""
         about = self.query_one("#about", Static)
-        about.display = bool(words)
-        about.update(Content(words))
+        about.display = bool(text)
+        about.update(Content(text))
 
 
 class ReportScreen(TablesScreen):
-    """Counts a report and shows it; a subclass says what is counted, and what can be chosen."""
+    """A report in pages. A subclass computes it and offers choices."""
 
     pages: ClassVar[Mapping[str, str]]
-    """What the pages are called, by the ids of their sections, in the order of their keys."""
+    """The titles of the pages, by the ids of their sections, in the order of their keys."""
 
     traces: ClassVar[type[TracesScreen]]
-    """What lists the traces behind a figure."""
+    """The screen that lists the source traces of a figure."""
 
     def __init__(self) -> None:
         super().__init__()
         self.page = next(iter(self.pages))
-        self._shown = Page()
-        self._stood: dict[str, tuple[str, str]] = {}
+        self._open_page = Page()
+        self._cursors: dict[str, tuple[str, str]] = {}
         self._turns: dict[str, int] = {}
-        self._away = False
-        self._counted: frozenset[object] | None = None
+        self._was_left = False
+        self._counted_work: frozenset[object] | None = None
 
     @abstractmethod
     def start(self, opened: OpenWorkspace) -> None:
-        """Count all of it, or count it anew."""
+        """Compute the whole report."""
 
     def count_page(self, opened: OpenWorkspace) -> None:
-        """Count what the open page needs and is not there; nothing where pages come together."""
+        """Compute what only the open page needs; do nothing if all pages are computed together."""
 
     @abstractmethod
     def count_again(self, opened: OpenWorkspace) -> None:
-        """Count again what may have changed while one was on another screen."""
+        """Compute again what may have changed on another screen."""
 
     @abstractmethod
     def title_parts(self) -> tuple[str, ...]:
-        """What is open: whose figures, of what."""
+        """Return the parts of the title: the screen, and whose figures of what it shows."""
 
     @abstractmethod
     def open_page(self) -> Page:
-        """The open page."""
+        """Return the open page."""
 
     @abstractmethod
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
-        """Take what is chosen now; in a worker that counts all pages of it, with intervals.
+        """Return a function for a worker that computes all pages with the current choices.
 
-        None while there are no figures.
+        It is None while there are no figures.
         """
 
     @abstractmethod
-    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
-        """Take what is on the open page now; in a worker that lists the traces behind a figure.
+    def list_sources(self, sources: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+        """Return a function for a worker that lists the source traces of a figure.
 
-        The worker gets None where the figure is being counted anew.
+        The function returns None if the figure is being computed again.
         """
 
-    def opening(self, row: str) -> TraceLocation | None:
-        """Where a row of the open page leads that is itself a trace; None for any other."""
+    def location_of(self, row: str) -> TraceLocation | None:
+        """Return the trace that a row of the open page stands for, or None."""
         return None
 
     def compose_pages(self) -> ComposeResult:
-        """The names of the pages."""
+        """Yield the titles of the pages."""
         yield PageBar({title: self._key(page) for page, title in self.pages.items()})
 
     @property
     def row(self) -> Row | None:
-        """The row under the cursor, None where there are no figures."""
-        return None if self._shown.section is None else self.main_list.row
+        """The row under the cursor, or None if there are no figures."""
+        return None if self._open_page.section is None else self.main_list.row
 
     def on_mount(self) -> None:
-        """Count as soon as the workspace is open."""
+        """Compute the report as soon as the workspace is open."""
         self.show_words("Opening the workspace …")
         self.show_title()
         self.mast.workspace.when_ready(self.start)
 
     def on_screen_suspend(self) -> None:
-        """Elsewhere, but for a question asked here, labels may change."""
-        self._away = self._away or not isinstance(self.app.screen, ModalScreen)
+        """Remember that labels may change on another screen; a question over this one changes
+        none.
+        """
+        self._was_left = self._was_left or not isinstance(self.app.screen, ModalScreen)
 
     def on_screen_resume(self) -> None:
-        """Count again what may have changed while one was elsewhere."""
-        if self._away:
-            self._away = False
+        """Compute again what may have changed on another screen."""
+        if self._was_left:
+            self._was_left = False
             self.mast.workspace.when_ready(self.count_again)
 
-    # What others say meanwhile
+    # Changes by others
 
-    def begins(self, opened: OpenWorkspace) -> None:
-        """All of it is counted now: say so, and from here on what is new."""
+    def announce_start(self, opened: OpenWorkspace) -> None:
+        """Show that the report is being computed, and count changes from now on."""
         self.hints.prompt(COUNTING)
-        self._counted = None
-        self._look(opened)
+        self._counted_work = None
+        self._read_changes(opened)
 
     def written_elsewhere(self) -> None:
-        """Look whether there is more to count; until it is asked for, figures stay as they are."""
+        """Show how much has changed; the figures stay until the user asks for new ones."""
         if self.mast.opened is not None:
-            self._look(self.mast.opened)
+            self._read_changes(self.mast.opened)
 
     @work(thread=True, group="said", exclusive=True)
-    def _look(self, opened: OpenWorkspace) -> None:
-        workspace, ref = opened.workspace, opened.taxonomy.ref
-        with suppress(MastError):  # a server that is away is told of elsewhere
-            said: set[object] = {
-                (one.annotator, one.trace_id, one.number, one.finished_at)
-                for one in workspace.passes(taxonomy=ref)
-                if one.finished
+    def _read_changes(self, opened: OpenWorkspace) -> None:
+        workspace = opened.workspace
+        ref = opened.taxonomy.ref
+        with suppress(MastError):  # the title already shows that a server is away
+            work: set[object] = {
+                (a_pass.annotator, a_pass.trace_id, a_pass.number, a_pass.finished_at)
+                for a_pass in workspace.passes(taxonomy=ref)
+                if a_pass.finished
             }
             for trace_id, decisions in workspace.all_decisions(ref).items():
-                said |= {(trace_id, one.item, one.decided_at) for one in decisions}
-            self.call_later(self._show_new, frozenset(said))
+                work |= {(trace_id, decision.item, decision.decided_at) for decision in decisions}
+            self.call_later(self._show_changes, frozenset(work))
 
-    def _show_new(self, said: frozenset[object]) -> None:
-        """Say how much was finished or decided since it was counted."""
-        if self._counted is None:
-            self._counted = said
-        new = max(len(said - self._counted), len(self._counted - said))
+    def _show_changes(self, work: frozenset[object]) -> None:
+        """Show how many passes and decisions are new since the report was computed."""
+        if self._counted_work is None:
+            self._counted_work = work
+        new = max(len(work - self._counted_work), len(self._counted_work - work))
         if new:
             key = self.mast.key_of(f"{self.where}.anew")
-            self.hints.say(f"{new:,} new since, finished or decided · {key} counts anew")
+            self.hints.say(f"{new:,} new since, finished or decided · {key} counts again")
 
     def action_anew(self) -> None:
-        """Count all of it anew."""
+        """Compute the whole report again."""
         self.mast.workspace.when_ready(self.start)
 
     # Counting
@@ -297,17 +303,17 @@ class ReportScreen(TablesScreen):
     def count(
         self,
         group: str,
-        counting: Callable[[Stopped], Iterator[Stage]],
-        take: Callable[[Stage], None],
+        compute: Callable[[Stopped], Iterator[Stage]],
+        receive: Callable[[Stage], None],
         failed: Callable[[str], Stage],
     ) -> None:
-        """Count in a worker, in place of what is counted for this group now.
+        """Compute something in a worker, and stop the earlier computation of the same group.
 
         Args:
-            group: What is counted.
-            counting: Counts in stages; it may raise ``LeftError`` once it is stopped.
-            take: Keeps what a stage has found, and shows it.
-            failed: What is found where nothing could be counted, from why not.
+            group: The name of what is computed.
+            compute: Yields the results in stages; it may raise ``LeftError`` once it is stopped.
+            receive: Keeps the result of a stage, and shows it.
+            failed: Makes the result if nothing could be computed, from the problem.
         """
         self.forget(group)
         turn = self._turns[group]
@@ -315,32 +321,34 @@ class ReportScreen(TablesScreen):
         def work() -> None:
             worker = get_current_worker()
 
-            def found(stage: Stage) -> None:
+            def deliver(stage: Stage) -> None:
                 if not worker.is_cancelled:
-                    self.call_later(self._take_in, group, turn, take, stage)
+                    self.call_later(self._deliver, group, turn, receive, stage)
 
             try:
-                for stage in counting(lambda: worker.is_cancelled):
-                    found(stage)
+                for stage in compute(lambda: worker.is_cancelled):
+                    deliver(stage)
             except LeftError:
                 return
             except (MastError, OSError) as error:
-                found(failed(str(error)))
+                deliver(failed(str(error)))
 
         self.run_worker(work, group=group, thread=True)
 
     def forget(self, group: str) -> None:
-        """Stop the group's counting that is under way, and pass over what it has posted."""
+        """Stop the computation of a group, and ignore the results that it has posted."""
         self._turns[group] = self._turns.get(group, 0) + 1
         self.workers.cancel_group(self, group)
 
-    def _take_in(self, group: str, turn: int, take: Callable[[Stage], None], stage: Stage) -> None:
-        """Take in a stage, unless the group's counting has begun anew since."""
+    def _deliver(
+        self, group: str, turn: int, receive: Callable[[Stage], None], stage: Stage
+    ) -> None:
+        """Pass on the result of a stage, unless its group has started again since."""
         if turn == self._turns[group]:
-            take(stage)
+            receive(stage)
 
     def offer_adjudication(self, hidden: Sequence[str]) -> None:
-        """Ask whether to count traces as their adjudicator, and count them anew if so."""
+        """Ask whether to count hidden traces as their adjudicator, and count them if so."""
 
         def answered(answer: str | None) -> None:
             if answer == "a":
@@ -349,8 +357,8 @@ class ReportScreen(TablesScreen):
         self.app.push_screen(
             Ask(
                 f"{counted(len(hidden), 'trace')} that you may not look into yet",
-                "As their adjudicator you will see what others said, and can no longer label "
-                "them, or label them again, without sight of it. This is recorded.",
+                "As their adjudicator you will see the labels of others. You can then no longer "
+                "label them, or label them again, independently. This is recorded.",
                 (("a", "see them as adjudicator"), ("n", "leave them out")),
                 default="n",
             ),
@@ -359,102 +367,112 @@ class ReportScreen(TablesScreen):
 
     @piece_of_work
     async def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
-        taken = await self.mast.workspace.carry_out(
+        opened_traces = await self.mast.workspace.carry_out(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden)
         )
-        if taken is None:
+        if opened_traces is None:
             return
         self.start(opened)
-        left = len(hidden) - len(taken)
-        if left:
+        left_out = len(hidden) - len(opened_traces)
+        if left_out:
             self.notify(
-                f"{counted(left, 'trace')} left out: you have begun to label; finish first",
+                f"{counted(left_out, 'trace')} left out: you have begun to label; finish first",
                 markup=False,
             )
 
     def report_to_write(self) -> ReportToWrite | None:
-        """What is on screen, None while there are no figures."""
+        """Return the report for an export, or None while there are no figures."""
         make = self.whole_report()
         return None if make is None else ReportToWrite(self.where.value, make)
 
     # Showing
 
     def show_title(self) -> None:
-        """What is open, and who works."""
+        """Show the parts of the title, and the annotator."""
         self.title_bar.show(self.title_parts(), self.who())
 
     def show(self) -> None:
-        """The open page, or why there is nothing on it."""
+        """Show the open page, or the text in place of it."""
         self.query_one(PageBar).show(self.pages[self.page])
         self.show_title()
-        shown = self._shown = self.open_page()
-        section = shown.section
-        if section is None:
-            self.show_words(shown.words)
+        page = self.open_page()
+        self._open_page = page
+        if page.section is None:
+            self.show_words(page.text)
             return
         self.remove_class("-empty")
-        self.show_about(shown.about)
+        self.show_about(page.about)
         self.main_list.show(
-            section.parts, pending=shown.pending, place=self._stood.get(self._place)
+            page.section.parts,
+            pending=page.pending,
+            row_key=self._cursors.get(self._cursor_key),
         )
         self.main_list.focus()
         self.show_detail()
 
     @property
-    def _place(self) -> str:
-        """What the cursor's row is remembered by: the section, as a page may show several."""
-        section = self._shown.section
+    def _cursor_key(self) -> str:
+        """The key under which the cursor's row is remembered: the section, as a page may have
+        several.
+        """
+        section = self._open_page.section
         return self.page if section is None else section.id
 
     def show_detail(self) -> None:
-        """Put the row under the cursor into words, with what its figures rest on."""
-        line, shown = self.main_list.line, self._shown
-        table, row, folds = line.table, line.row, line.folds
-        notes = (*(shown.section.notes if shown.section else ()), *shown.notes)
-        if table is not None and row is not None:
-            title = row_title(table, row)
-            words = row_words(
-                table, row, chosen=self.main_list.chosen, pending=shown.pending, notes=notes
+        """Describe the row under the cursor, with the notes on its figures."""
+        line = self.main_list.line
+        page = self._open_page
+        notes = (*(page.section.notes if page.section else ()), *page.notes)
+        if line.table is not None and line.row is not None:
+            title = row_title(line.table, line.row)
+            text = row_text(
+                line.table,
+                line.row,
+                chosen=self.main_list.chosen,
+                pending=page.pending,
+                notes=notes,
             )
-        elif folds is not None:
-            title = folds.title
-            words = "\n".join(notes_words(folds, notes=notes)) if isinstance(folds, Table) else ""
+        elif line.folds is not None:
+            title = line.folds.title
+            text = ""
+            if isinstance(line.folds, Table):
+                text = "\n".join(note_lines(line.folds, notes=notes))
         else:
             return
         self.detail.border_title = plain_title(title)
-        self.detail.border_subtitle = plain_title(" · ".join(self._keys_here()))
-        if self.detail.text != words:
-            self.detail.show_text(words)
+        self.detail.border_subtitle = plain_title(" · ".join(self._row_keys()))
+        if self.detail.text != text:
+            self.detail.show_text(text)
 
     def _key(self, name: str) -> str:
         """Return how the key of an action of this screen is shown, given the action's name."""
         return self.mast.key_of(f"{self.where}.{name}")
 
-    def _keys_here(self) -> Sequence[str]:
-        """Return what keys do on the row under the cursor, as much of it as fits."""
+    def _row_keys(self) -> Sequence[str]:
+        """Return the keys for the row under the cursor, as many as fit."""
         lines = self.main_list
         keys: list[str] = []
         enter = self._key("open")
         if lines.line.folds is not None:
             keys.append(f"{enter}: fold, unfold")
-        elif lines.behind is not None:
-            keys.append(f"{enter}: the traces behind")
-        elif lines.row is not None and self.opening(lines.row.id) is not None:
+        elif lines.sources is not None:
+            keys.append(f"{enter}: source traces")
+        elif lines.row is not None and self.location_of(lines.row.id) is not None:
             keys.append(f"{enter}: open it")
         if lines.line.table is not None and len(choosable(lines.line.table)) > 1:
             keys.append(f"{self._key('left')} {self._key('right')} column")
-        keys += [*self._shown.keys, f"{self._key('text_down')} {self._key('text_up')} scroll"]
+        keys += [*self._open_page.keys, f"{self._key('text_down')} {self._key('text_up')} scroll"]
         while len(" · ".join(keys)) > self.size.width - 2 * TITLE_FRAME:
             keys.pop()
         return keys
 
     def row_moved(self) -> None:
-        """Remember the row, and put it into words."""
-        place = self.main_list.place
-        if place is not None:
-            self._stood[self._place] = place
+        """Remember the row, and describe it."""
+        row_key = self.main_list.row_key
+        if row_key is not None:
+            self._cursors[self._cursor_key] = row_key
         self.show_detail()
-        if not self._shown.pending:
+        if not self._open_page.pending:
             self.hints.clear()
 
     @on(PageBar.Chosen)
@@ -466,87 +484,89 @@ class ReportScreen(TablesScreen):
     # Keys
 
     def action_show_page(self, page: str) -> None:
-        """One of the pages."""
+        """Open a page."""
         self.page = page
-        if not self._shown.pending:
+        if not self._open_page.pending:
             self.hints.clear()
         self.mast.workspace.when_ready(self.count_page)
         self.show()
 
     def action_page(self, step: int) -> None:
-        """The next page, around the end."""
+        """Open the next or previous page; the last is followed by the first."""
         pages = list(self.pages)
         self.action_show_page(pages[(pages.index(self.page) + step) % len(pages)])
 
     def action_across(self, delta: int) -> None:
-        """Another cell of the row."""
+        """Move to another cell of the row."""
         if not self.main_list.move_across(delta):
             self.hints.say("There is no other cell to choose in this row")
 
     def action_open(self) -> None:
-        """The traces behind the row or cell under the cursor, or the trace that it is."""
-        if self._shown.section is not None and self.main_list.unfold():
+        """Fold a part, open the trace of the row, or list the source traces of the row or cell."""
+        if self._open_page.section is not None and self.main_list.unfold():
             self.show_detail()
             return
         row = self.row
         if row is None:
-            self.hints.say("No trace stands here to be opened")
+            self.hints.say("There is no trace to open here")
             return
-        opening = self.opening(row.id)
-        if opening is not None:
-            self.open_at(opening)
+        location = self.location_of(row.id)
+        if location is not None:
+            self.open_at(location)
             return
-        behind = self.main_list.behind
-        if behind is None:
-            self.hints.say("No trace stands behind this: choose another row or cell")
+        sources = self.main_list.sources
+        if sources is None:
+            self.hints.say("This figure has no source traces: choose another row or cell")
             return
-        self.app.push_screen(self.traces(one_line(behind.title), self.list_behind(behind)))
+        self.app.push_screen(self.traces(one_line(sources.title), self.list_sources(sources)))
 
 
 class TracesScreen(TablesScreen):
-    """One row per trace; Enter opens it at its place, Escape comes back to the figure."""
+    """The source traces of a figure. Enter opens one at its evidence, Escape returns to the
+    figure.
+    """
 
     def __init__(self, figure: str, find: Callable[[OpenWorkspace], Listing | None]) -> None:
-        """Show the traces behind a figure.
+        """Make the screen.
 
         Args:
-            figure: What it is called.
-            find: Lists them; it runs in a worker.
+            figure: The title of the figure.
+            find: Lists the source traces; it runs in a worker.
         """
         super().__init__()
         self._figure = figure
         self._find = find
         self._listing: Listing | None = None
-        self._only_unlike = False
-        self._looking = True
-        self._then: list[Callable[[], None]] = []
+        self._only_differing = False
+        self._is_searching = True
+        self._delayed_actions: list[Callable[[], None]] = []
 
     def on_mount(self) -> None:
-        """Find the traces."""
+        """Search the traces."""
         self.show_words("Finding the traces …")
         self._show_title()
-        self.mast.workspace.when_ready(self._look)
+        self.mast.workspace.when_ready(self._search)
 
     @work(thread=True, group="behind", exclusive=True)
-    def _look(self, opened: OpenWorkspace) -> None:
+    def _search(self, opened: OpenWorkspace) -> None:
         try:
-            self.call_later(self._show_found, self._find(opened))
+            self.call_later(self._show_listing, self._find(opened))
         except MastError as error:
-            self.call_later(self._show_found, None, one_line(str(error)))
+            self.call_later(self._show_listing, None, one_line(str(error)))
 
-    def _show_found(self, listing: Listing | None, problem: str | None = None) -> None:
-        """List the traces, or say why not, and do what was asked for while they were looked for."""
-        self._listing, self._looking = listing, False
+    def _show_listing(self, listing: Listing | None, problem: str | None = None) -> None:
+        """List the traces or show the problem, and run the actions of keys pressed meanwhile."""
+        self._listing = listing
+        self._is_searching = False
         if listing is None or not listing.table.rows:
             back = self.mast.key_of("everywhere.back")
-            nothing = f"No trace stands behind this figure.\n\n{back} goes back to the figures."
-            self.show_words(nothing if problem is None else problem)
+            no_traces = f"This figure has no source traces.\n\n{back} goes back to the figures."
+            self.show_words(no_traces if problem is None else problem)
         else:
             self._show_rows(listing)
         self._show_title()
-        then, self._then = self._then, []
-        for step in then:
-            step()
+        while self._delayed_actions:
+            self._delayed_actions.pop(0)()
 
     # Showing
 
@@ -556,34 +576,34 @@ class TracesScreen(TablesScreen):
 
     def _show_rows(self, listing: Listing) -> None:
         table = listing.table
-        if self._only_unlike and listing.differing is not None:
-            kept = tuple(row for row in table.rows if row.id in listing.differing)
-            table = replace(table, groups=(kept,))
+        if self._only_differing and listing.differing is not None:
+            differing = tuple(row for row in table.rows if row.id in listing.differing)
+            table = replace(table, groups=(differing,))
         self.remove_class("-empty")
         self.main_list.show((table,))
         self.main_list.focus()
         self.show_detail()
 
     def show_detail(self) -> None:
-        """Put the trace under the cursor into words."""
-        line, listing = self.main_list.line, self._listing
-        table, row = line.table, line.row
-        if table is None or row is None or listing is None:
+        """Describe the trace under the cursor."""
+        line = self.main_list.line
+        listing = self._listing
+        if line.table is None or line.row is None or listing is None:
             return
-        self.detail.border_title = plain_title(listing.titles.get(row.id, row.id))
+        self.detail.border_title = plain_title(listing.titles.get(line.row.id, line.row.id))
         key_of = self.mast.key_of
         keys = [f"{key_of(f'{self.where}.open')} opens it"]
         if listing.differing is not None:
             keys.append(f"{key_of('agreement_traces.differing')} only where they differ")
         self.detail.border_subtitle = plain_title(" · ".join(keys))
-        self.detail.show_text(row_words(table, row))
+        self.detail.show_text(row_text(line.table, line.row))
 
     # Keys
 
     def action_differing(self) -> None:
-        """List only where the sides differ, or all again."""
-        if self._looking:
-            self._then.append(self.action_differing)
+        """Switch between all traces and those on which the sides differ."""
+        if self._is_searching:
+            self._delayed_actions.append(self.action_differing)
             return
         listing = self._listing
         if listing is None or not listing.table.rows:
@@ -591,59 +611,66 @@ class TracesScreen(TablesScreen):
         if not listing.differing:
             self.hints.say("The sides differ in none of these traces")
             return
-        self._only_unlike = not self._only_unlike
+        self._only_differing = not self._only_differing
         self._show_rows(listing)
         key = self.mast.key_of("agreement_traces.differing")
-        words = f"Only where the sides differ · {key} lists all" if self._only_unlike else "All"
-        self.hints.say(words)
+        message = (
+            f"Only where the sides differ · {key} lists all" if self._only_differing else "All"
+        )
+        self.hints.say(message)
 
     def action_open(self) -> None:
-        """The trace under the cursor, at its place."""
-        if self._looking:
-            self._then.append(self.action_open)
+        """Open the trace under the cursor at its evidence."""
+        if self._is_searching:
+            self._delayed_actions.append(self.action_open)
         elif self.main_list.row is not None and not self.has_class("-empty"):
             self.mast.workspace.when_ready(self._open)
 
     def _open(self, opened: OpenWorkspace) -> None:
-        row, listing = self.main_list.row, self._listing
-        if row is None or listing is None:
+        row = self.main_list.row
+        if row is None or self._listing is None:
             return
         try:
-            opening = listing.open(opened, row.id)
+            destination = self._listing.open(opened, row.id)
         except MastError as error:
             self.say_error(error)
             return
-        if isinstance(opening, TraceLocation):
-            self.open_at(opening)
+        if isinstance(destination, TraceLocation):
+            self.open_at(destination)
         else:
-            self.mast.go(opening)
+            self.mast.go(destination)
 
 
-def until(stopped: Stopped, orders: OrderOf) -> OrderOf:
-    """Make orders of spans that raise ``LeftError`` once nobody waits, as they read the traces."""
+def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
+    """Return orders of spans that raise ``LeftError`` once the figures are no longer needed.
+
+    Args:
+        stopped: Returns whether they are no longer needed.
+        orders: Returns the order of the spans of a trace; it may read the trace.
+    """
 
     def order_of(trace_id: str) -> Order:
         order = orders(trace_id)
 
-        def asked(key: str) -> int | None:
+        def index_of(key: str) -> int | None:
             if stopped():
                 raise LeftError
             return order(key)
 
-        return asked
+        return index_of
 
     return order_of
 
 
-def hidden_words(count: int, key: str) -> str:
-    """Return that traces are hidden, and how to include them.
+def hidden_text(count: int, key: str) -> str:
+    """Return that traces are hidden, and the key that includes them.
 
-    The words do not say that the annotator has not finished them: a finished trace may be labelled
-    once more later, and stays hidden until then.
+    The text does not say that the annotator has not finished them: a finished trace may be a retest
+    later, and stays hidden until then.
 
     Args:
         count: The number of traces.
         key: The key that includes them.
     """
-    them = "it" if count == 1 else "them"
-    return f"{counted(count, 'trace')} hidden from you. {key} = include {them} as adjudicator"
+    pronoun = "it" if count == 1 else "them"
+    return f"{counted(count, 'trace')} hidden from you. {key} = include {pronoun} as adjudicator"

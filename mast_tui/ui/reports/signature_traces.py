@@ -1,11 +1,11 @@
-"""The traces behind a figure of failure signatures, and how each of them fails."""
+"""The source traces of a figure of failure signatures, with the modes of each by onset."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.figures.record import PAIR
 from mast_tui.figures.signatures.groups import SHAPES, shapes
@@ -42,27 +42,31 @@ _SHAPES: Final[Mapping[str, tuple[str, str]]] = {
     "open": ("?", "Open: modes that are not judged, or unsure, could change its shape."),
     "none": ("", "No mode shows in it."),
 }
-"""The sign before a trace of each shape, and the shape in words."""
+"""The sign and the description of each shape of failure."""
 
 
-Placed = list[tuple[str, int, int]]
-"""The modes of one trace by onset: code, index of the first span, number of the step from 0."""
+class ModeOnset(NamedTuple):
+    """The onset of a mode in a trace: the index of its first span, and the step from 0."""
+
+    code: str
+    span: int
+    step: int
 
 
 class SignatureTracesScreen(TracesScreen):
-    """How each trace fails."""
+    """The source traces of a figure, with the modes by which each fails."""
 
     where = Where.SIGNATURE_TRACES
 
 
 @dataclass(frozen=True, slots=True)
 class TraceFilter:
-    """Which traces of a group: with this outcome, all of these ``modes`` (codes) and more.
+    """A filter for the source traces of a figure.
 
-    ``tenth`` is the part of the run, from 0, in which the first failure stands; ``first`` a mode
-    that comes first; ``step`` two modes of which the second sets on next after the first;
-    ``placed`` keeps only traces in which all the ``modes`` have a place; ``chain`` those in which
-    modes set on in just this order.
+    ``modes`` (codes) must all be present. ``tenth`` is the tenth of the run, from 0, with the first
+    failure. ``first`` is a mode that must come first; ``step`` are two modes of which the second
+    must be the next onset after the first. ``placed`` requires a span for each of the ``modes``;
+    ``chain`` requires exactly this order of onsets.
     """
 
     outcome: str | None = None
@@ -74,28 +78,29 @@ class TraceFilter:
     chain: Chain | None = None
 
     @classmethod
-    def of(cls, behind: Behind) -> TraceFilter:
-        """Return which traces a figure rests on; its modes are codes."""
-        where = dict(behind.which)
-        tenth = where.get("tenth")
-        first, second = where["step"].split(PAIR) if "step" in where else ("", "")
+    def for_sources(cls, sources: Behind) -> TraceFilter:
+        """Return the filter for a figure whose modes are codes."""
+        conditions = dict(sources.which)
+        tenth = conditions.get("tenth")
+        first, second = conditions["step"].split(PAIR) if "step" in conditions else ("", "")
         return cls(
-            outcome=where.get("outcome"),
-            modes=behind.modes,
+            outcome=conditions.get("outcome"),
+            modes=sources.modes,
             tenth=None if tenth is None else int(tenth),
-            first=where.get("first"),
+            first=conditions.get("first"),
             step=(first, second) if first else None,
-            placed="placed" in where,
-            chain=chain_of(where["chain"]) if "chain" in where else None,
+            placed="placed" in conditions,
+            chain=chain_of(conditions["chain"]) if "chain" in conditions else None,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class FailingTrace:
-    """One trace: its modes by code, and in what order they set on where places are known.
+    """One trace with its modes (codes), and their order of onset as far as their spans are known.
 
-    ``at`` is the index of the span at which to look, None without a place; ``first`` that of the
-    first failure, by ``spans`` spans (-1 where nobody counted).
+    ``first`` is the index of the first failing span, of ``spans`` spans (-1 if unknown).
+    ``opens_at`` is the index of the span at which the trace is opened. Both are None without a
+    span.
     """
 
     trace_id: str
@@ -104,174 +109,199 @@ class FailingTrace:
     modes: tuple[str, ...]
     chain: Chain
     first: int | None
-    at: int | None
+    opens_at: int | None
     spans: int
 
     @property
     def location(self) -> TraceLocation:
-        """Where it is looked at: where it fails."""
-        return TraceLocation(self.trace_id, position=self.at)
+        """The span at which the trace is opened."""
+        return TraceLocation(self.trace_id, position=self.opens_at)
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """The first of ``total`` traces."""
+class FailingTraces:
+    """The first of ``total`` failing traces."""
 
     traces: tuple[FailingTrace, ...]
     total: int
 
 
-def traces_behind(inputs: SignatureInput, group: str, wanted: TraceFilter) -> Listed:
-    """List the wanted traces of a group, those with most modes first.
+def failing_traces(inputs: SignatureInput, group: str, trace_filter: TraceFilter) -> FailingTraces:
+    """List the traces of a group that pass a filter, those with the most modes first.
 
     Args:
-        inputs: What was counted.
+        inputs: The input of the figures.
         group: The name of the group, or ``OVERALL``.
-        wanted: Which of its traces.
+        trace_filter: The filter.
     """
     codes = [mode.code for mode in inputs.modes]
-    here = inputs.members()[group]
-    failed = here & (inputs.outcome == FAILED)
-    chosen = here
-    if wanted.outcome is not None:
-        chosen = failed if wanted.outcome == "failed" else here & (inputs.outcome == SUCCEEDED)
-    for code in wanted.modes:
+    members = inputs.members()[group]
+    failed = members & (inputs.outcome == FAILED)
+    chosen = members
+    if trace_filter.outcome == "failed":
+        chosen = failed
+    elif trace_filter.outcome is not None:
+        chosen = members & (inputs.outcome == SUCCEEDED)
+    for code in trace_filter.modes:
         chosen = chosen & (inputs.verdicts[:, codes.index(code)] == PRESENT)
-    found = onsets(inputs).of(chosen)
-    placed_in: dict[int, Placed] = {}
-    columns = (found.trace.tolist(), found.mode.tolist(), found.first.tolist(), found.step.tolist())
-    for row, mode, first, step in zip(*columns, strict=True):
-        placed_in.setdefault(row, []).append((codes[mode], first, step))
-    shape_of = _shapes(inputs, here, failed)
+    onsets_by_row = _onsets_by_row(inputs, codes, chosen)
+    shape_of = _shapes(inputs, members, failed)
 
-    def failing(row: int) -> FailingTrace:
-        placed, looked = placed_in.get(row, []), wanted.modes or wanted.step
+    def failing_trace(row: int) -> FailingTrace:
+        trace_onsets = onsets_by_row.get(row, [])
+        codes_to_open = trace_filter.modes or trace_filter.step
         return FailingTrace(
-            inputs.traces[row],
-            ("", "failed", "succeeded")[int(inputs.outcome[row])],
-            shape_of[row],
-            tuple(codes[mode] for mode in (inputs.verdicts[row] == PRESENT).nonzero()[0].tolist()),
-            _chain(placed),
-            placed[0][1] if placed else None,
-            next((first for code, first, _ in placed if not looked or code in looked), None),
-            int(inputs.spans[row]),
+            trace_id=inputs.traces[row],
+            outcome=("", "failed", "succeeded")[int(inputs.outcome[row])],
+            shape=shape_of[row],
+            modes=tuple(
+                codes[mode] for mode in (inputs.verdicts[row] == PRESENT).nonzero()[0].tolist()
+            ),
+            chain=_chain(trace_onsets),
+            first=trace_onsets[0].span if trace_onsets else None,
+            opens_at=next(
+                (o.span for o in trace_onsets if not codes_to_open or o.code in codes_to_open),
+                None,
+            ),
+            spans=int(inputs.spans[row]),
         )
 
     counts = (inputs.verdicts == PRESENT).sum(axis=1).tolist()
     rows = [
         row
         for row in chosen.nonzero()[0].tolist()
-        if _fits(placed_in.get(row, []), int(inputs.spans[row]), wanted)
+        if _passes(onsets_by_row.get(row, []), int(inputs.spans[row]), trace_filter)
     ]
     rows.sort(key=lambda row: (-counts[row], inputs.traces[row]))
-    return Listed(tuple(map(failing, rows[:MOST])), len(rows))
+    return FailingTraces(tuple(map(failing_trace, rows[:MOST])), len(rows))
 
 
-def _shapes(inputs: SignatureInput, here: Flags, failed: Flags) -> dict[int, str]:
-    """The shapes of the traces of a group: of failed ones among the failed, of others among all."""
-    found: dict[int, str] = {}
-    for among in (here, failed):
-        numbers = shapes(inputs.verdicts[among], Rules()).tolist()
-        rows = among.nonzero()[0].tolist()
-        found |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}
-    return found
+def _onsets_by_row(
+    inputs: SignatureInput, codes: Sequence[str], chosen: Flags
+) -> dict[int, list[ModeOnset]]:
+    """Return the onsets of the modes, by the row of the trace, in order of onset."""
+    table = onsets(inputs).of(chosen)
+    by_row: dict[int, list[ModeOnset]] = {}
+    columns = (table.trace.tolist(), table.mode.tolist(), table.first.tolist(), table.step.tolist())
+    for row, mode, span, step in zip(*columns, strict=True):
+        by_row.setdefault(row, []).append(ModeOnset(codes[mode], span, step))
+    return by_row
 
 
-def _chain(placed: Placed) -> Chain:
+def _shapes(inputs: SignatureInput, members: Flags, failed: Flags) -> dict[int, str]:
+    """Return the shapes of a group's traces: of failed ones among the failed, else among all."""
+    shape_of: dict[int, str] = {}
+    for population in (members, failed):
+        numbers = shapes(inputs.verdicts[population], Rules()).tolist()
+        rows = population.nonzero()[0].tolist()
+        shape_of |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}
+    return shape_of
+
+
+def _chain(trace_onsets: Sequence[ModeOnset]) -> Chain:
     return tuple(
-        tuple(code for code, _, _ in together)
-        for _, together in groupby(placed, key=lambda one: one[2])
+        tuple(onset.code for onset in same_step)
+        for _, same_step in groupby(trace_onsets, key=lambda onset: onset.step)
     )
 
 
-def _fits(placed: Placed, spans: int, wanted: TraceFilter) -> bool:
-    """Whether a trace is wanted whose modes have these places."""
-    if wanted.placed and not set(wanted.modes) <= {code for code, _, _ in placed}:
+def _passes(trace_onsets: Sequence[ModeOnset], spans: int, trace_filter: TraceFilter) -> bool:
+    """Return whether a trace with these onsets and number of spans passes a filter."""
+    steps = {onset.code: onset.step for onset in trace_onsets}
+    if trace_filter.placed and not set(trace_filter.modes) <= steps.keys():
         return False
-    if wanted.chain is not None and _chain(placed) != wanted.chain:
+    if trace_filter.chain is not None and _chain(trace_onsets) != trace_filter.chain:
         return False
-    if wanted.tenth is not None and (
-        not placed or spans < 1 or min(9, placed[0][1] * 10 // spans) != wanted.tenth
-    ):
+    if trace_filter.tenth is not None:
+        if not trace_onsets or spans < 1:
+            return False
+        if min(9, trace_onsets[0].span * 10 // spans) != trace_filter.tenth:
+            return False
+    if trace_filter.first is not None and steps.get(trace_filter.first) != 0:
         return False
-    steps = {code: step for code, _, step in placed} if wanted.first or wanted.step else {}
-    if wanted.first is not None and steps.get(wanted.first) != 0:
-        return False
-    if wanted.step is not None:
-        earlier, later = (steps.get(code) for code in wanted.step)
+    if trace_filter.step is not None:
+        earlier, later = (steps.get(code) for code in trace_filter.step)
         return earlier is not None and later is not None and later == earlier + 1
     return True
 
 
-def listing_of(listed: Listed, names: Mapping[str, str]) -> Listing:
-    """Make rows of the traces behind a figure.
+def listing_of(failing: FailingTraces, names: Mapping[str, str]) -> Listing:
+    """Return the rows of the source traces of a figure.
 
     Args:
-        listed: The traces.
-        names: What traces go by, by their ids.
+        failing: The traces.
+        names: The names of the traces, by id.
     """
-    by_id = {one.trace_id: one for one in listed.traces}
-    cut = (f"the first {MOST:,} are listed",) if listed.total > MOST else ()
+    by_id = {trace.trace_id: trace for trace in failing.traces}
+    omission = (f"the first {MOST:,} are listed",) if failing.total > MOST else ()
 
-    def opening(_opened: OpenWorkspace, row: str) -> TraceLocation:
-        return by_id[row].location
+    def _open_row(_opened: OpenWorkspace, row_id: str) -> TraceLocation:
+        return by_id[row_id].location
 
     return Listing(
-        traces_table(listed, names),
-        {trace: one_line(names.get(trace, trace)) for trace in by_id},
-        (counted(listed.total, "trace"), *cut),
-        opening,
+        traces_table(failing, names),
+        {trace_id: one_line(names.get(trace_id, trace_id)) for trace_id in by_id},
+        (counted(failing.total, "trace"), *omission),
+        _open_row,
     )
 
 
-def traces_table(listed: Listed, names: Mapping[str, str]) -> Table:
-    """Make a table of traces; their outcome stands where it differs."""
-    differ = len({one.outcome for one in listed.traces}) > 1
+def traces_table(failing: FailingTraces, names: Mapping[str, str]) -> Table:
+    """Return the table of traces; it has an outcome only if these differ.
+
+    Args:
+        failing: The traces.
+        names: The names of the traces, by id.
+    """
+    outcomes_differ = len({trace.outcome for trace in failing.traces}) > 1
     rows = tuple(
         Row(
-            one.trace_id,
+            trace.trace_id,
             {
-                "trace": names.get(one.trace_id, one.trace_id),
-                "outcome": (one.outcome or "unknown") if differ else "",
-                "shape": one.shape,
-                "modes": len(one.modes),
-                "first": where_words(one),
-                "chain": chain_words(one),
+                "trace": names.get(trace.trace_id, trace.trace_id),
+                "outcome": (trace.outcome or "unknown") if outcomes_differ else "",
+                "shape": trace.shape,
+                "modes": len(trace.modes),
+                "first": position_text(trace),
+                "chain": chain_text(trace),
             },
-            _SHAPES[one.shape][0],
-            tuple(_words_of(one)),
+            _SHAPES[trace.shape][0],
+            tuple(_detail_lines(trace)),
         )
-        for one in listed.traces
+        for trace in failing.traces
     )
     return Table("traces", "How each trace fails", COLUMNS, (rows,))
 
 
-def where_words(one: FailingTrace) -> str:
-    """Where the first failure stands: ``#13 of 84``."""
-    if one.first is None:
+def position_text(trace: FailingTrace) -> str:
+    """Return the position of the first failure: ``#13 of 84``."""
+    if trace.first is None:
         return ""
-    return f"#{one.first + 1}" + (f" of {one.spans}" if one.spans > 0 else "")
+    return f"#{trace.first + 1}" + (f" of {trace.spans}" if trace.spans > 0 else "")
 
 
-def chain_words(one: FailingTrace) -> str:
-    """The modes by their onset, those of one span together, then those without a place."""
-    placed = {code for step in one.chain for code in step}
-    words = " → ".join("+".join(step) for step in one.chain)
-    rest = " ".join(code for code in one.modes if code not in placed)
-    return " · ".join(part for part in (words, rest and f"no place: {rest}") if part)
+def chain_text(trace: FailingTrace) -> str:
+    """Return the modes by onset, those of the same span joined, then those without a span."""
+    in_chain = {code for step in trace.chain for code in step}
+    ordered = " → ".join("+".join(step) for step in trace.chain)
+    without_span = [code for code in trace.modes if code not in in_chain]
+    parts = [ordered] if ordered else []
+    if without_span:
+        parts.append(f"no place: {' '.join(without_span)}")
+    return " · ".join(parts)
 
 
-def _words_of(one: FailingTrace) -> list[str]:
-    """How a trace fails, in words."""
-    lines = [f"{one.trace_id} · outcome {one.outcome or 'unknown'}", _SHAPES[one.shape][1]]
-    if one.modes:
-        lines.append(f"Modes by onset: {chain_words(one)}")
-        lines.append("A → B: B sets on next after A. A+B: both set on at the same span.")
-    if one.first is not None and one.spans > 0:
-        share = min(one.first / one.spans, 1.0)
+def _detail_lines(trace: FailingTrace) -> list[str]:
+    """Return sentences on the outcome, the shape and the onsets of a trace."""
+    lines = [f"{trace.trace_id} · outcome {trace.outcome or 'unknown'}", _SHAPES[trace.shape][1]]
+    if trace.modes:
+        lines.append(f"Modes by onset: {chain_text(trace)}")
+        lines.append("A → B: B begins next after A. A+B: both begin at the same span.")
+    if trace.first is not None and trace.spans > 0:
+        share = min(trace.first / trace.spans, 1.0)
         lines.append(
-            f"The first failure stands at span {where_words(one)}, {share:.0%} of the run."
+            f"The first failure is at span {position_text(trace)}, {share:.0%} of the run."
         )
-    elif one.modes:
-        lines.append("Where it fails is not known: its labels name no span that is known here.")
+    elif trace.modes:
+        lines.append("The failing span is unknown: its labels name no span of this trace.")
     return lines

@@ -1,6 +1,6 @@
-"""The report on failure signatures for the screen: whose labels, by which field, which group.
+"""The report on failure signatures on screen, with choices of labels, field and group.
 
-It is counted twice: at once without places and resampling, then with both.
+It is computed twice: first without span ranges and resampling, then with both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_fo
 from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.experiment import Experiment, experiment_figures
-from mast_tui.figures.record import OUTCOMES, FigureIndex, FigureTable
+from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable
 from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
@@ -52,15 +52,15 @@ from mast_tui.ui.reports.screen import (
     Page,
     ReportScreen,
     Stopped,
-    hidden_words,
-    until,
+    hidden_text,
+    stop_when,
 )
 from mast_tui.ui.reports.signature_traces import (
-    Listed,
+    FailingTraces,
     SignatureTracesScreen,
     TraceFilter,
+    failing_traces,
     listing_of,
-    traces_behind,
     traces_table,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -70,47 +70,49 @@ from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"
 FIELDS: Final = ("model", "system", "benchmark", "version", "reader", "all")
-"""What tells groups apart; ``all`` makes one group."""
+"""The fields by which traces are grouped; ``all`` makes one group."""
 
 SIGNATURES: Final = "signatures"
-"""All is counted at once."""
+"""The only group of figures: all pages are computed together."""
 
 EXPERIMENT: Final = "experiment"
 """The page of the groups as arms over the same tasks; the first group is the baseline."""
 
 TRACES: Final = "traces"
-"""The page whose rows are traces themselves."""
+"""The page whose rows are traces."""
 
 IN_TITLE: Final = ("traces", "failed", "successful", "outcome unknown")
-"""Facts of a group that the title tells."""
+"""The facts of a group that are in the title."""
 
 NO_GROUP: Final = "There is no group to choose"
 
 
 @dataclass(frozen=True, slots=True)
 class SignatureChoice:
-    """Whose labels are counted, and how: by which field, and which score means failed."""
+    """The labels to count, the field of the groups, and the score under which a trace has
+    failed.
+    """
 
     labels: str = GOLD
-    by: str = "model"
+    grouping: str = "model"
     failed_below: float | None = None
 
     @property
     def of_judge(self) -> bool:
-        """Whether they are a judge's."""
+        """True if the labels are those of a judge."""
         return self.labels != GOLD and annotator_kind(self.labels) is AnnotatorKind.JUDGE
 
 
 @dataclass(frozen=True, slots=True)
 class Signatures:
-    """What was counted.
+    """The figures of failure signatures.
 
-    ``report`` is None where nothing could be, and so is ``inputs``, which it was made from.
-    ``pending`` says that places and intervals of means are still to come. ``sources`` are whose
-    labels there are. ``hidden`` are ids of traces that are left out, as this annotator may not know
-    yet what was said of them; ``veiled`` counts the traces whose outcome is kept from them.
-    ``names`` are what traces go by; ``problem`` is why nothing could be counted. ``experiment`` has
-    the groups as arms, None where there are not two.
+    ``report`` and its input ``inputs`` are None if nothing could be computed. ``pending`` tells
+    that span ranges and intervals of means are still being computed. ``sources`` are the annotators
+    and judges with labels. ``hidden`` holds the ids of traces that are left out because the user
+    may not see answers on them; ``hidden_outcomes`` counts the traces whose outcome is hidden.
+    ``names`` are the names of traces, by id; ``problem`` is the reason if nothing could be
+    computed. ``experiment`` has the groups as arms; None if there are fewer than two.
     """
 
     choice: SignatureChoice
@@ -119,18 +121,18 @@ class Signatures:
     pending: bool = False
     sources: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
-    veiled: int = 0
+    hidden_outcomes: int = 0
     names: Mapping[str, str] = field(default_factory=dict)
     problem: str | None = None
     experiment: tuple[Experiment, FigureIndex] | None = None
 
     @property
     def groups(self) -> Mapping[str, FigureTable]:
-        """The figures of all traces (``OVERALL``), then those of the groups by their names."""
+        """The figures of all traces (``OVERALL``), then those of the groups, by name."""
         report = self.report
         if report is None or not report.inputs.traces:
             return {}
-        groups = () if self.choice.by == ALL else report.groups
+        groups = () if self.choice.grouping == ALL else report.groups
         return {name: report.group(name) for name in (OVERALL, *groups)}
 
     @property
@@ -140,11 +142,11 @@ class Signatures:
 
 
 class SignaturesScreen(ReportScreen):
-    """How and why runs fail: all groups are counted, and one of them is shown."""
+    """The failure signatures of all groups, one of which is shown."""
 
     where = Where.SIGNATURES
     traces = SignatureTracesScreen
-    keys_left_out = ("look",)  # until traces are known that are hidden
+    keys_left_out = ("look",)  # until there are hidden traces
     pages: ClassVar[Mapping[str, str]] = {
         "modes": "modes",
         "onset": "onset",
@@ -157,62 +159,66 @@ class SignaturesScreen(ReportScreen):
     def __init__(self) -> None:
         super().__init__()
         self.choice = SignatureChoice()
-        self.found: Signatures | None = None
+        self.signatures: Signatures | None = None
         self.group = OVERALL
-        self.every = False
+        self.includes_all = False
         self._orders = cache(SpanOrders)
-        self._made: tuple[object, model.Report, Listed] | None = None
+        self._cached_report: tuple[object, model.Report, FailingTraces] | None = None
 
     # Counting
 
     def start(self, opened: OpenWorkspace) -> None:
-        """Count what is chosen."""
+        """Compute the figures of the current choice."""
         choice = self.choice
-        self.begins(opened)
+        self.announce_start(opened)
         self.count(
             SIGNATURES,
             lambda stopped: count_signatures(opened, choice, self._orders, stopped),
-            self._take,
+            self._receive,
             lambda problem: Signatures(choice, problem=problem),
         )
-        if self.found is None:
+        if self.signatures is None:
             self.show()
 
     def count_again(self, opened: OpenWorkspace) -> None:
-        """Count again what may have changed while one was on another screen."""
-        if self.found is not None:
+        """Compute again what may have changed on another screen."""
+        if self.signatures is not None:
             self.start(opened)
 
-    def _take(self, found: Signatures) -> None:
-        """Show the figures, with the hint that fits."""
-        known = self.found
-        counted_before = known is not None and known.choice == found.choice and not known.pending
-        if found.pending and counted_before:
-            # Counted again: until all of it is there, what stands there is nearer to the truth.
+    def _receive(self, signatures: Signatures) -> None:
+        """Show the figures, and a hint about hidden traces."""
+        previous = self.signatures
+        is_complete = (
+            previous is not None and previous.choice == signatures.choice and not previous.pending
+        )
+        if signatures.pending and is_complete:
+            # The complete figures stay until the new ones are complete.
             return
-        self.found = found
-        can_look = bool(found.hidden) and not found.choice.of_judge
+        self.signatures = signatures
+        can_look = bool(signatures.hidden) and not signatures.choice.of_judge
         self.hints.leave_out(() if can_look else ("look",))
-        if self.group not in found.groups:
+        if self.group not in signatures.groups:
             self.group = OVERALL
-        if found.pending:
+        if signatures.pending:
             self.hints.prompt("Finding the places of labels, and resampling …")
         else:
             self.hints.clear()
-            if found.hidden and found.groups:
-                self.hints.say(_left_out(found, self.mast.key_of("signatures.look")))
+            if signatures.hidden and signatures.groups:
+                self.hints.say(_left_out(signatures, self.mast.key_of("signatures.look")))
         self.show()
 
     # Showing
 
     def title_parts(self) -> tuple[str, ...]:
-        """Which group of how many, whose labels, and how its traces ended."""
-        found = self.found
-        if found is None or self.group not in found.groups:
-            return ("Signatures", whose_words(self.choice.labels))
-        table = found.groups[self.group]
-        groups = found.large_groups
-        grouping = found.choice.by
+        """Return the group and its position, whose labels are counted, and the outcomes of its
+        traces.
+        """
+        signatures = self.signatures
+        if signatures is None or self.group not in signatures.groups:
+            return ("Signatures", labels_title(self.choice.labels))
+        table = signatures.groups[self.group]
+        groups = signatures.large_groups
+        grouping = signatures.choice.grouping
         name = f"{grouping} {one_line(self.group, 40)}"
         if self.group == OVERALL:
             name = "all traces" if grouping in (ALL, FIELDS[0]) else f"all traces by {grouping}"
@@ -221,163 +227,172 @@ class SignaturesScreen(ReportScreen):
             position = f" ({groups.index(self.group) + 1} of {len(groups)})"
         counts = {side: table.count("traces", side) for side in (*OUTCOMES, "unknown")}
         outcomes = [f"{count:,} {side}" for side, count in counts.items() if count]
-        below = found.choice.failed_below
+        below = signatures.choice.failed_below
         return (
             "Signatures",
             f"{name}{position}",
-            whose_counted(found),
+            counted_labels_title(signatures),
             ", ".join(outcomes),
             *(() if below is None else (f"failed below {below:g}",)),
         )
 
     def open_page(self) -> Page:
-        """The open page of the group, or why there is nothing on it."""
-        found = self.found
-        if found is None:
+        """Return the open page of the group, or the reason why it is empty."""
+        signatures = self.signatures
+        if signatures is None:
             return Page()
-        if found.report is None or self.group not in found.groups:
-            return Page(words=nothing_words(found, self.mast.key_of))
+        if signatures.report is None or self.group not in signatures.groups:
+            return Page(text=no_signatures_text(signatures, self.mast.key_of))
         page = self.page
         if page == EXPERIMENT:
-            return self._experiment_page(found)
-        report, listed = self._report(found)
+            return self._experiment_page(signatures)
+        report, failing = self._report(signatures)
         if page == TRACES:
-            section = Section(TRACES, TRACES, (traces_table(listed, found.names),))
+            section = Section(TRACES, TRACES, (traces_table(failing, signatures.names),))
         else:
-            section = next(one for one in report.sections if one.id == page)
+            section = next(section for section in report.sections if section.id == page)
         if not any(table.rows for table in section.tables):
-            return Page(words=self._nothing(found, section))
+            return Page(text=self._empty_page_text(signatures, section))
         notes = [
-            note for note in report.notes if not (found.veiled and note.reason == "no_outcomes")
+            note
+            for note in report.notes
+            if not (signatures.hidden_outcomes and note.reason == "no_outcomes")
         ]
-        about = self._about(found, report)
+        about = self._about(signatures, report)
         keys = () if page in ("modes", "helps") else ("a failed or all traces",)
-        return Page(section, pending=found.pending, notes=notes, about=about, keys=keys)
+        return Page(section, pending=signatures.pending, notes=notes, about=about, keys=keys)
 
-    def _experiment_page(self, found: Signatures) -> Page:
-        """Show all arms, and the group that is chosen against the baseline."""
-        if found.experiment is None:
-            if found.pending:
+    def _experiment_page(self, signatures: Signatures) -> Page:
+        """Return all arms, and the chosen group against the baseline."""
+        if signatures.experiment is None:
+            if signatures.pending:
                 return Page()
             by = self.mast.key_of("signatures.by")
             return Page(
-                words=f"An experiment has two arms or more; by {found.choice.by} there are fewer. "
-                f"{by} groups by something else."
+                text="An experiment has two arms or more; by "
+                f"{signatures.choice.grouping} there are fewer. {by} groups by something else."
             )
-        experiment, figures = found.experiment
+        experiment, figures = signatures.experiment
         arm = self.group if self.group in experiment.others else experiment.others[0]
-        parts = arm_parts(experiment, figures, arm)
         about = f"baseline: {one_line(experiment.baseline, 60)} · arm: {one_line(arm, 60)}"
-        section = Section(EXPERIMENT, EXPERIMENT, parts)
+        section = Section(EXPERIMENT, EXPERIMENT, arm_parts(experiment, figures, arm))
         notes = experiment_notes(experiment, figures)
-        return Page(section, pending=found.pending, notes=notes, about=about)
+        return Page(section, pending=signatures.pending, notes=notes, about=about)
 
-    def _of_all(self, found: Signatures) -> bool:
-        return self.every or not compares_outcomes(found.groups[self.group])
+    def _shows_all(self, signatures: Signatures) -> bool:
+        return self.includes_all or not compares_outcomes(signatures.groups[self.group])
 
-    def _report(self, found: Signatures) -> tuple[model.Report, Listed]:
-        """The report on the group and its traces, made once."""
-        every = self._of_all(found)
-        asked = (found, self.group, every)
-        if self._made is None or self._made[0] != asked:
-            assert found.report is not None
-            assert found.inputs is not None
-            wanted = TraceFilter(outcome=None if every else "failed")
-            self._made = (
-                asked,
+    def _report(self, signatures: Signatures) -> tuple[model.Report, FailingTraces]:
+        """Return the report on the group and its traces, computed once."""
+        shows_all = self._shows_all(signatures)
+        cache_key = (signatures, self.group, shows_all)
+        if self._cached_report is None or self._cached_report[0] != cache_key:
+            assert signatures.report is not None
+            assert signatures.inputs is not None
+            trace_filter = TraceFilter(outcome=None if shows_all else "failed")
+            self._cached_report = (
+                cache_key,
                 group_report(
-                    found.report,
+                    signatures.report,
                     self.group,
-                    every=every,
+                    every=shows_all,
                     extras=Extras(self.mast.taxonomy),
                 ),
-                traces_behind(found.inputs, self.group, wanted),
+                failing_traces(signatures.inputs, self.group, trace_filter),
             )
-        return self._made[1:]
+        return self._cached_report[1:]
 
-    def _about(self, found: Signatures, report: model.Report) -> str:
-        table = found.groups[self.group]
+    def _about(self, signatures: Signatures, report: model.Report) -> str:
+        table = signatures.groups[self.group]
         if not compares_outcomes(table):
-            if found.veiled:
-                return f"{veiled_words(found.veiled)}."
+            if signatures.hidden_outcomes:
+                return f"{hidden_outcomes_text(signatures.hidden_outcomes)}."
             known_outcomes = sum(table.count("traces", side) for side in OUTCOMES)
             outcomes = counted(table.count("traces"), "outcome")
             return (
                 f"{known_outcomes} of {outcomes} known · failed and "
                 f"successful ones compared from {LEAST_OUTCOMES} on"
             )
-        told = [
-            f"{value} {name}" + (f" ({more})" if more else "")
-            for name, value, more in report.facts
+        facts = [
+            f"{value} {name}" + (f" ({detail})" if detail else "")
+            for name, value, detail in report.facts
             if name not in IN_TITLE
         ]
-        return one_line(" · ".join(told), 400)
+        return one_line(" · ".join(facts), 400)
 
-    def _nothing(self, found: Signatures, section: Section) -> str:
-        which = "traces" if self._of_all(found) else "failed traces"
+    def _empty_page_text(self, signatures: Signatures, section: Section) -> str:
+        traces = "traces" if self._shows_all(signatures) else "failed traces"
         key = self.mast.key_of("signatures.every")
-        all_of_them = "" if self._of_all(found) else f"\n\n{key} counts all traces."
+        all_of_them = "" if self._shows_all(signatures) else f"\n\n{key} counts all traces."
         if section.id == "onset":
-            if found.pending:
-                return "Reading the traces and finding the places of their labels …"
+            if signatures.pending:
+                return "Reading the traces and locating their labels …"
             if section.notes:
                 return "\n\n".join(one_line(note.text) for note in section.notes)
-            return f"None of these {which} has a label with a place.{all_of_them}"
+            return f"None of these {traces} has a label with a place.{all_of_them}"
         if section.id == "helps":
-            return f"None of these {which} shows a mode."
+            return f"None of these {traces} shows a mode."
         if section.id == "together":
-            return f"None of these {which} shows a mode.{all_of_them}"
-        return f"There are no {which} here.{all_of_them}"
+            return f"None of these {traces} shows a mode.{all_of_them}"
+        return f"There are no {traces} here.{all_of_them}"
 
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], model.Report] | None:
-        """All groups, with the examples and traces that the command's report has."""
-        choice, orders = self.choice, self._orders
+        """Return a function that computes all groups, with the examples and traces of the command's
+        report.
+
+        It is None while there are no figures.
+        """
+        choice = self.choice
+        orders = self._orders
         key_of = self.mast.key_of
-        if self.found is None or not self.found.groups:
+        if self.signatures is None or not self.signatures.groups:
             return None
 
-        def made(opened: OpenWorkspace, stopped: Stopped) -> model.Report:
-            *_, found = count_signatures(opened, choice, orders, stopped)
-            if found.report is None or found.inputs is None or not found.groups:
-                raise MastError(nothing_words(found, key_of))
-            workspace, taxonomy = opened.workspace, opened.taxonomy
-            extras = extras_for(workspace, taxonomy, found.inputs, places=True)
-            return signatures_report(found.report, extras=extras)
+        def _compute(opened: OpenWorkspace, stopped: Stopped) -> model.Report:
+            *_, signatures = count_signatures(opened, choice, orders, stopped)
+            if signatures.report is None or signatures.inputs is None or not signatures.groups:
+                raise MastError(no_signatures_text(signatures, key_of))
+            extras = extras_for(opened.workspace, opened.taxonomy, signatures.inputs, places=True)
+            return signatures_report(signatures.report, extras=extras)
 
-        return made
+        return _compute
 
-    # The traces behind
+    # Source traces
 
-    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
-        """List the traces of the group that show the modes."""
-        found = self.found
-        group = dict(behind.which).get("group", self.group)
+    def list_sources(self, sources: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+        """Return a function that lists the traces of the group in which a figure's modes show.
 
-        def listed(_opened: OpenWorkspace) -> Listing | None:
-            if found is None or found.inputs is None:
+        The function returns None if there are no figures.
+        """
+        signatures = self.signatures
+        group = dict(sources.which).get("group", self.group)
+
+        def list_traces(_opened: OpenWorkspace) -> Listing | None:
+            if signatures is None or signatures.inputs is None:
                 return None
-            return listing_of(
-                traces_behind(found.inputs, group, TraceFilter.of(behind)), found.names
-            )
+            trace_filter = TraceFilter.for_sources(sources)
+            failing = failing_traces(signatures.inputs, group, trace_filter)
+            return listing_of(failing, signatures.names)
 
-        return listed
+        return list_traces
 
-    def opening(self, row: str) -> TraceLocation | None:
-        """A row of the page of traces leads into its trace."""
-        if self.page != TRACES or self._made is None:
+    def location_of(self, row: str) -> TraceLocation | None:
+        """Return the trace of a row on the page of traces, or None for any other row."""
+        if self.page != TRACES or self._cached_report is None:
             return None
-        one = next((one for one in self._made[2].traces if one.trace_id == row), None)
-        return None if one is None else one.location
+        _, _, failing = self._cached_report
+        locations = (trace.location for trace in failing.traces if trace.trace_id == row)
+        return next(locations, None)
 
     # Choices
 
     @property
     def _groups(self) -> Mapping[str, FigureTable]:
-        return {} if self.found is None else self.found.groups
+        return {} if self.signatures is None else self.signatures.groups
 
     def action_next_group(self, step: int) -> None:
-        """The next group, around the end."""
-        groups = () if self.found is None else self.found.large_groups
+        """Show the next or previous group; the last is followed by the first."""
+        groups = () if self.signatures is None else self.signatures.large_groups
         if not groups:
             self.hints.say(NO_GROUP)
             return
@@ -400,7 +415,7 @@ class SignaturesScreen(ReportScreen):
         self.show()
 
     def action_choose_group(self) -> None:
-        """A group by its name."""
+        """Ask for a group by its name."""
         if not self._groups:
             self.hints.say(NO_GROUP)
             return
@@ -415,20 +430,22 @@ class SignaturesScreen(ReportScreen):
             )
             for name, table in self._groups.items()
         ]
-        self._ask(f"Signatures by {self.choice.by}", choices, "name", self._show_group)
+        self._ask(f"Signatures by {self.choice.grouping}", choices, "name", self._show_group)
 
     def action_by(self) -> None:
-        """Another field that tells groups apart."""
-        place = FIELDS.index(self.choice.by)
-        self._count(replace(self.choice, by=FIELDS[(place + 1) % len(FIELDS)]))
+        """Group the traces by the next field."""
+        index = FIELDS.index(self.choice.grouping)
+        self._count(replace(self.choice, grouping=FIELDS[(index + 1) % len(FIELDS)]))
 
     def action_labels(self) -> None:
-        """Whose labels are counted."""
-        if self.found is None:
+        """Ask whose labels to count."""
+        if self.signatures is None:
             key = self.mast.key_of("signatures.labels")
             self.hints.prompt(f"Still counting; then {key} chooses")
             return
-        choices = [FinderChoice(name, "", name, whose_words(name)) for name in self.found.sources]
+        choices = [
+            FinderChoice(name, "", name, labels_title(name)) for name in self.signatures.sources
+        ]
         self._ask(
             "Whose labels",
             choices,
@@ -437,7 +454,7 @@ class SignaturesScreen(ReportScreen):
         )
 
     def action_outcome(self) -> None:
-        """Which score means failed, or none."""
+        """Ask for the score under which a trace has failed."""
         choices = [
             FinderChoice("", "", "as recorded", "the outcome that the traces carry"),
             *(
@@ -453,32 +470,32 @@ class SignaturesScreen(ReportScreen):
         except ValueError:
             below = nan
         if below is not None and not isfinite(below):
-            words = f"{one_line(value, 20)} is no score: give a number"
-            self.hints.say(words, error=True)
+            problem = f"{one_line(value, 20)} is no score: give a number"
+            self.hints.say(problem, error=True)
             return
         self._count(replace(self.choice, failed_below=below))
 
     def action_every(self) -> None:
-        """Count failed traces only, or all of them."""
-        shown = self._groups.get(self.group)
+        """Switch between failed traces and all traces."""
+        table = self._groups.get(self.group)
         if self.page == "modes":
-            self.hints.say("Both outcomes stand here side by side")
+            self.hints.say("This page shows both outcomes side by side")
             return
-        if shown is not None and not compares_outcomes(shown):
+        if table is not None and not compares_outcomes(table):
             message = f"Fewer than {LEAST_OUTCOMES} outcomes are known here; all traces are counted"
             self.hints.say(message)
             return
-        self.every = not self.every
+        self.includes_all = not self.includes_all
         self.show()
-        self.hints.say("All traces" if self.every else "Failed traces only")
+        self.hints.say("All traces" if self.includes_all else "Failed traces only")
 
     def action_look(self) -> None:
-        """Count also traces that only others have finished, as their adjudicator."""
-        hidden = self.found.hidden if self.found is not None else ()
+        """Ask whether to include hidden traces as their adjudicator."""
+        hidden = self.signatures.hidden if self.signatures is not None else ()
         if not hidden:
             self.hints.say("No trace is left out")
         elif self.choice.of_judge:
-            self.hints.say("What a judge says of them is hidden from you for now")
+            self.hints.say("The judge's labels on them are hidden from you for now")
         else:
             self.offer_adjudication(hidden)
 
@@ -492,19 +509,19 @@ class SignaturesScreen(ReportScreen):
         title: str,
         choices: Sequence[FinderChoice],
         hint: str,
-        chosen: Callable[[str], None],
+        on_chosen: Callable[[str], None],
         *,
         free: bool = False,
     ) -> None:
         def answered(value: str | None) -> None:
             if value is not None:
-                chosen(value)
+                on_chosen(value)
 
         finder = FinderDialog(title, choices, placeholder=hint, free=free)
         self.app.push_screen(finder, answered)
 
 
-# Counting in a worker, within what the annotator may see
+# Computation in a worker, over what the annotator may see
 
 
 def count_signatures(
@@ -513,59 +530,70 @@ def count_signatures(
     orders: Callable[[Workspace], OrderOf],
     stopped: Stopped,
 ) -> Iterator[Signatures]:
-    """Count over the traces that the annotator may know about.
+    """Compute the figures over the traces that the annotator may see.
 
-    That they are shown is recorded, where they tell what others said.
+    Record in the workspace on which traces this reveals answers of others.
 
     Args:
         opened: The open workspace.
-        choice: Whose labels, and how.
-        orders: Gives the orders of spans, read from the files of their traces.
-        stopped: Whether nobody waits any more.
+        choice: The labels, the field of the groups, and the score of a failure.
+        orders: Returns the orders of spans, which reads the files of traces.
+        stopped: Returns whether the figures are no longer needed.
+
+    Yields:
+        The figures, first without span ranges and resampling.
 
     Raises:
-        LeftError: Nobody does.
+        LeftError: The figures are no longer needed.
     """
-    workspace, taxonomy, me = opened.workspace, opened.taxonomy, opened.annotator
-    said = said_by(workspace, taxonomy.ref)
-    labels = None if choice.labels == GOLD else choice.labels
-    sight = within_sight(workspace, me, taxonomy.ref, labels, blind=opened.blind, said=said)
-    record_reveal(workspace, me, taxonomy.ref, sorted(sight.told))
-    shown: set[str] | None = None
+    workspace = opened.workspace
+    taxonomy = opened.taxonomy
+    annotator = opened.annotator
+    answered = said_by(workspace, taxonomy.ref)
+    visibility = within_sight(
+        workspace,
+        annotator,
+        taxonomy.ref,
+        None if choice.labels == GOLD else choice.labels,
+        blind=opened.blind,
+        said=answered,
+    )
+    record_reveal(workspace, annotator, taxonomy.ref, sorted(visibility.told))
+    with_outcome: set[str] | None = None
     if opened.blind:
-        view = library_view(workspace, me, taxonomy.ref, blind=True)
-        shown = {trace for trace, entry in view.items() if entry.hidden_visible}
-    found = Signatures(
+        view = library_view(workspace, annotator, taxonomy.ref, blind=True)
+        with_outcome = {trace_id for trace_id, entry in view.items() if entry.hidden_visible}
+    without_report = Signatures(
         choice,
         pending=True,
-        sources=(GOLD, *(name for name in said if said[name])),
-        hidden=tuple(sorted(sight.hidden)),
+        sources=(GOLD, *(name for name, traces in answered.items() if traces)),
+        hidden=tuple(sorted(visibility.hidden)),
         names=trace_names(workspace.traces()),
     )
-    order_of = until(stopped, orders(workspace))
+    order_of = stop_when(stopped, orders(workspace))
     inputs = input_from_workspace(
         workspace,
         taxonomy,
         labels=choice.labels,
-        by=choice.by,
+        by=choice.grouping,
         failed_below=choice.failed_below,
         gold=gold_of(workspace, taxonomy, order_of),
         order_of=order_of,
-        traces=frozenset(sight.seen),
+        traces=frozenset(visibility.seen),
     )
-    inputs, veiled = without_outcomes(inputs, shown)
+    inputs, hidden_outcomes = without_outcomes(inputs, with_outcome)
     for rounds in (0, ROUNDS):
-        corrected = None
+        corrected: tuple[Figure, ...] = ()
         if choice.of_judge and rounds:
-            visible = visible_traces_for_agreement(workspace, me, taxonomy.ref)
+            visible = visible_traces_for_agreement(workspace, annotator, taxonomy.ref)
             corrected = corrected_prevalence(workspace, taxonomy, inputs, visible)
         report = signature_report(inputs, rounds=rounds, corrected=corrected)
         yield replace(
-            found,
+            without_report,
             report=report,
             inputs=inputs,
             pending=not rounds,
-            veiled=veiled,
+            hidden_outcomes=hidden_outcomes,
             experiment=_experiment_in(inputs) if rounds else None,
         )
         if stopped():
@@ -573,7 +601,7 @@ def count_signatures(
 
 
 def _experiment_in(inputs: SignatureInput) -> tuple[Experiment, FigureIndex] | None:
-    """Make an experiment of the groups; None where there are not two."""
+    """Make an experiment of the groups; None if there are fewer than two."""
     try:
         experiment = experiment_of(inputs)
     except WorkspaceError:
@@ -581,21 +609,23 @@ def _experiment_in(inputs: SignatureInput) -> tuple[Experiment, FigureIndex] | N
     return experiment, FigureIndex(experiment_figures(experiment))
 
 
-# What is no figure, in words
+# Texts besides figures
 
 
-def whose_counted(found: Signatures) -> str:
-    """Say whose labels are counted: gold that is one person's word bears their name, kept short so
-    that the outcomes stay on a narrow screen."""
-    mix = None if found.report is None else found.report.inputs.gold
-    if mix is None or is_gold(mix) or not mix["sources"]["single"]:
-        return whose_words(found.choice.labels)
-    people = mix["annotators"]
+def counted_labels_title(signatures: Signatures) -> str:
+    """Return whose labels are counted; gold of a single annotator has their name.
+
+    The name is cut so that the outcomes stay on a narrow screen.
+    """
+    gold = None if signatures.report is None else signatures.report.inputs.gold
+    if gold is None or is_gold(gold) or not gold["sources"]["single"]:
+        return labels_title(signatures.choice.labels)
+    people = gold["annotators"]
     return one_line(people[0], 30) if len(people) == 1 else f"{len(people)} people, no gold"
 
 
-def whose_words(labels: str) -> str:
-    """Say whose labels are counted."""
+def labels_title(labels: str) -> str:
+    """Return the title of labels: ``gold``, or whose they are."""
     if labels == GOLD:
         return "gold"
     if labels.startswith(JUDGE_PREFIX):
@@ -603,52 +633,52 @@ def whose_words(labels: str) -> str:
     return f"labels of {one_line(labels, 30)}"
 
 
-def veiled_words(veiled: int) -> str:
-    """Say that outcomes are hidden from a blind annotator."""
+def hidden_outcomes_text(count: int) -> str:
+    """Return that outcomes are hidden from an annotator who works blind."""
     return (
-        f"You work blind: the outcome of {counted(veiled, 'trace')} is hidden from you and counts "
+        f"You work blind: the outcome of {counted(count, 'trace')} is hidden from you and counts "
         "as unknown"
     )
 
 
-def _left_out(found: Signatures, key: str) -> str:
-    """Return how many traces are left out; ``key`` includes them."""
-    if found.choice.of_judge:
-        return f"{counted(len(found.hidden), 'trace')} left out, hidden from you for now"
-    return hidden_words(len(found.hidden), key)
+def _left_out(signatures: Signatures, key: str) -> str:
+    """Return how many traces are left out, and the key that includes them."""
+    if signatures.choice.of_judge:
+        return f"{counted(len(signatures.hidden), 'trace')} left out, hidden from you for now"
+    return hidden_text(len(signatures.hidden), key)
 
 
-def nothing_words(found: Signatures, key_of: KeyOf) -> str:
+def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
     """Return why there are no figures, and what to do.
 
     Args:
-        found: What was counted.
+        signatures: The result without figures.
         key_of: Returns how the key of an action is shown.
     """
-    if found.problem is not None:
-        return f"{one_line(found.problem, 400)}\n\n{key_of('everywhere.back')} goes back."
-    labels = found.choice.labels
+    if signatures.problem is not None:
+        return f"{one_line(signatures.problem, 400)}\n\n{key_of('everywhere.back')} goes back."
+    labels = signatures.choice.labels
     lines = []
-    if found.hidden and found.choice.of_judge:
+    if signatures.hidden and signatures.choice.of_judge:
         lines.append(
-            f"What {one_line(labels)} says of {counted(len(found.hidden), 'trace')} is hidden from "
-            "you, as you work blind or a study keeps it back for now."
+            f"The labels of {one_line(labels)} on {counted(len(signatures.hidden), 'trace')} are "
+            "hidden from you while you work blind or the study hides them."
         )
-    elif found.hidden:
+    elif signatures.hidden:
         lines += [
-            "What others said of the traces that count here is hidden from you.",
+            "The labels of others on these traces are hidden from you.",
             "",
-            f"{hidden_words(len(found.hidden), key_of('signatures.look'))}.",
+            f"{hidden_text(len(signatures.hidden), key_of('signatures.look'))}.",
         ]
     elif labels == GOLD:
         lines += [
-            "Nobody has finished a trace yet, so there is no gold.",
+            "No one has finished a trace yet, so there is no gold.",
             "",
-            f"{key_of('annotate.finish')} finishes the trace that is open; mast-tui import brings "
-            "labels from elsewhere.",
+            f"{key_of('annotate.finish')} finishes an open trace; mast-tui import adds labels from "
+            "files.",
         ]
     else:
         lines.append(f"{one_line(labels)} has finished no trace under this taxonomy.")
-    if len(found.sources) > 1:
+    if len(signatures.sources) > 1:
         lines += ["", f"{key_of('signatures.labels')} chooses whose labels are counted."]
     return "\n".join(lines)

@@ -1,1 +1,1 @@
-"""What outlives a screen."""
+"""Services that outlive a screen."""

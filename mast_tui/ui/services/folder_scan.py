@@ -1,4 +1,4 @@
-"""A look at folders: what was there the last time, what is there now, and the differences."""
+"""A scan of folders: the traces of the last scan, those of now, and the differences."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mast_tui.traces.library import scan as walk
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.library_cache import LibraryCache, Looked, library_cache_path
 from mast_tui.ui.services.trace_scan import (
-    TOLD_SECONDS,
+    REPORT_SECONDS,
     CachedTraces,
     FilesRead,
-    Found,
+    ScanNews,
     StillReading,
 )
 from mast_tui.ui.wording import names_under, natural
@@ -26,50 +26,51 @@ if TYPE_CHECKING:
 
 
 class Differences:
-    """Holds what a walk finds against the last look, whose traces are shown already."""
+    """The differences between a scan and the last one, whose traces are shown already."""
 
     def __init__(self) -> None:
         self._unseen: dict[str, Trace] = {}
-        self._at: dict[tuple[str, int | None], str] = {}
+        self._id_at: dict[tuple[str, int | None], str] = {}
         self._gone: list[str] = []
         self.any = False
 
-    def expect(self, traces: Sequence[Trace]) -> None:
-        """The last look has found these too."""
+    def add_cached(self, traces: Sequence[Trace]) -> None:
+        """Add traces of the last scan."""
         for trace in traces:
             trace_id = _id_of(trace)
             self._unseen[trace_id] = trace
-            self._at[trace.file, trace.record] = trace_id
+            self._id_at[trace.file, trace.record] = trace_id
 
-    def of(self, report: FileReport) -> FileReport | None:
-        """The report without traces that are as they were; None where that is all it tells."""
+    def news_in(self, report: FileReport) -> FileReport | None:
+        """Return the report without unchanged traces, or None if nothing else is in it."""
         changed = [trace for trace in report.traces if self._is_news(trace)]
         if changed:
             self.any = True
-        told = report.problems or report.skipped is not None or report.failed is not None
-        if not changed and not told:
+        has_messages = report.problems or report.skipped is not None or report.failed is not None
+        if not changed and not has_messages:
             return None
         return report._replace(traces=tuple(changed))
 
-    def gone(self) -> list[str]:
-        """Ids of traces that turned out to be no more, since this was asked before."""
-        gone, self._gone = self._gone, []
+    def take_gone(self) -> list[str]:
+        """Return the ids of the traces that were found to be gone since the last call."""
+        gone = self._gone
+        self._gone = []
         return gone
 
-    def end(self) -> None:
-        """The walk is over: what it has not met is gone."""
+    def finish(self) -> None:
+        """End the scan: traces that it has not found are gone."""
         self._gone += self._unseen
         self.any = self.any or bool(self._unseen)
         self._unseen = {}
 
     def _is_news(self, trace: Trace) -> bool:
         trace_id = _id_of(trace)
-        was = self._unseen.pop(trace_id, None)
-        if was is not None:
-            return not _same(was, trace)
-        before = self._at.get((trace.file, trace.record))
-        if before is not None and self._unseen.pop(before, None) is not None:
-            self._gone.append(before)
+        cached = self._unseen.pop(trace_id, None)
+        if cached is not None:
+            return not _same(cached, trace)
+        replaced = self._id_at.get((trace.file, trace.record))
+        if replaced is not None and self._unseen.pop(replaced, None) is not None:
+            self._gone.append(replaced)
         return True
 
 
@@ -77,44 +78,53 @@ def _id_of(trace: Trace) -> str:
     return trace.summary.trace_id
 
 
-def _same(was: Trace, trace: Trace) -> bool:
-    """Whether all that is shown of the two is the same, and both are read in the same way."""
+def _same(cached: Trace, trace: Trace) -> bool:
+    """Check if a trace is shown and read in the same way as its cached one."""
     if trace.was_named:
         return False
-    return was.summary == trace.summary and was.record == trace.record and was.file == trace.file
+    return (
+        cached.summary == trace.summary
+        and cached.record == trace.record
+        and cached.file == trace.file
+    )
 
 
 BATCH_SECONDS: Final = 0.1
-"""How long files are gathered before the screen hears of them."""
+"""Seconds for which files are collected before they are reported."""
 
 BATCH_FILES: Final = 500
-"""How many are gathered at most, so that no key waits until they are listed."""
+"""The most files in one report, so that no key waits until they are listed."""
 
 
 def scan_paths(
-    paths: Sequence[Path], stopped: Callable[[], bool], take: Callable[[Found], object]
+    paths: Sequence[Path], stopped: Callable[[], bool], take: Callable[[ScanNews], object]
 ) -> Iterator[FilesRead | CachedTraces]:
-    """What was under the paths the last time, and then what is there now, as it is found.
+    """Yield the traces of the last scan under some paths, and then the news of this one.
 
-    The first tells of the last time, even where nothing is known of it. While a big
-    document is read, what is known so far and how far that has come is given to ``take``.
+    The first report always has cached traces, even if there are none.
+
+    Args:
+        paths: The paths.
+        stopped: Returns whether to stop.
+        take: Receives the news before a big document is read, and the progress of reading it.
     """
     with LibraryCache(library_cache_path()) as library:
         news = Differences()
         parts = library.cached_traces(paths, read_again)
         for traces in chain((next(parts, ()),), parts):
             yield CachedTraces(traces)
-            news.expect(traces)
+            news.add_cached(traces)
         # The walk imports what it needs only now, when the first traces are on screen.
-        found: list[Looked] = []
+        scanned: list[Looked] = []
         batch = FilesRead([], False)
 
         def wait(process: DocumentProcess) -> None:
             nonlocal batch
-            batch.total, batch.gone = scan.total, news.gone()
+            batch.total = scan.total
+            batch.gone = news.take_gone()
             take(batch)
             batch = FilesRead([], False)
-            while not process.wait(TOLD_SECONDS):
+            while not process.wait(REPORT_SECONDS):
                 if stopped():
                     process.stop()
                 take(StillReading(f"{process.path.name}: {process.progress.description}"))
@@ -125,20 +135,24 @@ def scan_paths(
             if stopped():
                 return
             for trace in report.traces:
-                found.append((trace, scan.members.get(str(trace.path), ())))
-            told = news.of(report)
-            if told is None:
+                scanned.append((trace, scan.members.get(str(trace.path), ())))
+            changes = news.news_in(report)
+            if changes is None:
                 batch.same += 1
             else:
-                batch.reports.append(told)
+                batch.reports.append(changes)
             if monotonic() > due or len(batch.reports) >= BATCH_FILES:
-                batch.total, batch.gone = scan.total, news.gone()
+                batch.total = scan.total
+                batch.gone = news.take_gone()
                 yield batch
-                batch, due = FilesRead([], False), monotonic() + BATCH_SECONDS
-        news.end()
-        batch.done, batch.total, batch.gone = True, scan.total, news.gone()
+                batch = FilesRead([], False)
+                due = monotonic() + BATCH_SECONDS
+        news.finish()
+        batch.done = True
+        batch.total = scan.total
+        batch.gone = news.take_gone()
         yield batch
         if news.any:
             name_of = names_under(paths)
-            found.sort(key=lambda looked: natural(name_of(looked[0])))
-            library.keep_traces(paths, found)
+            scanned.sort(key=lambda looked: natural(name_of(looked[0])))
+            library.keep_traces(paths, scanned)

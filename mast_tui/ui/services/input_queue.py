@@ -58,7 +58,7 @@ class AsksInLastLine(Protocol):
 
     @property
     def asks(self) -> bool:
-        """Whether the screen waits for an answer."""
+        """True if the screen waits for an answer."""
         ...
 
     def take_key(self, key: str, action: str | None) -> bool:
@@ -130,7 +130,7 @@ class InputQueue:
 
     @property
     def idle(self) -> bool:
-        """Whether every event that has arrived is handled."""
+        """True if every event that has arrived is handled."""
         return not self._busy and not self._waiting
 
     def open(self) -> None:

@@ -1,6 +1,6 @@
-"""Having a judge look at traces: which one, how far it is, cancelling it.
+"""Running a judge on traces: the choice of a judge, its progress, and cancelling it.
 
-It works in a thread; what it finds is in the workspace before it is told.
+A judge runs in a thread. Its suggestions are in the workspace before they are reported.
 """
 
 from __future__ import annotations
@@ -47,35 +47,35 @@ RULES: Final = "The rules judge"
 TWINS: Final = "The twins judge"
 
 
-BESIDE_WORDS: Final = 12
-"""Cells of the last line that words cannot have."""
+RESERVED_CELLS: Final = 12
+"""The cells of the last line that a message cannot use."""
 
 
 @dataclass(slots=True)
-class UnderWay:
-    """A judge at work: its name for people, how far it is, whether it was told to stop."""
+class RunningJudge:
+    """The judge at work: its name, its last report, and whether the user has stopped it."""
 
     name: str
-    words: str
+    message: str
     worker: Worker[None] | None = None
     stopping: bool = False
 
 
 class JudgeRuns:
-    """One judge at a time; whatever screen is open, ``J`` there asks to cancel it."""
+    """The judge at work, of which there is at most one. ``J`` on any screen asks to cancel it."""
 
     def __init__(self, app: MastApp, workspace: WorkspaceService) -> None:
-        self.at_work: UnderWay | None = None
-        """The judge that is at work now."""
+        self.at_work: RunningJudge | None = None
+        """The judge at work, or None."""
         self._app = app
         self._workspace = workspace
 
     def begin(self, traces: Sequence[Trace]) -> None:
-        """Have a judge look at these traces; while one does, ask whether to cancel it."""
+        """Run a judge on traces; if one is at work, ask whether to cancel it."""
         if self.at_work is not None:
             self._ask_to_cancel(self.at_work)
         elif self._workspace.refused is not None:
-            self._app.show_error("No workspace is open, so no judge can keep what it finds")
+            self._app.show_error("No workspace is open, so no judge can store its suggestions")
         else:
             self._workspace.when_ready(
                 lambda opened: self._app.writes.do(partial(self._choose, traces, opened))
@@ -89,14 +89,14 @@ class JudgeRuns:
                 setup = configured_setup(opened.taxonomy, configured)
         except MastError as error:
             self._app.show_error(f"{error}; no model can be asked")
-        twins = self._runs_beside(traces)
+        twins = self._comparable_runs(traces)
         help_key = self._app.key_of("everywhere.help")
         more = "" if setup is not None else f"{help_key} on asking a model"
         if setup is None and not twins:
             self._start_rules(traces, opened, more)
             return
         setting = f"judge.chosen:{opened.annotator}"
-        before = await self._workspace.carry_out(partial(opened.workspace.get_setting, setting))
+        previous = await self._workspace.carry_out(partial(opened.workspace.get_setting, setting))
 
         def answered(chosen: tuple[str, Plan | None] | None) -> None:
             if chosen is None:
@@ -112,49 +112,51 @@ class JudgeRuns:
                 self._start_rules(traces, opened, more)
 
         choices = {TWINS_KEY: bool(twins), **dict.fromkeys(WAYS, setup is not None)}
-        default = before if before is not None and choices.get(before) else RULES_KEY
+        default = previous if previous is not None and choices.get(previous) else RULES_KEY
         choice = JudgeDialog(setup, opened, traces, twins=bool(twins), default=default)
         self._app.ask(choice, answered)
 
     async def _confirm(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
-        """Begin at once where little is at stake; else ask what may be sent and spent."""
-        app, to_judge, allowed = self._app, plan.estimate.to_judge, plan.usual_allowance()
+        """Start the model at once if little is at stake, or ask what may be sent and spent."""
+        app = self._app
+        to_judge = plan.estimate.to_judge
+        allowed = plan.default_allowance()
         if not to_judge:
-            app.say(f"{estimate_words(plan)} mast-tui judge --again asks anew.", seconds=8)
+            app.say(f"{estimate_words(plan)} Run mast-tui judge --again to ask again.", seconds=8)
             return
-        told = await self._workspace.carry_out(lambda: is_told(opened.workspace, plan.setup))
-        if told is None:
+        consented = await self._workspace.carry_out(lambda: is_told(opened.workspace, plan.setup))
+        if consented is None:
             return
 
-        def go(tokens: int) -> None:
+        def start(tokens: int) -> None:
             async def note() -> None:
                 await self._workspace.carry_out(lambda: note_told(opened.workspace, plan.setup))
-                self._start_model(traces, opened, plan.allowing(tokens))
+                self._start_model(traces, opened, plan.with_allowance(tokens))
 
             app.writes.do(note)
 
         def answered(answer: str | None) -> None:
             if answer == "y":
-                go(allowed)
+                start(allowed)
 
         def written(text: str | None) -> None:
             if text is not None:
-                go(int(text))
+                start(int(text))
 
         sent = what_is_sent(plan.setup)
         if to_judge > 1:
             allowance = NoteScreen(
                 f"Ask {plan.name} about {to_judge:,} traces?",
                 f"{allowed:,}",
-                question=("" if told else f"{sent}\n\n") + f"{estimate_words(plan)}\n\n"
+                question=("" if consented else f"{sent}\n\n") + f"{estimate_words(plan)}\n\n"
                 "It stops when so many tokens are spent, in and out together:",
                 hint="Enter begins · Esc asks nothing",
                 check=tokens_of,
                 offered=True,
             )
             app.ask(allowance, written)
-        elif told:
-            go(allowed)
+        elif consented:
+            start(allowed)
         else:
             app.ask_key(
                 f"Send this trace to {one_line(plan.setup.host, 60)}?",
@@ -165,17 +167,17 @@ class JudgeRuns:
                 default="n",
             )
 
-    def _runs_beside(self, traces: Sequence[Trace]) -> Sequence[Trace]:
-        """All known runs of the tasks of these traces that have failed and succeeded."""
-        known = self._app.catalog.traces
-        asked = (known.get(trace.identity.trace_id, trace) for trace in traces)
-        tasks = {trace.meta.same_task for trace in asked}
-        runs = (trace for trace in known.values() if trace.meta.same_task in tasks)
+    def _comparable_runs(self, traces: Sequence[Trace]) -> Sequence[Trace]:
+        """Return all runs in the library of the tasks of these traces, failed and succeeded."""
+        catalog = self._app.catalog.traces
+        listed = (catalog.get(trace.identity.trace_id, trace) for trace in traces)
+        tasks = {trace.meta.same_task for trace in listed}
+        runs = (trace for trace in catalog.values() if trace.meta.same_task in tasks)
         return OneByOne(comparable(runs))
 
-    def _ask_to_cancel(self, at_work: UnderWay) -> None:
+    def _ask_to_cancel(self, at_work: RunningJudge) -> None:
         def answered(answer: str | None) -> None:
-            # It may have ended meanwhile.
+            # The judge may have ended meanwhile.
             if answer == "y" and self.at_work is at_work and at_work.worker is not None:
                 at_work.stopping = True
                 at_work.worker.cancel()
@@ -183,17 +185,16 @@ class JudgeRuns:
 
         self._app.ask_key(
             f"{at_work.name} is at work",
-            f"{at_work.words}\n\nWhat it has found and what was answered is kept. "
-            "Run it again to continue.",
+            f"{at_work.message}\n\nIts suggestions and answers are kept. Run it again to continue.",
             (("y", "cancel it"), ("n", "let it go on")),
             answered,
             default="n",
         )
 
-    def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, more: str) -> None:
+    def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, hint: str) -> None:
         def run() -> None:
             judge = RulesJudge()
-            self._look(RULES, judge, traces, opened, more, judge.covered_by)
+            self._run_offline_judge(RULES, judge, traces, opened, hint, judge.covered_by)
 
         self._start(RULES, f"{RULES} looks at {counted(len(traces), 'trace')} …", run)
 
@@ -201,35 +202,35 @@ class JudgeRuns:
         self, traces: Sequence[Trace], opened: OpenWorkspace, runs: Sequence[Trace]
     ) -> None:
         def run() -> None:
-            judge = TwinsJudge(self._read(runs))
-            self._look(TWINS, judge, traces, opened, judge.summary, covered_by=None)
+            judge = TwinsJudge(self._read_runs(runs))
+            self._run_offline_judge(TWINS, judge, traces, opened, judge.summary, covered_by=None)
 
         self._start(TWINS, f"{TWINS} reads {counted(len(runs), 'run')} …", run)
 
     def _start_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
         def run() -> None:
             worker = get_current_worker()
-            run_model(plan, traces, opened, self._tell, lambda: worker.is_cancelled)
+            run_model(plan, traces, opened, self._post_report, lambda: worker.is_cancelled)
 
         self._start(plan.name, f"{plan.name} is asked about {counted(len(traces), 'trace')} …", run)
 
-    def _start(self, name: str, words: str, work: Callable[[], None]) -> None:
-        self.at_work = UnderWay(name, words)
+    def _start(self, name: str, message: str, work: Callable[[], None]) -> None:
+        self.at_work = RunningJudge(name, message)
         for bar in self._app.screen.query(HintBar):
             bar.clear()
-        self._show_report(words)
+        self._show_report(message)
         self.at_work.worker = self._app.run_worker(work, group="judge", exclusive=True, thread=True)
 
-    def _show_report(self, words: str) -> None:
+    def _show_report(self, message: str) -> None:
         if self.at_work is not None:
-            self.at_work.words = words
+            self.at_work.message = message
         self._app.refresh_hints()
 
-    def _tell(self, message: JudgeProgress) -> None:
+    def _post_report(self, message: JudgeProgress) -> None:
         self._app.call_later(self.judged, message)
 
     def judged(self, message: JudgeProgress) -> None:
-        """Show how far the judge is, and tell the screens what it has found."""
+        """Show a report, and pass it on to the screens."""
         at_work = self.at_work
         if message.done:
             self.at_work = None
@@ -241,34 +242,34 @@ class JudgeRuns:
             if isinstance(screen, HearsJudge):
                 screen.judged(message)
                 heard = heard or screen is self._app.screen
-        cut = len(message.words) > self._app.size.width - BESIDE_WORDS
+        cut = len(message.words) > self._app.size.width - RESERVED_CELLS
         if message.done and message.problem and (cut or not heard):
-            self._app.show_error(message.words)  # whole, in as many lines as it takes
+            self._app.show_error(message.words)  # the whole text, in several lines
 
-    def _read(self, runs: Sequence[Trace]) -> Iterator[Trace]:
-        """These runs one after the other, as long as the judge is not cancelled."""
+    def _read_runs(self, runs: Sequence[Trace]) -> Iterator[Trace]:
+        """Yield these runs, until the judge is cancelled."""
         worker = get_current_worker()
         for done, run in enumerate(runs):
             if worker.is_cancelled:
                 return
-            self._tell(JudgeProgress(f"{TWINS}: {done} of {len(runs)} runs read"))
+            self._post_report(JudgeProgress(f"{TWINS}: {done} of {len(runs)} runs read"))
             yield run
 
-    def _look(
+    def _run_offline_judge(
         self,
         name: str,
         judge: Judge,
         traces: Sequence[Trace],
         opened: OpenWorkspace,
-        more: str,
+        hint: str,
         covered_by: Sequence[str] | None = (),
     ) -> None:
-        """Run a judge that asks no model on these traces, store what it finds, and say so."""
+        """Run a judge without a model on traces, store its suggestions, and report its end."""
         worker = get_current_worker()
 
-        def looked(progress: Progress) -> None:
-            words = f"{name}: {progress.done} of {counted(len(traces), 'trace')} done"
-            self._tell(JudgeProgress(words, trace_id=progress.trace_id))
+        def report_progress(progress: Progress) -> None:
+            message = f"{name}: {progress.done} of {counted(len(traces), 'trace')} done"
+            self._post_report(JudgeProgress(message, trace_id=progress.trace_id))
 
         try:
             summary = run_judge(
@@ -277,22 +278,26 @@ class JudgeRuns:
                 traces,
                 opened.workspace,
                 covered_by=covered_by,
-                on_progress=looked,
+                on_progress=report_progress,
                 stop=lambda: worker.is_cancelled,
             )
         except WorkspaceError as error:
-            self._tell(JudgeProgress(one_line(str(error)), done=True, problem=True))
+            self._post_report(JudgeProgress(one_line(str(error)), done=True, problem=True))
             return
-        seen = counted(sum(summary.traces.values()), "trace")
+        traces_done = counted(sum(summary.traces.values()), "trace")
         count = summary.suggestions
-        found = counted(count, "suggestion") if count else "nothing found"
-        words = f"{name}: {found}" if len(traces) == 1 else f"{name} has looked at {seen}: {found}"
+        result = counted(count, "suggestion") if count else "nothing found"
+        message = (
+            f"{name}: {result}"
+            if len(traces) == 1
+            else f"{name} has looked at {traces_done}: {result}"
+        )
         if opened.judges_hidden:
-            words = f"{name} has looked at {seen}"
+            message = f"{name} has looked at {traces_done}"
         if summary.stopped:
-            words = f"{name} was cancelled after {seen}"
+            message = f"{name} was cancelled after {traces_done}"
         elif summary.failed:
-            words = f"{name} failed on {counted(len(summary.failed), 'trace')}: " + one_line(
+            message = f"{name} failed on {counted(len(summary.failed), 'trace')}: " + one_line(
                 summary.failed[0].problem or ""
             )
-        self._tell(JudgeProgress(words, True, bool(summary.failed), more))
+        self._post_report(JudgeProgress(message, True, bool(summary.failed), hint))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from mast_tui.counts import counted, duration
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.run.estimate import Estimate
@@ -22,7 +23,7 @@ from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import JudgeProgress
-from mast_tui.ui.wording import cost_words, counted, duration, short_count
+from mast_tui.ui.wording import cost_words, short_count
 from mast_tui.workspace import Usage
 
 if TYPE_CHECKING:
@@ -30,64 +31,64 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-WAIT_TOLD: Final = 5.0
-"""Seconds without news after which it is told how long there was none."""
+REPORT_WAIT_AFTER: Final = 5.0
+"""Seconds without an answer after which the waiting time is reported."""
 
-LOOK_EVERY: Final = 0.1
-"""Seconds between looks whether somebody has cancelled."""
+CHECK_EVERY: Final = 0.1
+"""Seconds between two checks whether the user has cancelled."""
 
-SPARE: Final = 1.25
-"""How much more than the estimate is offered as allowance for many traces."""
+MARGIN: Final = 1.25
+"""The default allowance for several traces, as a multiple of the estimate."""
 
-SPARE_FOR_ONE: Final = 3
-"""The same for one trace, whose questions may have to be asked again in smaller pieces."""
+ONE_TRACE_MARGIN: Final = 3
+"""The same for one trace, which may have to be judged again in smaller pieces."""
 
-ROUND: Final = 1_000
+ROUND_TO: Final = 1_000
+"""The allowance is a multiple of so many tokens."""
 
 LEAST_COST: Final = 0.01
+"""The lowest cost that is shown as a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be asked: of which model, at what price at most."""
+    """A run to come: its setup and its estimate."""
 
     setup: Setup
     estimate: Estimate
 
     @property
     def name(self) -> str:
-        """The model, fit for display."""
+        """The name of the model, fit for display."""
         return model_name(self.setup)
 
     @property
     def tokens(self) -> int:
-        """What the estimate says in all, in and out."""
+        """The estimated tokens, in and out together."""
         return self.estimate.tokens_in + self.estimate.tokens_out
 
-    def allowing(self, tokens: int) -> Plan:
-        """The same with at most so many tokens."""
+    def with_allowance(self, tokens: int) -> Plan:
+        """Return the plan with a limit on the tokens."""
         return replace(self, setup=replace(self.setup, allowance=Allowance(tokens=tokens)))
 
-    def usual_allowance(self) -> int:
-        """What is allowed unless somebody says otherwise, rounded up."""
-        spare = SPARE_FOR_ONE if self.estimate.traces == 1 else SPARE
-        return -(-int(self.tokens * spare) // ROUND) * ROUND
+    def default_allowance(self) -> int:
+        """Return the token limit that is suggested, rounded up."""
+        spare = ONE_TRACE_MARGIN if self.estimate.traces == 1 else MARGIN
+        return -(-int(self.tokens * spare) // ROUND_TO) * ROUND_TO
 
 
 def model_name(setup: Setup) -> str:
-    """The model that is asked, fit for display."""
+    """Return the name of the model, fit for display."""
     return one_line(setup.parameters.model, 40)
 
 
 def estimate_words(plan: Plan) -> str:
-    """The estimate in a sentence or two."""
+    """Return the estimate in one or two sentences."""
     estimate = plan.estimate
     if not estimate.to_judge:
-        return (
-            f"{plan.name} has judged {'this' if estimate.traces == 1 else 'all of these'} "
-            "already: nothing is asked."
-        )
-    words = [
+        traces = "this trace" if estimate.traces == 1 else "all of these traces"
+        return f"{plan.name} has judged {traces} already: no request is sent."
+    parts = [
         f"{counted(estimate.requests, 'request')}, "
         f"about {short_count(estimate.tokens_in)} tokens in and "
         f"{short_count(estimate.tokens_out)} out"
@@ -95,51 +96,60 @@ def estimate_words(plan: Plan) -> str:
     cost = estimate.cost(plan.setup)
     if cost is not None:
         about = "less than 0.01" if cost < LEAST_COST else f"about {cost_words(cost)}"
-        words.append(f"cost {about}")
-    told = [f"{', '.join(words)}."]
+        parts.append(f"cost {about}")
+    sentences = [f"{', '.join(parts)}."]
     if estimate.known:
-        one, many = "trace judged before is", "traces judged before are"
-        told.append(f"{counted(estimate.known, one, many)} passed over.")
+        judged_before = counted(
+            estimate.known, "trace judged before is", "traces judged before are"
+        )
+        sentences.append(f"{judged_before} skipped.")
     if estimate.unread:
-        told.append(f"{counted(estimate.unread, 'trace')} cannot be read.")
+        sentences.append(f"{counted(estimate.unread, 'trace')} cannot be read.")
     if estimate.shortened:
-        one, many = "long text is", "long texts are"
-        told.append(f"{counted(estimate.shortened, one, many)} shortened.")
-    return " ".join(told)
+        shortened = counted(estimate.shortened, "long text is", "long texts are")
+        sentences.append(f"{shortened} shortened.")
+    return " ".join(sentences)
 
 
 def run_model(
     plan: Plan,
     traces: Sequence[Trace],
     opened: OpenWorkspace,
-    tell: Callable[[JudgeProgress], object],
-    stopped: Callable[[], bool],
+    report: Callable[[JudgeProgress], object],
+    is_cancelled: Callable[[], bool],
 ) -> None:
-    """Have the model asked about the traces, and tell how far it is and how it ended.
+    """Run the model on traces, and report its progress and its end.
 
-    What was answered is kept, also where it is cancelled.
+    Answers are stored even if the run is cancelled.
+
+    Args:
+        plan: The run.
+        traces: The traces.
+        opened: The workspace to store the answers in.
+        report: Receives each report.
+        is_cancelled: Returns whether the user has cancelled the run.
     """
     hidden = opened.judges_hidden
-    told = _RunReporter(plan, hidden, tell)
-    watch = Watch(told.on_trace, told.on_use, told.on_wait, told.on_part)
+    reporter = _RunReporter(plan, hidden, report)
+    watch = Watch(reporter.on_trace, reporter.on_use, reporter.on_wait, reporter.on_part)
     try:
         setup = _with_what_was_spent(plan.setup, opened)
         work = run_model_judge(setup, traces, opened.workspace, watch=watch)
-        summary = asyncio.run(unless_cancelled(work, stopped, told.on_look))
+        summary = asyncio.run(run_until_cancelled(work, is_cancelled, reporter.on_check))
     except MastError as error:
-        tell(JudgeProgress(f"{plan.name}: {one_line(str(error))}", done=True, problem=True))
+        report(JudgeProgress(f"{plan.name}: {one_line(str(error))}", done=True, problem=True))
         return
     if summary is None:
-        words = f"{plan.name} was cancelled. What it answered is kept; run it again to continue"
-        tell(JudgeProgress(words, done=True))
+        message = f"{plan.name} was cancelled. What it answered is kept; run it again to continue"
+        report(JudgeProgress(message, done=True))
     else:
-        tell(ended(plan, summary, blind=hidden))
+        report(final_report(plan, summary, blind=hidden))
 
 
 def _with_what_was_spent(setup: Setup, opened: OpenWorkspace) -> Setup:
-    """The setup with what a run that was broken off has spent on top of the allowance.
+    """Return the setup with the tokens of an interrupted run added to the allowance.
 
-    What is allowed here is for what is still to be asked, as the estimate said it.
+    The allowance of the plan covers only the requests that are still to be sent.
     """
     if setup.allowance.tokens is None:
         return setup
@@ -148,107 +158,124 @@ def _with_what_was_spent(setup: Setup, opened: OpenWorkspace) -> Setup:
     return replace(setup, allowance=Allowance(tokens=tokens))
 
 
-async def unless_cancelled(
-    work: Coroutine[Any, Any, T], stopped: Callable[[], bool], on_look: Callable[[], object]
+async def run_until_cancelled(
+    work: Coroutine[Any, Any, T], is_cancelled: Callable[[], bool], on_check: Callable[[], object]
 ) -> T | None:
-    """Do what asks a model, in a thread, until it is done or ``stopped``.
+    """Run a coroutine until it is done or cancelled.
 
     Args:
-        work: What is done.
-        stopped: Whether it is to be cancelled.
-        on_look: Is told from time to time that it goes on.
+        work: The coroutine.
+        is_cancelled: Returns whether to cancel it.
+        on_check: Called at each check while it runs.
 
     Returns:
-        What comes of it; None where it was cancelled.
+        Its result, or None if it was cancelled.
     """
     task = asyncio.create_task(work)
     while not task.done():
-        on_look()
-        if stopped() and not task.cancelling():
+        on_check()
+        if is_cancelled() and not task.cancelling():
             task.cancel()
-        await asyncio.wait({task}, timeout=LOOK_EVERY)
+        await asyncio.wait({task}, timeout=CHECK_EVERY)
     return None if task.cancelled() else task.result()
 
 
-def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> JudgeProgress:
-    """How a run has ended, in words."""
-    name, judged = plan.name, summary.traces.get(TraceStatus.JUDGED, 0)
+def final_report(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> JudgeProgress:
+    """Return the report on how a run has ended.
+
+    Args:
+        plan: The run.
+        summary: Its result.
+        blind: Whether to leave out the number of suggestions.
+    """
+    name = plan.name
+    judged = summary.traces.get(TraceStatus.JUDGED, 0)
     problem = bool(summary.stopped is not None or summary.ending is not None or summary.failed)
     if summary.stopped is not None:
         reason = one_line(summary.stopped)
-        why = reason.replace("the same command goes on", "run it again to continue")
-        words = f"{name}: {why}"
+        reason = reason.replace("the same command goes on", "run it again to continue")
+        message = f"{name}: {reason}"
     elif summary.ending is not None:
         ending = one_line(summary.ending)
-        words = f"{name}: {ending}; what was answered is kept, run it again to continue"
+        message = f"{name}: {ending}; what was answered is kept, run it again to continue"
     elif summary.failed:
         first = one_line(summary.failed[0].problem or "")
         some = "" if plan.estimate.traces == 1 else f" on {counted(len(summary.failed), 'trace')}"
-        words = f"{name} failed{some}: {first}"
+        message = f"{name} failed{some}: {first}"
     elif not judged:
         known_count = summary.traces.get(TraceStatus.KNOWN, 0)
-        words = f"{name} had judged {counted(known_count, 'trace')} before"
+        message = f"{name} had judged {counted(known_count, 'trace')} before"
     else:
         parts = [f"{name} has judged {counted(judged, 'trace')}"]
         if not blind:
-            altered, missing = summary.quotes.altered, summary.quotes.not_found
+            altered = summary.quotes.altered
+            missing = summary.quotes.not_found
             parts.append(f"{summary.suggestions} found")
             parts += [f"{altered} with an altered quote"] if altered else []
             its = "its" if missing == 1 else "their"
             parts += [f"{missing} without {its} quote"] if missing else []
-        words = " · ".join(parts)
-    return JudgeProgress(words, done=True, problem=problem)
+        message = " · ".join(parts)
+    return JudgeProgress(message, done=True, problem=problem)
 
 
 class _RunReporter:
-    """How far a run is, told in words after each step; without counts of what was found where
-    it is hidden from who asks."""
+    """Reports after each step of a run.
 
-    def __init__(self, plan: Plan, blind: bool, tell: Callable[[JudgeProgress], object]) -> None:
+    If suggestions are hidden from the user, the reports leave out their number.
+    """
+
+    def __init__(self, plan: Plan, blind: bool, report: Callable[[JudgeProgress], object]) -> None:
         self._plan = plan
         self._blind = blind
-        self._tell = tell
-        self._one = plan.estimate.traces == 1
+        self._report = report
+        self._is_single = plan.estimate.traces == 1
         self._parts = 0
         self._done = 0
-        self._found = 0
+        self._suggestions = 0
         self._used = Usage()
-        self._words = f"{plan.name}: no answer yet"
-        self._since = self._looked = time.monotonic()
+        self._message = f"{plan.name}: no answer yet"
+        self._message_time = time.monotonic()
+        self._wait_reported = self._message_time
 
-    def on_look(self) -> None:
-        """The run goes on: tell for how long nothing has come, once that is noticed."""
+    def on_check(self) -> None:
+        """Report the waiting time if no answer has come for a while."""
         now = time.monotonic()
-        if now - self._looked >= 1.0 and now - self._since >= WAIT_TOLD:
-            self._looked = now
-            waited = duration(round(now - self._since))
-            self._tell(JudgeProgress(f"{self._words} · waiting {waited}", trace_id=""))
+        if now - self._wait_reported >= 1.0 and now - self._message_time >= REPORT_WAIT_AFTER:
+            self._wait_reported = now
+            waited = duration(round(now - self._message_time))
+            self._report(JudgeProgress(f"{self._message} · waiting {waited}", trace_id=""))
 
     def on_trace(self, progress: Progress) -> None:
-        """A trace is through."""
+        """Report that a trace is done."""
         self._done = progress.done
-        self._found = self._found + progress.suggestions if not self._one else self._found
-        self._say(trace_id=progress.trace_id)
+        if not self._is_single:
+            self._suggestions += progress.suggestions
+        self._report_counts(trace_id=progress.trace_id)
 
     def on_use(self, usage: Usage) -> None:
-        """A request was answered."""
+        """Report that a request was answered."""
         self._used = usage
-        self._say(trace_id="")
+        self._report_counts(trace_id="")
 
-    def on_wait(self, words: str) -> None:
-        """Requests wait."""
-        self._say_so(f"{self._plan.name}: {one_line(words)}", "")
+    def on_wait(self, reason: str) -> None:
+        """Report that requests have to wait."""
+        self._report_message(f"{self._plan.name}: {one_line(reason)}", "")
 
     def on_part(self, trace_id: str, judgement: Judgement) -> None:
-        """A window of a trace was answered."""
-        self._parts += 1
-        if self._one:
-            self._found = len(judgement.findings)
-        self._say(trace_id=trace_id)
+        """Report that a window of a trace was judged.
 
-    def _say(self, trace_id: str) -> None:
+        Args:
+            trace_id: The trace.
+            judgement: The judgement so far.
+        """
+        self._parts += 1
+        if self._is_single:
+            self._suggestions = len(judgement.findings)
+        self._report_counts(trace_id=trace_id)
+
+    def _report_counts(self, trace_id: str) -> None:
         estimate = self._plan.estimate
-        if self._one:
+        if self._is_single:
             planned = estimate.windows * self._plan.setup.parameters.samples
             windows = max(planned, self._parts)
             parts = [f"window {min(self._parts + 1, windows)} of {windows}"]
@@ -257,10 +284,11 @@ class _RunReporter:
             used = self._used.tokens_in + self._used.tokens_out
             parts.append(f"{short_count(used)} tokens")
         if not self._blind:
-            parts.append(f"{self._found} found")
-        self._say_so(f"{self._plan.name}: {' · '.join(parts)}", trace_id)
+            parts.append(f"{self._suggestions} found")
+        self._report_message(f"{self._plan.name}: {' · '.join(parts)}", trace_id)
 
-    def _say_so(self, words: str, trace_id: str) -> None:
-        """Tell something new, from which on waiting counts anew."""
-        self._words, self._since = words, time.monotonic()
-        self._tell(JudgeProgress(words, trace_id=trace_id))
+    def _report_message(self, message: str, trace_id: str) -> None:
+        """Report a message and start to measure the waiting time."""
+        self._message = message
+        self._message_time = time.monotonic()
+        self._report(JudgeProgress(message, trace_id=trace_id))

@@ -1,6 +1,6 @@
-"""The open workspace with who works in it: the annotator, the taxonomy, what they may see.
+"""The open workspace, with the annotator, the taxonomy, and what the annotator may see.
 
-Nothing here is imported before the first frame is on screen: the workspace brings SQLAlchemy.
+Nothing here is imported before the first frame is on screen: the workspace imports SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -42,34 +42,34 @@ from mast_tui.workspace.paths import default_workspace_path, samples_workspace_p
 
 @dataclass(slots=True)
 class OpenWorkspace:
-    """An open workspace with the person who works in it."""
+    """An open workspace and the person who works in it."""
 
     workspace: Workspace
     taxonomy: Taxonomy
     annotator: str
     blind: bool
     adjudicates: bool = False
-    """Whether a study counts this person among its adjudicators and not among its annotators."""
-    _listed: Mapping[str, LibraryEntry] = field(default_factory=dict)
+    """Whether this person is an adjudicator of the study and not one of its annotators."""
+    _last_view: Mapping[str, LibraryEntry] = field(default_factory=dict)
 
     def open(self, trace: Trace) -> Session:
-        """The annotator's session on a trace, with what is shown of others read."""
-        who = self.annotator
-        session = Session.open(self.workspace, trace, self.taxonomy, who, blind=self.blind)
+        """Return the annotator's session on a trace, with the visible work of others."""
+        annotator = self.annotator
+        session = Session.open(self.workspace, trace, self.taxonomy, annotator, blind=self.blind)
         session.take_anew(session.read_anew(passes=False))
         return session
 
     def study(self) -> Study | None:
-        """The study under the taxonomy, where there is one."""
+        """Return the study under the taxonomy, or None."""
         return self.workspace.study(self.taxonomy.ref)
 
     def follow_study(self) -> None:
-        """Work as a study says that was set up or changed meanwhile."""
+        """Apply a study that was set up or changed meanwhile."""
         self.learn_role()
         self.blind = resolve_sight(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
-        """Read whether this person adjudicates under the study, which titles show at once."""
+        """Read whether this person adjudicates in the study; titles show it."""
         study = self.study()
         self.adjudicates = (
             study is not None
@@ -79,112 +79,116 @@ class OpenWorkspace:
 
     @property
     def annotates(self) -> bool:
-        """Whether a study counts this person among its annotators."""
+        """True if this person is an annotator of the study."""
         study = self.study()
         return study is not None and self.annotator in study.annotators
 
     def own_traces(self) -> Set[str] | None:
-        """Ids of the traces that a study gives to the annotator; None where it gives none, and
-        without a study."""
+        """Return the ids of the traces that a study assigns to the annotator; None without such a
+        study.
+        """
         study = self.study()
         if study is None or self.annotator not in study.annotators:
             return None
         return frozenset(assigned(study, self.annotator))
 
-    def withheld(self) -> Set[str]:
-        """The ids of the traces on which a study withholds suggestions from the annotator."""
+    def hidden_traces(self) -> Set[str]:
+        """Return the ids of the traces on which a study hides suggestions from the annotator."""
         return withheld_by_study(self.workspace, self.study(), self.annotator)
 
     def library_view(self) -> Mapping[str, LibraryEntry]:
-        """What the library may tell of each trace.
+        """Return what the library may show of each trace.
 
-        While a server is away that is one's own work as it is now, and all else as it was.
+        While a server is away, that is the annotator's own work as it is now, and the rest as it
+        was.
         """
-        now = library_view(self.workspace, self.annotator, self.taxonomy.ref, blind=self.blind)
+        view = dict(
+            library_view(self.workspace, self.annotator, self.taxonomy.ref, blind=self.blind)
+        )
         if self.workspace.away:
-            before = self._listed
-            now = {
-                trace_id: replace(before[trace_id], state=one.state, own_labels=one.own_labels)
-                if trace_id in before
-                else one
-                for trace_id, one in now.items()
-            }
-        self._listed = now
-        return now
+            for trace_id, entry in view.items():
+                if trace_id in self._last_view:
+                    last = self._last_view[trace_id]
+                    view[trace_id] = replace(last, state=entry.state, own_labels=entry.own_labels)
+        self._last_view = view
+        return view
 
     def queue(self, kind: str, *, n: int, seed: int | None) -> Sequence[QueueItem]:
-        """The traces of a queue in its order.
+        """Return the traces of a queue in its order.
 
         Args:
-            kind: Which queue, a value of ``QueueKind``.
-            n: How many traces to draw where it is a sample.
-            seed: By what they are drawn; None: the study's.
+            kind: The queue, a value of ``QueueKind``.
+            n: The number of traces of a sample.
+            seed: The seed of a sample; None for that of the study.
 
         Raises:
-            MastError: There is no such queue here, in words.
+            MastError: There is no such queue here.
         """
         return queue(self.workspace, self.taxonomy, self.annotator, QueueKind(kind), n=n, seed=seed)
 
     @property
     def judges_hidden(self) -> bool:
-        """Whether what judges find must not be counted: working blind, or as long as a study
-        withholds it on some traces, since a count would tell of these too."""
-        return self.blind or bool(self.withheld() - self.finished())
+        """True if the number of suggestions must not be shown.
+
+        That is so for a blind annotator, and while a study hides suggestions on unfinished traces,
+        because the number would count these too.
+        """
+        return self.blind or bool(self.hidden_traces() - self.finished())
 
     def finished(self) -> Set[str]:
-        """Ids of the traces that the annotator has finished.
+        """Return the ids of the traces that the annotator has finished.
 
-        What a study lets come back to be labelled once more is unfinished until that is done, here
-        as in every list, so that nothing tells it from other work.
+        A trace that a study repeats counts as unfinished until it is labelled again, as in every
+        list, so that nothing distinguishes it from other work.
         """
-        ref, study = self.taxonomy.ref, self.study()
-        found = self.workspace.finished_traces(self.annotator, ref)
+        ref = self.taxonomy.ref
+        study = self.study()
+        finished = self.workspace.finished_traces(self.annotator, ref)
         if study is None or not study.retests:
-            return found
-        return found - retest_progress(self.workspace, self.annotator, ref).now
+            return finished
+        return finished - retest_progress(self.workspace, self.annotator, ref).now
 
 
 class Opening:
-    """How a workspace comes to be open: which one it is, what is in doubt, who works in it."""
+    """The steps to open a workspace: which one, whether to trust it, and who works in it."""
 
     workspace: Workspace
     """The workspace, once it is open."""
-    known: str | None = None
-    """The name of the person who works in it; None where they must be asked."""
+    annotator: str | None = None
+    """The name of the annotator; None if the user must be asked."""
     study: Study | None = None
     """The study under the taxonomy, once the workspace is open."""
 
     def __init__(self, options: AppOptions, configured: str | None) -> None:
-        """Look for what the options mean.
+        """Find the workspace of the options.
 
         Args:
-            options: Which workspace, who works in it, and under which sight.
-            configured: The name that a file of settings has for the annotator.
+            options: The workspace, the annotator and the visibility.
+            configured: The name of the annotator in the settings.
         """
         self._options = options
         self._configured = configured
-        self.found = self.found_now()
-        """The workspace that is used because it lies here or above, None where one is named."""
+        self.default = self.find_default()
+        """The default workspace in this folder or above; None if the options name one."""
 
-    def found_now(self) -> Path | None:
-        """The workspace that would be used now because it lies here or above."""
+    def find_default(self) -> Path | None:
+        """Return the default workspace in this folder or above; None if the options name one."""
         if self._options.workspace is not None or self._options.samples:
             return None
         return default_workspace_path(Path.cwd())
 
-    def doubts(self) -> str | None:
-        """Why somebody else may have prepared the workspace that was found; None if nothing says
-        so."""
-        return None if self.found is None else why_not_trusted(self.found)
+    def distrust_reason(self) -> str | None:
+        """Return why someone else may have prepared the default workspace, or None."""
+        return None if self.default is None else why_not_trusted(self.default)
 
     def open(self, taxonomy: str) -> None:
-        """Open it, with the samples' labels where it is theirs and new.
+        """Open the workspace; a new one of the samples gets their labels.
 
         Args:
             taxonomy: The taxonomy to label with, as ``id@version``.
 
         Raises:
-            MastError: It cannot be opened.
+            MastError: The workspace cannot be opened.
         """
         options = self._options
         if options.workspace is not None:
@@ -196,17 +200,17 @@ class Opening:
             if options.fill_new_workspace is not None:
                 options.fill_new_workspace(self.workspace)
         self.study = self.workspace.study(taxonomy)
-        self.known = working_person(self.workspace, options.annotator, study=self.study)
+        self.annotator = working_person(self.workspace, options.annotator, study=self.study)
 
     def name_question(self) -> NameScreen:
-        """Ask who labels, with the people of the study or those who are here already."""
+        """Return the dialog that asks who labels, with the people of the study or the workspace."""
         study = self.study
         if study is None:
             people = [(name, "") for name in people_in(self.workspace)]
         else:
-            parts = dict.fromkeys(study.adjudicators, "adjudicator")
-            parts |= dict.fromkeys(study.annotators, "annotator")
-            people = [(name, parts[name]) for name in study.participants]
+            roles = dict.fromkeys(study.adjudicators, "adjudicator")
+            roles |= dict.fromkeys(study.annotators, "annotator")
+            people = [(name, roles[name]) for name in study.participants]
         return NameScreen(
             people,
             suggested=suggested_name(self._configured),
@@ -216,17 +220,26 @@ class Opening:
         )
 
     def outside_notice(self, name: str) -> str | None:
-        """Say that labels under a name from the command line will not count; None if they do."""
+        """Return a notice that labels under the name will not count, or None.
+
+        Only a name from the command line can be outside the study without the user's knowledge.
+        """
         if self._options.annotator is None or self.workspace.member is not None:
             return None
         return outside_words(name, self.study)
 
     def attach(self, taxonomy: Taxonomy, name: str) -> OpenWorkspace:
-        """Remember who works here and under which sight.
+        """Register the annotator and the taxonomy in the workspace.
 
-        Raises ``MastError`` in words.
+        Args:
+            taxonomy: The taxonomy to label with.
+            name: The name of the annotator.
+
+        Raises:
+            MastError: The workspace refuses the name or the taxonomy.
         """
-        workspace, options = self.workspace, self._options
+        workspace = self.workspace
+        options = self._options
         name = checked_person(name)
         if options.taxonomy is None:
             taxonomy = workspace.as_worded(taxonomy)
@@ -250,7 +263,12 @@ class Opening:
     def welcome(
         ask: Callable[[Screen[bool], Callable[[bool | None], None]], None], opened: OpenWorkspace
     ) -> None:
-        """Show the welcome, by ``ask``, to who has not seen and dismissed it."""
+        """Show the welcome dialog unless the user has dismissed it before.
+
+        Args:
+            ask: Shows a dialog.
+            opened: The open workspace.
+        """
         if _welcome_file().exists():
             return
 
@@ -271,7 +289,7 @@ def _welcome_file() -> Path:
 
 
 def remember_welcome() -> None:
-    """Do not show the welcome again; where that cannot be written it is shown next time."""
+    """Do not show the welcome again; if that cannot be written, it is shown next time."""
     with contextlib.suppress(OSError):
         make_private(_welcome_file().parent)
         _welcome_file().touch(0o600)

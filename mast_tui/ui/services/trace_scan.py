@@ -1,4 +1,4 @@
-"""Looking at the files that were named, in a thread that keeps nobody from leaving."""
+"""A scan of the named files, in a thread that does not delay the end of the app."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from typing import Final
 
 from mast_tui.traces.model import FileReport, Trace
 
-TOLD_SECONDS: Final = 0.25
-"""How often is told how far the reading of a big document has come."""
+REPORT_SECONDS: Final = 0.25
+"""Seconds between two progress reports on a big document."""
 
 
 @dataclass
 class FilesRead:
-    """More files were looked at.
+    """More files were read.
 
-    ``reports`` tell what is new since the last look, ``same`` counts files of which there is
-    nothing new; ``gone`` are the ids of traces that are no more. ``total`` is how many files there
-    are, as far as is known.
+    ``reports`` have what is new since the last scan; ``same`` counts files without news. ``gone``
+    are the ids of traces that do not exist any more. ``total`` is the number of files known so far.
     """
 
     reports: list[FileReport]
@@ -35,73 +34,73 @@ class FilesRead:
 
 @dataclass
 class CachedTraces:
-    """Traces that were there at the last look; what has become of them will be seen."""
+    """Traces of the last scan; later reports say which of them have changed."""
 
     traces: Sequence[Trace]
 
 
 @dataclass
 class StillReading:
-    """Another process reads a big document; ``words`` say which one, and how far it is."""
+    """A progress report on a big document that another process reads."""
 
-    words: str
+    progress: str
 
 
-Found = FilesRead | CachedTraces | StillReading
-"""What a look at files tells."""
+ScanNews = FilesRead | CachedTraces | StillReading
+"""A report of a scan."""
 
 
 class ScanThread:
-    """A look at files in a thread, which ends with the process whatever it is at.
+    """A scan in a thread, which ends with the process.
 
-    ``look`` gives what is found, and is told whether to stop. The first is kept for ``first``; the
-    thread goes on, and gives all of it to ``take``, when the first frame is on screen.
+    The first report is kept for ``first``. After ``go_on`` the thread passes all reports to
+    ``take``.
     """
 
     def __init__(
         self,
-        look: Callable[[Callable[[], bool]], Iterator[Found]],
-        take: Callable[[Found], object],
+        scan: Callable[[Callable[[], bool]], Iterator[ScanNews]],
+        take: Callable[[ScanNews], object],
     ) -> None:
         self.over: Future[None] = Future()
-        self._look = look
+        self._scan = scan
         self._take = take
-        self._first: SimpleQueue[Found] = SimpleQueue()
-        self._going_on = Event()
+        self._first: SimpleQueue[ScanNews] = SimpleQueue()
+        self._continue = Event()
         self._stopped = Event()
         Thread(target=copy_context().run, args=(self._run,), name="read", daemon=True).start()
 
-    def first(self, patience: float) -> Found | None:
-        """What was found first, which nobody else is given then; None where it takes too long."""
+    def first(self, patience: float) -> ScanNews | None:
+        """Return the first report, which ``take`` does not get then; None if it takes too long."""
         with suppress(Empty):
             return self._first.get(timeout=patience)
         return None
 
     def go_on(self) -> None:
-        """The first frame is on screen."""
-        self._going_on.set()
+        """Continue: the first frame is on screen."""
+        self._continue.set()
 
     def stop(self) -> None:
-        """Nobody wants to know any more."""
+        """End the scan: no one needs its reports."""
         self._stopped.set()
-        self._going_on.set()
+        self._continue.set()
 
     def _run(self) -> None:
         self.over.set_running_or_notify_cancel()
         try:
-            self._go_through(self._look(self._stopped.is_set))
+            self._go_through(self._scan(self._stopped.is_set))
         except BaseException as error:
             self.over.set_exception(error)
             raise
         self.over.set_result(None)
 
-    def _go_through(self, look: Iterator[Found]) -> None:
-        for number, found in enumerate(look):
+    def _go_through(self, scan: Iterator[ScanNews]) -> None:
+        for number, news in enumerate(scan):
             if number:
-                self._take(found)
+                self._take(news)
             else:
-                self._first.put(found)
-                self._going_on.wait()
+                self._first.put(news)
+                self._continue.wait()
                 with suppress(Empty):
                     self._take(self._first.get_nowait())
             if self._stopped.is_set():

@@ -1,4 +1,4 @@
-"""The traces of the app: looking for them, those that were found, and going through them."""
+"""The traces of the app: reading and scanning files, and going from trace to trace."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.trace_scan import (
-    TOLD_SECONDS,
+    REPORT_SECONDS,
     CachedTraces,
     FilesRead,
-    Found,
+    ScanNews,
     ScanThread,
     StillReading,
 )
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 class Prefetch:
-    """The report on a single file, read in a thread that keeps nobody from leaving.
+    """The report on a single file, read in a thread that does not delay the end of the app.
 
-    A small trace is there before the first frame, which then shows its spans; for a big or slow
-    one nobody waits. The first frame does with the first spans of a trace and its totals. What else
-    an earlier reading has kept takes longer: that is taken in when the frame has been drawn.
+    A small file is read before the first frame, which shows its spans. The first frame needs the
+    first spans and the totals only; the rest of the cache is loaded after it was drawn.
     """
 
     def __init__(self, options: AppOptions) -> None:
         self._report: FileReport | None = None
         self._process: DocumentProcess | None = None
         self._stopped = False
-        self._first, self._drawn = Event(), Event()
+        self._first = Event()
+        self._drawn = Event()
         self._thread: Thread | None = None
         if len(options.paths) == 1 and options.paths[0].is_file():
             self._path = options.paths[0]
@@ -50,37 +50,45 @@ class Prefetch:
 
     @property
     def single(self) -> bool:
-        """Whether it is a single file that was named."""
+        """True if a single file was named."""
         return self._thread is not None
 
     @property
-    def under_way(self) -> bool:
-        """Whether it is still being read."""
+    def is_reading(self) -> bool:
+        """True while the file is being read."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
-    def words(self) -> str:
-        """What is being read, and how far that is where another process does it."""
+    def description(self) -> str:
+        """The name of the file and, for a big document, how much of it was read."""
         process = self._process
         return self._path.name + ("" if process is None else f": {process.progress.description}")
 
     def first_spans(self, patience: float) -> FileReport | None:
-        """The report, without all that was kept; None where it is not there after so many
-        seconds."""
+        """Return the report without the rest of the cache, or None if it takes longer than
+        ``patience`` seconds.
+        """
         if self._thread is not None:
             self._first.wait(patience)
         return self._report
 
-    def drawn(self) -> None:
-        """The first frame has been drawn, or there is none: take in what was kept."""
+    def load_cache(self) -> None:
+        """Load the rest of the cache: the first frame was drawn, or there will be none."""
         self._drawn.set()
 
     def report(self, patience: float | None = None) -> FileReport | None:
-        """The report, or None where it is not there after ``patience`` seconds (None: any)."""
-        self.drawn()
+        """Return the report.
+
+        Args:
+            patience: The seconds to wait for it; None for no limit.
+
+        Returns:
+            The report, or None if it takes longer.
+        """
+        self.load_cache()
         if self._thread is not None:
             self._thread.join(patience)
-        return None if self.under_way else self._report
+        return None if self.is_reading else self._report
 
     def stop(self) -> None:
         """End the process that reads a big document; the report says so."""
@@ -101,7 +109,7 @@ class Prefetch:
     def _read_first(self) -> None:
         process = self._process = BIG_DOCUMENTS.begin(self._path)
         if process is not None:
-            if self._stopped:  # before there was a process to stop
+            if self._stopped:  # stopped before the process began
                 process.stop()
             process.wait()
             if process.failed is not None:
@@ -111,40 +119,42 @@ class Prefetch:
         try:
             for trace in report.traces:
                 trace.spans.load_totals()
-        finally:  # the trace can be shown whatever is wrong with what was kept
+        finally:  # a broken cache must not hide the trace
             self._report = report
 
 
 LOOK_PATIENCE: Final = 0.3
-"""Seconds for which the first frame waits for what was kept of the last look at a folder: it tells
-at once even that there is nothing, so that only a disk that hangs is not waited for."""
+"""Seconds for which the first frame waits for the cached traces of a folder.
+
+The cache answers at once, even if it is empty; only a disk that hangs takes longer.
+"""
 
 
 @runtime_checkable
 class ListsTraces(Protocol):
-    """A screen that lists what was found."""
+    """A screen that lists traces."""
 
     def refresh_rows(self) -> None:
-        """Take in what has come, changed or gone."""
+        """Show traces that were added, changed or removed."""
 
 
 @runtime_checkable
 class HearsReading(Protocol):
-    """A screen that tells how far the reading of a big document has come."""
+    """A screen that shows how much of a big document was read."""
 
-    def still_reading(self, words: str) -> None:
-        """Show these words."""
+    def still_reading(self, progress: str) -> None:
+        """Show a progress report."""
 
 
 class TraceService:
-    """Looks under the paths that were given, and keeps what was found."""
+    """The traces under the paths of the command line."""
 
     def __init__(self, app: MastApp, options: AppOptions) -> None:
         """Begin to read a single file at once; a folder waits for ``begin``.
 
         Args:
-            app: Whom to tell.
-            options: Where to look.
+            app: The app, which shows the traces.
+            options: The paths.
         """
         self.prefetch = Prefetch(options)
         self._app = app
@@ -152,130 +162,142 @@ class TraceService:
 
     @cached_property
     def catalog(self) -> Catalog:
-        """The traces that were found, none at first."""
-        # Start-up: the first spans are shown without it.
+        """The traces that were found so far."""
+        # Start-up: not needed for the first spans.
         from mast_tui.ui.services.trace_catalog import Catalog
 
         return Catalog()
 
     def begin(self) -> None:
-        """Take in what is there already, for the first frame; read on beside it.
+        """Show what is read already, for the first frame, and read the rest in the background.
 
-        That is the trace of a single file, or the first traces of the last look at a folder.
+        That is the trace of a single file, or the first cached traces of a folder.
         """
-        early = self.prefetch.first_spans(0)  # the first frame has waited for it
+        early = self.prefetch.first_spans(0)  # the first frame waited for it
         if early is not None:
             early = self.prefetch.report(LOOK_PATIENCE)
         if early is not None and len(early.traces) == 1:
             self.take(FilesRead([early], True))
             return
-        looking = ScanThread(self._look, self._take_later)
-        self._app.call_after_refresh(looking.go_on)
-        self._app.run_worker(_until_over(looking), group="read", exclusive=True)
-        first = looking.first(LOOK_PATIENCE)
+        scan = ScanThread(self._scan, self._take_later)
+        self._app.call_after_refresh(scan.go_on)
+        self._app.run_worker(_wait_for_scan(scan), group="read", exclusive=True)
+        first = scan.first(LOOK_PATIENCE)
         if isinstance(first, CachedTraces):
             self.take(first)
 
-    def _take_later(self, found: Found) -> None:
-        self._app.call_later(self.take, found)
+    def _take_later(self, news: ScanNews) -> None:
+        self._app.call_later(self.take, news)
 
-    def _look(self, stopped: Callable[[], bool]) -> Iterator[Found]:
-        """What is found, in a thread of its own."""
+    def _scan(self, stopped: Callable[[], bool]) -> Iterator[ScanNews]:
+        """Yield the results of reading, in a thread of its own."""
         if not self.prefetch.single:
-            # Start-up: who opens a single file needs neither last looks nor a walk.
+            # Start-up: not needed for a single file.
             from mast_tui.ui.services.folder_scan import scan_paths
 
             yield from scan_paths(self._options.paths, stopped, self._take_later)
             return
         yield CachedTraces(())
-        while self.prefetch.report(TOLD_SECONDS) is None and self.prefetch.under_way:
-            yield StillReading(self.prefetch.words)
-        # There is no report only where reading broke: here it breaks where it is seen.
+        while self.prefetch.report(REPORT_SECONDS) is None and self.prefetch.is_reading:
+            yield StillReading(self.prefetch.description)
+        # Without a report, reading has raised an error: raise it again here.
         report = self.prefetch.report() or read_file(self._options.paths[0], named=True)
         yield FilesRead([report], True)
 
-    def take(self, found: Found) -> None:
-        """Take in what was found, and have the screens show it."""
+    def take(self, news: ScanNews) -> None:
+        """Store news of the scan, and have the screens show it."""
         catalog = self.catalog
-        match found:
-            case StillReading(words):
-                catalog.being_read = words
+        match news:
+            case StillReading(progress):
+                catalog.being_read = progress
                 for screen in self._app.screen_stack:
                     if isinstance(screen, HearsReading):
-                        screen.still_reading(words)
+                        screen.still_reading(progress)
             case CachedTraces(traces):
                 if traces:
                     catalog.checking = True
                     catalog.add_traces(traces)
                     self._app.traces_found()
             case FilesRead():
-                self._files_read(found)
+                self._files_read(news)
 
-    def _files_read(self, found: FilesRead) -> None:
+    def _files_read(self, news: FilesRead) -> None:
         catalog = self.catalog
         catalog.being_read = ""
-        catalog.remove(found.gone)
-        for report in found.reports:
+        catalog.remove(news.gone)
+        for report in news.reports:
             catalog.add(report)
-        catalog.looked_at += found.same
-        catalog.total = max(catalog.total, found.total)
-        if found.done:
-            catalog.complete, catalog.checking = True, False
+        catalog.looked_at += news.same
+        catalog.total = max(catalog.total, news.total)
+        if news.done:
+            catalog.complete = True
+            catalog.checking = False
             self._app.writes.do(self._app.trace_queue.count_finished, HeldKeys.NOTHING)
         self._app.traces_found()
 
 
-async def _until_over(looking: ScanThread) -> None:
-    """Wait until everything has been looked at; leaving ends it."""
+async def _wait_for_scan(scan: ScanThread) -> None:
+    """Wait for the end of a scan; stop it if the wait is cancelled."""
     try:
-        await wrap_future(looking.over)
+        await wrap_future(scan.over)
     finally:
-        looking.stop()
+        scan.stop()
 
 
 class TraceQueue:
-    """Goes on from trace to trace, as the library lists them and as a study has it."""
+    """The order in which the user goes from trace to trace: that of the library, or of a study."""
 
     def __init__(self, traces: TraceService, workspace: WorkspaceService) -> None:
         self.ids: list[str] = []
-        """Ids of the traces that one goes through, as the library lists them."""
+        """The ids of the traces in the order of the library."""
         self._traces = traces
         self._workspace = workspace
         self._finished: Set[str] = frozenset()
-        self._own: Set[str] | None = None
+        self._assigned_ids: Set[str] | None = None
 
     def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
-        """The trace ``step`` places on in the queue, or None where there is no other."""
+        """Return the trace some positions after another one in the queue; it is a ring.
+
+        Args:
+            trace: The trace to start from.
+            step: The number of positions; negative for backwards.
+
+        Returns:
+            The trace, or None if the queue has no other one.
+        """
         if trace is None:
             return None
-        here, known = trace.identity.trace_id, self._traces.catalog.traces
-        queue = self.ids if here in self.ids else list(known)
-        if here not in queue or len(queue) < 2:
+        trace_id = trace.identity.trace_id
+        traces = self._traces.catalog.traces
+        queue = self.ids if trace_id in self.ids else list(traces)
+        if trace_id not in queue or len(queue) < 2:
             return None
-        return known[queue[(queue.index(here) + step) % len(queue)]]
+        return traces[queue[(queue.index(trace_id) + step) % len(queue)]]
 
     async def count_finished(self) -> None:
-        """Count anew how many of their traces the annotator has finished."""
+        """Count again how many traces the annotator has finished."""
         opened = self._workspace.opened
         if opened is None:
             return
-        found = await self._workspace.carry_out(lambda: (opened.finished(), opened.own_traces()))
-        if found is not None:
-            self._finished, self._own = found
+        sets = await self._workspace.carry_out(lambda: (opened.finished(), opened.own_traces()))
+        if sets is not None:
+            self._finished, self._assigned_ids = sets
 
     @property
     def all_finished(self) -> bool:
-        """Whether the annotator has finished all of their traces, and all of these are known."""
-        wanted = self._wanted
-        known = self._own is not None or self._traces.catalog.complete
-        return known and bool(wanted) and wanted <= self._finished
+        """True if the annotator has finished all of their traces, and all of them are known."""
+        assigned = self._assigned
+        all_known = self._assigned_ids is not None or self._traces.catalog.complete
+        return all_known and bool(assigned) and assigned <= self._finished
 
     @property
-    def _wanted(self) -> Set[str]:
-        """The traces here, or under a study those of the annotator."""
-        return self._traces.catalog.traces.keys() if self._own is None else self._own
+    def _assigned(self) -> Set[str]:
+        """The traces in the library, or under a study those of the annotator."""
+        return (
+            self._traces.catalog.traces.keys() if self._assigned_ids is None else self._assigned_ids
+        )
 
     def finished_words(self) -> str:
-        """Return how many of the traces here, or of the annotator's in a study, are finished."""
-        wanted = self._wanted
-        return f"{len(wanted & self._finished)} of {len(wanted)} finished"
+        """Return how many of these traces are finished, as text."""
+        assigned = self._assigned
+        return f"{len(assigned & self._finished)} of {len(assigned)} finished"

@@ -1,4 +1,4 @@
-"""How somebody has set the panes: kept in the user's state, beside no trace and no workspace."""
+"""The user's division of the annotate screen, stored in the user's state folder."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ SHARE: Final = 40
 
 
 class ViewSettings(NamedTuple):
-    """How the annotate screen is divided.
+    """The division of the annotate screen.
 
-    ``text_share`` is how much of the height the text of a span has, in percent of what it shares
-    with the timeline; ``time_bar`` says whether the timeline shows when a step was.
+    ``text_share`` is the share of the span's text in the height that it divides with the timeline,
+    in per cent. ``time_bar`` says whether the timeline shows its time bar.
     """
 
     text_share: int = SHARE
     time_bar: bool = True
 
     def remember(self) -> None:
-        """Keep it for the next start; where that cannot be written all is as before then."""
+        """Store the settings for the next start; an error while writing is ignored."""
         with contextlib.suppress(OSError):
             path = _file()
             make_private(path.parent)
@@ -35,20 +35,20 @@ class ViewSettings(NamedTuple):
 
 
 def remembered_settings() -> ViewSettings:
-    """Return what was remembered, or what is usual where nothing of use was."""
-    usual = ViewSettings()
+    """Return the stored settings, or the defaults for all that is missing or invalid."""
+    defaults = ViewSettings()
     try:
-        found = json.loads(_file().read_text("utf-8"))
+        stored = json.loads(_file().read_text("utf-8"))
     except (OSError, ValueError):
-        return usual
-    if not isinstance(found, dict):
-        return usual
-    known = {
-        name: found[name]
-        for name, value in usual._asdict().items()
-        if type(found.get(name)) is type(value)
+        return defaults
+    if not isinstance(stored, dict):
+        return defaults
+    valid = {
+        name: stored[name]
+        for name, value in defaults._asdict().items()
+        if type(stored.get(name)) is type(value)
     }
-    settings = ViewSettings(**known)
+    settings = ViewSettings(**valid)
     if not LEAST_SHARE <= settings.text_share <= MOST_SHARE:
         return ViewSettings(time_bar=settings.time_bar)
     return settings

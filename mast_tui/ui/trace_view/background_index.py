@@ -1,4 +1,4 @@
-"""Looking at every span of a trace behind the screen, for all that timeline and overview show."""
+"""An index of every span of a trace, made in the background for timeline and overview."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from rich.cells import cell_len
 from mast_tui.safe_text import one_line
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import Trace
-from mast_tui.ui.trace_view.folding import SubAgentFinder
+from mast_tui.traces.sub_agent_steps import SubAgentFinder
 from mast_tui.ui.trace_view.repeats import RepeatFinder
 
 
 class TraceFacts(NamedTuple):
-    """What the first ``seen`` spans of a trace tell.
+    """Times and agents of the first ``seen`` spans of a trace.
 
-    ``start`` is the first time that is known, in Unix seconds; ``total`` the seconds from there to
-    the last one. ``agents`` are those who acted, in order of appearance, and ``name_cells`` is the
-    width of the longest of their names.
+    ``start`` is the first known time in Unix seconds, ``total`` the seconds from there to the last
+    one. ``agents`` are in order of appearance; ``name_cells`` is the width of their longest name.
     """
 
     seen: int = 0
@@ -31,9 +30,10 @@ class TraceFacts(NamedTuple):
 
 
 class CellContent(Enum):
-    """What a cell of the overview shows, the weightiest first; ``UNSEEN`` was not looked at yet.
+    """The content of a cell of the overview, the most important first.
 
-    What is looked for now comes before what stays, and what fails often after what is rare.
+    Matches of the current search come before labels, and frequent failures after rare labels.
+    ``UNSEEN`` is for spans that are not indexed yet.
     """
 
     MATCH = "match"
@@ -48,118 +48,135 @@ class CellContent(Enum):
 
 
 KINDS: Final = (CellContent.USER, CellContent.AGENT, CellContent.TOOL, CellContent.OTHER)
-"""What the kinds are that ``SpanTotals`` counts."""
+"""The kinds that ``SpanTotals`` counts, in its order."""
 
 READ_BYTES: Final = 32 * 1024
-"""How much of a file is read in one step: a key waits for the end of one."""
+"""The bytes of a file that one step reads; a key may wait for the end of a step."""
 
 SPANS: Final = 1024
-"""How many spans are glanced at in one step."""
+"""The number of spans that one step indexes."""
 
 COMPARED: Final = 24
-"""How many spans are compared with those before them in one step: their texts may be read."""
+"""The number of spans that one step compares; it may have to read their texts."""
 
 
 class BackgroundIndex:
-    """What was found of the spans: times, names, kinds, errors, sub-agents, repeated steps.
+    """Times, names, kinds, errors, sub-agents and repeated steps of a trace, as far as it was read.
 
-    One thread takes ``step`` after step; others may ask meanwhile for what was found. Repeated
-    steps are looked for once that is ``wanted`` and the trace is known to its end: it needs what
-    the first screen should not wait for.
+    One thread calls ``step`` repeatedly; others may read the results meanwhile. Repeated steps are
+    searched for once ``search_repeats`` is set and the trace has been read to its end, because the
+    search needs a module that should not delay the first screen.
     """
 
     def __init__(self) -> None:
         self.sub_agents = SubAgentFinder()
         self.repeats = RepeatFinder()
-        self._repeats_anew: RepeatFinder | None = None
-        self.wanted = False
+        self._new_repeats: RepeatFinder | None = None
+        self.search_repeats = False
         self.totals = SpanTotals()
-        """Kinds and errors, as far as is known."""
+        """Kinds and errors of the spans indexed so far."""
         self.facts = TraceFacts()
-        """Times and names, as far as is known."""
-        # What is written on a later line may tell that a step has failed, or when it was over. So
-        # the columns of a trace that has grown are looked at once more when they are whole.
+        """Times and names of the spans indexed so far."""
+        # A later line of the file may say that a step has failed, or when it ended. So a trace that
+        # has grown is indexed once more when it is complete.
         self._grew = False
-        self._again = SpanTotals()
+        self._new_totals = SpanTotals()
 
-    def behind(self, trace: Trace) -> int:
-        """How many spans the trace has that were not looked at."""
+    def remaining(self, trace: Trace) -> int:
+        """Return the number of spans that are not indexed."""
         return len(trace) - self.totals.seen
 
-    def _counted(self, trace: Trace) -> int:
-        """How many spans were looked at that the trace has: totals may be there before them."""
+    def _indexed_count(self, trace: Trace) -> int:
+        """Return the number of indexed spans that the trace has: stored totals may exceed it."""
         return min(self.totals.seen, len(trace))
 
     def complete(self, trace: Trace) -> bool:
-        """Whether all was done that can be done as far as the trace is known."""
-        if self.behind(trace) > 0 or self.sub_agents.seen < self._counted(trace):
+        """Check if everything that has been read of the trace is indexed."""
+        if self.remaining(trace) > 0 or self.sub_agents.seen < self._indexed_count(trace):
             return False
         if not trace.loaded.complete:
             return True
-        found = self._repeats_anew is None and self.repeats.seen >= len(trace)
-        return not self._grew and (not self.wanted or found)
+        compared = self._new_repeats is None and self.repeats.seen >= len(trace)
+        return not self._grew and (not self.search_repeats or compared)
 
     def peek(self, trace: Trace) -> None:
-        """Take in the time of the last span of a trace that is known to its end."""
+        """Include the time of the last span of a complete trace."""
         self.totals.peek(trace.span(len(trace) - 1))
-        self._tell()
+        self._update_facts()
 
-    def look_again(self) -> None:
-        """More may be known of spans that were looked at."""
-        self._grew, self._again = True, SpanTotals()
-        self._repeats_anew = RepeatFinder()
+    def reread(self) -> None:
+        """Index all spans again: the trace may say more of them."""
+        self._grew = True
+        self._new_totals = SpanTotals()
+        self._new_repeats = RepeatFinder()
 
     def step(self, trace: Trace, spans: int = SPANS) -> bool:
-        """Look at a few spans more; False where there are none to look at for now."""
+        """Index a few more spans.
+
+        Args:
+            trace: The trace; always the same one.
+            spans: The number of spans.
+
+        Returns:
+            False if there was nothing to index.
+        """
         if self.complete(trace):
             return False
-        if self.behind(trace) > 0:
+        if self.remaining(trace) > 0:
             self._grew = self._grew or not trace.loaded.complete
-            self._look(trace, spans)
-        elif self.sub_agents.seen < self._counted(trace):
-            self._look_for_sub_agents(trace, spans)
+            self._index_spans(trace, spans)
+        elif self.sub_agents.seen < self._indexed_count(trace):
+            self._index_sub_agents(trace, spans)
         elif self._grew:
-            self._look_again(trace, spans)
+            self._index_spans_again(trace, spans)
         else:
-            self._find_repeats(trace)
+            self._index_repeats(trace)
         return True
 
-    def _find_repeats(self, trace: Trace) -> None:
-        """Compare a few steps more; what was found before a trace has grown stays until then."""
-        if self.repeats.closed and self._repeats_anew is None:
-            self._repeats_anew = RepeatFinder()
-        finder = self._repeats_anew or self.repeats
-        finder.take(trace, finder.seen + COMPARED)
-        if finder is self._repeats_anew and finder.closed:
-            self.repeats, self._repeats_anew = finder, None
+    def _index_repeats(self, trace: Trace) -> None:
+        """Compare a few more steps; the runs found before the trace grew stay until all are
+        compared.
+        """
+        if self.repeats.closed and self._new_repeats is None:
+            self._new_repeats = RepeatFinder()
+        finder = self._new_repeats or self.repeats
+        finder.read_until(trace, finder.seen + COMPARED)
+        if finder is self._new_repeats and finder.closed:
+            self.repeats = finder
+            self._new_repeats = None
 
-    def _look(self, trace: Trace, most: int) -> None:
+    def _index_spans(self, trace: Trace, limit: int) -> None:
         seen = self.totals.seen
-        kept = trace.totals if seen + most < max(len(trace), trace.loaded.spans) else None
-        if kept is not None and kept.seen > seen:
-            self.totals, self._grew = kept, not trace.loaded.complete
+        stored = trace.totals if seen + limit < max(len(trace), trace.loaded.spans) else None
+        if stored is not None and stored.seen > seen:
+            self.totals = stored
+            self._grew = not trace.loaded.complete
         else:
-            self.totals.take(trace.columns(seen, seen + most))
-        self._look_for_sub_agents(trace, most)
-        self._tell()
+            self.totals.take(trace.columns(seen, seen + limit))
+        self._index_sub_agents(trace, limit)
+        self._update_facts()
 
-    def _look_for_sub_agents(self, trace: Trace, most: int) -> None:
-        first, end = self.sub_agents.seen, self._counted(trace)
-        if end - first > most and not trace.one_thread(first, end):
-            end = first + most
-        self.sub_agents.take_up_to(trace, end)
+    def _index_sub_agents(self, trace: Trace, limit: int) -> None:
+        first = self.sub_agents.seen
+        end = self._indexed_count(trace)
+        if end - first > limit and not trace.one_thread(first, end):
+            end = first + limit
+        self.sub_agents.read_until(trace, end)
 
-    def _look_again(self, trace: Trace, most: int) -> None:
-        seen = self._again.seen
-        self._again.take(trace.columns(seen, seen + most))
-        if self._again.seen >= len(trace):
-            self.totals, self._again, self._grew = self._again, SpanTotals(), False
-            self._tell()
+    def _index_spans_again(self, trace: Trace, limit: int) -> None:
+        seen = self._new_totals.seen
+        self._new_totals.take(trace.columns(seen, seen + limit))
+        if self._new_totals.seen >= len(trace):
+            self.totals = self._new_totals
+            self._new_totals = SpanTotals()
+            self._grew = False
+            self._update_facts()
 
-    def _tell(self) -> None:
-        """Have ``facts`` say what the totals do."""
-        totals, known = self.totals, self.facts
-        agents, cells = known.agents, known.name_cells
+    def _update_facts(self) -> None:
+        """Update ``facts`` from the totals."""
+        totals = self.totals
+        agents = self.facts.agents
+        cells = self.facts.name_cells
         if len(agents) != len(totals.agents):
             agents = tuple(totals.agents)
             cells = max(map(cell_len, map(one_line, agents)))
@@ -173,10 +190,17 @@ class BackgroundIndex:
 
 
 def index_more(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterator[bool]:
-    """Do all that can be done behind the screen, in small steps; with ``reads`` read the trace on.
+    """Read and index a trace in small steps.
 
-    Tells after each step whether that is worth showing at once. Where no further step is asked for,
-    nobody waits for what another process may be reading.
+    Closing the iterator stops reading in another process.
+
+    Args:
+        trace: The trace.
+        background: Its index.
+        reads: Whether to read the trace to its end.
+
+    Yields:
+        After each step, whether its result is worth showing at once.
     """
     reading = reads and not trace.loaded.complete
     try:
@@ -184,7 +208,7 @@ def index_more(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Ite
             trace.spans.read_in_background()
             reading = trace.advance(READ_BYTES)
             yield False
-            while background.behind(trace) >= SPANS and background.step(trace):
+            while background.remaining(trace) >= SPANS and background.step(trace):
                 yield False
             if not reading:
                 yield True

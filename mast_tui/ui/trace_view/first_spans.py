@@ -1,4 +1,4 @@
-"""The first spans of a trace, on screen while all that stands beside them is still being set up."""
+"""The first spans of a trace, shown while the annotate screen is being set up."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mast_tui.ui.styles import WIDEST
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.timeline import TimelineLines
 
-LOOKED_AT: Final = 256
-"""Spans by which the columns are measured; the timeline that follows begins with as many."""
+MEASURED_SPANS: Final = 256
+"""The number of spans that determine the columns; the timeline that follows uses as many."""
 
 
 class FirstSpans(TimelineLines, can_focus=False):
-    """The top of a timeline, where the annotate screen will show it. It never changes."""
+    """The top of a timeline, in the place of the one on the annotate screen. It never changes."""
 
     def __init__(self, trace: Trace, *, wide: bool) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class FirstSpans(TimelineLines, can_focus=False):
         self.trace = trace
         self.border_title = "Timeline"
         self.rows.grow(len(trace))
-        self.background.step(trace, LOOKED_AT)
+        self.background.step(trace, MEASURED_SPANS)
         if trace.loaded.complete:
             self.background.peek(trace)
         self.facts = self.background.facts
@@ -36,19 +36,19 @@ class FirstSpans(TimelineLines, can_focus=False):
 
 
 class FirstStrip(Overview):
-    """The strip beside them, where the annotate screen will show it."""
+    """The overview beside them, in the place of the one on the annotate screen."""
 
     def __init__(self, spans: FirstSpans, screen: Size, *, wide: bool) -> None:
         super().__init__(id="first-strip")
         self.set_class(not wide, "-narrow")
         self.set_class(screen.width >= WIDEST, "-widest")
-        self.styles.height = screen.height - 2  # between the first line and the last
+        self.styles.height = screen.height - 2  # without the first line and the last
         assert spans.trace is not None
         self.show_trace(spans.trace, spans.background)
 
 
 class BelowFirstSpans(Widget):
-    """Room that is kept for the text of a span and, on a narrow screen, for a suggestion."""
+    """Empty space for the text of a span and, on a narrow screen, for a suggestion."""
 
     def __init__(self, *, wide: bool) -> None:
         super().__init__()
@@ -56,5 +56,5 @@ class BelowFirstSpans(Widget):
         self.styles.height = f"{remembered_settings().text_share}fr"
 
     def render(self) -> str:
-        """Nothing: of itself a widget would show its name."""
+        """Return nothing; by default a widget shows its name."""
         return ""

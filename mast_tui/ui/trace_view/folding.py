@@ -1,27 +1,26 @@
-"""What a timeline can fold away: runs of equal steps, and steps that belong to another one."""
+"""Folds of a timeline: runs of equal steps, and steps that belong to another one."""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import islice
-from threading import Lock
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final, NamedTuple
 
-from mast_tui.traces.model import Role, Span, SpanKind, Trace
+from mast_tui.traces.model import Span, SpanKind, Trace
+from mast_tui.traces.sub_agent_steps import SubAgentFinder, acting_agent
 
 MAX_PERIOD: Final = 4
-"""Longest cycle of steps that counts as a repetition, in spans."""
+"""The longest cycle of steps that counts as a repetition, in spans."""
 
 MAX_REACH: Final = 2000
-"""How far to each side a run is followed, in spans."""
+"""The number of spans on each side that are searched for the ends of a run."""
 
 
 class FoldedRun(NamedTuple):
     """Equal steps: spans ``first`` to ``end`` (exclusive), in cycles of ``period`` spans.
 
-    ``near`` says that some of them are only nearly equal. Folded, the first cycle stays in sight.
+    ``near`` is true if some of them are only nearly equal. Folding hides all cycles but the first.
     """
 
     first: int
@@ -31,25 +30,25 @@ class FoldedRun(NamedTuple):
 
     @property
     def times(self) -> int:
-        """How often the cycle occurs."""
+        """The number of cycles."""
         return (self.end - self.first) // self.period
 
     @property
     def hidden_from(self) -> int:
-        """The first span that is out of sight when the run is folded."""
+        """The first span that folding hides."""
         return self.first + self.period
 
     @property
     def head(self) -> int | None:
-        """A run has a line of its own for what it hides."""
+        """None: a folded run has a row of its own."""
         return None
 
 
 class FoldedSteps(NamedTuple):
     """Spans ``first`` to ``end`` (exclusive) that belong together: a sub-agent's, or a step's own.
 
-    Folded, they are one line that tells of ``agent``; or, where ``head`` is the step that they
-    belong to, no line but that step's.
+    Folding hides all of them. In their place is one row that names ``agent``, unless they belong to
+    the step ``head``: then that step's row says what is hidden.
     """
 
     first: int
@@ -59,7 +58,7 @@ class FoldedSteps(NamedTuple):
 
     @property
     def hidden_from(self) -> int:
-        """The first span that is out of sight when they are folded: all of them are."""
+        """The first span that folding hides."""
         return self.first
 
 
@@ -67,19 +66,30 @@ Fold = FoldedRun | FoldedSteps
 
 
 def step_signature(span: Span) -> Hashable:
-    """What makes two steps look equal; answers may differ, the question counts."""
+    """Return a value that is the same for steps that count as equal.
+
+    The text of a tool's result is left out, because the results of equal calls may differ.
+    """
     if span.kind is SpanKind.TOOL_RESULT:
         return (span.kind, span.agent, span.name)
     return (span.kind, span.agent, span.name, span.preview)
 
 
 def run_at(index: int, length: int, signature: Callable[[int], Hashable]) -> FoldedRun | None:
-    """The run of equal steps in which span ``index`` stands, or None.
+    """Find the run of equal steps around a span.
 
-    The shortest cycle wins, and a run holds it at least twice, whole. At most ``MAX_REACH`` spans
-    to each side are looked at.
+    The shortest cycle wins. A run holds its cycle at least twice, whole.
+
+    Args:
+        index: The span.
+        length: The number of spans in the trace.
+        signature: Returns the same value for spans that count as equal.
+
+    Returns:
+        The run, or None if there is none within ``MAX_REACH`` spans on each side.
     """
-    low, high = max(0, index - MAX_REACH), min(length, index + MAX_REACH + 1)
+    low = max(0, index - MAX_REACH)
+    high = min(length, index + MAX_REACH + 1)
     for period in range(1, MAX_PERIOD + 1):
         run = _run_of_period(index, period, low, high, signature)
         if run is not None:
@@ -90,174 +100,177 @@ def run_at(index: int, length: int, signature: Callable[[int], Hashable]) -> Fol
 def _run_of_period(
     index: int, period: int, low: int, high: int, signature: Callable[[int], Hashable]
 ) -> FoldedRun | None:
-    def comes_again(step: int) -> bool:
+    def repeats(step: int) -> bool:
         return low <= step < high - period and signature(step) == signature(step + period)
 
-    place = index
-    while place >= index - period:
-        if not comes_again(place):
-            place -= 1
+    start = index
+    while start >= index - period:
+        if not repeats(start):
+            start -= 1
             continue
-        first, end = place, place + 1
-        while comes_again(first - 1):
+        first = start
+        end = start + 1
+        while repeats(first - 1):
             first -= 1
-        while comes_again(end):
+        while repeats(end):
             end += 1
         end += period
-        odd = (end - first) % period
+        incomplete = (end - first) % period
         if (end - first) // period >= 2:
-            # What is no whole cycle stays outside, at the end that is further from the cursor.
+            # An incomplete cycle is cut off at the end that is further from ``index``.
             return (
-                FoldedRun(first, end - odd, period)
-                if index < end - odd
-                else FoldedRun(first + odd, end, period)
+                FoldedRun(first, end - incomplete, period)
+                if index < end - incomplete
+                else FoldedRun(first + incomplete, end, period)
             )
-        place = first - 1
+        start = first - 1
     return None
 
 
 class TimelineRows:
-    """Rows and spans of a trace that may grow; what is kept is the folds, not the spans.
+    """The rows of a timeline: one for each span, less those that are folded away or filtered out.
 
-    While only some spans are shown nothing is folded; the folds come back with the others. Going
-    from a row to its span or back costs the logarithm of the number of folds.
+    Only the folds are stored, so finding the span of a row, or the row of a span, takes logarithmic
+    time in the number of folds. A filter replaces the folds while it is set.
     """
 
     def __init__(self) -> None:
         self._spans = 0
         self._folds: list[Fold] = []
-        self._under: dict[int, Fold] = {}
-        # What folds hide, sorted and apart: from, to (exclusive), and the row where that would be.
+        self._by_head: dict[int, Fold] = {}
+        # The hidden spans of each fold in order: first, end (exclusive), and the row of the first.
         self._starts = array("Q")
         self._ends = array("Q")
         self._rows = array("Q")
         self._removed = 0
-        self._only: Sequence[int] | None = None
-        self._only_count = 0
+        self._filter: Sequence[int] | None = None
+        self._filter_count = 0
 
     def __len__(self) -> int:
-        if self._only is not None:
-            return self._only_count
+        if self._filter is not None:
+            return self._filter_count
         return max(0, self._spans - self._removed)
 
     @property
     def spans(self) -> int:
-        """How many spans the trace had when that was told last."""
+        """The number of spans of the trace."""
         return self._spans
 
     @property
     def folds(self) -> tuple[Fold, ...]:
-        """What is folded, in the order of what it hides."""
+        """The folds, in the order of the spans that they hide."""
         return tuple(self._folds)
 
     @property
     def filtered(self) -> bool:
-        """Whether only some spans are shown."""
-        return self._only is not None
+        """True if only some spans have a row."""
+        return self._filter is not None
 
     def grow(self, spans: int) -> None:
-        """The trace has this many spans now."""
+        """Set the number of spans of the trace."""
         self._spans = spans
 
     def clear(self) -> None:
-        """Another trace, of which nothing is known yet."""
+        """Remove all spans, folds and the filter."""
         self._spans = 0
-        self._only, self._only_count = None, 0
+        self._filter = None
+        self._filter_count = 0
         self._set([])
 
-    def show_only(self, indices: Sequence[int] | None) -> None:
-        """Show these spans only (sorted); None shows all again.
+    def set_filter(self, indices: Sequence[int] | None) -> None:
+        """Show these spans only, which must be sorted; None shows all again.
 
-        The sequence is not copied: what is added to its end counts once it is given again.
+        The sequence is not copied. Spans that are added to its end later are shown after the next
+        call.
         """
-        self._only = indices
-        self._only_count = 0 if indices is None else len(indices)
+        self._filter = indices
+        self._filter_count = 0 if indices is None else len(indices)
 
     def fold(self, fold: Fold) -> None:
-        """Fold this away; what overlaps it is unfolded."""
-        kept = [other for other in self._folds if not _overlap(other, fold)]
-        self._set(sorted([*kept, fold], key=lambda item: item.hidden_from))
+        """Fold these steps; folds that overlap them are unfolded."""
+        remaining = [other for other in self._folds if not _overlap(other, fold)]
+        self._set(sorted([*remaining, fold], key=lambda item: item.hidden_from))
 
     def unfold(self, fold: Fold) -> None:
-        """Show all of it again."""
+        """Show the steps of a fold again."""
         self._set([other for other in self._folds if other != fold])
 
     def shows(self, index: int) -> bool:
-        """Whether the row of span ``index`` is its own."""
-        if self._only is not None:
-            row = self._nearest(self._only, index)
-            return row < self._only_count and self._only[row] == index
+        """Check if a span has a row of its own."""
+        if self._filter is not None:
+            row = self._nearest(self._filter, index)
+            return row < self._filter_count and self._filter[row] == index
         return 0 <= index < self._spans and self.hiding(index) is None
 
     def hiding(self, index: int) -> Fold | None:
-        """The fold that span ``index`` is out of sight in."""
-        if self._only is not None:
+        """Return the fold that hides a span, or None."""
+        if self._filter is not None:
             return None
-        place = bisect_right(self._starts, index) - 1
-        if place >= 0 and index < self._ends[place]:
-            return self._folds[place]
+        position = bisect_right(self._starts, index) - 1
+        if position >= 0 and index < self._ends[position]:
+            return self._folds[position]
         return None
 
     def folded_under(self, index: int) -> Fold | None:
-        """What is folded under the step ``index``, of those that have no line of their own."""
-        return None if self._only is not None else self._under.get(index)
+        """Return the steps that are folded into the row of a step, or None."""
+        return None if self._filter is not None else self._by_head.get(index)
 
     def folded_at(self, index: int) -> Fold | None:
-        """The fold that span ``index`` is a part of, in sight or not."""
-        if index in self._under:
-            return self._under[index]
-        place = bisect_right(self._starts, index) - 1
-        if place >= 0 and index < self._ends[place]:
-            return self._folds[place]
-        # The first cycle of a run stands right before what the run hides.
-        place += 1
-        if place < len(self._folds) and self._folds[place].first <= index:
-            return self._folds[place]
+        """Return the fold that a span belongs to, visible or not, or None."""
+        if index in self._by_head:
+            return self._by_head[index]
+        position = bisect_right(self._starts, index) - 1
+        if position >= 0 and index < self._ends[position]:
+            return self._folds[position]
+        # The visible first cycle of a run comes right before the hidden ones.
+        position += 1
+        if position < len(self._folds) and self._folds[position].first <= index:
+            return self._folds[position]
         return None
 
     def row_of(self, index: int) -> int:
-        """The row that shows span ``index``, or the fold that it is hidden in.
+        """Return the row that shows a span, or the fold that hides it.
 
-        While only some are shown it is the row of the nearest one; 0 where there is none.
+        With a filter it is the row of the nearest span that passes; 0 where none does.
         """
-        if self._only is not None:
-            return self._nearest(self._only, index)
-        place = bisect_right(self._starts, index) - 1
-        if place < 0:
+        if self._filter is not None:
+            return self._nearest(self._filter, index)
+        position = bisect_right(self._starts, index) - 1
+        if position < 0:
             return index
-        head = self._folds[place].head
-        if index >= self._ends[place]:
-            return self._rows[place] + (head is None) + index - self._ends[place]
-        return self._rows[place] if head is None else self.row_of(head)
+        head = self._folds[position].head
+        if index >= self._ends[position]:
+            return self._rows[position] + (head is None) + index - self._ends[position]
+        return self._rows[position] if head is None else self.row_of(head)
 
-    def at(self, row: int) -> tuple[int, Fold | None]:
-        """The span that a row shows; and, where the row is the line of a fold, that fold.
+    def span_and_fold(self, row: int) -> tuple[int, Fold | None]:
+        """Return the span of a row and, if the row stands for a fold, that fold.
 
-        A fold's line goes by the first span that it hides.
+        For a fold the span is the first one that it hides.
         """
-        if self._only is not None:
-            return (self._only[row] if 0 <= row < self._only_count else 0), None
-        place = bisect_right(self._rows, row) - 1
-        if place < 0:
+        if self._filter is not None:
+            return (self._filter[row] if 0 <= row < self._filter_count else 0), None
+        position = bisect_right(self._rows, row) - 1
+        if position < 0:
             return row, None
-        fold = self._folds[place]
-        if fold.head is None and row == self._rows[place]:
-            return self._starts[place], fold
-        return self._ends[place] + row - self._rows[place] - (fold.head is None), None
+        fold = self._folds[position]
+        if fold.head is None and row == self._rows[position]:
+            return self._starts[position], fold
+        return self._ends[position] + row - self._rows[position] - (fold.head is None), None
 
     def index_at(self, row: int) -> int:
-        """The span that a row shows; for a fold's line the first one that it hides."""
-        return self.at(row)[0]
+        """Return the span of a row; for a fold the first one that it hides."""
+        return self.span_and_fold(row)[0]
 
-    def _nearest(self, only: Sequence[int], index: int) -> int:
-        place = min(bisect_left(only, index, 0, self._only_count), self._only_count - 1)
-        if place > 0 and abs(only[place - 1] - index) < abs(only[place] - index):
-            return place - 1
-        return max(0, place)
+    def _nearest(self, indices: Sequence[int], index: int) -> int:
+        position = min(bisect_left(indices, index, 0, self._filter_count), self._filter_count - 1)
+        if position > 0 and abs(indices[position - 1] - index) < abs(indices[position] - index):
+            return position - 1
+        return max(0, position)
 
     def _set(self, folds: list[Fold]) -> None:
         self._folds = folds
-        self._under = {fold.head: fold for fold in folds if fold.head is not None}
+        self._by_head = {fold.head: fold for fold in folds if fold.head is not None}
         self._starts = array("Q", (fold.hidden_from for fold in folds))
         self._ends = array("Q", (fold.end for fold in folds))
         self._rows = array("Q")
@@ -268,136 +281,66 @@ class TimelineRows:
         self._removed = removed
 
 
-def _overlap(one: Fold, other: Fold) -> bool:
-    """Whether the two share a span or a step above them, or one hides the other's."""
+def _overlap(fold: Fold, other: Fold) -> bool:
+    """Check if two folds share a span or their head, or one hides the head of the other."""
     return (
-        (one.head is not None and one.head == other.head)
-        or (one.first < other.end and other.first < one.end)
-        or (one.head is not None and other.hidden_from <= one.head < other.end)
-        or (other.head is not None and one.hidden_from <= other.head < one.end)
+        (fold.head is not None and fold.head == other.head)
+        or (fold.first < other.end and other.first < fold.end)
+        or (fold.head is not None and other.hidden_from <= fold.head < other.end)
+        or (other.head is not None and fold.hidden_from <= other.head < fold.end)
     )
 
 
 FIRST_CHILD_WITHIN: Final = 64
-"""How far behind a step its first child is looked for: calls made at once stand together."""
+"""The number of spans after a step that are searched for its first child.
+
+There may be other spans between them, because calls made at once come one after another."""
 
 MOST_CHILDREN: Final = 2000
-"""How many direct children are followed."""
-
-
-class SubAgentFinder:
-    """Looks at every span once, in order, and keeps where each sub-agent's steps begin and end.
-
-    A sub-agent that another one began stands within the other's steps. One thread may ``take``
-    while another asks.
-    """
-
-    def __init__(self) -> None:
-        self.seen = 0
-        self._before = ""
-        self._open: list[tuple[str, int]] = []
-        self._lock = Lock()
-        self._firsts = array("I")
-        self._ends = array("I")  # 0 while it may go on
-
-    def take(self, spans: Iterable[Span]) -> None:
-        """Look at the spans that follow those looked at."""
-        for span in spans:
-            self._look(self.seen, span)
-            self.seen += 1
-
-    def take_up_to(self, trace: Trace, end: int) -> None:
-        """Look at the spans that follow up to ``end`` (exclusive).
-
-        Within one thread no sub-agent begins or ends, so its spans are passed over.
-        """
-        first = self.seen
-        if trace.one_thread(first, end):
-            self._look(first, trace.span(first))
-            self._before = trace.span(end - 1).key
-            self.seen = end
-        else:
-            self.take(trace.span(index) for index in range(first, end))
-
-    def beginning_at(self, index: int) -> tuple[int, int] | None:
-        """First and end (exclusive) of the sub-agent's steps that begin with span ``index``."""
-        with self._lock:
-            place = bisect_left(self._firsts, index)
-            if place == len(self._firsts) or self._firsts[place] != index:
-                return None
-            return index, self._ends[place] or self.seen
-
-    def _look(self, index: int, span: Span) -> None:
-        thread = _prefix(span.key)
-        # A sub-agent goes on until its spawner does.
-        depth = len(self._open)
-        while depth and self._open[depth - 1][0] != thread:
-            depth -= 1
-        begins = not depth and bool(thread) and _begins(span, thread, self._before)
-        if begins:
-            depth = self._depth_of(_prefix(span.parent or ""))
-        if depth < len(self._open) or begins:
-            with self._lock:
-                for _, place in self._open[depth:]:
-                    self._ends[place] = index
-                del self._open[depth:]
-                if begins:
-                    self._open.append((thread, len(self._firsts)))
-                    self._firsts.append(index)
-                    self._ends.append(0)
-        self._before = span.key
-
-    def _depth_of(self, thread: str) -> int:
-        """How many of the sub-agents at work go on while one that ``thread`` began is at work."""
-        for depth in range(len(self._open), 0, -1):
-            if self._open[depth - 1][0] == thread:
-                return depth
-        return 0
-
-
-def _prefix(key: str) -> str:
-    return key.partition("/")[0] if "/" in key else ""
-
-
-def _begins(span: Span, thread: str, before: str) -> bool:
-    """Whether a sub-agent begins here, and not just another part of one record."""
-    if span.kind is SpanKind.TOOL_RESULT or before == thread or _prefix(before) == thread:
-        return False
-    parent = span.parent
-    if parent is not None:
-        return parent != thread and _prefix(parent) != thread
-    # A sub-agent's own file is named before the place in it.
-    return not span.place.startswith(("line ", "/"))
+"""The number of direct children that are followed."""
 
 
 def steps_of_sub_agent(trace: Trace, first: int, end: int) -> FoldedSteps:
-    """The steps of a sub-agent as a fold with its name."""
-    spans = (trace.span(index) for index in range(first, end))
-    acting = (span.agent for span in islice(spans, 16) if span.role is Role.AGENT)
-    return FoldedSteps(first, end, next(acting, _prefix(trace.span(first).key)))
+    """Return the steps of a sub-agent as a fold with its name.
+
+    Args:
+        trace: The trace.
+        first: The first step of the sub-agent.
+        end: The step after its last one.
+    """
+    return FoldedSteps(first, end, acting_agent(trace, first, end))
 
 
 def steps_under(trace: Trace, index: int, finder: SubAgentFinder) -> FoldedSteps | None:
-    """What belongs under a step: answers, and the sub-agents that it began; None for nothing."""
+    """Return the steps that belong to a step: answers, and the sub-agents that it began.
+
+    Args:
+        trace: The trace.
+        index: The step.
+        finder: The sub-agents of the trace.
+
+    Returns:
+        The steps as a fold, or None if there are none.
+    """
     head = trace.span(index)
     last = min(len(trace), index + 1 + FIRST_CHILD_WITHIN)
     first = next((i for i in range(index + 1, last) if trace.span(i).parent == head.key), None)
     if first is None:
         return None
-    inside = {head.key}
+    parent_keys = {head.key}
     agent = ""
-    place = first
+    end = first
     for _ in range(MOST_CHILDREN):
-        if place >= len(trace):
+        if end >= len(trace):
             break
-        span = trace.span(place)
-        if span.parent not in inside:
+        span = trace.span(end)
+        if span.parent not in parent_keys:
             break
-        block = finder.beginning_at(place)
+        block = finder.beginning_at(end)
         if block is not None:
             agent = agent or steps_of_sub_agent(trace, *block).agent
-            place = block[1]
+            end = block[1]
         else:
-            inside.add(span.key)
-            place += 1
-    return FoldedSteps(first, place, agent, index)
+            parent_keys.add(span.key)
+            end += 1
+    return FoldedSteps(first, end, agent, index)

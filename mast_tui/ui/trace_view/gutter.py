@@ -1,4 +1,4 @@
-"""What stands at the end of a timeline row: labels and suggestions on that span."""
+"""The marks at the end of a timeline row: labels, suggestions and notes on its span."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MarkKind(StrEnum):
-    """Whose mark it is; ``MORE`` stands for those that have no room."""
+    """The kind of a mark; ``MORE`` counts the marks for which a row has no space."""
 
     OWN = "own"
     SUGGESTION = "suggestion"
@@ -32,23 +32,23 @@ GLYPHS: Final[Mapping[MarkKind, str]] = {
     MarkKind.MORE: "",
 }
 
-_ORDER: Final = {kind: place for place, kind in enumerate(MarkKind)}
+_ORDER: Final = {kind: position for position, kind in enumerate(MarkKind)}
 
 FIRST: Final = "┌"
 BETWEEN: Final = "│"
 LAST: Final = "└"
-"""What stands before a mark on the first row of a range, on those between, and on the last."""
+"""Prefixes of a mark on the first row of a range, on the rows between, and on the last row."""
 
 _PARTS: Final = ("", FIRST, LAST, BETWEEN)
-"""Where two are alike but for this, what begins or ends here stands before what goes on."""
+"""The order of marks that differ in their prefix only: a range that ends in the row comes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class GutterMark:
-    """A mode's code with a glyph that says whose it is.
+    """The code of a mode and a glyph for the kind of mark.
 
-    Of those of one kind on one span the one with the lowest ``rank`` stands first. In a row
-    ``part`` tells which part of a range it is, and ``count`` how many there are that look alike.
+    Marks of one kind on one span are sorted by ``rank``, the lowest first. In a row, ``part`` is
+    the prefix for a part of a range and ``count`` the number of marks that look alike.
     """
 
     code: str
@@ -58,115 +58,134 @@ class GutterMark:
     count: int = 1
 
     @property
-    def shown(self) -> str:
-        """The mark as it stands in the row: ``┌1.3 ●``, ``1.3 ◌2``."""
+    def text(self) -> str:
+        """The mark as a row shows it: ``┌1.3 ●``, ``1.3 ◌2``."""
         count = "" if self.count == 1 else str(self.count)
         return f"{self.part}{self.code} {GLYPHS[self.kind]}{count}".strip()
 
 
-Marked = tuple[int, int, GutterMark]
-"""The first and the last span (inclusive) of a mark."""
+PlacedMark = tuple[int, int, GutterMark]
+"""The first and the last span (inclusive) of a mark, and the mark."""
 
 
 class GutterMarks:
-    """Where marks stand, kept as places: a range costs no more than a single span.
+    """The marks of a trace and the spans that they are on.
 
-    Own labels come first, then suggestions, then others'; marks that look alike are counted. It
-    stays as it is; ``changed`` gives another one.
+    A mark on a range is stored once. Own labels come first, then suggestions, then the labels of
+    others; marks that look alike are counted. The object never changes: ``changed`` returns
+    another.
     """
 
-    def __init__(self, places: Iterable[Marked] = ()) -> None:
+    def __init__(self, marks: Iterable[PlacedMark] = ()) -> None:
         self._points: dict[int, tuple[GutterMark, ...]] = {}
-        self._marked: list[int] = []
+        self._marked_spans: list[int] = []
         self._ranges: list[tuple[int, int, int, GutterMark]] = []
         self._order: dict[GutterMark, int] = {}
-        self._given = 0
-        self._add(places)
+        self._next_number = 0
+        self._add(marks)
         self._prepare()
 
-    def changed(self, gone: Iterable[Marked], come: Iterable[Marked]) -> GutterMarks:
-        """The marks without some places and with others; each of ``gone`` is taken away once."""
+    def changed(self, removed: Iterable[PlacedMark], added: Iterable[PlacedMark]) -> GutterMarks:
+        """Return the marks without ``removed`` and with ``added``.
+
+        Args:
+            removed: Marks to take away, each of them once.
+            added: Marks to add.
+        """
         other = GutterMarks()
         other._points = self._points.copy()
         other._ranges = self._ranges.copy()
-        other._order, other._given = self._order.copy(), self._given
-        for place in gone:
-            other._remove(*place)
-        other._add(come)
+        other._order = self._order.copy()
+        other._next_number = self._next_number
+        for placed in removed:
+            other._remove(*placed)
+        other._add(added)
         other._prepare()
         return other
 
-    def _add(self, places: Iterable[Marked]) -> None:
-        for low, high, mark in places:
+    def _add(self, marks: Iterable[PlacedMark]) -> None:
+        for low, high, mark in marks:
             self._order.setdefault(mark, len(self._order))
             if low == high:
                 self._points[low] = (*self._points.get(low, ()), mark)
             else:
-                self._ranges.append((low, high, self._given, mark))
-                self._given += 1
+                self._ranges.append((low, high, self._next_number, mark))
+                self._next_number += 1
 
     def _remove(self, low: int, high: int, mark: GutterMark) -> None:
         if low == high:
-            left = list(self._points.pop(low))
-            left.remove(mark)
-            if left:
-                self._points[low] = tuple(left)
+            remaining = list(self._points.pop(low))
+            remaining.remove(mark)
+            if remaining:
+                self._points[low] = tuple(remaining)
             return
-        place = bisect_left(self._ranges, (low, high), key=lambda one: one[:2])
-        while self._ranges[place][3] != mark:
-            place += 1
-        del self._ranges[place]
+        position = bisect_left(self._ranges, (low, high), key=lambda item: item[:2])
+        while self._ranges[position][3] != mark:
+            position += 1
+        del self._ranges[position]
 
     def _prepare(self) -> None:
-        self._marked = sorted(self._points)
+        self._marked_spans = sorted(self._points)
         self._ranges.sort(key=lambda item: item[:3])
-        self._lows = [low for low, *_ in self._ranges]
-        # The furthest end of the ranges so far: from there back none reaches a span beyond it.
-        self._reach = list(accumulate((high for _, high, *_ in self._ranges), max))
+        self._range_starts = [low for low, *_ in self._ranges]
+        # The furthest end of each range and all before it: none of them reaches a later span.
+        self._reaches = list(accumulate((high for _, high, *_ in self._ranges), max))
 
-    def at(self, index: int) -> tuple[GutterMark, ...]:
-        """The marks on one span."""
-        return self.within(index, index + 1)
+    def marks_on(self, index: int) -> tuple[GutterMark, ...]:
+        """Return the marks on one span."""
+        return self.marks_within(index, index + 1)
 
-    def within(self, first: int, end: int) -> tuple[GutterMark, ...]:
-        """The marks on the spans ``first`` to ``end`` (exclusive), as one row stands for them."""
-        found: list[tuple[GutterMark, str]] = []
-        low = bisect_left(self._marked, first)
-        for index in self._marked[low : bisect_left(self._marked, end, low)]:
-            found += [(mark, "") for mark in self._points[index]]
-        place = bisect_right(self._lows, end - 1) - 1
-        while place >= 0 and self._reach[place] >= first:
-            begin, last, _, mark = self._ranges[place]
+    def marks_within(self, first: int, end: int) -> tuple[GutterMark, ...]:
+        """Return the marks of a row that stands for several spans.
+
+        Args:
+            first: Its first span.
+            end: The span after its last one.
+        """
+        marks: list[tuple[GutterMark, str]] = []
+        start = bisect_left(self._marked_spans, first)
+        for index in self._marked_spans[start : bisect_left(self._marked_spans, end, start)]:
+            marks += [(mark, "") for mark in self._points[index]]
+        position = bisect_right(self._range_starts, end - 1) - 1
+        while position >= 0 and self._reaches[position] >= first:
+            begin, last, _, mark = self._ranges[position]
             if last >= first:
-                found.append((mark, _part_of(begin, last, first, end)))
-            place -= 1
-        if not found:
+                marks.append((mark, _part_of(begin, last, first, end)))
+            position -= 1
+        if not marks:
             return ()
-        if len(found) == 1 and not found[0][1]:
-            return (found[0][0],)
-        counts = Counter(found)
+        if len(marks) == 1 and not marks[0][1]:
+            return (marks[0][0],)
+        counts = Counter(marks)
         return tuple(
             mark if not part and count == 1 else replace(mark, part=part, count=count)
-            for (mark, part), count in sorted(counts.items(), key=self._place_in_row)
+            for (mark, part), count in sorted(counts.items(), key=self._sort_key)
         )
 
     def beginning_in(self, first: int, end: int) -> Iterator[tuple[int, GutterMark]]:
-        """The marks that begin on the spans ``first`` to ``end`` (exclusive), each with where."""
-        low = bisect_left(self._marked, first)
-        for index in self._marked[low : bisect_left(self._marked, end, low)]:
+        """Yield the marks that begin on some spans, each with its span.
+
+        Args:
+            first: The first span.
+            end: The span after the last one.
+        """
+        start = bisect_left(self._marked_spans, first)
+        for index in self._marked_spans[start : bisect_left(self._marked_spans, end, start)]:
             for mark in self._points[index]:
                 yield index, mark
-        low = bisect_left(self._lows, first)
-        for index, _high, _given, mark in self._ranges[low : bisect_left(self._lows, end, low)]:
+        start = bisect_left(self._range_starts, first)
+        for index, _high, _number, mark in self._ranges[
+            start : bisect_left(self._range_starts, end, start)
+        ]:
             yield index, mark
 
-    def _place_in_row(self, one: tuple[tuple[GutterMark, str], int]) -> tuple[int, int, int, int]:
-        (mark, part), _ = one
+    def _sort_key(self, counted: tuple[tuple[GutterMark, str], int]) -> tuple[int, int, int, int]:
+        (mark, part), _ = counted
         return _ORDER[mark.kind], mark.rank, self._order[mark], _PARTS.index(part)
 
 
 def _part_of(begin: int, last: int, first: int, end: int) -> str:
-    """Which part of a range stands in a row for the spans ``first`` to ``end`` (exclusive)."""
+    """Return the prefix of a range in a row that stands for ``first`` to ``end`` (exclusive)."""
     if begin < first:
         return LAST if last < end else BETWEEN
     return "" if last < end else FIRST
@@ -176,24 +195,38 @@ NO_MARKS: Final = GutterMarks()
 
 
 def place_of(target: Target, index_of: Callable[[str], int | None]) -> tuple[int, int] | None:
-    """The first and the last span of a target; None for the whole trace and what is not here."""
+    """Return the first and the last span of a target, in the order of the trace.
+
+    Args:
+        target: The target.
+        index_of: Returns the index of a span key, or None if the trace has no such span.
+
+    Returns:
+        The two indices, or None for a target on the whole trace or outside this trace. If only one
+        end is in the trace, both indices are that end.
+    """
     if target.first is None or target.last is None:
         return None
-    first, last = index_of(target.first), index_of(target.last)
-    ends = [end for end in (first, last) if end is not None]
+    indices = (index_of(target.first), index_of(target.last))
+    ends = [index for index in indices if index is not None]
     return (min(ends), max(ends)) if ends else None
 
 
 def marks_by_span(
     targets: Iterable[tuple[Target, GutterMark]], index_of: Callable[[str], int | None]
 ) -> GutterMarks:
-    """The marks of each span; labels on the whole trace stand in none."""
-    places = ((place_of(target, index_of), mark) for target, mark in targets)
-    return GutterMarks((*place, mark) for place, mark in places if place is not None)
+    """Return the marks of targets by span; targets on the whole trace have none.
+
+    Args:
+        targets: Targets and their marks.
+        index_of: Returns the index of a span key, or None if the trace has no such span.
+    """
+    ranges = ((place_of(target, index_of), mark) for target, mark in targets)
+    return GutterMarks((*span_range, mark) for span_range, mark in ranges if span_range is not None)
 
 
 class Pointing(Protocol):
-    """What is marked where it points: a label, a suggestion, a note. It never changes."""
+    """A label, suggestion or note: anything with a target and a mode. It never changes."""
 
     @property
     def target(self) -> Target: ...
@@ -202,81 +235,101 @@ class Pointing(Protocol):
 
 
 class Noted(NamedTuple):
-    """A note on a span, which is of no mode."""
+    """A note on a span, which has no mode."""
 
     target: Target
     mode: str = ""
 
 
 class MarkKeeper:
-    """The marks of one trace, kept up with its labels: what has not changed is not placed again.
-
-    ``mark_of`` gives the mark of a mode (slug); ``index_of`` the place of a span's key.
-    """
+    """The marks of one trace, updated with its labels; only what has changed is placed anew."""
 
     def __init__(
         self,
         mark_of: Callable[[str, MarkKind], GutterMark],
         index_of: Callable[[str], int | None],
     ) -> None:
+        """Begin without marks.
+
+        Args:
+            mark_of: Returns the mark for a mode (slug) and a kind.
+            index_of: Returns the index of a span key, or None if the trace has no such span.
+        """
         self.marks = NO_MARKS
         self._mark_of = mark_of
         self._index_of = index_of
-        self._shown: dict[MarkKind, dict[str, Pointing]] = {}
-        self._places: dict[tuple[MarkKind, str], Marked | None] = {}
-        self._partly: set[tuple[MarkKind, str]] = set()
-        self._spans = 0
+        self._items: dict[MarkKind, dict[str, Pointing]] = {}
+        self._ranges: dict[tuple[MarkKind, str], PlacedMark | None] = {}
+        self._incomplete: set[tuple[MarkKind, str]] = set()
+        self._span_count = 0
 
     @property
-    def waits(self) -> bool:
-        """Whether something points to a span that is not known (yet)."""
-        return bool(self._partly)
+    def incomplete(self) -> bool:
+        """True if a target has a span that the trace does not have (yet)."""
+        return bool(self._incomplete)
 
-    def follow(self, shown: Mapping[MarkKind, Mapping[str, Pointing]], spans: int) -> GutterMarks:
-        """The marks of all that is ``shown``, by kind and id, in a trace of so many spans."""
-        gone: list[Marked] = []
-        come: list[Marked] = []
-        # What is gone goes first: a mark is taken only from where it was, not where it would be.
-        for kind in {*self._shown, *shown}:
-            things, known = shown.get(kind, {}), self._shown.setdefault(kind, {})
-            for name in [n for n, one in known.items() if not _same(one, things.get(n))]:
-                del known[name]
-                self._partly.discard((kind, name))
-                place = self._places.pop((kind, name))
-                if place is not None:
-                    gone.append(place)
-        if spans != self._spans:
-            self._spans = spans
-            for kind, name in list(self._partly):
-                self._place(kind, name, self._shown[kind][name], gone, come)
-        for kind, things in shown.items():
-            known = self._shown[kind]
-            for name, thing in [(n, t) for n, t in things.items() if n not in known]:
-                known[name] = thing
-                self._place(kind, name, thing, gone, come)
-        if gone or come:
-            self.marks = self.marks.changed(gone, come)
+    def update(
+        self, items: Mapping[MarkKind, Mapping[str, Pointing]], span_count: int
+    ) -> GutterMarks:
+        """Set the items to mark.
+
+        Args:
+            items: The labels, suggestions and notes by kind and id.
+            span_count: The number of spans of the trace.
+
+        Returns:
+            Their marks.
+        """
+        removed: list[PlacedMark] = []
+        added: list[PlacedMark] = []
+        # Removals come first: a mark is removed from its previous spans, not from its new ones.
+        for kind in {*self._items, *items}:
+            new_items = items.get(kind, {})
+            old_items = self._items.setdefault(kind, {})
+            for name in [n for n, item in old_items.items() if not _same(item, new_items.get(n))]:
+                del old_items[name]
+                self._incomplete.discard((kind, name))
+                placed = self._ranges.pop((kind, name))
+                if placed is not None:
+                    removed.append(placed)
+        if span_count != self._span_count:
+            self._span_count = span_count
+            for kind, name in list(self._incomplete):
+                self._set_range(kind, name, self._items[kind][name], removed, added)
+        for kind, new_items in items.items():
+            old_items = self._items[kind]
+            for name, item in [(n, t) for n, t in new_items.items() if n not in old_items]:
+                old_items[name] = item
+                self._set_range(kind, name, item, removed, added)
+        if removed or added:
+            self.marks = self.marks.changed(removed, added)
         return self.marks
 
-    def _place(
-        self, kind: MarkKind, name: str, thing: Pointing, gone: list[Marked], come: list[Marked]
+    def _set_range(
+        self,
+        kind: MarkKind,
+        name: str,
+        item: Pointing,
+        removed: list[PlacedMark],
+        added: list[PlacedMark],
     ) -> None:
-        before = self._places.get((kind, name))
-        if before is not None:
-            gone.append(before)
-        target, index_of = thing.target, self._index_of
+        previous = self._ranges.get((kind, name))
+        if previous is not None:
+            removed.append(previous)
+        target = item.target
+        index_of = self._index_of
         ends = place_of(target, index_of)
-        place = None if ends is None else (*ends, self._mark_of(thing.mode, kind))
-        self._places[kind, name] = place
-        if place is not None:
-            come.append(place)
+        placed = None if ends is None else (*ends, self._mark_of(item.mode, kind))
+        self._ranges[kind, name] = placed
+        if placed is not None:
+            added.append(placed)
         keys = (target.first, target.last)
         if all(key is None or index_of(key) is not None for key in keys):
-            self._partly.discard((kind, name))
+            self._incomplete.discard((kind, name))
         else:
-            self._partly.add((kind, name))
+            self._incomplete.add((kind, name))
 
 
-def _same(one: Pointing, other: Pointing | None) -> bool:
-    # Nearly all are the very same objects; only of the others it matters what they say.
-    return one is other or one == other
+def _same(item: Pointing, other: Pointing | None) -> bool:
+    # Nearly all are the same objects; comparing the others by value costs more.
+    return item is other or item == other

@@ -1,4 +1,4 @@
-"""The whole run beside the timeline, in the height of the screen."""
+"""An overview of the whole run, as a column of cells beside the timeline."""
 
 from __future__ import annotations
 
@@ -25,31 +25,36 @@ MARKS: Final[Mapping[CellContent, MarkKind]] = {
     CellContent.OWN: MarkKind.OWN,
     CellContent.SUGGESTION: MarkKind.SUGGESTION,
 }
-"""The marks that are shown, the weightiest first."""
+"""The kind of mark for a content, the most important first."""
 
 FEW: Final = 0.25
-"""Errors in no larger a share of the cells are few, and each of these cells shows them."""
+"""Up to this share of cells with errors, each of them shows its errors."""
 
 STANDS_OUT: Final = 1.5
-"""Where they are many, those cells show them whose share of errors is so many times the run's."""
+"""With more, a cell shows its errors if their share is so many times that of the whole run."""
 
 
 class Cell(NamedTuple):
-    """A stretch of spans, ``first`` to ``end`` (exclusive), and what matters most there.
+    """The spans ``first`` to ``end`` (exclusive), and the most important content there.
 
-    ``errors`` says that some of them are errors, whatever the cell shows.
+    ``errors`` is true if some of them are errors, whatever the cell shows.
     """
 
     first: int
     end: int
-    matter: CellContent
+    content: CellContent
     errors: bool = False
 
 
 def stretch(cell: int, height: int, total: int) -> tuple[int, int]:
-    """The spans of a cell, where ``total`` spans fill ``height`` cells; the second is exclusive.
+    """Return the first and last span (exclusive) of a cell.
 
-    Where there are more cells than spans each span has one, and the cells below have none.
+    With fewer spans than cells each span has a cell, and the cells below have none.
+
+    Args:
+        cell: The number of the cell.
+        height: The number of cells.
+        total: The number of spans.
     """
     if total <= height:
         return min(cell, total), min(cell + 1, total)
@@ -57,25 +62,33 @@ def stretch(cell: int, height: int, total: int) -> tuple[int, int]:
 
 
 def cell_of(index: int, height: int, total: int) -> int:
-    """The cell in which a span is."""
+    """Return the number of the cell that holds a span.
+
+    Args:
+        index: The span.
+        height: The number of cells.
+        total: The number of spans.
+    """
     if total <= height:
         return index
     return ((index + 1) * height - 1) // total
 
 
 class Cells:
-    """The run in at most ``height`` cells; ``matches`` are indices in order.
-
-    Working them out costs no more for a long run than for a short one, but for its marks.
-    """
+    """The cells of a run. Their computation takes no longer for a long run than for a short one."""
 
     def __init__(self, totals: SpanTotals, marks: GutterMarks, matches: Sequence[int] = ()) -> None:
         self._totals = totals
         self._marks = marks
         self._matches = matches
 
-    def of(self, height: int, total: int) -> list[Cell]:
-        """The cells from the top; ``total`` is how many spans the run has."""
+    def compute(self, height: int, total: int) -> list[Cell]:
+        """Return the cells from the top.
+
+        Args:
+            height: The number of cells; fewer are returned if the run has fewer spans.
+            total: The number of spans of the run.
+        """
         height = min(height, total)
         seen = self._totals.seen
         stretches = [stretch(number, height, total) for number in range(height)]
@@ -85,53 +98,55 @@ class Cells:
         least = STANDS_OUT * sum(errors) / max(1, seen)
         cells = []
         for (first, end), count in zip(stretches, errors, strict=True):
-            looked_at = min(end, seen) - first
-            shown = count > 0 and (each or few or count >= least * looked_at)
-            cells.append(Cell(first, end, self._matter(first, end, shown), count > 0))
+            indexed = min(end, seen) - first
+            shows_errors = count > 0 and (each or few or count >= least * indexed)
+            cells.append(Cell(first, end, self._content(first, end, shows_errors), count > 0))
         return cells
 
-    def _matter(self, first: int, end: int, errors: bool) -> CellContent:
+    def _content(self, first: int, end: int, errors: bool) -> CellContent:
         if _any_within(self._matches, first, end):
             return CellContent.MATCH
-        begins = _matter_of(mark for _, mark in self._marks.beginning_in(first, end))
-        if begins is not None:
-            return begins
-        # What goes on from further up must not hide what is here.
+        beginning = _content_of(mark for _, mark in self._marks.beginning_in(first, end))
+        if beginning is not None:
+            return beginning
+        # A mark that begins further up must not hide the errors of the cell.
         if errors:
             return CellContent.ERROR
-        goes_on = _matter_of(self._marks.within(first, end))
-        if goes_on is not None:
-            return goes_on
+        continued = _content_of(self._marks.marks_within(first, end))
+        if continued is not None:
+            return continued
         if first >= self._totals.seen:
             return CellContent.UNSEEN
         counts = self._totals.kinds_in(first, end)
         most = max(counts)
         return KINDS[counts.index(most)] if most else CellContent.UNSEEN
 
-    def place_in(self, cell: Cell) -> int:
-        """The first span of a cell that is what the cell shows; for a kind, and for a mark that
-        goes on from further up, the cell's first."""
-        if cell.matter is CellContent.ERROR:
+    def span_to_show(self, cell: Cell) -> int:
+        """Return the first span with the content of a cell.
+
+        For a kind, and for a mark that begins before the cell, that is the first span of the cell.
+        """
+        if cell.content is CellContent.ERROR:
             errors = self._totals.errors
             return errors[bisect_left(errors, cell.first)]
-        if cell.matter is CellContent.MATCH:
+        if cell.content is CellContent.MATCH:
             return self._matches[bisect_left(self._matches, cell.first)]
-        if cell.matter in MARKS:
+        if cell.content in MARKS:
             begins = self._marks.beginning_in(cell.first, cell.end)
-            places = (index for index, mark in begins if MARKS[cell.matter] is mark.kind)
-            return min(places, default=cell.first)
+            marked = (index for index, mark in begins if MARKS[cell.content] is mark.kind)
+            return min(marked, default=cell.first)
         return cell.first
 
 
-def _matter_of(marks: Iterable[GutterMark]) -> CellContent | None:
-    """What matters most of these marks."""
+def _content_of(marks: Iterable[GutterMark]) -> CellContent | None:
+    """Return the most important content that these marks make, or None."""
     kinds = {mark.kind for mark in marks}
-    return next((matter for matter, kind in MARKS.items() if kind in kinds), None)
+    return next((content for content, kind in MARKS.items() if kind in kinds), None)
 
 
 def _any_within(indices: Sequence[int], first: int, end: int) -> bool:
-    place = bisect_left(indices, first)
-    return place < len(indices) and indices[place] < end
+    position = bisect_left(indices, first)
+    return position < len(indices) and indices[position] < end
 
 
 GLYPHS: Final[Mapping[CellContent, str]] = {
@@ -150,14 +165,15 @@ ON_SCREEN: Final = "▏"
 
 
 class Overview(RenderCache):
-    """A column of cells, each for a stretch of spans, with the cursor and what is on screen.
+    """A column of cells for the stretches of a run, with the cursor and the visible part of the
+    timeline.
 
-    Two cells wide the left one marks the cursor and what the timeline has on screen; one cell
-    wide both show in the style of the only one. A kind is underlined where there are errors too.
+    With two columns the left one shows the cursor and the visible part. With a single column, its
+    style does. A kind is underlined in a cell with errors.
     """
 
     css_prefix = "overview"
-    css_parts = ("cursor", "edge", "here", "errors", *(matter.value for matter in CellContent))
+    css_parts = ("cursor", "edge", "here", "errors", *(content.value for content in CellContent))
 
     DEFAULT_CSS = """
     Overview { width: 2; height: 1fr; }
@@ -165,7 +181,7 @@ class Overview(RenderCache):
 
     @dataclass
     class CellChosen(Message):
-        """A cell was clicked; ``index`` is the span that it leads to."""
+        """The report that a cell was clicked; ``index`` is the span that it leads to."""
 
         index: int
 
@@ -176,122 +192,142 @@ class Overview(RenderCache):
         self._marks = NO_MARKS
         self._matches: Sequence[int] = ()
         self.cells: list[Cell] = []
-        """The cells as they were worked out last."""
+        """The cells as computed last."""
         self._cursor = 0
         self._on_screen = (0, 0)
         self._lines: list[Strip] = []
 
     @property
     def totals(self) -> SpanTotals:
-        """What the index has counted so far."""
+        """The kinds and errors of the spans indexed so far."""
         return self.background.totals
 
     @property
     def complete(self) -> bool:
-        """Whether all spans were looked at that the trace has so far."""
+        """True if all spans that the trace has so far are indexed."""
         return self.trace is None or self.totals.seen >= len(self.trace)
 
     def show_trace(self, trace: Trace, background: BackgroundIndex) -> None:
-        """Show another run, as far as ``background`` tells of it."""
-        self.trace, self.background = trace, background
-        self._marks, self._matches = NO_MARKS, ()
-        self._cursor, self._on_screen = 0, (0, 0)
+        """Show another run.
+
+        Args:
+            trace: The trace.
+            background: Its index.
+        """
+        self.trace = trace
+        self.background = background
+        self._marks = NO_MARKS
+        self._matches = ()
+        self._cursor = 0
+        self._on_screen = (0, 0)
         self.grown()
 
     def grown(self) -> None:
-        """Take in what the index has found meanwhile."""
-        self._work_out()
+        """Show what the index has gained."""
+        self._compute()
 
     def show_marks(self, marks: GutterMarks) -> None:
-        """Show where there are labels and suggestions."""
+        """Show the labels and suggestions of the run."""
         self._marks = marks
-        self._work_out()
+        self._compute()
 
     def show_matches(self, matches: Sequence[int]) -> None:
-        """Show where a search has found something: indices of spans, in order."""
+        """Show the spans that match a search, given in order."""
         if matches or self._matches:
             self._matches = matches
-            self._work_out()
+            self._compute()
 
-    def show_place(self, cursor: int, first: int, last: int) -> None:
-        """Show where the cursor is, and that ``first`` to ``last`` are on screen."""
-        before = self._places()
-        self._cursor, self._on_screen = cursor, (first, last)
-        now = self._places()
-        if before != now:
-            (old_cursor, old), (new_cursor, new) = before, now
-            self._draw({old_cursor, new_cursor} | set(old) ^ set(new))
+    def show_position(self, cursor: int, first: int, last: int) -> None:
+        """Show the cursor and the visible part of the timeline.
 
-    def _places(self) -> tuple[int, range]:
-        """The cell of the cursor, and those of what is on screen."""
-        height, total = self.size.height, self._total
+        Args:
+            cursor: The span under the cursor.
+            first: The first visible span.
+            last: The last visible span.
+        """
+        old_cursor, old_visible = self._position_cells()
+        self._cursor = cursor
+        self._on_screen = (first, last)
+        new_cursor, new_visible = self._position_cells()
+        if (old_cursor, old_visible) != (new_cursor, new_visible):
+            self._draw({old_cursor, new_cursor} | set(old_visible) ^ set(new_visible))
+
+    def _position_cells(self) -> tuple[int, range]:
+        """Return the cell of the cursor, and those of the visible spans."""
+        height = self.size.height
+        total = self._total
         cursor, first, last = (
             cell_of(index, height, total) for index in (self._cursor, *self._on_screen)
         )
         return cursor, range(first, last + 1)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Share the run out among another number of cells."""
-        self._work_out()
+        """Divide the run among another number of cells."""
+        self._compute()
         self.refresh()
 
     @property
     def _total(self) -> int:
-        """How many spans the column stands for: as many as an earlier look has found, if more."""
+        """The number of spans of the run, including those that an earlier reading found."""
         trace = self.trace
         return 0 if trace is None else max(len(trace), trace.loaded.spans)
 
-    def _work_out(self) -> None:
-        self.cells = self._worked_out.of(self.size.height, self._total)
+    def _compute(self) -> None:
+        self.cells = self._cells_now.compute(self.size.height, self._total)
         self._draw()
 
     @property
-    def _worked_out(self) -> Cells:
+    def _cells_now(self) -> Cells:
         return Cells(self.totals, self._marks, self._matches)
 
     def _draw(self, numbers: Container[int] | None = None) -> None:
-        """Draw the cells that look different now; only these may, where numbers are given."""
-        old, (cursor, on_screen) = self._lines, self._places()
+        """Draw the changed cells, or only those of ``numbers`` that have changed."""
+        old = self._lines
+        cursor, on_screen = self._position_cells()
         line = cache(self._line)  # most cells look like others
         self._lines = [
-            line(cell.matter, cell.errors, number == cursor, number in on_screen)
+            line(cell.content, cell.errors, number == cursor, number in on_screen)
             if numbers is None or number in numbers or number >= len(old)
             else old[number]
             for number, cell in enumerate(self.cells)
         ]
         for y in range(max(len(old), len(self._lines))):
-            before = list(old[y]) if y < len(old) else []
-            now = list(self._lines[y]) if y < len(self._lines) else []
-            if before != now:
-                # Where only the edge is another, what stands right of it need not be sent.
-                only_edge = len(before) == len(now) == 2 and before[1] == now[1]
+            old_line = list(old[y]) if y < len(old) else []
+            new_line = list(self._lines[y]) if y < len(self._lines) else []
+            if old_line != new_line:
+                # If only the left column changes, the right one need not be sent.
+                only_edge = len(old_line) == len(new_line) == 2 and old_line[1] == new_line[1]
                 self.refresh(Region(0, y, 1 if only_edge else self.size.width, 1))
 
-    def _line(self, matter: CellContent, errors: bool, at_cursor: bool, here: bool) -> Strip:
+    def _line(self, content: CellContent, errors: bool, at_cursor: bool, visible: bool) -> Strip:
         base = self.rich_style
-        style = base + self._part(matter.value)
-        if errors and matter in KINDS:
+        style = base + self._part(content.value)
+        if errors and content in KINDS:
             style += self._part("errors")
-        glyph = GLYPHS[matter]
+        glyph = GLYPHS[content]
         if self.size.width == 1:
-            if here:
+            if visible:
                 style += self._part("here")
             if at_cursor:
                 style += Style(reverse=True)
             return Strip([Segment(glyph, style)])
-        edge = CURSOR if at_cursor else ON_SCREEN if here else " "
+        edge = " "
+        if at_cursor:
+            edge = CURSOR
+        elif visible:
+            edge = ON_SCREEN
         edge_style = base + self._part("cursor" if at_cursor else "edge")
         return Strip([Segment(edge, edge_style), Segment(glyph, style)])
 
     def render_line(self, y: int) -> Strip:
-        """One cell of the column."""
+        """Draw one cell."""
         if y < len(self._lines):
             return self._lines[y].adjust_cell_length(self.size.width, self.rich_style)
         return Strip.blank(self.size.width, self.rich_style)
 
     def on_click(self, event: events.Click) -> None:
-        """Go to what the clicked cell shows."""
+        """Go to the span that the clicked cell shows."""
         event.stop()
         if 0 <= event.y < len(self.cells):
-            index = self._worked_out.place_in(self.cells[event.y])
+            index = self._cells_now.span_to_show(self.cells[event.y])
             self.post_message(self.CellChosen(index))

@@ -1,4 +1,4 @@
-"""The trace as a timeline: one row a span, with its time, who acted, and the labels on it."""
+"""The trace as a timeline: one row for each span, with its time, its actor and its marks."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from mast_tui.columns import padded
+from mast_tui.counts import offset
 from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.ui.context import HasInputQueue
@@ -36,67 +37,71 @@ from mast_tui.ui.trace_view.folding import (
 )
 from mast_tui.ui.trace_view.gutter import NO_MARKS, GutterMark, GutterMarks, MarkKind
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import offset
 
-KEPT: Final = 200
-"""Places that are remembered."""
+MAX_TRAIL: Final = 200
+"""The number of positions that a trail keeps."""
 
 
 class Trail:
-    """Places from which one has gone far; beside them one step is none."""
+    """The spans from which the cursor jumped, for going back and forward. One step is no jump."""
 
     def __init__(self) -> None:
-        """Begin with no place."""
-        self._places: list[int] = []
-        self._at = 0
-        """Which of the places one is at; behind the last where one has not gone back."""
+        """Begin without positions."""
+        self._positions: list[int] = []
+        self._current = 0
+        """The position that the cursor went back to; the number of positions if it did not."""
 
-    def left(self, here: int, there: int) -> None:
-        """Take in that one goes from one span to another, further than to the next."""
-        if abs(here - there) < 2:
+    def record_jump(self, current: int, target: int) -> None:
+        """Record that the cursor moves from one span to another, unless that is a single step.
+
+        Args:
+            current: The span that it leaves.
+            target: The span that it goes to.
+        """
+        if abs(current - target) < 2:
             return
-        del self._places[self._at :]
-        self._add(here)
+        del self._positions[self._current :]
+        self._add(current)
 
-    def back(self, here: int) -> int | None:
-        """The place that one came from, None for the first; ``here`` is gone forward to."""
-        if self._at == len(self._places):
-            self._add(here)
-            self._at -= 1
-        return self._step(here, -1)
+    def back(self, current: int) -> int | None:
+        """Return the previous position, or None; ``forward`` returns to ``current``."""
+        if self._current == len(self._positions):
+            self._add(current)
+            self._current -= 1
+        return self._step(current, -1)
 
-    def forward(self, here: int) -> int | None:
-        """The place that one has gone back from, None for the last."""
-        return self._step(here, 1)
+    def forward(self, current: int) -> int | None:
+        """Return the position that the cursor went back from, or None."""
+        return self._step(current, 1)
 
-    def _add(self, place: int) -> None:
-        if self._places[-1:] != [place]:
-            self._places.append(place)
-        del self._places[:-KEPT]
-        self._at = len(self._places)
+    def _add(self, index: int) -> None:
+        if self._positions[-1:] != [index]:
+            self._positions.append(index)
+        del self._positions[:-MAX_TRAIL]
+        self._current = len(self._positions)
 
-    def _step(self, here: int, step: int) -> int | None:
-        at = self._at + step
-        while 0 <= at < len(self._places):
-            if self._places[at] != here:
-                self._at = at
-                return self._places[at]
-            at += step
+    def _step(self, current: int, step: int) -> int | None:
+        position = self._current + step
+        while 0 <= position < len(self._positions):
+            if self._positions[position] != current:
+                self._current = position
+                return self._positions[position]
+            position += step
         return None
 
 
 BAR_CELLS: Final = 8
 BAR_FROM_WIDTH: Final = 64
-"""Narrower timelines show no time bar."""
+"""The least width with a time bar, in cells."""
 
-SHELLS: Final = frozenset({"shell", "exec_command", "local_shell", "bash", "terminal"})
-"""Tools whose name says nothing beside the command that they run."""
+SHELL_TOOLS: Final = frozenset({"shell", "exec_command", "local_shell", "bash", "terminal"})
+"""Tools whose rows show only the command, because their name adds nothing to it."""
 
 MAX_AGENT_CELLS: Final = 14
 AGENTS_FROM_WIDTH: Final = 44
-"""Narrower timelines, such as that beside a drawer, leave the room of names to the text."""
+"""The least width with agents' names; a timeline beside a drawer is narrower."""
 
-KIND_WORDS: Final[Mapping[SpanKind, str]] = {
+KIND_LABELS: Final[Mapping[SpanKind, str]] = {
     SpanKind.MESSAGE: "says",
     SpanKind.REASONING: "thinks",
     SpanKind.TOOL_CALL: "tool",
@@ -106,68 +111,76 @@ KIND_WORDS: Final[Mapping[SpanKind, str]] = {
 
 
 class Columns(NamedTuple):
-    """Cells of number, time, bar and who; 0 where a column is left out."""
+    """The widths of number, time, bar and actor in cells; 0 for a column that is left out."""
 
     number: int
     time: int
     bar: int
-    who: int
+    actor: int
 
     @classmethod
-    def of(cls, spans: int, facts: TraceFacts, width: int, *, bar: bool = True) -> Columns:
+    def fitting(cls, spans: int, facts: TraceFacts, width: int, *, bar: bool = True) -> Columns:
         """Return the columns of a timeline.
 
         Args:
-            spans: How many spans it shows.
-            facts: What is known of all of them.
-            width: Its cells.
-            bar: Whether there is a time bar where there is room for one.
+            spans: The number of spans.
+            facts: Times and names of the spans.
+            width: The width of the timeline in cells.
+            bar: Whether to show a time bar if there is space.
         """
         time = 0
         if facts.start is not None:
             time = max(5, len(offset(facts.total)))
-        who = 7
+        actor = 7
         if len(facts.agents) > 1 and width >= AGENTS_FROM_WIDTH:
-            most = MAX_AGENT_CELLS if width >= BAR_FROM_WIDTH else 9
-            who += 1 + min(most, facts.name_cells)
+            max_name = MAX_AGENT_CELLS if width >= BAR_FROM_WIDTH else 9
+            actor += 1 + min(max_name, facts.name_cells)
         return cls(
             max(3, len(str(spans))),
             time,
             BAR_CELLS + 2 if bar and time and width >= BAR_FROM_WIDTH else 0,
-            who,
+            actor,
         )
 
     @property
-    def lead(self) -> int:
-        """Cells up to where it is told who acts."""
+    def before_actor(self) -> int:
+        """The cells before the column of the actor."""
         time = self.time + 1 if self.time else 0
         bar = self.bar + 1 if self.bar else 0
         return 1 + self.number + 1 + time + bar
 
-    def room(self, width: int, tail: int) -> int:
-        """Cells for the text beside a tail of this many cells."""
-        return max(4, width - self.lead - self.who - 1 - tail - 1)
+    def text_cells(self, width: int, tail: int) -> int:
+        """Return the cells for the text of a row.
+
+        Args:
+            width: The width of the timeline in cells.
+            tail: The cells of what follows the text.
+        """
+        return max(4, width - self.before_actor - self.actor - 1 - tail - 1)
 
 
-def kind_word(span: Span) -> str:
-    """Return the word that the timeline shows for a span: ``tool``, ``error``, ``user`` …"""
+def kind_label(span: Span) -> str:
+    """Return the kind of a span as its row shows it: ``tool``, ``error``, ``user`` …"""
     failed = span.status is SpanStatus.ERROR
     if failed and span.kind in {SpanKind.TOOL_RESULT, SpanKind.LOG}:
         return "error"
     if span.kind is SpanKind.MESSAGE:
         return {Role.USER: "user", Role.SYSTEM: "system"}.get(span.role, "agent")
-    return KIND_WORDS[span.kind]
+    return KIND_LABELS[span.kind]
 
 
-def names_apart(names: Sequence[str], cells: int) -> dict[str, str]:
-    """Return each name in so many cells, cut where it must be so that no two become the same.
+def distinct_names(names: Sequence[str], cells: int) -> dict[str, str]:
+    """Shorten names to a width so that no two become the same.
 
-    Names that begin alike keep their beginning and what they differ in: ``code_e…success`` and
+    Names with the same beginning keep it, and the part in which they differ: ``code_e…success`` and
     ``code_e…error``.
 
     Args:
-        names: Names as they are.
-        cells: The most that one may take.
+        names: The names.
+        cells: The width of the longest result.
+
+    Returns:
+        The shortened name of each name.
     """
     whole = {name: one_line(name) for name in names}
     cut = {name: padded(text, cells).rstrip() for name, text in whole.items()}
@@ -178,8 +191,8 @@ def names_apart(names: Sequence[str], cells: int) -> dict[str, str]:
         if len(group) < 2:
             continue
         texts = [whole[name] for name in group]
-        letters = enumerate(zip(*texts, strict=False))
-        same = next((at for at, found in letters if len({*found}) > 1), min(map(len, texts)))
+        same = _common_prefix(texts)
+        # The part that differs begins with a whole word, if there is one.
         same = max(texts[0].rfind(sign, 0, same) + 1 for sign in "_-. /:") or same
         tail = min(cells - 2, max(cell_len(text[same:]) for text in texts))
         for name, text in zip(group, texts, strict=True):
@@ -188,31 +201,51 @@ def names_apart(names: Sequence[str], cells: int) -> dict[str, str]:
     return cut
 
 
-def who_words(span: Span, name: str | None, cells: int) -> str:
-    """Return who acts, and how.
+def _common_prefix(texts: Sequence[str]) -> int:
+    """Return how many letters at the beginning are the same in all texts."""
+    for position, letters in enumerate(zip(*texts, strict=False)):
+        if len(set(letters)) > 1:
+            return position
+    return min(map(len, texts))
+
+
+def actor_text(span: Span, name: str | None, cells: int) -> str:
+    """Return the name of the agent and the kind of a span, in so many cells.
 
     Args:
-        span: What is done.
-        name: Who does it, in few cells; None where one agent does everything.
-        cells: How many there are for both.
+        span: The span.
+        name: The shortened name; None to show the kind only.
+        cells: The width of the column.
     """
-    word = kind_word(span)
-    if name is None or name.rstrip() == word:
-        return set_cell_size(word, cells)
-    return set_cell_size(name, cells - 8) + " " + set_cell_size(word, 7)
+    kind = kind_label(span)
+    if name is None or name.rstrip() == kind:
+        return set_cell_size(kind, cells)
+    return set_cell_size(name, cells - 8) + " " + set_cell_size(kind, 7)
 
 
-def time_words(span: Span, facts: TraceFacts) -> str:
-    """When the step began, from the beginning of the run."""
+def time_text(span: Span, facts: TraceFacts) -> str:
+    """Return the time from the beginning of the run to a span, or nothing if it is unknown.
+
+    Args:
+        span: The span.
+        facts: The times of the run.
+    """
     if span.start is None or facts.start is None:
         return ""
     return offset(span.start - facts.start)
 
 
 def time_bar(start: float, end: float, total: float, cells: int) -> str:
-    """Where in a run of ``total`` seconds a step stands, ``cells`` wide.
+    """Draw the time that a span took as a part of the run.
 
-    The step fills the cells it touches; a short one leaves one mark.
+    Args:
+        start: The begin of the span, in seconds from that of the run.
+        end: Its end.
+        total: The seconds that the run took.
+        cells: The width of the bar.
+
+    Returns:
+        Blocks in the cells that the span touches; for a span within one cell a mark as wide as it.
     """
     if total <= 0:
         return " " * cells
@@ -220,13 +253,22 @@ def time_bar(start: float, end: float, total: float, cells: int) -> str:
     last = min(cells - 1, max(first, int(end / total * cells)))
     if first == last:
         part = (end - start) / total * cells
-        glyph = "▏" if part < 0.3 else "▌" if part < 0.75 else "█"
+        glyph = "▏"
+        if part >= 0.75:
+            glyph = "█"
+        elif part >= 0.3:
+            glyph = "▌"
         return " " * first + glyph + " " * (cells - first - 1)
     return " " * first + "█" * (last - first + 1) + " " * (cells - last - 1)
 
 
-def bar_words(span: Span, facts: TraceFacts) -> str:
-    """The step's stretch of the run's time, as a bar."""
+def bar_text(span: Span, facts: TraceFacts) -> str:
+    """Draw the bar of a span, with its frame; an empty one if its time is unknown.
+
+    Args:
+        span: The span.
+        facts: The times of the run.
+    """
     if span.start is None or facts.start is None:
         return f"▕{' ' * BAR_CELLS}▏"
     end = span.start if span.end is None else span.end
@@ -234,59 +276,62 @@ def bar_words(span: Span, facts: TraceFacts) -> str:
     return f"▕{time_bar(start, end - facts.start, facts.total, BAR_CELLS)}▏"
 
 
-def whole_words(span: Span) -> str:
-    """What the row would say of the step if it were wide enough."""
+def row_text(span: Span) -> str:
+    """Return the text that the row of a span shows if it is wide enough."""
     text = span.preview
     if "\x1b" in text:
         text = COLOUR_SEQUENCE.sub("", text)
     text = one_line(text)
-    named = span.kind is SpanKind.TOOL_CALL and span.name and span.name not in SHELLS
+    named = span.kind is SpanKind.TOOL_CALL and span.name and span.name not in SHELL_TOOLS
     if not named or span.name == text.partition(" ")[0]:
         return text
     return f"{one_line(span.name or '')} {text}"
 
 
-def fold_words(fold: Fold, trace: Trace) -> str:
-    """What a fold's line says of the steps that it hides."""
-    places = f"(#{fold.hidden_from + 1} to #{fold.end})"
+def fold_text(fold: Fold, trace: Trace) -> str:
+    """Return the text of a fold's row: how many steps it hides, and which.
+
+    Args:
+        fold: The fold.
+        trace: The trace.
+    """
+    numbers = f"(#{fold.hidden_from + 1} to #{fold.end})"
     if isinstance(fold, FoldedRun):
         first = trace.span(fold.first)
-        again = f"×{fold.times - 1} {'nearly ' if fold.near else ''}the same again"
-        return f"{again}: {one_line(first.name or kind_word(first))} {places}"
-    return f"{steps_words(fold.end - fold.first)} of {one_line(fold.agent)} {places}"
+        repetitions = f"×{fold.times - 1} {'nearly ' if fold.near else ''}the same again"
+        return f"{repetitions}: {one_line(first.name or kind_label(first))} {numbers}"
+    return f"{steps_text(fold.end - fold.first)} of {one_line(fold.agent)} {numbers}"
 
 
-def under_words(fold: Fold) -> str:
-    """What the row of a step says of those folded under it."""
-    words = f"⋮ {steps_words(fold.end - fold.hidden_from)}"
-    return (
-        f"{words} of {one_line(fold.agent, 20)}"
-        if isinstance(fold, FoldedSteps) and fold.agent
-        else words
-    )
+def folded_steps_text(fold: Fold) -> str:
+    """Return the text that the row of a step shows for the steps folded into it."""
+    text = f"⋮ {steps_text(fold.end - fold.hidden_from)}"
+    if isinstance(fold, FoldedSteps) and fold.agent:
+        return f"{text} of {one_line(fold.agent, 20)}"
+    return text
 
 
-def steps_words(count: int) -> str:
-    """So many steps, in words."""
+def steps_text(count: int) -> str:
+    """Return a number of steps with its noun."""
     return "1 step" if count == 1 else f"{count} steps"
 
 
-def _with_room(marks: Sequence[GutterMark]) -> list[GutterMark]:
-    """At most two marks, and how many more there are."""
+def _shortened(marks: Sequence[GutterMark]) -> list[GutterMark]:
+    """Return the first two marks, and one that counts the others."""
     if len(marks) > 2:
         return [*marks[:2], GutterMark(f"+{len(marks) - 2}", MarkKind.MORE)]
     return list(marks)
 
 
-REMEMBERED: Final = 1024
-"""Rows of which it is kept that they showed a whole text: more than are kept as drawn."""
+MAX_WHOLE_ROWS: Final = 1024
+"""The number of rows whose text is known to be wholly visible; more than the rows kept as drawn."""
 
 WORTH_FOLDING: Final = 2
-"""From how many steps out of sight on a run says in its first row that it can be folded."""
+"""The least number of steps that a run hides for its first row to say that it can be folded."""
 
 
 class TimelineLines(VirtualLines):
-    """Draws the spans of a trace with their marks; what it shows is set from outside."""
+    """The rows of a timeline. Its owner sets the trace, the folds and the marks."""
 
     css_prefix = "timeline"
     css_parts = (
@@ -304,47 +349,50 @@ class TimelineLines(VirtualLines):
         self.matches: Container[int] = frozenset()
         self.facts = TraceFacts()
         self.background = BackgroundIndex()
-        self._shown_unread: set[int] = set()
-        self._shown_found: dict[int, tuple[str, str]] = {}
-        self._shown_whole: LRUCache[int, str] = LRUCache(REMEMBERED)
-        self._columns_for: tuple[int, TraceFacts, int] | None = None
+        self._drawn_unread: set[int] = set()
+        self._drawn_indexed: dict[int, tuple[str, str]] = {}
+        self._drawn_whole: LRUCache[int, str] = LRUCache(MAX_WHOLE_ROWS)
+        self._columns_key: tuple[int, TraceFacts, int] | None = None
         self._bar = True
-        self._names_for: tuple[tuple[str, ...], int] | None = None
-        self._names_known: Mapping[str, str] = {}
-        self._columns_known = Columns(0, 0, 0, 0)
+        self._names_key: tuple[tuple[str, ...], int] | None = None
+        self._shortened_names: Mapping[str, str] = {}
+        self._column_widths = Columns(0, 0, 0, 0)
 
     @property
     def row_count(self) -> int:
-        """One row a span, less what is folded or not shown."""
+        """The number of spans, less those that are folded away or filtered out."""
         return len(self.rows)
 
     def show_marks(self, marks: GutterMarks) -> None:
-        """Show these marks; only rows on screen whose marks changed are rendered again."""
-        old, self.marks = self.marks, marks
+        """Show these marks; draw only the visible rows whose marks changed."""
+        old = self.marks
+        self.marks = marks
         self.redraw_where(lambda row: self._marks_of(row, old) != self._marks_of(row, marks))
 
     def show_read(self, read: Set[str]) -> None:
-        """Show which spans were read, by key; the set is held, not copied.
+        """Show which spans were read, by key; draw only the visible rows that change.
 
-        Only rows on screen that look different by now are rendered again.
+        The set is not copied.
         """
         self.read = read
         number = 1 + self._columns().number
-        self.redraw_where(lambda row: (row in self._shown_unread) != self._unread(row), number)
+        self.redraw_where(lambda row: (row in self._drawn_unread) != self._unread(row), number)
 
-    def show_bar(self, shown: bool) -> None:
-        """Show when each step was, or leave these columns to its text."""
-        if shown != self._bar:
-            self._bar, self._columns_for = shown, None
+    def show_bar(self, visible: bool) -> None:
+        """Show the time bar, or leave its cells to the text."""
+        if visible != self._bar:
+            self._bar = visible
+            self._columns_key = None
             self.rows_changed()
 
-    def show_found(self) -> None:
-        """Show what was found behind the screen: how long the run is, and where steps repeat."""
-        self.redraw_where(lambda row: self._shown_found.get(row) != self._found(row))
+    def redraw_indexed(self) -> None:
+        """Draw the visible rows whose time bar or repetition has changed in the index."""
+        self.redraw_where(lambda row: self._drawn_indexed.get(row) != self._indexed_parts(row))
 
     def show_range(self, span_range: tuple[int, int] | None) -> None:
-        """Show which spans are marked for a label."""
-        old, self.range = self.range, span_range
+        """Show the range of spans that is marked for a label."""
+        old = self.range
+        self.range = span_range
         if old != span_range:
             self.redraw_where(
                 lambda row: (
@@ -354,64 +402,68 @@ class TimelineLines(VirtualLines):
             )
 
     def rows_changed(self) -> None:
-        """Forget rendered rows and measure anew."""
-        self._shown_unread.clear()
-        self._shown_found.clear()
-        self._shown_whole.clear()
+        """Forget the drawn rows and measure again."""
+        self._drawn_unread.clear()
+        self._drawn_indexed.clear()
+        self._drawn_whole.clear()
         super().rows_changed()
 
-    def fully_shown(self) -> list[str]:
-        """Keys of the spans on screen whose whole text stands in their row, as it was drawn."""
-        known = (self._shown_whole.get(row) for row in self.rows_on_screen())
-        return [key for key in known if key is not None]
+    def fully_visible_keys(self) -> list[str]:
+        """Return the keys of the visible spans whose whole text is in their row."""
+        keys = (self._drawn_whole.get(row) for row in self.rows_on_screen())
+        return [key for key in keys if key is not None]
 
     def _columns(self) -> Columns:
-        # The trace may have grown meanwhile: rows of one screen have the same columns all the same.
-        asked = (self.rows.spans, self.facts, self.lines_area.width)
-        if asked != self._columns_for:
-            self._columns_for = asked
-            self._columns_known = Columns.of(*asked, bar=self._bar)
-        return self._columns_known
+        # Computed only if something changed, so that all rows on screen have the same columns.
+        measures = (self.rows.spans, self.facts, self.lines_area.width)
+        if measures != self._columns_key:
+            self._columns_key = measures
+            self._column_widths = Columns.fitting(*measures, bar=self._bar)
+        return self._column_widths
 
     def _names(self, cells: int) -> Mapping[str, str]:
-        """What those who act are called in the rows; nothing where there is only one."""
-        asked = (self.facts.agents, cells)
-        if asked != self._names_for:
-            self._names_for = asked
-            self._names_known = names_apart(asked[0], cells) if len(asked[0]) > 1 < cells else {}
-        return self._names_known
+        """Return the shortened name of each agent; empty if there is only one agent."""
+        names_key = (self.facts.agents, cells)
+        if names_key != self._names_key:
+            self._names_key = names_key
+            self._shortened_names = {}
+            if len(self.facts.agents) > 1 and cells > 1:
+                self._shortened_names = distinct_names(self.facts.agents, cells)
+        return self._shortened_names
 
     def _name_of(self, span: Span, cells: int) -> str | None:
         names = self._names(cells)
-        # Of a trace that is still being read more may act than is known.
+        # A span that the index has not reached yet may have another agent.
         return names.get(span.agent, padded(one_line(span.agent), cells)) if names else None
 
     def _unread(self, row: int) -> bool:
-        index, fold = self.rows.at(row)
+        index, fold = self.rows.span_and_fold(row)
         assert self.trace is not None
         return fold is None and self.trace.span(index).key not in self.read
 
     def _marks_of(self, row: int, marks: GutterMarks) -> tuple[GutterMark, ...]:
-        """The marks on what a row stands for."""
-        index, fold = self.rows.at(row)
+        """Return the marks on the spans that a row stands for."""
+        index, fold = self.rows.span_and_fold(row)
         if fold is not None:
-            return marks.within(fold.hidden_from, fold.end)
+            return marks.marks_within(fold.hidden_from, fold.end)
         under = self.rows.folded_under(index)
         if under is None:
-            return marks.at(index)
+            return marks.marks_on(index)
         if under.hidden_from == index + 1:
-            return marks.within(index, under.end)
-        both = dict.fromkeys((*marks.at(index), *marks.within(under.hidden_from, under.end)))
+            return marks.marks_within(index, under.end)
+        both = dict.fromkeys(
+            (*marks.marks_on(index), *marks.marks_within(under.hidden_from, under.end))
+        )
         return tuple(sorted(both, key=lambda mark: list(MarkKind).index(mark.kind)))
 
     def _tag(self, row: int) -> str:
-        """What is said at the end of a row of what is folded under it, or could be folded."""
-        index, fold = self.rows.at(row)
+        """Return the end of a row: the steps folded into it, or a run that could be folded."""
+        index, fold = self.rows.span_and_fold(row)
         if fold is not None or self.rows.filtered:
             return ""
         under = self.rows.folded_under(index)
         if under is not None:
-            return under_words(under)
+            return folded_steps_text(under)
         run = self.background.repeats.run_at(index)
         if run is None or run.first != index or run.end - run.hidden_from < WORTH_FOLDING:
             return ""
@@ -421,79 +473,90 @@ class TimelineLines(VirtualLines):
         at_once = run.period == 1 and self.trace.span(index).kind is SpanKind.TOOL_CALL
         return f"{run.times} calls at once" if at_once else f"repeated {run.times}×"
 
-    def _found(self, row: int, span: Span | None = None) -> tuple[str, str]:
-        """What of a row rests on what is found behind the screen."""
-        index, fold = self.rows.at(row)
+    def _indexed_parts(self, row: int, span: Span | None = None) -> tuple[str, str]:
+        """Return the parts of a row that come from the background index: tag and time bar."""
+        index, fold = self.rows.span_and_fold(row)
         assert self.trace is not None
         bar = fold is None and self._columns().bar
         if not bar:
             return self._tag(row), ""
-        return self._tag(row), bar_words(span or self.trace.span(index), self.facts)
+        return self._tag(row), bar_text(span or self.trace.span(index), self.facts)
 
     def render_row(self, row: int, width: int) -> Strip:
-        """One span, or the line of a fold."""
+        """Draw the row of a span or of a fold."""
         trace = self.trace
         assert trace is not None
-        index, fold = self.rows.at(row)
-        at_cursor, in_range = row == self.cursor, _in_range(index, self.range)
+        index, fold = self.rows.span_and_fold(row)
+        at_cursor = row == self.cursor
+        in_range = _in_range(index, self.range)
         base = self.rich_style
         if at_cursor:
             base += self._part("cursor")
         elif in_range:
             base += self._part("range")
-        edge = "▌" if at_cursor else "┃" if in_range and fold is None else " "
+        edge = " "
+        if at_cursor:
+            edge = "▌"
+        elif in_range and fold is None:
+            edge = "┃"
         # A change of style costs more bytes than all the blanks of a row.
         parts = [Segment(edge, base + self._part("quiet" if edge == " " else "agent"))]
-        span, tail = trace.span(index), _with_room(self._marks_of(row, self.marks))
-        found = self._found(row, span)
-        self._shown_found[row], tag = found, found[0]
-        cells = _cells_of(tail)
+        span = trace.span(index)
+        marks = _shortened(self._marks_of(row, self.marks))
+        indexed = self._indexed_parts(row, span)
+        self._drawn_indexed[row] = indexed
+        tag = indexed[0]
+        cells = _cells_of(marks)
         if fold is None:
             with_tag = cells + (cell_len(tag) + 1 if tag else 0)
             parts += self._span_parts(row, span, width, with_tag, base)
             if tag:
                 parts.append(Segment(f" {tag}", base + self._part("quiet")))
         else:
-            lead = self._columns().lead
-            room = max(4, width - lead - cells - 1)
+            before_actor = self._columns().before_actor
+            text_cells = max(4, width - before_actor - cells - 1)
             quiet = base + self._part("quiet")
-            parts.append(Segment(f"{'⋮':>{self._columns().number}} ".ljust(lead - 1), quiet))
-            parts.append(Segment(padded(fold_words(fold, trace), room), quiet))
-        for mark in tail:
-            parts += [Segment(" ", base), Segment(mark.shown, base + self._mark_style(mark))]
+            parts.append(
+                Segment(f"{'⋮':>{self._columns().number}} ".ljust(before_actor - 1), quiet)
+            )
+            parts.append(Segment(padded(fold_text(fold, trace), text_cells), quiet))
+        for mark in marks:
+            parts += [Segment(" ", base), Segment(mark.text, base + self._mark_style(mark))]
         return Strip(parts).adjust_cell_length(width, base).simplify()
 
     def _span_parts(
         self, row: int, span: Span, width: int, tail: int, base: Style
     ) -> list[Segment]:
-        columns, quiet = self._columns(), base + self._part("quiet")
+        columns = self._columns()
+        quiet = base + self._part("quiet")
         if span.key in self.read:
-            self._shown_unread.discard(row)
+            self._drawn_unread.discard(row)
             number = quiet
         else:
-            self._shown_unread.add(row)
+            self._drawn_unread.add(row)
             number = base + self._part("unread")
         parts = [Segment(f"{span.index + 1:>{columns.number}} ", number)]
         if columns.time:
-            parts.append(Segment(f"{time_words(span, self.facts):>{columns.time}} ", quiet))
+            parts.append(Segment(f"{time_text(span, self.facts):>{columns.time}} ", quiet))
         if columns.bar:
-            parts.append(Segment(f"{bar_words(span, self.facts)} ", quiet))
-        who = who_words(span, self._name_of(span, columns.who - 8), columns.who)
-        whole, room = whole_words(span), columns.room(width, tail)
+            parts.append(Segment(f"{bar_text(span, self.facts)} ", quiet))
+        actor = actor_text(span, self._name_of(span, columns.actor - 8), columns.actor)
+        whole = row_text(span)
+        room = columns.text_cells(width, tail)
         if span.whole and cell_len(whole) <= room:
-            self._shown_whole[row] = span.key
+            self._drawn_whole[row] = span.key
         else:
-            self._shown_whole.discard(row)
+            self._drawn_whole.discard(row)
         text = padded(whole, room)
         if not tail and span.index not in self.matches:
             text = set_cell_size(text, cell_len(text) + 1)
         return [
             *parts,
-            Segment(f"{who} ", base + self._who_style(span)),
+            Segment(f"{actor} ", base + self._actor_style(span)),
             Segment(text, base + self._text_style(span)),
         ]
 
-    def _who_style(self, span: Span) -> Style:
+    def _actor_style(self, span: Span) -> Style:
         if span.status is SpanStatus.ERROR:
             return self._part("error")
         if span.kind is SpanKind.TOOL_CALL:
@@ -514,8 +577,8 @@ class TimelineLines(VirtualLines):
         return self._part("text")
 
     def _mark_style(self, mark: GutterMark) -> Style:
-        known = mark.kind in (MarkKind.OWN, MarkKind.SUGGESTION)
-        return self._part(mark.kind.value if known else "other")
+        own_style = mark.kind in (MarkKind.OWN, MarkKind.SUGGESTION)
+        return self._part(mark.kind.value if own_style else "other")
 
 
 def _in_range(index: int, span_range: tuple[int, int] | None) -> bool:
@@ -523,31 +586,31 @@ def _in_range(index: int, span_range: tuple[int, int] | None) -> bool:
 
 
 def _cells_of(marks: Sequence[GutterMark]) -> int:
-    return sum(cell_len(mark.shown) + 1 for mark in marks)
+    return sum(cell_len(mark.text) + 1 for mark in marks)
 
 
-AT_ONCE: Final = 256
-"""Spans that are looked at before the first paint: as many as a screen may hold."""
+INDEXED_AT_ONCE: Final = 256
+"""The number of spans that are indexed before the first paint: as many as a screen may hold."""
 
-TOLD_EVERY: Final = 0.25
-TOLD_TO_KEYS: Final = 1.0
-"""Seconds between two reports of what was read and found in the background; while keys come they
-are rarer, as a key that comes with one waits until it is drawn."""
+REPORT_EVERY: Final = 0.25
+"""Seconds between two reports of the background index."""
+
+REPORT_EVERY_BETWEEN_KEYS: Final = 1.0
+"""The same while keys arrive: a key that comes with a report waits until that is drawn."""
 
 
 class Timeline(TimelineLines):
-    """Rows of spans. ``index`` is the span under the cursor, whatever is folded.
+    """The timeline of a trace, with a cursor, folds and a filter.
 
-    One thread reads the trace on, where that is asked for, and looks at its spans; the timeline
-    takes in what came of it a few times a second, and tells of that by ``IndexGrown``.
+    A thread indexes the spans and, if asked, reads the trace to its end. It reports a few times a
+    second with ``IndexGrown``.
     """
 
     tells_size = True
 
     @dataclass
     class IndexGrown(Message):
-        """More of the trace was read or looked at in the background; ``done`` when nothing is left
-        to do."""
+        """A report of the background index; ``done`` is true if nothing is left to index."""
 
         trace: Trace
         facts: TraceFacts
@@ -556,177 +619,195 @@ class Timeline(TimelineLines):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._reads = False
-        self._looking = False
-        self._at_work = Lock()
-        self._here = 0
-        self._only: Sequence[int] | None = None
+        self._indexing = False
+        self._index_lock = Lock()
+        self._last_index = 0
+        self._filter: Sequence[int] | None = None
         self._followed_since: int | None = None
         self.trail = Trail()
-        """Where one has come from."""
+        """The spans from which the cursor jumped."""
 
     def on_resize(self, event: events.Resize) -> None:
-        """Keep the cursor's row on screen."""
+        """Keep the row of the cursor visible."""
         self.show_row(self.cursor, centre=True)
 
     @property
     def index(self) -> int:
         """The span under the cursor; for a fold the first span that it hides."""
-        return self.rows.index_at(self.cursor) if len(self.rows) else self._here
+        return self.rows.index_at(self.cursor) if len(self.rows) else self._last_index
 
     @property
-    def fold_here(self) -> Fold | None:
-        """The fold whose line the cursor stands on."""
-        return self.rows.at(self.cursor)[1]
+    def fold_at_cursor(self) -> Fold | None:
+        """The fold whose row the cursor is on, or None."""
+        return self.rows.span_and_fold(self.cursor)[1]
 
     @property
     def filtered(self) -> bool:
-        """Whether only some spans are shown."""
+        """True if only some spans have a row."""
         return self.rows.filtered
 
-    def show_only(self, indices: Sequence[int] | None) -> None:
-        """Show only these spans (sorted); None shows all again.
+    def set_filter(self, indices: Sequence[int] | None) -> None:
+        """Show these spans only, which must be sorted; None shows all again, with the folds as
+        before.
 
-        The cursor stays on its span where that is shown, else it goes to the nearest one; that
-        is posted as ``Moved``. The sequence is held, not copied: when more is found, it may be
-        added to its end and given again, or another one given. What is folded comes back with
-        the other spans. Where nothing is shown, ``index`` is the span that the cursor was on.
+        The cursor stays on its span, or goes to the nearest visible one and posts ``Moved``. If no
+        span is visible, ``index`` stays the span that the cursor was on. The sequence is not
+        copied: the caller may add spans to its end and pass it again.
         """
-        here, line = self.index, self.cursor - round(self.scroll_y)
-        self._here = here
+        previous = self.index
+        line = self.cursor - round(self.scroll_y)
+        self._last_index = previous
         rows = len(self.rows)
-        more = self.filtered and indices is self._only and rows > 0
-        self._only = indices
-        self.rows.show_only(indices)
-        if more:
+        extended = self.filtered and indices is self._filter and rows > 0
+        self._filter = indices
+        self.rows.set_filter(indices)
+        if extended:
             self.rows_grown(rows)
             return
-        self._keep_place(here, line)
-        if self.index != here:
+        self._restore_cursor(previous, line)
+        if self.index != previous:
             self.post_message(self.Moved(self, self.cursor))
 
-    def _keep_place(self, index: int, line: int) -> None:
-        """After rows have come or gone: the cursor on this span, on this line of the screen."""
+    def _restore_cursor(self, index: int, line: int) -> None:
+        """Put the cursor on a span, on the same line of the screen, after rows have changed."""
         self.cursor = max(0, min(self.rows.row_of(index), len(self.rows) - 1))
         self.rows_changed()
         self.scroll_to(y=max(0, self.cursor - line), animate=False, force=True)
         self.show_row(self.cursor)
 
     def show_trace(self, trace: Trace, *, reads: bool = False) -> None:
-        """Show another trace, from its first span; with ``reads`` it is read to its end."""
+        """Show another trace, from its first span.
+
+        Args:
+            trace: The trace.
+            reads: Whether to read it to its end in the background.
+        """
         self.workers.cancel_group(self, "look")
-        self.trace, self._reads = trace, reads
+        self.trace = trace
+        self._reads = reads
         self.rows.clear()
-        self.marks, self.read, self.range = NO_MARKS, frozenset(), None
+        self.marks = NO_MARKS
+        self.read = frozenset()
+        self.range = None
         self.matches = frozenset()
-        self.facts, self.background, self._looking = TraceFacts(), BackgroundIndex(), False
-        self._only = self._followed_since = None
+        self.facts = TraceFacts()
+        self.background = BackgroundIndex()
+        self._indexing = False
+        self._filter = self._followed_since = None
         self.trail = Trail()
-        self.cursor = self._here = 0
+        self.cursor = self._last_index = 0
         self.scroll_to(y=0, animate=False, force=True)
         if len(trace):
-            self.background.step(trace, AT_ONCE)
+            self.background.step(trace, INDEXED_AT_ONCE)
             if trace.loaded.complete:
                 self.background.peek(trace)
         self.grown()
         self.rows_changed()
 
     def grown(self) -> None:
-        """Take in that the trace has gained spans; they are looked at in the background."""
-        self._take_in(self.background.facts)
+        """Show the spans that the trace has gained, and index them in the background."""
+        self._update(self.background.facts)
 
     def look_for_repeats(self) -> None:
-        """From here on runs of repeated steps are looked for, in the background."""
-        self.background.wanted = True
-        self._look_further()
+        """Search for runs of repeated steps in the background from now on."""
+        self.background.search_repeats = True
+        self._continue_indexing()
 
     def on_timeline_index_grown(self, message: IndexGrown) -> None:
-        """Show what was read and found where it changes what is on screen."""
+        """Draw the rows that the report of the index changes."""
         if message.trace is not self.trace:
             message.stop()
             return
-        self._looking = self._looking and not message.done
+        self._indexing = self._indexing and not message.done
         if self.app.screen is not self.screen and not message.done:
-            # Under a dialog every change has the whole screen drawn anew; this one can wait.
+            # Under a dialog every change draws the whole screen; this one can wait.
             message.stop()
             return
-        self._take_in(message.facts)
-        self.show_found()
+        self._update(message.facts)
+        self.redraw_indexed()
 
-    def _take_in(self, facts: TraceFacts) -> None:
+    def _update(self, facts: TraceFacts) -> None:
         trace = self.trace
         if trace is None:
             return
-        columns, rows = self._columns(), len(self.rows)
-        names = self._names(columns.who - 8)
+        columns = self._columns()
+        rows = len(self.rows)
+        names = self._names(columns.actor - 8)
         self.rows.grow(len(trace))
         self.facts = facts
-        if columns != self._columns() or not names.items() <= self._names(columns.who - 8).items():
+        if (
+            columns != self._columns()
+            or not names.items() <= self._names(columns.actor - 8).items()
+        ):
             self.rows_changed()
         elif rows != len(self.rows):
             self.rows_grown(rows)
         self._follow_end(trace)
-        self._look_further()
+        self._continue_indexing()
 
     def rows_grown(self, old: int) -> None:
-        """Rows have come behind the first ``old`` ones, which show what they did."""
+        """Draw the rows that were added after the first ``old`` ones, which are unchanged."""
         if not self.show_vertical_scrollbar:
             super().rows_grown(old)
             return
-        # A size that is set in the usual way has the whole screen laid out anew; here nothing but
-        # the scroll bar depends on it.
+        # Setting the size in the usual way lays out the whole screen; only the scroll bar depends
+        # on it.
         self.set_reactive(Widget.virtual_size, Size(self.virtual_size.width, self.row_count))
         self.vertical_scrollbar.window_virtual_size = self.row_count
         for row in self.rows_on_screen():
             if row >= old:
                 self.redraw_row(row)
 
-    # Behind the screen
+    # Reading and indexing in the background
 
-    def hold(self) -> bool:
-        """Let nothing be read behind the screen until ``release``; False while something is."""
+    def pause_reading(self) -> bool:
+        """Stop background reading of a complete trace until ``resume_reading``.
+
+        Returns False if it is being read or indexed right now.
+        """
         trace = self.trace
-        if trace is None or self._looking or not self._reads or not trace.loaded.complete:
+        if trace is None or self._indexing or not self._reads or not trace.loaded.complete:
             return False
-        self._looking = True
+        self._indexing = True
         return True
 
-    def release(self) -> None:
-        """Let what comes be read again."""
-        self._looking = False
+    def resume_reading(self) -> None:
+        """Allow background reading again."""
+        self._indexing = False
 
-    def regrown(self) -> None:
-        """Take in that the trace was read anew: more may be known of any span."""
-        self.background.look_again()
+    def reread(self) -> None:
+        """Index all spans again after the file was read again."""
+        self.background.reread()
         self.grown()
 
-    def _look_further(self) -> None:
-        """Begin to look at what was not looked at, unless that is being done."""
+    def _continue_indexing(self) -> None:
+        """Start the thread that reads and indexes, unless it runs or has nothing to do."""
         trace = self.trace
-        if trace is None or self._looking:
+        if trace is None or self._indexing:
             return
         unread = self._reads and not trace.loaded.complete
         if unread or not self.background.complete(trace):
-            self._looking = True
-            # Two threads that compute share one interpreter: the screen is drawn first.
-            self.call_after_refresh(self._begin, trace)
+            self._indexing = True
+            # Two threads that compute slow each other down, so the screen is drawn first.
+            self.call_after_refresh(self._start_indexing, trace)
 
-    def _begin(self, trace: Trace) -> None:
+    def _start_indexing(self, trace: Trace) -> None:
         if trace is self.trace and self.is_attached:
-            self._look_on(trace, self.background)
+            self._index_in_background(trace, self.background)
 
     @work(thread=True, group="look", exclusive=True)
-    def _look_on(self, trace: Trace, background: BackgroundIndex) -> None:
+    def _index_in_background(self, trace: Trace, background: BackgroundIndex) -> None:
         worker = get_current_worker()
-        told = monotonic()
-        with self._at_work:  # only one thread may read a trace on, and the last may not be over yet
+        reported = monotonic()
+        # Only one thread may read a trace, and the previous one may not have ended.
+        with self._index_lock:
             for worth_showing in index_more(trace, background, reads=self._reads):
                 if worker.is_cancelled:
                     return
                 now = monotonic()
-                if worth_showing or now - told > (
-                    TOLD_TO_KEYS if self._keys_come() else TOLD_EVERY
-                ):
-                    told = now
+                pause = REPORT_EVERY_BETWEEN_KEYS if self._keys_come() else REPORT_EVERY
+                if worth_showing or now - reported > pause:
+                    reported = now
                     self.post_message(self.IndexGrown(trace, background.facts, False))
         self.post_message(self.IndexGrown(trace, background.facts, True))
 
@@ -734,23 +815,22 @@ class Timeline(TimelineLines):
 
     @property
     def follows_end(self) -> bool:
-        """Whether the cursor stays on the last span that is known while the trace is read."""
+        """True if the cursor stays on the last span while the trace is read."""
         trace = self.trace
         return self._followed_since is not None and not (trace is None or trace.loaded.complete)
 
     def move_to_end(self) -> None:
-        """Go to the last span, and to each that comes to it, until a key is pressed or something
-        else is looked at."""
+        """Go to the last span, and follow new spans until the next key or click."""
         self.move_to(self.row_count - 1)
         self.stay_at_end()
 
     def stay_at_end(self) -> None:
         """Keep the cursor on the last span while more arrive, if it is there now."""
         if self.cursor == self.row_count - 1 and not self.filtered:
-            self._followed_since = self._input_delivered()
+            self._followed_since = self._inputs_delivered()
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Put the cursor on ``row`` (clamped) and bring it on screen."""
+        """Put the cursor on a row, the last one if there are fewer, and make it visible."""
         self._followed_since = None
         super().move_to(row, centre=centre)
 
@@ -758,7 +838,7 @@ class Timeline(TimelineLines):
         since = self._followed_since
         if since is None:
             return
-        stays = self._input_delivered() == since and self.cursor in self.rows_on_screen()
+        stays = self._inputs_delivered() == since and self.cursor in self.rows_on_screen()
         self._followed_since = None
         if stays and not self.filtered:
             if self.cursor != self.row_count - 1:
@@ -769,19 +849,22 @@ class Timeline(TimelineLines):
         app = self.app
         return isinstance(app, HasInputQueue) and app.keys_come
 
-    def _input_delivered(self) -> int:
+    def _inputs_delivered(self) -> int:
         app = self.app
         return app.input_delivered if isinstance(app, HasInputQueue) else 0
 
     def go_to(self, index: int) -> None:
-        """Put the cursor on a span; a fold that hides it is opened, and what is not shown comes
-        back with all others. Where one was is remembered (``trail``)."""
-        self.trail.left(self.index, index)
+        """Put the cursor on a span and record the jump in ``trail``.
+
+        Unfolds a fold that hides the span, and removes a filter that excludes it.
+        """
+        self.trail.record_jump(self.index, index)
         self.bring(index)
 
     def go_to_named(self, text: str) -> bool:
-        """Go to a span by its number (from 1) or its key; False where there is none."""
-        trace, number = self.trace, text.strip().removeprefix("#")
+        """Go to a span by its number (from 1) or its key; return False if there is none."""
+        trace = self.trace
+        number = text.strip().removeprefix("#")
         if trace is None:
             return False
         if number.isdecimal() and 1 <= int(number) <= len(trace):
@@ -793,10 +876,10 @@ class Timeline(TimelineLines):
         return index is not None
 
     def bring(self, index: int) -> None:
-        """Put the cursor on a span as ``go_to`` does, on one's way back or forth."""
+        """Put the cursor on a span as ``go_to`` does, without recording the jump."""
         hiding = self.rows.hiding(index)
         if self.rows.filtered and not self.rows.shows(index):
-            self.rows.show_only(None)
+            self.rows.set_filter(None)
             hiding = self.rows.hiding(index)
             self.rows_changed()
         if hiding is not None and index != self.rows.index_at(self.rows.row_of(index)):
@@ -805,15 +888,19 @@ class Timeline(TimelineLines):
         self.move_to(self.rows.row_of(index), centre=True)
 
     def toggle_fold(self) -> Fold | None:
-        """Fold what the step under the cursor is a part of, or unfold it; None for nothing.
+        """Fold the steps at the cursor, or unfold them.
 
-        A sub-agent's first step folds all of its steps, one in a run of equal steps the run, any
-        other what belongs under it.
+        The first step of a sub-agent folds all of its steps, a repeated step folds its run, and any
+        other step folds the steps that belong to it.
+
+        Returns:
+            The fold, or None if there is nothing to fold.
         """
         trace = self.trace
         if trace is None or not len(trace) or self.filtered:
             return None
-        index, line = self.index, self.cursor - round(self.scroll_y)
+        index = self.index
+        line = self.cursor - round(self.scroll_y)
         fold = self.rows.folded_at(index)
         if fold is not None:
             self.rows.unfold(fold)
@@ -822,7 +909,7 @@ class Timeline(TimelineLines):
             if fold is None:
                 return None
             self.rows.fold(fold)
-        self._keep_place(index, line)
+        self._restore_cursor(index, line)
         return fold
 
     def _foldable(self, trace: Trace, index: int) -> Fold | None:

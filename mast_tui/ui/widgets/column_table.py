@@ -1,4 +1,4 @@
-"""A list of rows in columns, of which some give way on a narrow screen."""
+"""A list of rows in columns, some of which are dropped on a narrow screen."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mast_tui.columns import ColumnWidth, Row, TableColumn, fit, text_lengths
 from mast_tui.ui.widgets.virtual_lines import VirtualLines, row_strip
 
 LEAST_NAME: Final = 12
-"""The cells that a column of names keeps where others need its room."""
+"""The cells to which a column of names is cut if others need its space."""
 
 SOME: Final = 0.0
-"""The least share of filled rows for a column that any text in it is reason to show."""
+"""The share of filled rows from which a column is shown: any filled row is enough."""
 
 NOTHING: Final = frozenset(("0", "—", "hidden"))
-"""The texts of figures that tell nothing."""
+"""The texts of figures without information."""
 
 
 def name_width(keeps: float = inf) -> ColumnWidth:
@@ -35,13 +35,13 @@ def figure_column(
     keeps: float,
     style: str = "figure",
 ) -> TableColumn[Row]:
-    """Return a column of figures, quiet where they tell nothing.
+    """Return a column of figures; those without information are drawn quietly.
 
     Args:
         title: The heading.
         cell: Returns the figure of a row.
-        keeps: The rank at which the column is left out on a short line.
-        style: The style of figures that tell something.
+        keeps: The rank at which the column is dropped on a short line.
+        style: The style of figures with information.
     """
 
     return TableColumn(
@@ -68,7 +68,7 @@ def sign_column(
 class ColumnTable(VirtualLines, Generic[Row]):
     """Rows in columns, with a cursor.
 
-    The screen shows the headings, ``heading``, above the list, whenever ``ColumnsFitted`` comes.
+    The screen shows ``heading`` above the list, and updates it when ``ColumnsFitted`` arrives.
     """
 
     css_prefix = "column-table"
@@ -77,7 +77,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
 
     @dataclass
     class ColumnsFitted(Message):
-        """Sent when the columns may have other widths."""
+        """The report that the columns may have other widths."""
 
         table: ColumnTable[Any]
 
@@ -91,7 +91,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
         """Begin without rows.
 
         Args:
-            key: Returns what a row is known by when other rows are shown.
+            key: Returns the identity of a row, by which the cursor finds it among other rows.
             columns: The columns, which may be set later.
             id: The widget's id.
         """
@@ -109,11 +109,11 @@ class ColumnTable(VirtualLines, Generic[Row]):
 
     @property
     def row(self) -> Row | None:
-        """The row under the cursor; None where there is none."""
+        """The row under the cursor, or None."""
         return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Show other rows; the cursor stays on its row where it is still there."""
+        """Show other rows; the cursor stays on its row if it is among them."""
         current = None if self.row is None else self._key(self.row)
         self.rows = rows
         self.cursor = next((i for i, row in enumerate(rows) if self._key(row) == current), 0)
@@ -127,7 +127,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
         super().rows_changed()
 
     def lengths(self) -> Sequence[Sequence[int]]:
-        """Return the cells of the texts of the rows that the widths follow, by column."""
+        """Return the cells of the texts that determine the widths, by row and column."""
         return [text_lengths(self.columns, row) for row in self.rows]
 
     def _fit(self, width: int) -> None:
@@ -140,7 +140,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
         return f" {''.join(texts)}".rstrip()
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Return one row."""
+        """Draw one row."""
         if width != self._fitted_width:
             self._fit(width)
         record = self.rows[row]

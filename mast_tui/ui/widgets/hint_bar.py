@@ -1,4 +1,4 @@
-"""The last line of every screen: what can be done here, or what was just done."""
+"""The last line of every screen: the keys that can be used here, or a message."""
 
 from __future__ import annotations
 
@@ -21,38 +21,40 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class TellsKeys(Protocol):
-    """A dialog that says what its keys do: each key as people write it, and a word or two."""
+    """A dialog that lists its keys, each with one or two words."""
 
     @property
     def dialog_keys(self) -> Sequence[tuple[str, str]]: ...
 
 
-def within(text: str, cells: int) -> str:
-    """Return what fits of a message: whole parts of it where they fill more than half of the room.
+def shorten_parts(text: str, cells: int) -> str:
+    """Shorten a message to a width.
+
+    Whole parts are dropped from the end if the rest fills more than half of the width; otherwise
+    the text is cut.
 
     Args:
-        text: Its parts have ``·`` between them, and the first says the most.
-        cells: How much room there is.
+        text: The message; its parts are separated by ``·``, the most important one first.
+        cells: The width.
     """
     if cell_len(text) <= cells:
         return text
-    kept = text
-    while " · " in kept and cell_len(kept) > cells - 2:
-        kept = kept.rpartition(" · ")[0]
-    if cells / 2 < cell_len(kept) <= cells - 2:
-        return f"{kept} …"
+    shortened_text = text
+    while " · " in shortened_text and cell_len(shortened_text) > cells - 2:
+        shortened_text = shortened_text.rpartition(" · ")[0]
+    if cells / 2 < cell_len(shortened_text) <= cells - 2:
+        return f"{shortened_text} …"
     return shortened(text, cells)
 
 
 class HintBar(RenderCache):
-    """Keys with what they do, as many as fit; a message takes their place until the next one.
+    """Hints for the keys, as many as fit, or a message until the next key.
 
-    ``left_out`` are names of actions that cannot be taken on this screen now.
-    Where the app has a ``report`` of work that goes on, it stands there between messages; what it
-    says ``urgently`` stands before all else.
+    ``left_out`` are the names of actions that are not available now. Between messages the bar shows
+    the app's ``report`` on work in progress; the app's ``urgently`` comes before everything else.
 
-    The key for help always keeps its room at the right end. Every hint can be clicked. While a
-    dialog is open, its keys stand there instead, without what was said before.
+    The hint for help is always visible at the right end. A click on a hint runs its action. While a
+    dialog is open, the bar shows the dialog's keys.
     """
 
     css_prefix = "hint-bar"
@@ -71,7 +73,7 @@ class HintBar(RenderCache):
         self._style = "message"
         self._spans: list[tuple[int, int, str]] = []
         self._dialog: tuple[tuple[str, str], ...] | None = None
-        self._said_before = False  # before the dialog was opened
+        self._message_is_old = False  # True if a dialog was opened after the message
 
     def on_mount(self) -> None:
         """Follow the dialogs that open and close above the screen."""
@@ -79,46 +81,47 @@ class HintBar(RenderCache):
         self.app.screen_change_signal.subscribe(self, self._screen_changed)
 
     def _screen_changed(self, _screen: object) -> None:
-        found = self._dialog_keys()
-        if found != self._dialog:
-            self._dialog = found
-            self._said_before = found is not None
+        dialog_keys = self._dialog_keys()
+        if dialog_keys != self._dialog:
+            self._dialog = dialog_keys
+            self._message_is_old = dialog_keys is not None
             self.refresh()
 
     def _dialog_keys(self) -> tuple[tuple[str, str], ...] | None:
-        """The keys of the dialog that is open, or None where none is."""
+        """Return the keys of the open dialog, or None without one."""
         top = self.app.screen
         if not top.is_modal or top is self.screen:
             return None
         return tuple(top.dialog_keys) if isinstance(top, TellsKeys) else ()
 
     def leave_out(self, names: Collection[str], *, first: str | None = None) -> None:
-        """Leave out some actions until others are.
+        """Hide the hints of some actions, until the next call.
 
         Args:
-            names: Their names.
-            first: The name of the action that stands before all others meanwhile.
+            names: The names of the actions.
+            first: The name of the action whose hint comes first meanwhile.
         """
         if (self._left_out, self._first) != (frozenset(names), first):
-            self._left_out, self._first = frozenset(names), first
+            self._left_out = frozenset(names)
+            self._first = first
             self.refresh()
 
     @property
     def message(self) -> str:
-        """What is said now, or nothing."""
+        """The present message, or an empty text."""
         return self._message
 
     @property
     def _report(self) -> str:
-        """How far work has come that goes on whatever is done here; shown between messages."""
+        """The progress of work in the background, shown between messages."""
         return one_line(getattr(self.app, "report", ""))
 
     def say(self, message: str, *, error: bool = False) -> None:
-        """Say what was done, or what went wrong."""
+        """Show a message, or an error."""
         self._show(message, "error" if error else "message")
 
     def prompt(self, message: str) -> None:
-        """Say what is waited for; hints are left out meanwhile."""
+        """Show which keys are expected; hints are hidden meanwhile."""
         self._show(message, "prompt")
 
     def clear(self) -> None:
@@ -127,9 +130,10 @@ class HintBar(RenderCache):
 
     def _show(self, message: str, style: str) -> None:
         message = one_line(message)
-        if self._said_before or (message, style) != (self._message, self._style):
-            self._message, self._style = message, style
-            self._said_before = False
+        if self._message_is_old or (message, style) != (self._message, self._style):
+            self._message = message
+            self._style = style
+            self._message_is_old = False
             self.refresh()
 
     def _hints(self) -> list[tuple[str, str, str]]:
@@ -137,7 +141,7 @@ class HintBar(RenderCache):
             return [(key, title, "") for key, title in self._dialog]
         keymap: Keymap = getattr(self.app, "keys_set", {})
         rows = [*actions_for(self._where), *actions_for(Where.EVERYWHERE)]
-        # The last of these stands at the right end of the bar and is never left out.
+        # The last one, for help, is drawn at the right end and is always visible.
         hinted = sorted(
             (row for row in rows if row.hint and row.name not in self._left_out),
             key=lambda row: (row.id == "everywhere.help", row.name != self._first, row.hint),
@@ -148,26 +152,26 @@ class HintBar(RenderCache):
             if not key:
                 continue
             if action.name == "digit_1":
-                key = self._of_a_mode()
+                key = self._mode_keys()
             if action.name == "side_1":
-                # One click for nine keys: it must not take the first side.
+                # A click on this hint stands for nine keys: it must not choose the first side.
                 last = key_of("adjudicate.side_9", keymap)
                 hints.append((f"{key}…{last}", action.title, "sides"))
                 continue
             hints.append((key, action.title, action.command))
         return hints
 
-    def _of_a_mode(self) -> str:
-        """The keys of a mode, as an example."""
+    def _mode_keys(self) -> str:
+        """Return the keys of a mode, as an example."""
         taxonomy: Taxonomy = self.app.taxonomy  # type: ignore[attr-defined]
         return " ".join(taxonomy.keys_of(taxonomy.modes[:3][-1]))
 
     def render_line(self, y: int) -> Strip:
-        """The bar."""
+        """Draw the bar."""
         width = self.size.width
         base = self.rich_style
         self._spans = []
-        message = "" if self._said_before else self._message
+        message = "" if self._message_is_old else self._message
         hints = [] if self._style == "prompt" and message else self._hints()
         pinned = hints.pop() if hints and self._dialog is None else None
         tail = cell_len(" ".join(pinned[:2])) + 2 if pinned else 0
@@ -179,7 +183,7 @@ class HintBar(RenderCache):
             kind = "error" if urgent else self._style
             style = base + self._part(kind)
             room = width - 3 - tail if pinned else width - 2
-            text = within(text, room)
+            text = shorten_parts(text, room)
             segments += [Segment(text, style), Segment("   ", base)]
             used += cell_len(text) + 3
         key_style = base + self._part("key")

@@ -1,4 +1,4 @@
-"""The sides of one conflict, numbered: who says what, where, with which quote and note."""
+"""The sides of one conflict with their numbers: verdict, spans, quotes and notes of each."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 INDENT: Final = 4
 
 MOST_SIDE_KEYS: Final = 9
-"""So many sides have keys."""
+"""The number of sides that have a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class SidePlace:
-    """One place that a side marked, with what it quotes and notes there."""
+    """A target that a side has marked, with its quote and note."""
 
     target: Target
     words: str
@@ -36,10 +36,9 @@ class SidePlace:
 
 @dataclass(frozen=True, slots=True)
 class SideView:
-    """One side as it is shown: ``number`` is its key, None for a word that cannot be taken.
+    """One side as it is shown. ``number`` is its key; None for a side that cannot be chosen.
 
-    ``note`` are words beside the verdict that belong to no place. ``is_judge`` marks the word of a
-    judge.
+    ``note`` is the note on the verdict. ``is_judge`` is true for the verdict of a judge.
     """
 
     number: int | None
@@ -53,7 +52,7 @@ class SideView:
 
 @dataclass(frozen=True, slots=True)
 class _SideLine:
-    """One row: which side and place it belongs to, and its parts with their styles."""
+    """A row of the panel: its side and target, and its texts with their styles."""
 
     side: SideView
     place: SidePlace | None
@@ -61,7 +60,7 @@ class _SideLine:
 
 
 class SidesPanel(VirtualLines):
-    """Rows of sides; the place under the cursor is what the evidence shows."""
+    """The rows of all sides. The evidence shows the target under the cursor."""
 
     css_prefix = "sides-panel"
     tells_focus = True
@@ -76,7 +75,7 @@ class SidesPanel(VirtualLines):
 
     @property
     def row_count(self) -> int:
-        """Rows of all sides, or of the words that say why there are none."""
+        """The number of rows of all sides, or of the message that there are none."""
         return len(self._lines) or len(self._empty_rows)
 
     @property
@@ -86,11 +85,16 @@ class SidesPanel(VirtualLines):
 
     @property
     def place(self) -> SidePlace | None:
-        """The place under the cursor."""
+        """The target under the cursor."""
         return self._lines[self.cursor].place if self._lines else None
 
     def show(self, sides: Sequence[SideView], *, empty: str = "") -> None:
-        """Show other sides, with the cursor on the first."""
+        """Show other sides, with the cursor on the first.
+
+        Args:
+            sides: The sides.
+            empty: The message to show if there are none.
+        """
         self.sides = sides
         self.empty = empty
         self.cursor = 0
@@ -98,7 +102,7 @@ class SidesPanel(VirtualLines):
         self.rows_changed()
 
     def rows_changed(self) -> None:
-        """Wrap the texts to the width."""
+        """Wrap the texts to the present width."""
         width = self.scrollable_content_region.width
         self._lines = [
             line
@@ -109,7 +113,7 @@ class SidesPanel(VirtualLines):
         super().rows_changed()
 
     def _with_hint(self, side: SideView) -> SideView:
-        """Add how a side is taken that has no key of its own."""
+        """Return the side with a hint how to choose it, if it has no key."""
         if side.number is None or side.number <= MOST_SIDE_KEYS:
             return side
         key_of = context_of(self).key_of
@@ -120,7 +124,7 @@ class SidesPanel(VirtualLines):
         return replace(side, remark=" · ".join(filter(None, (side.remark, hint))))
 
     def _key_of(self, side: SideView) -> str:
-        """Return the key that takes a side, a blank where none does."""
+        """Return the key that chooses a side, or a blank."""
         if side.number is None:
             return " "
         if side.number > MOST_SIDE_KEYS:
@@ -128,11 +132,11 @@ class SidesPanel(VirtualLines):
         return context_of(self).key_of(f"adjudicate.side_{side.number}")
 
     def render_row(self, row: int, width: int) -> Strip:
-        """One row of a side."""
+        """Draw one row."""
         base = self.rich_style
         if not self._lines:
-            words = Segment(f" {self._empty_rows[row]}", base + self._part("quiet"))
-            return Strip([words]).adjust_cell_length(width, base)
+            message = Segment(f" {self._empty_rows[row]}", base + self._part("quiet"))
+            return Strip([message]).adjust_cell_length(width, base)
         line = self._lines[row]
         at_cursor = row == self.cursor and self.has_focus
         if at_cursor:
@@ -142,9 +146,9 @@ class SidesPanel(VirtualLines):
         return Strip(parts).adjust_cell_length(width, base)
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a side's number takes it; elsewhere it shows the place."""
+        """Choose a side if its number was clicked; otherwise show the target."""
         event.stop()
-        event.prevent_default()  # the handler of lists would run as well
+        event.prevent_default()  # or the handler of the base class runs as well
         offset = event.get_content_offset(self)
         if offset is None:
             return
@@ -179,20 +183,20 @@ def _lines_of(side: SideView, key: str, width: int) -> list[_SideLine]:
     return lines
 
 
-def _place_parts(place: SidePlace, lead: str) -> list[tuple[str, str]]:
-    parts = [(f"{lead}{place.words}", "place")]
+def _place_parts(place: SidePlace, indent: str) -> list[tuple[str, str]]:
+    parts = [(f"{indent}{place.words}", "place")]
     if place.extra:
         parts.append((f"  {place.extra}", "quiet"))
     return parts
 
 
 def _fitted(parts: list[tuple[str, str]], width: int) -> tuple[tuple[str, str], ...]:
-    """The parts cut to the width, with an ellipsis where something is left out."""
+    """Return the texts cut to the width, with an ellipsis if something is cut."""
     fitted: list[tuple[str, str]] = []
     room = max(1, width)
-    for place, (text, kind) in enumerate(parts):
-        rest = place + 1 < len(parts)
-        if cell_len(text) > room or (rest and cell_len(text) == room):
+    for number, (text, kind) in enumerate(parts):
+        more_follow = number + 1 < len(parts)
+        if cell_len(text) > room or (more_follow and cell_len(text) == room):
             fitted.append((set_cell_size(text, room - 1) + "…", kind))
             break
         fitted.append((text, kind))

@@ -1,4 +1,4 @@
-"""A line to type on that is fit for foreign text: notes that were imported, or what was pasted."""
+"""An input line that is safe for foreign text, such as imported notes and pasted text."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from mast_tui.safe_text import safe_line
 
 
 class TextLine(Input):
-    """An ``Input`` that keeps its value as it is and shows it as ``safe_text`` makes it.
+    """An ``Input`` that keeps its value unchanged and displays it with ``safe_line``.
 
-    Textual sends an escape character in the value of an ``Input`` to the terminal.
+    Textual's ``Input`` sends an escape character in its value to the terminal.
     """
 
     def render_line(self, y: int) -> Strip:
-        """The line, its control characters made visible."""
+        """Draw the line with visible control characters."""
         strip = super().render_line(y)
-        shown = [Segment(safe_line(text), style) for text, style, _ in strip]
-        if all(new.text == old.text for new, old in zip(shown, strip, strict=True)):
+        safe = [Segment(safe_line(text), style) for text, style, _ in strip]
+        if all(new.text == old.text for new, old in zip(safe, strip, strict=True)):
             return strip
-        return Strip(shown).adjust_cell_length(strip.cell_length, self.rich_style)
+        return Strip(safe).adjust_cell_length(strip.cell_length, self.rich_style)

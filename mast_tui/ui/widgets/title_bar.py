@@ -1,4 +1,4 @@
-"""The first line of every screen: what is open on the left, who works on the right."""
+"""The first line of every screen: what is open on the left, the annotator on the right."""
 
 from __future__ import annotations
 
@@ -15,27 +15,30 @@ from mast_tui.ui.textual_internals import RenderCache
 SEPARATOR = " · "
 
 LEAST_OF_FIRST: Final = 24
-"""Cells of a long first part before what stands behind it gives way."""
+"""The cells to which the first part is cut before later parts are dropped."""
 
-_SHOWN: Final = "suggestions shown"
+_ASSISTED: Final = "suggestions shown"
 _SHORTER: Final = (
-    (" finished", ""),  # ``3 of 16`` says it too
-    (_SHOWN, "sugg. shown"),  # as the library's column is headed
+    (" finished", ""),  # ``3 of 16`` is clear without it
+    (_ASSISTED, "sugg. shown"),  # the heading in the library
 )
-"""What stands for words on the right where there is no room for everything, in this order."""
+"""Shorter texts for the right side, applied in this order until all parts fit."""
 
 
 ADJUDICATOR: Final = "adjudicator"
 
 
 def sight_words(*, blind: bool) -> str:
-    """How somebody works, in the words of the bar."""
-    return "blind" if blind else _SHOWN
+    """Return how the annotator works: blind or with suggestions."""
+    return "blind" if blind else _ASSISTED
 
 
 class TitleBar(RenderCache):
-    """Parts joined by dots; where there is no room the right side is shortened, then the first part
-    on the left, then the left side gives way from its end."""
+    """Two groups of parts, joined by dots.
+
+    If they do not fit, the right side is shortened first, then the first part on the left; then the
+    last parts on the left are dropped.
+    """
 
     css_prefix = "title-bar"
     css_parts = ("first", "rest")
@@ -50,53 +53,58 @@ class TitleBar(RenderCache):
         self._right: tuple[str, ...] = ()
 
     def show(self, left: tuple[str, ...], right: tuple[str, ...]) -> None:
-        """Show these parts, made fit for display."""
+        """Show these parts.
+
+        Args:
+            left: What is open; foreign text.
+            right: Who works, and how; foreign text.
+        """
         left = tuple(one_line(part, 120) for part in left)
         right = tuple(one_line(part, 64) for part in right)
         if (left, right) != (self._left, self._right):
-            self._left, self._right = left, right
+            self._left = left
+            self._right = right
             self.refresh()
 
     def _least(self, left: list[str]) -> int:
-        """Cells that the left side takes where the first part is cut as far as it may be."""
-        first, *others = map(cell_len, left)
-        return min(first, LEAST_OF_FIRST) + sum(others) + len(SEPARATOR) * len(others)
+        """Return the cells of the left side with its first part cut as far as possible."""
+        first, *later = map(cell_len, left)
+        return min(first, LEAST_OF_FIRST) + sum(later) + len(SEPARATOR) * len(later)
 
     def render_line(self, y: int) -> Strip:
-        """The bar."""
+        """Draw the bar."""
         width = self.size.width
         base = self.rich_style
-        first = base + self._part("first")
-        rest = base + self._part("rest")
+        first_style = base + self._part("first")
+        other_style = base + self._part("rest")
         right = list(self._right)
         # The right side may take more than half of the bar if the left side needs less.
-        most = max(width // 2, width - 4 - cell_len(SEPARATOR.join(self._left)))
+        right_limit = max(width // 2, width - 4 - cell_len(SEPARATOR.join(self._left)))
         needed = cell_len(SEPARATOR.join(self._left))
-        for words, shorter in _SHORTER:
+        for long, short in _SHORTER:
             length = cell_len(SEPARATOR.join(right))
-            if length <= min(most, width - 4 - needed):
+            if length <= min(right_limit, width - 4 - needed):
                 break
             right = [
-                part.removesuffix(words) + shorter if part.endswith(words) else part
-                for part in right
+                part.removesuffix(long) + short if part.endswith(long) else part for part in right
             ]
             needed = self._least(list(self._left)) if self._left else 0
-        while len(right) > 1 and cell_len(SEPARATOR.join(right)) > most:
+        while len(right) > 1 and cell_len(SEPARATOR.join(right)) > right_limit:
             right.pop()
         tail = SEPARATOR.join(right)
-        room = max(0, width - cell_len(tail) - 4)
+        left_cells = max(0, width - cell_len(tail) - 4)
         left = list(self._left)
-        while len(left) > 1 and self._least(left) > room:
+        while len(left) > 1 and self._least(left) > left_cells:
             left.pop()
-        others = "".join(SEPARATOR + part for part in left[1:])
-        head = shortened(left[0] if left else "", room - cell_len(others))
-        gap = width - 2 - cell_len(head) - cell_len(others) - cell_len(tail)
+        later = "".join(SEPARATOR + part for part in left[1:])
+        head = shortened(left[0] if left else "", left_cells - cell_len(later))
+        gap = width - 2 - cell_len(head) - cell_len(later) - cell_len(tail)
         return Strip(
             [
                 Segment(" ", base),
-                Segment(head, first),
-                Segment(others, rest),
+                Segment(head, first_style),
+                Segment(later, other_style),
                 Segment(" " * max(1, gap), base),
-                Segment(tail, rest),
+                Segment(tail, other_style),
             ]
         ).adjust_cell_length(width, base)

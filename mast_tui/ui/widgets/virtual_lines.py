@@ -1,4 +1,4 @@
-"""A list of lines of any length, of which only those on screen are ever made."""
+"""A list of any number of rows; only the visible ones are drawn."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from textual.strip import Strip
 from mast_tui.ui.textual_internals import RenderCache
 
 SMALL: Final = 4
-"""Lists of no more rows than this show no context beside the cursor."""
+"""The height up to which a list shows no context around the cursor."""
 
 AHEAD: Final = 3
-"""What part of the screen comes into view when the cursor runs against its edge."""
+"""The divisor of the height that a list scrolls when the cursor reaches its edge."""
 
 
 def row_strip(parts: Iterable[Segment], width: int, style: Style) -> Strip:
@@ -45,17 +45,17 @@ def row_strip(parts: Iterable[Segment], width: int, style: Style) -> Strip:
 
 
 class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=False):
-    """Rows of one cell's height, with a cursor, rendered on demand.
+    """Rows of one cell's height with a cursor, drawn on demand.
 
-    Subclasses give ``row_count`` and ``render_row``; they call ``rows_changed`` when the number of
-    rows or what they show has changed. A cursor move redraws the two rows that it touches.
+    Subclasses implement ``row_count`` and ``render_row``, and call ``rows_changed`` when rows have
+    changed. A move of the cursor draws only the two rows that it touches.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = []
     tells_focus: ClassVar[bool] = False
-    """Whether the cursor's row looks otherwise where keys do not move it."""
+    """Whether the row of the cursor looks different while the list has no focus."""
     tells_size: ClassVar[bool] = False
-    """Whether something follows its size, and so is told of it by ``Resized``."""
+    """Whether to post ``Resized`` when the size changes."""
 
     DEFAULT_CSS = """
     VirtualLines {
@@ -69,7 +69,7 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
 
     @dataclass
     class OfRow(Message):
-        """Something about a row."""
+        """A message about a row."""
 
         lines: VirtualLines
         row: int
@@ -79,13 +79,13 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
             return self.lines
 
     class Moved(OfRow):
-        """The cursor stands on another row."""
+        """The report that the cursor moved to another row."""
 
     class Chosen(OfRow):
-        """A row was clicked while the cursor stood on it, or chosen by a key."""
+        """The report that the row of the cursor was clicked, or chosen by a key."""
 
     class Resized(Message):
-        """The rows have another size; what stands above their columns, or beside them, follows."""
+        """The report that the list has another size."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -97,50 +97,56 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
     @property
     @abstractmethod
     def row_count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
 
     @abstractmethod
     def render_row(self, row: int, width: int) -> Strip:
-        """The row as a strip of exactly ``width`` cells."""
+        """Draw a row.
+
+        Args:
+            row: The row.
+            width: The exact width of the result in cells.
+        """
 
     def row_style(self, row: int) -> Style:
-        """The style of a row that is rendered: another one where the cursor is."""
+        """Return the style of a row, which depends on the cursor."""
         at_cursor = row == self.cursor and (self.has_focus or not self.tells_focus)
         return self.rich_style + self._part("cursor") if at_cursor else self.rich_style
 
     @property
     def lines_area(self) -> Size:
-        """How many cells wide the rows are, and how many there is room for.
+        """The width and the number of the visible rows.
 
-        Textual works this out anew each time that it is asked, which is for every line.
+        Cached, because Textual computes it each time it is read, which is for every line.
         """
-        asked = (self.outer_size, self.show_vertical_scrollbar)
-        # A widget that comes back on screen has its size before it has its place.
-        if not self._area or asked != self._area_for:
-            self._area, self._area_for = self.scrollable_content_region.size, asked
+        measures = (self.outer_size, self.show_vertical_scrollbar)
+        # A widget that appears again has its size before it has its position.
+        if not self._area or measures != self._area_for:
+            self._area = self.scrollable_content_region.size
+            self._area_for = measures
         return self._area
 
     @property
     def row_width(self) -> int:
-        """How many cells wide a row is; before the first layout, what the screen will leave.
+        """The width of a row; before the first layout, the width that the screen will leave.
 
-        A list that comes on screen is drawn before it hears of its size.
+        A list is drawn before it receives its first size.
         """
         bar = self.styles.scrollbar_size_vertical
         return self.scrollable_content_region.width or max(0, self.screen.size.width - bar)
 
     def notify_style_update(self) -> None:
-        """Rows may have other colours, and another border or gutter may leave another room."""
+        """Forget drawn rows and sizes, which depend on the styles."""
         self._area = None
         self._cache.clear()
         super().notify_style_update()
 
     def on_mount(self) -> None:
-        """Size the scroll bar to the rows that are there."""
+        """Adapt the scroll bar to the rows."""
         self.rows_changed()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Make the rows anew for another width."""
+        """Draw the rows for the new width."""
         self.rows_changed()
         if self.tells_size:
             self.post_message(self.Resized())
@@ -151,28 +157,30 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
             self.redraw_row(self.cursor)
 
     def on_blur(self) -> None:
-        """Show that keys move another one."""
+        """Show that keys do not move this cursor any more."""
         if self.tells_focus:
             self.redraw_row(self.cursor)
 
     def rows_changed(self) -> None:
-        """Forget rendered rows and measure anew."""
+        """Forget drawn rows and measure again."""
         self._cache.clear()
         self.virtual_size = Size(self.lines_area.width, self.row_count)
         self.cursor = max(0, min(self.cursor, self.row_count - 1))
         self.refresh()
 
     def rows_grown(self, old: int) -> None:
-        """Rows have come behind the first ``old`` ones, which show what they did."""
+        """Draw the rows that were added after the first ``old`` ones, which are unchanged."""
         self.virtual_size = Size(self.lines_area.width, self.row_count)
         for row in self.rows_on_screen():
             if row >= old:
                 self.redraw_row(row)
 
     def redraw_where(self, changed: Callable[[int], bool], cells: int | None = None) -> None:
-        """Render the rows again that have changed, or only so many of their first cells.
+        """Draw the visible rows that have changed.
 
-        Only rows on screen are asked for.
+        Args:
+            changed: Returns whether a row has changed; called for visible rows only.
+            cells: The number of cells to draw from the left; None for all.
         """
         on_screen = self.rows_on_screen()
         for row, width in list(self._cache.keys()):
@@ -183,7 +191,12 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
                 self.redraw_row(row, cells)
 
     def redraw_row(self, row: int, cells: int | None = None) -> None:
-        """Render one row again, where it is on screen; or only so many of its first cells."""
+        """Draw a row again if it is visible.
+
+        Args:
+            row: The row.
+            cells: The number of cells to draw from the left; None for all.
+        """
         area = self.lines_area
         self._cache.discard((row, area.width))
         line = row - round(self.scroll_y)
@@ -191,11 +204,17 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
             self.refresh(Region(0, line, cells or area.width, 1))
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Put the cursor on ``row`` (clamped) and bring it on screen."""
+        """Put the cursor on a row and make it visible.
+
+        Args:
+            row: The row; it is limited to the rows that exist.
+            centre: Whether to scroll the row away from the edges, if it is not visible.
+        """
         if self.row_count == 0:
             return
         row = max(0, min(row, self.row_count - 1))
-        old, self.cursor = self.cursor, row
+        old = self.cursor
+        self.cursor = row
         if row != old:
             self.redraw_row(old)
             self.redraw_row(row)
@@ -204,10 +223,14 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
             self.post_message(self.Moved(self, row))
 
     def show_row(self, row: int, *, centre: bool = False) -> None:
-        """Scroll so that ``row`` is on screen, with a line of context where there is room.
+        """Scroll so that a row is visible, with one row of context.
 
-        Where that takes scrolling, a third of the screen comes into view beyond the row: one sees
-        what follows, and the next keys move the cursor only, which sends a sixth of the bytes.
+        If it has to scroll, a third of the height beyond the row becomes visible too. The next
+        moves then only move the cursor, which sends a sixth of the bytes.
+
+        Args:
+            row: The row.
+            centre: Whether to put it a third below the top, if it is not visible.
         """
         height = self.lines_area.height
         if height <= 0:
@@ -229,7 +252,7 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         self.move_to(self.cursor + delta)
 
     def move_to_end(self) -> None:
-        """Move the cursor to the last row that is known."""
+        """Move the cursor to the last row."""
         self.move_to(self.row_count - 1)
 
     def move_page(self, delta: int) -> None:
@@ -241,7 +264,7 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         self.move_by(delta * max(1, self.lines_area.height // 2))
 
     def render_line(self, y: int) -> Strip:
-        """The strip for line ``y`` of the widget."""
+        """Draw line ``y`` of the widget."""
         width = self.lines_area.width
         row = y + round(self.scroll_y)
         if not 0 <= row < self.row_count:
@@ -253,7 +276,7 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         return strip
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the clicked row; a click on the cursor's row chooses it."""
+        """Move the cursor to the clicked row, or choose the row if the cursor is on it."""
         offset = event.get_content_offset(self)
         if offset is None:
             return
@@ -266,6 +289,6 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
             self.move_to(row)
 
     def rows_on_screen(self) -> range:
-        """The rows that are on screen now."""
+        """Return the visible rows."""
         top = round(self.scroll_y)
         return range(top, min(self.row_count, top + self.lines_area.height))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, Final
 
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import annotator_kind
 from mast_tui.workspace.store import Workspace
 
 _SETTING: Final = "pseudonyms"
@@ -161,11 +161,11 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
         WorkspaceError: the workspace cannot be written.
     """
     annotators = workspace.annotators()
-    people = {person.name for person in annotators if person.kind is not AnnotatorKind.JUDGE}
+    people = {person.name for person in annotators if person.kind.is_person}
     for taxonomy in workspace.taxonomies():
         study = workspace.study(taxonomy.ref)
         people |= set() if study is None else set(study.participants)
-    people = {name for name in people if annotator_kind(name) is not AnnotatorKind.JUDGE}
+    people = {name for name in people if annotator_kind(name).is_person}
     judges = frozenset(person.name for person in annotators) - people
     with workspace.transaction():
         stored = json.loads(workspace.get_setting(_SETTING) or "{}")

@@ -7,7 +7,14 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, select
 
 from mast_tui.errors import WorkspaceError
-from mast_tui.labels import AnnotatorKind, annotator_kind, check_unlike, checked_person
+from mast_tui.labels import (
+    AnnotatorKind,
+    annotator_kind,
+    check_unlike,
+    checked_agent,
+    checked_person,
+    kind_fits_name,
+)
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import call_function, put_rows, sees_own_only
 from mast_tui.workspace.records import AnnotatorInfo
@@ -61,17 +68,20 @@ def _kinds(connection: Connection) -> dict[str, str]:
 
 
 def _check_kind(name: str, kind: AnnotatorKind) -> None:
-    is_judge = annotator_kind(name) is AnnotatorKind.JUDGE
-    if is_judge != (kind is AnnotatorKind.JUDGE):
-        raise WorkspaceError(f"{name!r}: a judge's name begins with 'judge:', and no other does")
+    if not kind_fits_name(kind, name):
+        raise WorkspaceError(
+            f"{name!r}: a judge's name begins with 'judge:', an agent's with 'agent:', and no other"
+        )
 
 
 def _check_name(name: str, names: Iterable[str]) -> None:
-    """Refuse what is no person's name, or could be taken for another's; programs name judges."""
-    if annotator_kind(name) is AnnotatorKind.JUDGE:
+    """Refuse an invalid name, or one that looks like another's; programs name judges."""
+    kind = annotator_kind(name)
+    if kind is AnnotatorKind.JUDGE:
         return
+    checked = checked_agent if kind is AnnotatorKind.AGENT else checked_person
     try:
-        if checked_person(name) != name:
+        if checked(name) != name:
             raise ValueError(f"{name!r} begins or ends with white space")
         check_unlike(name, sorted(names))
     except ValueError as error:

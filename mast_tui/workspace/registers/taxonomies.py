@@ -16,7 +16,7 @@ from sqlalchemy import Connection, func, select
 
 from mast_tui.counts import counted
 from mast_tui.errors import WorkspaceError
-from mast_tui.labels import JUDGE_PREFIX
+from mast_tui.labels import AGENT_PREFIX, JUDGE_PREFIX
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy, differences, lasting_places
 from mast_tui.workspace import schema
@@ -209,6 +209,7 @@ def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]
         passes.c.finished_at.is_not(None),
         passes.c.withdrawn.is_(False),
         ~passes.c.annotator.startswith(JUDGE_PREFIX),
+        ~passes.c.annotator.startswith(AGENT_PREFIX),
     )
     for index, (content_hash, since) in enumerate(held):
         counted = begun

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mast_tui.figures.judge.input import AssistedPass, JudgeInput, Reference, Unit
-from mast_tui.figures.judge.report import JudgeReport
+from mast_tui.figures.judge.report import judge_json, judge_report
 from mast_tui.labels import Label, Target, VerdictValue
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, label, order
 
@@ -68,6 +68,7 @@ def in_order(_trace_id: str) -> Any:
     return order
 
 
-def as_printed(report: JudgeReport) -> Any:
-    """The report as strict JSON brings it."""
-    return json.loads(json.dumps(report, allow_nan=False))
+def judge_document(judge_input: JudgeInput, **settings: Any) -> Any:
+    """The report on a judge, as it comes back from strict JSON."""
+    document = judge_json(judge_report(judge_input, **settings))
+    return json.loads(json.dumps(document, allow_nan=False))

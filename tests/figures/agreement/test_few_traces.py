@@ -22,10 +22,9 @@ from mast_tui.figures.jackknife import (
     student_t,
     why_no_interval,
 )
-from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence
 from mast_tui.figures.record import FigureTable
-from tests.figures.agreement.build_judge import counted
+from tests.figures.agreement.build_judge import counted, judge_document
 from tests.figures.agreement.tables import agreement_document, rotating_lines
 from tests.figures.agreement.test_study import MODES, study
 
@@ -180,7 +179,7 @@ def test_a_mode_that_one_trace_shows_has_no_interval() -> None:
 
 
 def test_a_judges_figures_of_a_mode_in_one_trace_have_no_interval() -> None:
-    mode = judge_report(counted(0, 0, 1, 30), rounds=50)["modes"]["1.3"]
+    mode = judge_document(counted(0, 0, 1, 30), rounds=50)["modes"]["1.3"]
     assert mode["gwet_ac1"]["ci_withheld"] == "single_trace"
     assert mode["true_negative_rate"]["ci"] is not None
 
@@ -222,14 +221,14 @@ def test_a_mean_over_modes_needs_more() -> None:
 def test_a_corrected_prevalence_needs_thirty_labelled_traces() -> None:
     labelled, alone = np.array([12.0, 0, 5, 12]), np.array([20.0, 30])
     few = corrected_prevalence(labelled, alone)
-    assert (few["ci"], few["ci_withheld"], few["ci_needs"]) == (None, "few_traces", 30)
-    assert "ci_withheld" not in corrected_prevalence(2 * labelled, alone)
+    assert (few.ci, few.withheld) == (None, ("few_traces", 30))
+    assert corrected_prevalence(2 * labelled, alone).withheld is None
 
 
 def test_a_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None:
     """By hand: TPR (8 + 1) / 12, TNR (36 + 1) / 42, and the judge calls 30 of 100 present."""
     found = corrected_prevalence(np.array([8, 4, 2, 36]), np.array([30, 70]))
-    assert found["value"] == pytest.approx((0.3 + 0.9 - 1) / (0.8 + 0.9 - 1))
+    assert found.value == pytest.approx((0.3 + 0.9 - 1) / (0.8 + 0.9 - 1))
     z = stats.norm.ppf(0.975)
     says, tpr, tnr = (30 + z * z / 2) / (100 + z * z), 9 / 12, 37 / 42
     middle = (says + tnr - 1) / (tpr + tnr - 1)
@@ -238,7 +237,7 @@ def test_a_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None
     variance = says * (1 - says) / (100 + z * z)
     variance += middle**2 * errors[0] + (1 - middle) ** 2 * errors[1]
     half = z * np.sqrt(variance) / (tpr + tnr - 1)
-    assert found["ci"] == pytest.approx([max(0, moved - half), min(1, moved + half)])
+    assert found.ci == pytest.approx([max(0, moved - half), min(1, moved + half)])
 
 
 def test_sets_of_two_traces_have_no_interval() -> None:

@@ -7,10 +7,14 @@ from dataclasses import replace
 import pytest
 
 from mast_tui.figures.intervals import wilson
-from mast_tui.figures.judge.confusion import compared
-from mast_tui.figures.judge.suggestions import acceptance, calibration, localisation
 from mast_tui.labels import WHOLE_TRACE, Answer, Review
-from tests.figures.agreement.build_judge import given_words, in_order, said, suggestion
+from tests.figures.agreement.build_judge import (
+    given_words,
+    in_order,
+    judge_document,
+    said,
+    suggestion,
+)
 from tests.gold.build import MODE, OTHER, at, quote
 
 
@@ -26,7 +30,7 @@ def test_confidence_is_held_against_the_truth_in_bins() -> None:
             suggestion("t4", at(1)),
         ),
     )
-    found = calibration(given, compared(given))
+    found = judge_document(given, rounds=0)["calibration"]
     assert found["n"] == 4
     assert found["without_confidence"] == 1
     assert [one["n"] for one in found["bins"]] == [0, 0, 1, 0, 0, 0, 0, 0, 0, 3]
@@ -45,7 +49,7 @@ def test_several_suggestions_of_a_mode_are_one_claim_as_sure_as_the_surest() -> 
         said("1"), said("1"),
         suggestions=(suggestion("t0", at(1), 0.3), suggestion("t0", at(4), 0.8)),
     )  # fmt: skip
-    found = calibration(given, compared(given))
+    found = judge_document(given, rounds=0)["calibration"]
     assert found["n"] == 1
     assert found["mean_confidence"] == 0.8
 
@@ -58,7 +62,7 @@ def test_suggestions_that_cannot_be_compared_are_not_calibrated() -> None:
         examples=frozenset({"t2"}),
         suggestions=tuple(suggestion(f"t{i}", at(1), 0.9) for i in range(4)),
     )
-    assert calibration(given, compared(given))["n"] == 0
+    assert judge_document(given, rounds=0)["calibration"]["n"] == 0
 
 
 def test_answers_are_counted_by_confidence_mode_and_person() -> None:
@@ -80,11 +84,10 @@ def test_answers_are_counted_by_confidence_mode_and_person() -> None:
         Review("ann", ids[4], Answer.ACCEPT),
         Review("ann", "somebody else's", Answer.ACCEPT),
     )
-    found = acceptance(
-        given_words(
-            {}, {}, suggestions=suggestions, reviews=reviews, examples=frozenset({"t3"})
-        )
+    given = given_words(
+        {}, {}, suggestions=suggestions, reviews=reviews, examples=frozenset({"t3"})
     )  # fmt: skip
+    found = judge_document(given, rounds=0)["answers"]
     assert (found["n"], found["accept"], found["edit"], found["reject"]) == (5, 3, 1, 1)
     assert found["accepted"]["value"] == 3 / 5
     assert found["taken"]["value"] == 4 / 5
@@ -112,7 +115,7 @@ def test_a_place_is_right_where_it_meets_one_of_the_same_mode() -> None:
         ),
         order_of=in_order,
     )
-    found = localisation(given, compared(given))
+    found = judge_document(given, rounds=0)["localisation"]
     assert found["n"] == 4
     assert found["right_place"] == {"value": 0.5, "ci": list(wilson(2, 4) or ())}
     assert (found["places"], found["places_found"]["value"]) == (3, 2 / 3)
@@ -121,7 +124,7 @@ def test_a_place_is_right_where_it_meets_one_of_the_same_mode() -> None:
     assert found["modes"]["3.1"]["n"] == 0
     assert found["merged_places"] == 0
     reference = replace(given.reference, merged={("t0", MODE): frozenset({at(2, 5)})})
-    of_merged = localisation(replace(given, reference=reference), compared(given))
+    of_merged = judge_document(replace(given, reference=reference), rounds=0)["localisation"]
     assert of_merged["merged_places"] == 1
 
 
@@ -132,16 +135,16 @@ def test_without_the_order_only_what_lies_in_one_span_can_meet() -> None:
         places={("t0", MODE): (at(2, 5),)},
         suggestions=(suggestion("t0", at(2, 5)), suggestion("t0", at(3))),
     )
-    found = localisation(given, compared(given))
+    found = judge_document(given, rounds=0)["localisation"]
     assert found["right_place"]["value"] == 0.5
     assert found["without_order"] == 1
-    at_hand = localisation(replace(given, order_of=in_order), compared(given))
+    at_hand = judge_document(replace(given, order_of=in_order), rounds=0)["localisation"]
     assert at_hand["right_place"]["value"] == 1.0
     assert at_hand["without_order"] == 0
 
 
 def test_a_mode_that_is_present_nowhere_in_particular_locates_nothing() -> None:
     given = given_words(said("1"), said("1"), suggestions=(suggestion("t0", at(3)),))
-    found = localisation(given, compared(given))
+    found = judge_document(given, rounds=0)["localisation"]
     assert (found["n"], found["no_places"]) == (0, 1)
     assert found["right_place"] == {"value": None, "undefined": "no_overlap"}

@@ -8,13 +8,12 @@ import pytest
 
 from mast_tui.adjudication import words_by_trace
 from mast_tui.figures.judge.input import JudgeInput, judge_input_from_workspace
-from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import AnnotatorKind, Answer, Finding, PassKind
 from mast_tui.workspace import NewEvent, WorkspaceError, store_judgement
 from mast_tui.workspace.events.types import PassStarted, ReviewGiven, ReviewSet
 from mast_tui.workspace.records import RunSettings
 from tests.adjudication.office import TAXONOMY, THIRD, Office
-from tests.figures.agreement.build_judge import JUDGE, as_printed
+from tests.figures.agreement.build_judge import JUDGE, judge_document
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at
 
 
@@ -59,7 +58,7 @@ def test_gold_is_what_people_settled_without_the_judge(office: Office) -> None:
         ("t1", MODE): PRESENT, ("t2", MODE): PRESENT, ("t3", MODE): PRESENT, ("t4", MODE): ABSENT
     }  # fmt: skip
     assert given.unlabelled == {"t4"}
-    report = as_printed(judge_report(given, rounds=20))
+    report = judge_document(given, rounds=20)
     mode = report["modes"]["1.3"]
     assert (mode["n"], mode["true_positives"]) == (1, 1)
     assert report["left_out"] == {
@@ -73,12 +72,12 @@ def test_gold_is_what_people_settled_without_the_judge(office: Office) -> None:
 
 def test_one_person_can_stand_for_the_truth(office: Office) -> None:
     given = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
-    report = judge_report(given, rounds=0)
+    report = judge_document(given, rounds=0)
     assert report["against"] == "ann"
     assert report["modes"]["1.3"]["n"] == 2
     assert report["modes"]["1.3"]["false_positives"] == 1
     assert report["left_out"]["judge_seen"] == 1
-    assert judge_report(given, rounds=0, with_seen=True)["modes"]["1.3"]["n"] == 3
+    assert judge_document(given, rounds=0, with_seen=True)["modes"]["1.3"]["n"] == 3
 
 
 def test_of_a_person_the_pass_that_is_asked_for_counts(office: Office) -> None:
@@ -108,7 +107,7 @@ def test_only_traces_that_may_be_seen_are_counted(office: Office) -> None:
 def test_examples_of_the_prompt_are_known(office: Office) -> None:
     settings = RunSettings("small", "12ab34cd", "localhost", examples=("t1",))
     office.workspace.start_run(JUDGE, TAXONOMY.ref, settings=settings)
-    report = judge_report(against_gold(office), rounds=0)
+    report = judge_document(against_gold(office), rounds=0)
     assert report["left_out"]["examples"] == 1
     assert report["modes"]["1.3"]["n"] == 0
 
@@ -130,7 +129,7 @@ def test_answers_and_what_was_kept_back_come_along(office: Office) -> None:
     given = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
     assert given.unlabelled == frozenset()
     assert [(one.trace_id, one.withheld) for one in given.passes] == [("t3", False), ("t4", True)]
-    report = judge_report(given, rounds=20)
+    report = judge_document(given, rounds=20)
     assert report["answers"]["reject"] == 1
     assert report["answers"]["bins"][8]["n"] == 1
     assert report["withheld"] is not None

@@ -11,16 +11,15 @@ from statsmodels.stats.multitest import multipletests
 from mast_tui.figures.agreement.drill_down import judged_traces_behind
 from mast_tui.figures.intervals import wilson
 from mast_tui.figures.judge.confusion import compared
-from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, rogan_gladen
-from tests.figures.agreement.build_judge import JUDGE, as_printed, counted, given_words, said
+from tests.figures.agreement.build_judge import JUDGE, counted, given_words, judge_document, said
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT
 
 COUNTS = ("true_positives", "false_positives", "false_negatives", "true_negatives")
 
 
 def test_the_published_judge() -> None:
-    report = as_printed(judge_report(counted(6, 13, 33, 106), rounds=200))
+    report = judge_document(counted(6, 13, 33, 106), rounds=200)
     mode = report["modes"]["1.3"]
     assert [mode[name] for name in COUNTS] == [6, 13, 33, 106]
     assert mode["n"] == 158
@@ -39,19 +38,19 @@ def test_the_published_judge() -> None:
 
 def test_mcnemar_is_corrected_over_the_modes_as_statsmodels_does() -> None:
     judge = said("1111110000") | said("0001110000", OTHER)
-    report = judge_report(given_words(judge, said("0" * 10) | said("1" * 10, OTHER)), rounds=0)
+    report = judge_document(given_words(judge, said("0" * 10) | said("1" * 10, OTHER)), rounds=0)
     modes = report["modes"].values()
     there = multipletests([mode["mcnemar_p"] for mode in modes], method="fdr_bh")[1]
     assert [mode["mcnemar_p_adjusted"] for mode in modes] == pytest.approx(list(there))
-    alone = judge_report(counted(6, 13, 33, 106), rounds=0)["modes"]
+    alone = judge_document(counted(6, 13, 33, 106), rounds=0)["modes"]
     assert alone["3.1"]["mcnemar_p_adjusted"] is None
     assert alone["1.3"]["mcnemar_p_adjusted"] == alone["1.3"]["mcnemar_p"]
 
 
 def test_only_present_and_absent_of_both_are_compared_and_the_rest_is_counted() -> None:
-    report = judge_report(given_words(said("110?·0"), said("10?011")), rounds=0)
+    report = judge_document(given_words(said("110?·0"), said("10?011")), rounds=0)
     mode = report["modes"]["1.3"]
-    assert [mode[name] for name in COUNTS] == [1, 1, 1, 0]  # type: ignore[literal-required]
+    assert [mode[name] for name in COUNTS] == [1, 1, 1, 0]
     assert mode["left_out"]["unsure_reference"] == 1
     assert mode["left_out"]["unsure_judge"] == 1
     assert report["left_out"]["unsure_judge"] == 1
@@ -59,18 +58,18 @@ def test_only_present_and_absent_of_both_are_compared_and_the_rest_is_counted() 
 
 def test_verdicts_made_with_a_judge_on_screen_count_only_on_request() -> None:
     given_ = given_words(said("1100"), said("1010"), seen=frozenset({("t0", MODE), ("t1", MODE)}))
-    without = judge_report(given_, rounds=0)
+    without = judge_document(given_, rounds=0)
     assert without["modes"]["1.3"]["n"] == 2
     assert without["left_out"]["judge_seen"] == 2
     assert not without["judge_seen_counted"]
-    with_them = judge_report(given_, rounds=0, with_seen=True)
+    with_them = judge_document(given_, rounds=0, with_seen=True)
     assert with_them["modes"]["1.3"]["n"] == 4
     assert with_them["left_out"]["judge_seen"] == 0
     assert with_them["judge_seen_counted"]
 
 
 def test_examples_of_the_prompt_count_nowhere() -> None:
-    report = judge_report(
+    report = judge_document(
         given_words(said("1100"), said("1010"), examples=frozenset({"t0", "t7"})), rounds=0
     )
     assert report["modes"]["1.3"]["n"] == 3
@@ -79,14 +78,14 @@ def test_examples_of_the_prompt_count_nowhere() -> None:
 
 def test_open_conflicts_are_counted_where_the_judge_has_a_word() -> None:
     unresolved = frozenset({("t1", MODE), ("t9", MODE)})
-    report = judge_report(given_words(said("11"), said("1"), unresolved=unresolved), rounds=0)
+    report = judge_document(given_words(said("11"), said("1"), unresolved=unresolved), rounds=0)
     assert report["left_out"]["unresolved"] == 1
 
 
 def test_macro_is_over_the_modes_with_a_figure_and_pooled_over_all_units() -> None:
     judge = {**said("1100"), **said("0001", OTHER)}
     gold = {**said("1010"), **said("0000", OTHER)}
-    report = as_printed(judge_report(given_words(judge, gold), rounds=300))
+    report = judge_document(given_words(judge, gold), rounds=300)
     first, second = report["modes"]["1.3"], report["modes"]["3.1"]
     assert second["true_positive_rate"] == {"value": None, "undefined": "no_variance"}
     assert report["macro"]["modes_defined"]["true_positive_rate"] == 1
@@ -99,7 +98,7 @@ def test_macro_is_over_the_modes_with_a_figure_and_pooled_over_all_units() -> No
 
 
 def test_a_mode_that_the_judge_does_not_look_at_has_no_figures() -> None:
-    report = as_printed(judge_report(given_words(said("10"), said("11", OTHER)), rounds=50))
+    report = judge_document(given_words(said("10"), said("11", OTHER)), rounds=50)
     for mode in report["modes"].values():
         assert mode["n"] == 0
         assert mode["mcnemar_p"] is None
@@ -109,9 +108,9 @@ def test_a_mode_that_the_judge_does_not_look_at_has_no_figures() -> None:
 
 def test_the_same_seed_gives_the_same_report() -> None:
     given_ = counted(480, 240, 300, 1200)
-    assert judge_report(given_, rounds=100, seed=3) == judge_report(given_, rounds=100, seed=3)
-    other = judge_report(given_, rounds=100, seed=4)
-    assert other["pooled"]["f1"] != judge_report(given_, rounds=100, seed=3)["pooled"]["f1"]
+    assert judge_document(given_, rounds=100, seed=3) == judge_document(given_, rounds=100, seed=3)
+    other = judge_document(given_, rounds=100, seed=4)
+    assert other["pooled"]["f1"] != judge_document(given_, rounds=100, seed=3)["pooled"]["f1"]
 
 
 WORDS = st.text("10?·", min_size=0, max_size=8)
@@ -121,14 +120,12 @@ WORDS = st.text("10?·", min_size=0, max_size=8)
 @given(WORDS, WORDS, WORDS, WORDS, WORDS)
 def test_any_words_make_strict_json(a: str, b: str, c: str, d: str, alone: str) -> None:
     judge = {**said(a), **said(b, OTHER), **said(alone, prefix="u")}
-    report = as_printed(
-        judge_report(
+    report = judge_document(
             given_words(
                 judge, {**said(c), **said(d, OTHER)},
                 unlabelled=frozenset(f"u{i}" for i in range(8)),
             ),
             rounds=20,
-        )
     )  # fmt: skip
     for mode in report["modes"].values():
         assert mode["n"] == sum(mode[name] for name in COUNTS)
@@ -143,7 +140,7 @@ def test_the_traces_behind_a_figure_come_with_the_errors_first() -> None:
     behind = judged_traces_behind(given_, compared(given_), MODE)
     assert [one.trace_id for one in behind] == ["t3", "t4", "t2", "t5", "t1", "t0"]
     assert [one.disagreement for one in behind] == [1.0] * 4 + [0.0] * 2
-    figures = judge_report(given_, rounds=0)["modes"]["1.3"]
+    figures = judge_document(given_, rounds=0)["modes"]["1.3"]
     missed = [one for one in behind if [*one.said.values()] == [ABSENT, PRESENT]]
     assert figures["false_negatives"] == len(missed)
     assert figures["n"] == len(behind)
@@ -176,7 +173,7 @@ def test_prevalence_over_the_traces_that_only_the_judge_saw() -> None:
         **said("1" * 60 + "0" * 40 + "?", prefix="u"),
     }
     gold = said("1" * 10 + "0" * 20)
-    report = judge_report(
+    report = judge_document(
         given_words(judge, gold, unlabelled=frozenset(f"u{i}" for i in range(101))), rounds=500
     )
     found = report["prevalence"]["1.3"]
@@ -209,13 +206,13 @@ def test_why_a_prevalence_cannot_be_corrected(
     found = corrected_prevalence(
         np.array(labelled, dtype=np.float64), np.array(unlabelled, dtype=np.float64)
     )
-    assert found == {"value": None, "undefined": reason}
+    assert (found.value, found.undefined) == (None, reason)
 
 
 def test_a_judge_near_chance_leaves_the_prevalence_open() -> None:
     judge = {**said("1" * 9 + "0" * 8 + "1" * 8 + "0" * 8), **said("10" * 30, prefix="u")}
     gold = said("1" * 17 + "0" * 16)
-    report = judge_report(
+    report = judge_document(
         given_words(judge, gold, unlabelled=frozenset(f"u{i}" for i in range(60))), rounds=500
     )
     assert report["prevalence"]["1.3"]["corrected"]["ci"] == [0.0, 1.0]

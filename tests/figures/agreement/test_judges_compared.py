@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from mast_tui.figures.intervals import newcombe_paired
-from mast_tui.figures.judge.compare import judges_compared
+from mast_tui.figures.judge.compare import comparison_json, judges_compared
 from mast_tui.figures.judge.input import JudgeInput, Unit
-from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.significance import mcnemar, sign_flips
 from mast_tui.labels import VerdictValue
-from tests.figures.agreement.build_judge import given_words, said
+from tests.figures.agreement.build_judge import given_words, judge_document, said
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT
 
 OTHER_JUDGE = "judge:large@56ef78ab"
@@ -32,8 +31,14 @@ def judges(
     return given_words(first, gold), replace(given_words(second, gold), judge=OTHER_JUDGE)
 
 
+def comparison(first: JudgeInput, second: JudgeInput, **settings: Any) -> Any:
+    """The comparison of two judges, as it comes back from strict JSON."""
+    document = comparison_json(judges_compared(first, second, **settings))
+    return json.loads(json.dumps(document, allow_nan=False))
+
+
 def test_the_figures_of_one_mode_worked_by_hand() -> None:
-    found = judges_compared(*judges(said(FIRST), said(SECOND), said(GOLD)), rounds=0)
+    found = comparison(*judges(said(FIRST), said(SECOND), said(GOLD)), rounds=0)
     mode = found["modes"]["1.3"]
     assert [mode[k] for k in ("n", "both_right", "only_first_right", "only_second_right")] == [
         20, 11, 5, 2,
@@ -59,21 +64,20 @@ def test_the_figures_of_one_mode_worked_by_hand() -> None:
 
 def test_each_judge_has_the_figures_of_its_own_report_over_the_units_of_both() -> None:
     first, second = judges(said(FIRST), said(SECOND), said(GOLD))
-    found = judges_compared(first, second, rounds=200)
+    found = comparison(first, second, rounds=200)
     for side, given in (("first", first), ("second", second)):
-        own = judge_report(given, rounds=200)
+        own = judge_document(given, rounds=200)
         for part, whole in (
             (found["modes"]["1.3"], own["modes"]["1.3"]),
             (found["pooled"], own["pooled"]),
         ):
             for name in ("true_positive_rate", "precision", "cohen_kappa", "gwet_ac1"):
-                assert part[name][side] == whole[name]  # type: ignore[literal-required]
-    json.dumps(found, allow_nan=False)
+                assert part[name][side] == whole[name]
 
 
 def test_only_units_count_that_both_can_be_compared_on() -> None:
     first, second = judges(said("11110·?1"), said("1111·011"), said("1100000?"))
-    found = judges_compared(first, second, rounds=0)
+    found = comparison(first, second, rounds=0)
     assert (found["traces"], found["units"], found["left_out"]) == (4, 4, [1, 2])
     assert found["modes"]["1.3"]["n"] == 4
     assert found["judges"] == [first.judge, OTHER_JUDGE]
@@ -85,7 +89,7 @@ def test_verdicts_made_with_a_judge_on_screen_do_not_count_for_either_and_that_i
         replace(given_words(said(words), said("1100"), seen=seen), judge=name)
         for words, name in (("1111", "judge:small@12ab34cd"), ("1010", OTHER_JUDGE))
     )
-    found = judges_compared(first, second, rounds=0)
+    found = comparison(first, second, rounds=0)
     assert found["judge_seen_counted"] is False
     assert (found["traces"], found["units"], found["modes"]["1.3"]["n"]) == (2, 2, 2)
 
@@ -93,7 +97,7 @@ def test_verdicts_made_with_a_judge_on_screen_do_not_count_for_either_and_that_i
 def test_turning_the_judges_round_turns_the_differences_round() -> None:
     rng = np.random.default_rng(4)
     first, second = judges(*_drawn(rng, 40, 0.85, 0.7))
-    there, back = judges_compared(first, second), judges_compared(second, first)
+    there, back = comparison(first, second), comparison(second, first)
     for name in ("true_positive_rate", "cohen_kappa", "f1", "precision"):
         one, other = _apart(there["pooled"], name), _apart(back["pooled"], name)
         assert one == pytest.approx((-other[0], -other[2], -other[1]))
@@ -110,7 +114,7 @@ def test_over_several_modes_a_trace_is_turned_round_as_a_whole() -> None:
     gold = {**said("11111"), **said("11111", OTHER)}
     first = dict(gold)
     second = {**said("00011"), **said("00111", OTHER)}
-    found = judges_compared(*judges(first, second, gold), rounds=0)
+    found = comparison(*judges(first, second, gold), rounds=0)
     assert found["pooled"]["p_value"] == pytest.approx(sign_flips([2, 2, 1, 0, 0]))
     assert found["pooled"]["only_first_right"] == 5
 
@@ -125,7 +129,7 @@ def test_judges_of_different_references_or_the_same_one_are_refused() -> None:
 
 
 def test_judges_that_say_the_same_differ_by_nothing_and_have_no_interval_of_it() -> None:
-    found = judges_compared(*judges(said(FIRST), said(FIRST), said(GOLD)), rounds=200)
+    found = comparison(*judges(said(FIRST), said(FIRST), said(GOLD)), rounds=200)
     mode = found["modes"]["1.3"]
     assert mode["p_value"] == 1.0
     assert mode["cohen_kappa"]["difference"] == {"value": 0.0, "ci": None}
@@ -155,10 +159,10 @@ def _drawn(
 @pytest.mark.parametrize("traces", [30, 60])
 def test_the_intervals_of_differences_hold_the_truth_as_often_as_they_say(traces: int) -> None:
     rng = np.random.default_rng(9)
-    truth = judges_compared(*judges(*_drawn(rng, 20_000, 0.9, 0.8)), rounds=0)
+    truth = comparison(*judges(*_drawn(rng, 20_000, 0.9, 0.8)), rounds=0)
     held: dict[str, list[bool]] = {}
     for _ in range(250):
-        found = judges_compared(*judges(*_drawn(rng, traces, 0.9, 0.8)), rounds=1)
+        found = comparison(*judges(*_drawn(rng, traces, 0.9, 0.8)), rounds=1)
         for scope, one, true in (
             ("pooled", found["pooled"], truth["pooled"]),
             ("mode", found["modes"]["1.3"], truth["modes"]["1.3"]),

@@ -71,7 +71,7 @@ def test_the_shape_is_the_agreed_one() -> None:
     assert list(report) == [
         *("taxonomy", "annotators", "pass", "traces", "modes", "macro", "pooled"),
         *("spans", "judge", "bootstrap", "categories", "sets", "blocks", "identical_blocks"),
-        *("rounds", "retests", "halving", "missed", "left_out"),
+        *("rounds", "retests", "agents", "halving", "missed", "left_out"),
     ]
     assert list(report["modes"]) == ["1.3", "3.1"]
     assert report["modes"]["1.3"].keys() >= {*COEFFICIENTS} | {"n", "prevalence", "pairs", "unsure"}

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.figures.judge.suggestion_effect import withheld
-from tests.figures.agreement.build_judge import assisted, given_words, said
+from tests.figures.agreement.build_judge import assisted, given_words, judge_document, said
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE
 
 YES, NO = {MODE: PRESENT}, {MODE: ABSENT}
 
 
 def test_where_nothing_was_kept_back_there_is_nothing_to_compare() -> None:
-    assert withheld(given_words({}, {}), rounds=10, seed=0) is None
+    assert judge_document(given_words({}, {}), rounds=10)["withheld"] is None
     shown = (assisted("ann", "t0", False, YES),)
-    assert withheld(given_words(said("1"), {}, passes=shown), rounds=10, seed=0) is None
+    assert judge_document(given_words(said("1"), {}, passes=shown), rounds=10)["withheld"] is None
 
 
 def test_passes_with_and_without_suggestions_of_the_same_people() -> None:
@@ -29,11 +28,8 @@ def test_passes_with_and_without_suggestions_of_the_same_people() -> None:
         assisted("ann", "t8", True, YES),
         assisted("ann", "t9", False, YES),
     )
-    found = withheld(
-        given_words(said("110101···1"), {}, passes=passes, examples=frozenset({"t9"})),
-        rounds=400,
-        seed=0,
-    )
+    given = given_words(said("110101···1"), {}, passes=passes, examples=frozenset({"t9"}))
+    found = judge_document(given, rounds=400)["withheld"]
     assert found is not None
     assert found["annotators"] == ["ann"]
     assert found["passes"] == {"shown": 3, "withheld": 3}
@@ -59,7 +55,7 @@ def test_a_strong_pull_has_an_interval_above_zero() -> None:
     passes = tuple(
         assisted("ann", f"t{i}", i >= 40, YES if i < 30 or i >= 75 else NO) for i in range(80)
     )
-    found = withheld(given_words(said("1" * 80), {}, passes=passes), rounds=400, seed=0)
+    found = judge_document(given_words(said("1" * 80), {}, passes=passes), rounds=400)["withheld"]
     assert found is not None
     ends = found["present_rate"]["difference"]["ci"]
     assert ends is not None
@@ -74,7 +70,7 @@ def test_agreement_that_chance_explains_wholly_is_undefined() -> None:
         assisted("ann", "t0", False, {OTHER: ABSENT}),
         assisted("ann", "t1", True, {OTHER: ABSENT}),
     )
-    found = withheld(given_words(said("00", OTHER), {}, passes=passes), rounds=20, seed=0)
+    found = judge_document(given_words(said("00", OTHER), {}, passes=passes), rounds=20)["withheld"]
     assert found is not None
     mode = found["modes"]["3.1"]
     assert mode["agreement_with_judge"]["difference"]["value"] == 0.0

@@ -1,0 +1,1 @@
+"""Agents as annotators: an MCP server with tools to read traces and label them."""

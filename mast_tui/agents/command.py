@@ -1,0 +1,158 @@
+"""``mast-tui mcp``: an MCP server over stdio, with which an agent reads and labels traces."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import opened, say
+from mast_tui.cli.shared.options import OptionRule
+from mast_tui.errors import MastError
+from mast_tui.labels import AGENT_PREFIX, check_unlike, checked_agent
+from mast_tui.traces.library import scan
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import Workspace
+
+_BLIND: Final = "an agent always works blind"
+_CONFIGURATION_FILES: Final = {
+    "claude-code": ".mcp.json",
+    "codex": ".codex/config.toml",
+    "cursor": ".cursor/mcp.json",
+}
+"""The file of a project in which each coding agent looks for MCP servers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpRequest:
+    """The options of ``mast-tui mcp``."""
+
+    paths: tuple[Path, ...] = options.paths(exist=True)
+    configuration: str | None = options.option(
+        "--print-config",
+        type=click.Choice([*_CONFIGURATION_FILES]),
+        help="Print the configuration with which this coding agent starts the server, and the name "
+        "of its file.",
+    )
+    skill: bool = options.option(
+        "--print-skill",
+        is_flag=True,
+        help="Print the skill file, which tells an agent how to annotate a trace.",
+    )
+    common: CommonOptions = options.common(blind=_BLIND, assisted=_BLIND)
+
+
+_RULES: Final = (
+    OptionRule[McpRequest](
+        "name the agent with --annotator agent:NAME",
+        when=lambda request: not request.skill and not request.common.annotator,
+    ),
+    OptionRule[McpRequest](
+        "--print-config and --print-skill both print; give one of them",
+        options=("--print-config",),
+        excludes=("--print-skill",),
+    ),
+)
+
+
+@click.command()
+@options.takes(McpRequest, _RULES)
+def mcp_command(request: McpRequest) -> None:
+    """Let an agent read and label traces, as an MCP server over stdin and stdout.
+
+    The agent is an annotator of its own kind, agent:NAME. It works blind, sees only its own
+    labels until it has finished a trace, and its labels never become gold. Without PATH it labels
+    the traces of the workspace. Needs the extra mcp.
+    """
+    if request.skill:
+        click.echo(_server_module().skill_text(), nl=False)
+        return
+    name = _agent_name(request.common.annotator or "")
+    if request.configuration is not None:
+        say(f"for {_CONFIGURATION_FILES[request.configuration]}:")
+        click.echo(_configuration(request, name), nl=False)
+        return
+    server = _server_module()
+    workspace, taxonomy = opened(request.common, create=True)
+    if workspace.member is not None:
+        raise MastError(
+            "agents label in a workspace in a file; name one with --workspace PATH, and import "
+            "its labels into the server's"
+        )
+    annotators = [info.name for info in workspace.annotators()]
+    if name not in annotators:
+        check_unlike(name, annotators)
+    desk_module = import_module("mast_tui.agents.desk")
+    paths = request.paths or tuple(_known_paths(workspace))
+    desk = desk_module.AgentDesk(workspace, taxonomy, name, _traces(paths))
+    server.serve_stdio(desk)
+
+
+def _agent_name(typed: str) -> str:
+    """Return the agent's name; ``agent:`` may be left out."""
+    return checked_agent(typed if typed.startswith(AGENT_PREFIX) else AGENT_PREFIX + typed)
+
+
+def _server_module() -> Any:
+    """Import the server.
+
+    Raises:
+        MastError: The extra is not installed.
+    """
+    try:
+        return import_module("mast_tui.agents.server")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("mast_tui"):
+            raise
+        raise MastError(
+            f"it needs an extra: pip install 'mast-tui[mcp]' ({error.name} is missing)"
+        ) from error
+
+
+def _known_paths(workspace: Workspace) -> Iterator[Path]:
+    """Yield the files of the workspace's traces that are there."""
+    paths = dict.fromkeys(record.path for record in workspace.traces() if record.path is not None)
+    return (path for path in paths if path.exists())
+
+
+def _traces(paths: Iterable[Path]) -> list[Trace]:
+    """Return the traces under the paths, and report on stderr what cannot be read.
+
+    Raises:
+        MastError: There is none.
+    """
+    traces: list[Trace] = []
+    for report in scan(paths, keep_spans=False):
+        traces.extend(report.traces)
+        if report.failed is not None:
+            say(f"mast-tui mcp: {report.path}: {report.failed}")
+    if not traces:
+        raise MastError("there is no trace to annotate; name a file or folder of traces")
+    return traces
+
+
+def _configuration(request: McpRequest, name: str) -> str:
+    """Return the configuration of a coding agent that starts this server as it was called now."""
+    command = shutil.which("mast-tui") or str(Path(sys.argv[0]).absolute())
+    arguments = ["mcp", *(str(path.absolute()) for path in request.paths), "--annotator", name]
+    if request.common.workspace is not None:
+        arguments += ["--workspace", str(Path(request.common.workspace).absolute())]
+    if request.common.taxonomy is not None:
+        arguments += ["--taxonomy", str(request.common.taxonomy)]
+    entry: dict[str, Any] = {"command": command, "args": arguments}
+    if request.configuration == "codex":
+        # A JSON string or list of strings is TOML too.
+        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items()]
+        return "\n".join(["[mcp_servers.mast-tui]", *lines, ""])
+    if request.configuration == "claude-code":
+        entry = {"type": "stdio", **entry}
+    return json.dumps({"mcpServers": {"mast-tui": entry}}, indent=2) + "\n"

@@ -1,0 +1,114 @@
+"""The MCP server: the tools of ``AgentDesk`` over the official SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from typing import Any, Final
+
+import anyio
+import msgspec
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    ToolAnnotations,
+)
+from mcp.types import Tool as ToolDescription
+
+from mast_tui import __version__
+from mast_tui.agents.desk import TOOLS, AgentDesk, Tool
+from mast_tui.errors import MastError
+from mast_tui.safe_text import one_line
+
+NAME: Final = "mast-tui"
+
+MOST_ARGUMENT_BYTES: Final = 64 * 1024
+"""The most bytes of the arguments of one call, as JSON."""
+
+
+def skill_text() -> str:
+    """Return the skill file, which tells an agent how to annotate a trace with the tools."""
+    return files("mast_tui.agents").joinpath("SKILL.md").read_text("utf-8")
+
+
+def server_of(desk: AgentDesk) -> Server[Any]:
+    """Return the MCP server of an agent's desk, for any transport of the SDK."""
+    tools = {tool.name: tool for tool in TOOLS}
+    descriptions = [_description(tool) for tool in TOOLS]
+
+    async def _list_tools(
+        _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return ListToolsResult(tools=descriptions)
+
+    async def _call_tool(
+        _context: ServerRequestContext[Any], params: CallToolRequestParams
+    ) -> CallToolResult:
+        # Calls run one after the other: a method of the desk never waits.
+        tool = tools.get(params.name)
+        if tool is None:
+            return _refused(f"there is no tool {one_line(params.name, 60)!r}")
+        return _answer(desk, tool, params.arguments or {})
+
+    return Server(
+        NAME,
+        version=__version__,
+        instructions=skill_text(),
+        on_list_tools=_list_tools,
+        on_call_tool=_call_tool,
+    )
+
+
+def serve_stdio(desk: AgentDesk) -> None:
+    """Serve one client over stdin and stdout until it closes the connection."""
+    server = server_of(desk)
+
+    async def serve() -> None:
+        async with stdio_server() as (read_stream, write_stream):
+            await server.run(read_stream, write_stream, server.create_initialization_options())
+
+    anyio.run(serve)
+
+
+def _answer(desk: AgentDesk, tool: Tool, arguments: Mapping[str, Any]) -> CallToolResult:
+    """Carry out a call; whatever the caller did wrong is the text of a refusal."""
+    try:
+        if len(msgspec.json.encode(arguments)) > MOST_ARGUMENT_BYTES:
+            return _refused(f"the arguments have more than {MOST_ARGUMENT_BYTES} bytes")
+        request = msgspec.convert(arguments, tool.request)
+        answer: Callable[[AgentDesk, Any], Mapping[str, Any]] = tool.answer
+        document = answer(desk, request)
+    except msgspec.ValidationError as error:
+        return _refused(f"{tool.name}: {error}")
+    except UnicodeEncodeError:
+        return _refused("the arguments hold half a character (a lone surrogate)")
+    except MastError as error:
+        return _refused(str(error))
+    except OSError as error:
+        return _refused(f"the trace cannot be read any more: {error.strerror}")
+    return CallToolResult(content=[_text(document)])
+
+
+def _refused(message: str) -> CallToolResult:
+    return CallToolResult(content=[_text({"refused": one_line(message, 1000)})], is_error=True)
+
+
+def _text(document: Mapping[str, Any]) -> TextContent:
+    return TextContent(type="text", text=msgspec.json.encode(document).decode())
+
+
+def _description(tool: Tool) -> ToolDescription:
+    _, components = msgspec.json.schema_components([tool.request])
+    return ToolDescription(
+        name=tool.name,
+        description=" ".join((tool.request.__doc__ or "").split()),
+        input_schema=components[tool.request.__name__],
+        annotations=ToolAnnotations(
+            read_only_hint=not tool.writes, destructive_hint=False, open_world_hint=False
+        ),
+    )

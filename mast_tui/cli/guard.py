@@ -1,0 +1,463 @@
+"""``mast-tui guard``: checks on runs that are made from labels, and the hook that runs them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from mast_tui.adjudication import words_by_trace
+from mast_tui.adjudication.trace_files import SpanOrders, traces_from_files
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.asking import asked_by
+from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
+from mast_tui.columns import TableColumn
+from mast_tui.counts import counted
+from mast_tui.errors import MastError
+from mast_tui.figures.intervals import wilson
+from mast_tui.judges.rules import GUARD_RULES
+from mast_tui.judges.rules.guards import (
+    PHRASES,
+    Guard,
+    GuardsFile,
+    TestedRates,
+    guards_text,
+    read_guards,
+    stop_reasons,
+)
+from mast_tui.judges.rules.walk import Walk, walk
+from mast_tui.labels import VerdictValue
+from mast_tui.output_files import Outputs, Rules
+from mast_tui.safe_text import one_line
+from mast_tui.session import Viewer
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.outputs import protected_kind
+
+MOST_FALSE_ALARMS: Final = 0.05
+"""The upper bound of the share of false alarms up to which a guard is on."""
+
+MOST_PHRASES: Final = 5
+"""The most phrases of a guard."""
+
+_PHRASE_WORDS: Final = range(3, 7)
+_WORD: Final = re.compile(r"[\w']+")
+_FEWEST_FAILURES: Final = 2
+"""The fewest runs with the failure in which a phrase must have been said."""
+
+
+@click.group()
+def guard_command() -> None:
+    """Make checks on runs from labels, and have coding agents run them before they stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardBuildRequest:
+    """The options of ``mast-tui guard build``."""
+
+    labels: str = options.option(
+        "--labels",
+        default="gold",
+        show_default=True,
+        metavar="gold|NAME",
+        help="Whose labels say which runs show a failure.",
+    )
+    output: Path | None = options.output(required=True, help="The file of guards to write.")
+    seed: int = options.seed(help="How the labelled traces are split in halves.")
+    force: bool = options.force()
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
+
+
+@guard_command.command("build")
+@options.takes(GuardBuildRequest)
+def build_command(request: GuardBuildRequest) -> None:
+    """Compile labels into a file of guards, each with its error rates.
+
+    Guards are chosen on one half of the labelled traces and tested on the other; runs of one task
+    are in one half. A guard is on only if the upper bound of its false alarms is at most 5 %.
+    """
+    workspace, taxonomy = opened(request.common)
+    viewer = asked_by(workspace, taxonomy.ref, request.common)
+    assert request.output is not None, "the option is required"
+    outputs = Outputs(Rules(lambda _path: None, protected_kind, request.force))
+    outputs.check(request.output)
+    runs, missing = _labelled_runs(workspace, taxonomy, request.labels, viewer)
+    if missing:
+        say(f"mast-tui guard: the files of {counted(missing, 'labelled trace')} are not at hand")
+    if not runs:
+        raise MastError(f"no trace at hand has a verdict of {request.labels}")
+    guards = tuple(_guards(runs, taxonomy, request.seed))
+    outputs.add(
+        request.output,
+        guards_text(
+            GuardsFile(
+                format="mast-tui guards",
+                version=1,
+                taxonomy=taxonomy.ref,
+                labels=request.labels,
+                guards=guards,
+            )
+        ),
+    )
+    outputs.commit()
+    if request.as_json:
+        document = [{"name": guard.name, "mode": guard.mode, "on": guard.on} for guard in guards]
+        print_json({"output": str(request.output), "traces": len(runs), "guards": document})
+        return
+    if guards:
+        print_table(_COLUMNS, guards)
+    on = sum(guard.on for guard in guards)
+    print_line(
+        f"{request.output}: {counted(len(guards), 'guard')} from "
+        f"{counted(len(runs), 'labelled trace')}, {on} on"
+    )
+
+
+_COLUMNS: Final[tuple[TableColumn[Guard], ...]] = (
+    TableColumn("guard", lambda guard: guard.name),
+    TableColumn("on", lambda guard: "on" if guard.on else "off"),
+    TableColumn("false alarms", lambda guard: _share(guard, "false_alarms", "runs"), right=True),
+    TableColumn("at most", lambda guard: _percent(guard.tested), right=True),
+    TableColumn("hits", lambda guard: _share(guard, "hits", "failures"), right=True),
+    TableColumn("note", lambda guard: guard.note),
+)
+
+
+def _share(guard: Guard, part: str, whole: str) -> str:
+    tested = guard.tested
+    return "" if tested is None else f"{getattr(tested, part)} of {getattr(tested, whole)}"
+
+
+def _percent(tested: TestedRates | None) -> str:
+    bound = None if tested is None else tested.false_alarm_bound
+    return "" if bound is None else f"{bound:.1%}"
+
+
+# Building
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRun:
+    """A run with its verdicts: the modes present and absent, and the quotes behind labels."""
+
+    walk: Walk
+    task: str
+    verdicts: Mapping[str, VerdictValue]
+    quotes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def is_in_first_half(self, seed: int) -> bool:
+        """Return whether guards are chosen on the run; all runs of a task are in one half."""
+        digest = blake2b(f"{seed}\n{self.task}".encode("utf-8", "surrogatepass")).digest()
+        return digest[0] % 2 == 0
+
+    def spoken(self) -> str:
+        """Return all that agents say in the run, as words for the search of phrases."""
+        own = (step.own_text for step in self.walk.steps if step.is_message)
+        return f" {' '.join(_WORD.findall(' '.join(own).lower()))} "
+
+
+def _labelled_runs(
+    workspace: Workspace, taxonomy: Taxonomy, labels: str, viewer: Viewer
+) -> tuple[list[LabelledRun], int]:
+    """Return the labelled runs that the viewer may see, and how many have no file at hand."""
+    if labels not in ("gold", *(info.name for info in workspace.annotators())):
+        raise MastError(f"--labels {one_line(labels)}: there is no such annotator here")
+    orders = SpanOrders(workspace)
+    trace_of = traces_from_files(workspace)
+    annotators = None if labels == "gold" else [labels]
+    words = words_by_trace(workspace, taxonomy, annotators=annotators)
+    visible = [trace_id for trace_id in words if viewer.may_see_others(trace_id)]
+    viewer.reveal(visible)
+    runs = []
+    missing = 0
+    for trace_id in visible:
+        sides = words[trace_id].sides
+        if labels == "gold":
+            gold = words[trace_id].gold(taxonomy, orders(trace_id))
+            said = {one.mode: one.value for one in gold.verdicts if one.value is not None}
+            marks = [(label.mode, label.target) for label in gold.labels]
+        elif sides:
+            modes = [mode.slug for mode in taxonomy.modes]
+            said = {mode: value for mode in modes if (value := sides[0].verdict(mode)) is not None}
+            marks = [(label.mode, label.target) for label in sides[0].labels.values()]
+        else:
+            continue
+        trace = trace_of(trace_id)
+        if trace is None:
+            missing += 1
+            continue
+        quotes: dict[str, list[str]] = {}
+        for mode, target in marks:
+            quotes.setdefault(mode, []).append(target.quote or "")
+        task = "\n".join(trace.meta.same_task or (trace_id,))
+        runs.append(LabelledRun(walk(trace), task, said, quotes))
+    return runs, missing
+
+
+def _guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -> Iterator[Guard]:
+    """Yield the guards that the first half of the runs speaks for, tested on the second."""
+    first = [run for run in runs if run.is_in_first_half(seed)]
+    second = [run for run in runs if not run.is_in_first_half(seed)]
+    slugs = {mode.slug for mode in taxonomy.modes}
+    for rule in GUARD_RULES:
+        if rule.mode in slugs:
+            guard = Guard(name=rule.name, condition=rule.name, mode=rule.mode, on=False)
+            if _is_chosen(guard, first):
+                yield tested_guard(guard, second)
+    for mode in taxonomy.modes:
+        phrases = chosen_phrases(first, mode.slug)
+        if phrases:
+            yield tested_guard(
+                Guard(
+                    name=f"phrases-{mode.code}",
+                    condition=PHRASES,
+                    mode=mode.slug,
+                    on=False,
+                    phrases=phrases,
+                ),
+                second,
+            )
+
+
+def _is_chosen(guard: Guard, runs: Iterable[LabelledRun]) -> bool:
+    """Return whether a guard fires in a greater share of the runs with the failure."""
+    rates = rates_of(guard, runs)
+    if not rates.hits:
+        return False
+    return rates.hits * rates.runs > rates.false_alarms * rates.failures or not rates.runs
+
+
+def rates_of(guard: Guard, runs: Iterable[LabelledRun]) -> TestedRates:
+    """Count the hits and false alarms of a guard, with their intervals.
+
+    Args:
+        guard: The guard.
+        runs: The labelled runs; those without a verdict on the guard's mode are left out.
+    """
+    counts = Counter(
+        (run.verdicts.get(guard.mode), any(True for _ in guard.rule.find(run.walk))) for run in runs
+    )
+    present, absent = VerdictValue.PRESENT, VerdictValue.ABSENT
+    hits, false_alarms = counts[present, True], counts[absent, True]
+    failures = hits + counts[present, False]
+    without = false_alarms + counts[absent, False]
+    alarms = wilson(false_alarms, without)
+    return TestedRates(
+        runs=without,
+        false_alarms=false_alarms,
+        false_alarm_bound=None if alarms is None else round(alarms[1], 4),
+        failures=failures,
+        hits=hits,
+        hit_interval=_rounded(wilson(hits, failures)),
+    )
+
+
+def _rounded(interval: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if interval is None else (round(interval[0], 4), round(interval[1], 4))
+
+
+def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
+    """Return a guard with its error rates, on if the bound of its false alarms is low enough.
+
+    Args:
+        guard: The guard.
+        runs: Labelled runs on which it was not chosen.
+    """
+    rates = rates_of(guard, runs)
+    is_on = rates.false_alarm_bound is not None and rates.false_alarm_bound <= MOST_FALSE_ALARMS
+    note = "" if is_on else _why_off(rates)
+    return Guard(
+        name=guard.name,
+        condition=guard.condition,
+        mode=guard.mode,
+        on=is_on,
+        note=note,
+        phrases=guard.phrases,
+        tested=rates,
+    )
+
+
+def _why_off(rates: TestedRates) -> str:
+    needed = next(
+        n
+        for n in range(rates.runs + 1, 10**6)
+        if _bound(rates.false_alarms, n) <= MOST_FALSE_ALARMS
+    )
+    return (
+        f"{rates.runs} tested runs without the failure; with {rates.false_alarms} false alarms it "
+        f"takes {needed}"
+    )
+
+
+def _bound(false_alarms: int, runs: int) -> float:
+    interval = wilson(false_alarms, runs)
+    return 1.0 if interval is None else interval[1]
+
+
+def chosen_phrases(runs: Sequence[LabelledRun], mode: str) -> tuple[str, ...]:
+    """Return phrases of accepted quotes that agents say only in runs with the failure.
+
+    Args:
+        runs: The labelled runs.
+        mode: The slug of the mode.
+    """
+    spoken = [(run.verdicts.get(mode), run.spoken()) for run in runs]
+    failed = [text for value, text in spoken if value is VerdictValue.PRESENT]
+    clean = [text for value, text in spoken if value is VerdictValue.ABSENT]
+    candidates = {
+        phrase
+        for run in runs
+        if run.verdicts.get(mode) is VerdictValue.PRESENT
+        for quote in run.quotes.get(mode, ())
+        for phrase in _phrases(quote)
+    }
+    said_in = {
+        phrase: frozenset(n for n, text in enumerate(failed) if f" {phrase} " in text)
+        for phrase in candidates
+        if not any(f" {phrase} " in text for text in clean)
+    }
+    chosen: list[str] = []
+    covered: frozenset[int] = frozenset()
+    while len(chosen) < MOST_PHRASES and said_in:
+        best = max(
+            said_in, key=lambda phrase: (len(said_in[phrase] - covered), len(phrase), phrase)
+        )
+        if len(said_in[best]) < _FEWEST_FAILURES or said_in[best] <= covered:
+            break
+        chosen.append(best)
+        covered |= said_in.pop(best)
+    return tuple(chosen)
+
+
+def _phrases(quote: str) -> Iterator[str]:
+    words = _WORD.findall(quote.lower())
+    for length in _PHRASE_WORDS:
+        for start in range(len(words) - length + 1):
+            yield " ".join(words[start : start + length])
+
+
+# Hooks of coding agents
+
+_SETTINGS: Final[Mapping[str, Path]] = {
+    "claude-code": Path(".claude/settings.json"),
+    "codex": Path(".codex/hooks.json"),
+}
+"""The file of a project in which each coding agent looks for hooks."""
+
+_SECONDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardHookRequest:
+    """The options of ``mast-tui guard hook``."""
+
+    agent: str = options.argument(type=click.Choice([*_SETTINGS]))
+    guards: Path = options.input_file("--guards", required=True, help="The file of guards.")
+    output: Path | None = options.output(
+        help="The settings to write. Default: .claude/settings.json or .codex/hooks.json here."
+    )
+
+
+@guard_command.command("hook")
+@options.takes(GuardHookRequest)
+def hook_command(request: GuardHookRequest) -> None:
+    """Write the stop hook of a coding agent, which runs the guards before a session ends.
+
+    Other settings in the file stay. If a guard fires, the agent gets its reason and goes on.
+    """
+    read_guards(request.guards)
+    path = request.output or _SETTINGS[request.agent]
+    settings = _settings(path)
+    program = shutil.which("mast-tui") or str(Path(sys.argv[0]).absolute())
+    words = [program, "guard", "stop", "--guards", str(request.guards.absolute())]
+    entry: dict[str, Any] = {"type": "command", "command": shlex.join(words), "timeout": _SECONDS}
+    hooks = settings.setdefault("hooks", {})
+    stop = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
+    if not isinstance(stop, list):
+        raise MastError(f"{path}: 'hooks' or its 'Stop' is not what the agent expects; mend it")
+    if any(entry["command"] in json.dumps(group) for group in stop):
+        print_line(f"{path}: the hook is there already")
+        return
+    stop.append({"hooks": [entry]})
+    outputs = Outputs(Rules(lambda _path: None, lambda _path: None, True))
+    outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    outputs.commit()
+    print_line(f"{path}: the stop hook runs {request.guards}")
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """Return the settings in a file, none if it is missing.
+
+    Raises:
+        MastError: They are no JSON object.
+    """
+    try:
+        settings = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise MastError(f"{path}: not JSON ({error}); mend or move it") from None
+    if not isinstance(settings, dict):
+        raise MastError(f"{path}: not a JSON object; mend or move it")
+    return settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardStopRequest:
+    """The options of ``mast-tui guard stop``."""
+
+    guards: Path = options.input_file("--guards", required=True, help="The file of guards.")
+
+
+@guard_command.command("stop")
+@options.takes(GuardStopRequest)
+def stop_command(request: GuardStopRequest) -> None:
+    """Answer a stop hook, whose JSON comes on stdin: may the session end?
+
+    Prints nothing if it may, or if a hook has held it up already in this turn; else the decision to
+    block with the reasons, for Claude Code and Codex alike.
+    """
+    event = _stop_event(sys.stdin.read())
+    if event.get("stop_hook_active"):
+        return
+    path = Path(str(event.get("transcript_path") or ""))
+    report = read_file(path, named=True)
+    if report.failed is not None or not report.traces:
+        raise MastError(f"{path}: {report.failed or 'no trace in it'}")
+    trace = report.traces[0]
+    read_fully(trace)
+    rules = [guard.rule for guard in read_guards(request.guards).guards if guard.on]
+    reasons = stop_reasons(rules, trace, str(event.get("last_assistant_message") or ""))
+    if reasons:
+        told = " ".join(one_line(reason, 400) for reason in dict.fromkeys(reasons))
+        answer = {"decision": "block", "reason": f"{told} Do what is missing before you end."}
+        sys.stdout.write(json.dumps(answer) + "\n")
+
+
+def _stop_event(text: str) -> Mapping[str, Any]:
+    """Return the event of a hook.
+
+    Raises:
+        MastError: It is no JSON object with a transcript.
+    """
+    try:
+        event = json.loads(text)
+    except ValueError:
+        event = None
+    if not isinstance(event, dict) or not event.get("transcript_path"):
+        raise MastError("stdin has no event of a stop hook with a 'transcript_path'")
+    return event

@@ -1,0 +1,135 @@
+"""``mast-tui page``: runs as pages to hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.asking import asked_by, say_left_out, workspace_there
+from mast_tui.cli.shared.common import kept_taxonomy, load_chosen_taxonomy, say
+from mast_tui.counts import counted
+from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of
+from mast_tui.exchange.page.html import IndexRow, render_index, render_page
+from mast_tui.exchange.page.markdown import render_page_markdown
+from mast_tui.output_files import Outputs, Rules
+from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.model import Trace
+from mast_tui.workspace.outputs import outputs_beside, protected_kind
+from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """The options of ``mast-tui page``."""
+
+    paths: tuple[Path, ...] = options.paths(required=True, exist=True)
+    output: Path = options.output(
+        help="The file to write; a folder where the paths hold several runs.", required=True
+    )
+    markdown: bool = options.option(
+        "--markdown", is_flag=True, help="Write Markdown in place of a page."
+    )
+    pseudonyms: bool = options.pseudonyms()
+    force: bool = options.force()
+    common: CommonOptions = options.common()
+
+
+@click.command()
+@options.takes(PageRequest)
+def page_command(request: PageRequest) -> int:
+    """Write a run with its labels as one file to read: offline, on a phone, printed.
+
+    The page shows the run as a conversation, with the labels and notes beside it, quotes
+    highlighted, the gold, and a list of all labels; it loads nothing and works without JavaScript.
+    'mast-tui import FILE --format page' reads the labels back. Several runs become a folder with an
+    index. Annotators get what they may see, as in 'mast-tui export'.
+    """
+    workspace = workspace_there(request.common)
+    if workspace is None:
+        taxonomy = load_chosen_taxonomy(request.common.taxonomy)
+        pages = RunPages(taxonomy, blind=request.common.blind)
+        outputs = Outputs(Rules(precious=protected_kind, force=request.force))
+    else:
+        taxonomy = kept_taxonomy(workspace, request.common.taxonomy)
+        viewer = asked_by(workspace, taxonomy.ref, request.common)
+        letters = pseudonyms_of(workspace) if request.pseudonyms else None
+        pages = RunPages(taxonomy, viewer, pseudonyms=letters)
+        outputs = outputs_beside(workspace, force=request.force)
+    traces, failed = _traces(request.paths)
+    if len(traces) == 1 and request.paths[0].is_file():
+        written = pages.page_of(traces[0])
+        outputs.add(request.output, _rendered(written, request.markdown))
+        labels = len(written.labels)
+    else:
+        labels = _add_folder(request, pages, traces, outputs)
+    outputs.commit()
+    if workspace is not None:
+        say_left_out(viewer, pages.hidden)
+    say(f"{request.output}: {counted(len(traces), 'run')} with {counted(labels, 'label')} written")
+    return 1 if failed else 0
+
+
+def _traces(paths: tuple[Path, ...]) -> tuple[list[Trace], int]:
+    """Return the traces under paths with complete indices, and the number of unreadable files."""
+    traces: list[Trace] = []
+    failed = 0
+    for report in scan(paths):
+        if report.failed is not None:
+            failed += 1
+            say(f"mast-tui page: {report.path}: {report.failed}")
+        for trace in report.traces:
+            read_fully(trace)
+            if len(trace):
+                traces.append(trace)
+    if not traces:
+        raise click.ClickException(
+            "there are no traces to write; 'mast-tui inspect' says what the files are"
+        )
+    return traces, failed
+
+
+def _rendered(page: RunPage, markdown: bool) -> str:
+    return render_page_markdown(page) if markdown else render_page(page)
+
+
+def _add_folder(
+    request: PageRequest, pages: RunPages, traces: list[Trace], outputs: Outputs
+) -> int:
+    """Add a page for each trace and an index of them, and return the number of labels."""
+    folder = request.output
+    outputs.add_folder(folder)
+    suffix = "md" if request.markdown else "html"
+    rows: list[IndexRow] = []
+    taken: set[str] = {f"index.{suffix}"}
+    for trace in traces:
+        page = pages.page_of(trace)
+        name = _free_name(file_name_of(page.title, suffix), taken)
+        taken.add(name.lower())
+        outputs.add(folder / name, _content(page, request.markdown))
+        rows.append(IndexRow(name, page))
+    if request.markdown:
+        lines = [f"- [{row.page.title}](<{row.file}>)" for row in rows]
+        outputs.add(folder / "index.md", "# Runs\n\n" + "\n".join(lines) + "\n")
+    else:
+        outputs.add(folder / "index.html", render_index(rows))
+    return sum(len(row.page.labels) for row in rows)
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """Return a name that no other file of the folder has, whatever the case of its letters."""
+    stem, _, suffix = name.rpartition(".")
+    number = 1
+    while name.lower() in taken:
+        number += 1
+        name = f"{stem}-{number}.{suffix}"
+    return name
+
+
+def _content(page: RunPage, markdown: bool) -> Iterator[bytes]:
+    """Yield the text of a page when it is written, so that not all pages are in memory."""
+    yield _rendered(page, markdown).encode("utf-8", "replace")

@@ -1,0 +1,458 @@
+"""The content of a page: one run, with the labels, verdicts and notes that its reader may see."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mast_tui.adjudication import words_by_trace
+from mast_tui.counts import duration
+from mast_tui.exchange.exporters.files import visible_work, without_hidden_outcome
+from mast_tui.exchange.page.records import records_of
+from mast_tui.exchange.selection import ALL, pseudonymous, selected_work
+from mast_tui.labels import AnnotatorKind, Target, annotator_kind, confidence_words
+from mast_tui.traces.model import AnswerKey, Outcome, Role, Span, SpanStatus, Trace
+from mast_tui.traces.sub_agent_steps import SubAgentFinder, acting_agent
+from mast_tui.workspace.records import TraceRecord
+
+if TYPE_CHECKING:
+    from mast_tui.gold import GoldLabel, GoldTrace
+    from mast_tui.labels import Label, TraceWork
+    from mast_tui.session import Viewer
+    from mast_tui.taxonomy.model import Mode, Taxonomy
+    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
+
+GOLD: Final = "gold"
+PERSON: Final = "person"
+JUDGE: Final = "judge"
+_SOURCES: Final = (GOLD, PERSON, JUDGE)
+
+
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_NAME: Final = 120
+
+
+def file_name_of(trace_id: str, suffix: str) -> str:
+    """Return the usual name of the file of a run's page.
+
+    Args:
+        trace_id: The id of the run.
+        suffix: The suffix of the file.
+    """
+    return f"{_NOT_IN_NAMES.sub('-', trace_id)[:_LONGEST_NAME]}.{suffix}"
+
+
+class QuotePlace(NamedTuple):
+    """The place of a quote: the index of its span, and code points in the span's text."""
+
+    span: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageLabel:
+    """A label as a page shows it.
+
+    ``number`` counts from 1 in the order of the list. ``source`` is ``gold``, ``person`` or
+    ``judge``. ``first`` and ``last`` are indices of spans, None for the whole trace and for spans
+    that the trace does not have. ``details`` are short facts such as the severity.
+    """
+
+    number: int
+    mode: Mode
+    author: str
+    source: str
+    first: int | None
+    last: int | None
+    location: str
+    quote: str
+    place: QuotePlace | None
+    note: str
+    details: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageVerdict:
+    """The verdicts on one mode: that of the gold with its source, and those of the authors."""
+
+    mode: Mode
+    gold: str
+    source: str
+    by_author: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PageStep:
+    """One span of a page. ``elapsed`` and ``took`` are in seconds, None where they are unknown.
+
+    ``labels`` begin at this span, ``covered`` says that a label covers it. ``opened`` are the names
+    of sub-agents whose steps begin here, ``closed`` counts those whose steps end here.
+    """
+
+    span: Span
+    elapsed: float | None
+    took: float | None
+    labels: tuple[PageLabel, ...]
+    covered: bool
+    notes: tuple[tuple[str, str], ...]
+    opened: tuple[str, ...]
+    closed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """A run with its labels, ready to be written as HTML or Markdown.
+
+    ``records`` hold the work losslessly, for an import. ``answer_key`` is empty where the reader
+    may not see it.
+    """
+
+    trace: Trace
+    record: TraceRecord
+    taxonomy: Taxonomy
+    labels: tuple[PageLabel, ...]
+    verdicts: tuple[PageVerdict, ...]
+    authors: tuple[str, ...]
+    notes: Mapping[int, tuple[tuple[str, str], ...]]
+    answer_key: AnswerKey
+    records: tuple[Mapping[str, object], ...]
+
+    @property
+    def title(self) -> str:
+        """The id of the trace."""
+        return self.record.trace_id
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """The facts of the run, as names and values."""
+        record = self.record
+        meta = self.trace.meta
+        spans = [self.trace.span(index) for index in range(len(self.trace))]
+        times = [time for span in spans for time in (span.start, span.end) if time is not None]
+        tokens = [span.tokens for span in spans if span.tokens is not None]
+        read = sum(token.input or 0 for token in tokens)
+        written = sum(token.output or 0 for token in tokens)
+        errors = sum(span.status is SpanStatus.ERROR for span in spans)
+        agents = {span.agent for span in spans if span.role is Role.AGENT}
+        known = (
+            ("System", record.system),
+            ("Model", record.model),
+            ("Benchmark", record.benchmark),
+            ("Task", meta.task_id),
+            ("Outcome", None if record.outcome is Outcome.UNKNOWN else record.outcome.value),
+            ("Score", None if record.score is None else f"{record.score:g}"),
+            ("Spans", f"{len(spans):,}"),
+            ("Agents", f"{len(agents):,}" if len(agents) > 1 else None),
+            ("Failed steps", f"{errors:,}" if errors else None),
+            ("Time", duration(max(times) - min(times)) if len(times) > 1 else None),
+            ("Tokens read", f"{read:,}" if read else None),
+            ("Tokens written", f"{written:,}" if written else None),
+        )
+        return [(name, value) for name, value in known if value]
+
+    def labels_by_author(self) -> list[tuple[str, list[PageLabel]]]:
+        """Return the authors with their labels: the gold, then people, then judges."""
+        groups: dict[tuple[int, str], list[PageLabel]] = defaultdict(list)
+        for label in self.labels:
+            groups[_SOURCES.index(label.source), label.author].append(label)
+        return [(author, labels) for (_rank, author), labels in sorted(groups.items())]
+
+    def quote_places(self) -> dict[int, list[tuple[int, int, PageLabel]]]:
+        """Return the quotes to highlight by the index of their span: start, end and label."""
+        places: dict[int, list[tuple[int, int, PageLabel]]] = defaultdict(list)
+        for label in self.labels:
+            if label.place is not None:
+                places[label.place.span].append((label.place.start, label.place.end, label))
+        return places
+
+    def steps(self) -> Iterator[PageStep]:
+        """Yield the steps in order, with the labels that begin at each."""
+        trace = self.trace
+        starting: dict[int, list[PageLabel]] = defaultdict(list)
+        changes = [0] * (len(trace) + 1)
+        for label in self.labels:
+            if label.first is None or label.last is None:
+                continue
+            starting[label.first].append(label)
+            changes[label.first] += 1
+            changes[label.last + 1] -= 1
+        finder = SubAgentFinder()
+        finder.read_until(trace, len(trace))
+        ends: list[int] = []
+        began: float | None = None
+        depth = 0
+        for index in range(len(trace)):
+            span = trace.span(index)
+            depth += changes[index]
+            if began is None:
+                began = span.start
+            block = finder.beginning_at(index)
+            if block is not None:
+                ends.append(block[1])
+            yield PageStep(
+                span=span,
+                elapsed=None if span.start is None or began is None else span.start - began,
+                took=None if span.start is None or span.end is None else span.end - span.start,
+                labels=tuple(starting.get(index, ())),
+                covered=depth > 0,
+                notes=self.notes.get(index, ()),
+                opened=() if block is None else (acting_agent(trace, *block),),
+                closed=_closed_after(ends, index, len(trace)),
+            )
+
+
+def _closed_after(ends: list[int], index: int, length: int) -> int:
+    """Remove the ends that are reached after a span from the list, and return their number."""
+    count = 0
+    while ends and (ends[-1] <= index + 1 or index + 1 == length):
+        ends.pop()
+        count += 1
+    return count
+
+
+class RunPages:
+    """Makes the pages of runs for one reader."""
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        viewer: Viewer | None = None,
+        *,
+        blind: bool = False,
+        pseudonyms: Pseudonyms | None = None,
+    ) -> None:
+        """Make pages under one taxonomy.
+
+        Args:
+            taxonomy: The taxonomy of the labels.
+            viewer: The reader, in their workspace; None where there is no workspace.
+            blind: Hide what a blind annotator must not see, where there is no workspace.
+            pseudonyms: Letters in place of people's names.
+        """
+        self.hidden = set[str]()
+        """The traces so far of which some work is hidden from the reader."""
+        self._taxonomy = taxonomy
+        self._viewer = viewer
+        self._blind = blind
+        self._pseudonyms = pseudonyms
+
+    def page_of(self, trace: Trace) -> RunPage:
+        """Return the page of a trace, whose index must be complete."""
+        record = TraceRecord.of(trace)
+        works: Sequence[TraceWork] = ()
+        gold: GoldTrace | None = None
+        sees_outcome = not self._blind
+        kinds: Mapping[str, AnnotatorKind] = {}
+        viewer = self._viewer
+        if viewer is not None:
+            known = viewer.workspace.find_trace(record)
+            record = record if known is None else replace(record, trace_id=known.trace_id)
+            works = self._visible_work(record.trace_id, viewer)
+            gold = self._visible_gold(record.trace_id, trace, viewer)
+            sees_outcome = viewer.may_see_outcomes()(record.trace_id)
+            kinds = {
+                self._shown_name(info.name): info.kind for info in viewer.workspace.annotators()
+            }
+        record = without_hidden_outcome(record, lambda _trace_id: sees_outcome)
+        labels = _Labels(self._taxonomy, trace, self._shown_name)
+        return RunPage(
+            trace=trace,
+            record=record,
+            taxonomy=self._taxonomy,
+            labels=labels.in_order(works, gold),
+            verdicts=tuple(_verdicts(works, gold, self._taxonomy, self._shown_name)),
+            authors=tuple(work.annotator for work in works if work.verdicts or work.labels),
+            notes=_span_notes(works, trace),
+            answer_key=trace.meta.answer_key if sees_outcome else AnswerKey(),
+            records=tuple(records_of(record, self._taxonomy, works, kinds)) if works else (),
+        )
+
+    def _visible_work(self, trace_id: str, viewer: Viewer) -> Sequence[TraceWork]:
+        """Return what the reader may see of the work on a trace."""
+        all_work = selected_work(
+            viewer.workspace,
+            self._taxonomy,
+            ALL,
+            which="last",
+            finished_only=False,
+            trace_id=trace_id,
+        )
+        works = visible_work(viewer, all_work)
+        if len(works) < len(all_work):
+            self.hidden.add(trace_id)
+        works = [work for work in works if work.labels or work.verdicts or work.notes]
+        return works if self._pseudonyms is None else pseudonymous(works, self._pseudonyms)
+
+    def _visible_gold(self, trace_id: str, trace: Trace, viewer: Viewer) -> GoldTrace | None:
+        """Return the gold of a trace; None where there is none or the reader may not see it."""
+        if not viewer.may_see_others(trace_id):
+            return None
+        sides = words_by_trace(viewer.workspace, self._taxonomy, trace_id=trace_id)
+        found = sides.get(trace_id)
+        return None if found is None else found.gold(self._taxonomy, trace.index_of)
+
+    def _shown_name(self, name: str) -> str:
+        return name if self._pseudonyms is None else self._pseudonyms.name(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    """The labels of one page: their places in the trace, and their facts in words."""
+
+    taxonomy: Taxonomy
+    trace: Trace
+    shown_name: Callable[[str], str]
+
+    def in_order(self, works: Iterable[TraceWork], gold: GoldTrace | None) -> tuple[PageLabel, ...]:
+        """Return all labels, numbered in the order of their places.
+
+        Args:
+            works: The work of annotators and judges.
+            gold: The gold, None where there is none to show.
+        """
+        labels = [] if gold is None else [self._of_gold(label) for label in gold.labels]
+        for work in works:
+            labels += [self._of(label) for label in work.labels.values()]
+        labels.sort(key=_label_order)
+        return tuple(replace(label, number=n) for n, label in enumerate(labels, start=1))
+
+    def _of_gold(self, label: GoldLabel) -> PageLabel:
+        details = [label.source.value]
+        if label.decided_by is not None:
+            details.append(f"decided by {self.shown_name(label.decided_by)}")
+        elif label.annotators:
+            details.append(", ".join(map(self.shown_name, label.annotators)))
+        if label.merged:
+            details.append("covers different places of several annotators")
+        if label.severity is not None:
+            details.append(label.severity.value)
+        notes = [f"{self.shown_name(name)}: {note}" for name, note in label.notes if note]
+        if label.reason:
+            notes.append(label.reason)
+        return self._page_label(GOLD, GOLD, label.mode, label.target, notes, details)
+
+    def _of(self, label: Label) -> PageLabel:
+        is_judge = annotator_kind(label.annotator) is AnnotatorKind.JUDGE
+        details = []
+        if label.severity is not None:
+            details.append(label.severity.value)
+        if label.confidence is not None:
+            details.append(confidence_words(label.confidence))
+        if label.decisive:
+            details.append("decided the outcome")
+        notes = [label.note, label.remedy and f"Instead: {label.remedy}"]
+        evidence = label.evidence
+        if evidence is not None and not evidence.placed:
+            details.append("the quote was not found in the trace")
+        target = label.target
+        if evidence is not None and target.quote is None:
+            target = (
+                Target(evidence.key, None, evidence.quote, evidence.char_start, evidence.char_end)
+                if evidence.placed
+                else target
+            )
+        source = JUDGE if is_judge else PERSON
+        made = self._page_label(label.annotator, source, label.mode, label.target, notes, details)
+        return (
+            made
+            if target is label.target
+            else replace(made, quote=target.quote or "", place=self._quote_place(target))
+        )
+
+    def _page_label(
+        self,
+        author: str,
+        source: str,
+        mode: str,
+        target: Target,
+        notes: Iterable[str],
+        details: Iterable[str],
+    ) -> PageLabel:
+        first = None if target.first is None else self.trace.index_of(target.first)
+        last = None if target.last is None else self.trace.index_of(target.last)
+        if first is None or last is None:
+            first = last = None
+        elif last < first:
+            first, last = last, first
+        return PageLabel(
+            number=0,
+            mode=self.taxonomy.mode(mode),
+            author=author,
+            source=source,
+            first=first,
+            last=last,
+            location=_location(target, first, last),
+            quote=target.quote or "",
+            place=self._quote_place(target),
+            note="\n".join(filter(None, notes)),
+            details=tuple(details),
+        )
+
+    def _quote_place(self, target: Target) -> QuotePlace | None:
+        """Return the place of a quote; where the text has moved, that of the same words."""
+        if target.quote is None or target.first is None:
+            return None
+        index = self.trace.index_of(target.first)
+        if index is None:
+            return None
+        text = self.trace.text(index)
+        start = target.char_start
+        if start is None or text[start : target.char_end] != target.quote:
+            start = text.find(target.quote)
+        return None if start < 0 else QuotePlace(index, start, start + len(target.quote))
+
+
+def _location(target: Target, first: int | None, last: int | None) -> str:
+    """Return a place in words, such as ``#83 to #90``."""
+    if target.first is None:
+        return "the whole trace"
+    if first is None or last is None:
+        return f"a span that this trace does not have ({target.first})"
+    return f"#{first + 1}" if first == last else f"#{first + 1} to #{last + 1}"
+
+
+def _label_order(label: PageLabel) -> tuple[int, str, int, str]:
+    rank = _SOURCES.index(label.source)
+    return (-1 if label.first is None else label.first, label.mode.code, rank, label.author)
+
+
+def _verdicts(
+    works: Sequence[TraceWork],
+    gold: GoldTrace | None,
+    taxonomy: Taxonomy,
+    shown_name: Callable[[str], str],
+) -> Iterator[PageVerdict]:
+    """Yield the verdicts on each mode on which there is one."""
+    by_mode = {} if gold is None else {verdict.mode: verdict for verdict in gold.verdicts}
+    for mode in taxonomy.all_modes:
+        by_author = {
+            work.annotator: value.value
+            for work in works
+            if (value := work.verdict(mode.slug)) is not None
+        }
+        verdict = by_mode.get(mode.slug)
+        value = None if verdict is None else verdict.value
+        source = ""
+        if verdict is not None and (value is not None or by_author):
+            source = verdict.source.value
+            if verdict.decided_by is not None:
+                source = f"{source} by {shown_name(verdict.decided_by)}"
+            if verdict.reason:
+                source = f"{source}: {verdict.reason}"
+        if by_author or value is not None:
+            yield PageVerdict(mode, "" if value is None else value.value, source, by_author)
+
+
+def _span_notes(works: Iterable[TraceWork], trace: Trace) -> dict[int, tuple[tuple[str, str], ...]]:
+    """Return the notes on spans, as author and text, by the index of the span."""
+    notes: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for work in works:
+        for key, text in work.notes.items():
+            index = trace.index_of(key)
+            if index is not None:
+                notes[index].append((work.annotator, text))
+    return {index: tuple(entries) for index, entries in notes.items()}

@@ -1,0 +1,201 @@
+"""A run with its labels as one HTML file that needs nothing beside it, and the index of several.
+
+Every word of a trace is escaped, with control characters made visible. The policy of the page lets
+no script run but its own, and nothing is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from markupsafe import Markup, escape
+
+from mast_tui.counts import counted, duration, offset
+from mast_tui.exchange.page.content import PageLabel, PageStep, RunPage
+from mast_tui.exchange.page.records import ELEMENT_ID, embedded_json
+from mast_tui.reports.render.html import colour_variables, own_script, page_environment
+from mast_tui.safe_text import COLOUR_SEQUENCE, safe_line
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
+from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.times import iso_time
+
+_TEMPLATES: Final = Path(__file__).with_name("templates")
+
+LONGEST_WHOLE: Final = 1_600
+"""The most characters of a text that is shown without a fold."""
+
+MOST_LINES: Final = 18
+"""The most lines of a text that is shown without a fold."""
+
+_PROSE: Final = (SpanKind.MESSAGE, SpanKind.REASONING)
+_SPEAKERS: Final = (Role.AGENT, Role.USER)
+
+_HEAD_LINES: Final = 10
+_HEAD_CHARS: Final = 1_000
+
+Quote = tuple[int, int, PageLabel]
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownStep:
+    """A step as the template writes it.
+
+    ``look`` is ``prose`` for texts of people and models, else ``code``. ``head`` is the text, or
+    its beginning where ``rest`` is folded away; ``more`` says how much that is. The fold is open
+    where a quote is in it.
+    """
+
+    step: PageStep
+    number: int
+    look: str
+    title: str
+    time: str
+    iso: str
+    failed: bool
+    head: Markup
+    rest: Markup
+    more: str
+    is_open: bool
+
+
+class IndexRow(NamedTuple):
+    """The line of one page in the index of a folder."""
+
+    file: str
+    page: RunPage
+
+
+def render_page(page: RunPage) -> str:
+    """Write a run as a page."""
+    environment = page_environment(_TEMPLATES)
+    return environment.get_template("page.html.j2").render(
+        page=page,
+        steps=_shown_steps(page),
+        element_id=ELEMENT_ID,
+        records=Markup(embedded_json(page.records)) if page.records else None,
+        lines=lambda text: Markup(escape(_safe(text))),
+        style=Markup(_style()),
+        **own_script(_TEMPLATES / "page.js"),
+    )
+
+
+def render_index(rows: Sequence[IndexRow]) -> str:
+    """Write the index of the pages of a folder."""
+    environment = page_environment(_TEMPLATES)
+    return environment.get_template("index.html.j2").render(rows=rows, style=Markup(_style()))
+
+
+def _style() -> str:
+    return f"{colour_variables()}\n{(_TEMPLATES / 'page.css').read_text('utf-8')}"
+
+
+def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
+    quotes_by_span = page.quote_places()
+    for step in page.steps():
+        span = step.span
+        text = page.trace.text(span.index)
+        quotes = quotes_by_span.get(span.index, [])
+        if span.kind is SpanKind.TOOL_CALL and not quotes:
+            text = _readable_call(text)
+        cut = _head_end(text)
+        rest = text[cut:]
+        time = "" if step.elapsed is None else offset(step.elapsed)
+        if step.took is not None and step.took >= 1:
+            time = f"{time} took {duration(step.took)}"
+        yield _ShownStep(
+            step=step,
+            number=span.index + 1,
+            look="prose" if span.kind in _PROSE and span.role in _SPEAKERS else "code",
+            title=" ".join(filter(None, (span.kind.value.replace("_", " "), span.name))),
+            time=time,
+            iso="" if span.start is None else iso_time(span.start) or "",
+            failed=span.status is SpanStatus.ERROR,
+            head=_marked(text, 0, cut, quotes),
+            rest=_marked(text, cut, len(text), quotes),
+            more=f"{counted(rest.count(chr(10)) + 1, 'more line')}, "
+            f"{counted(len(rest), 'character')}"
+            if rest
+            else "",
+            is_open=any(end > cut for _start, end, _label in quotes),
+        )
+
+
+def _readable_call(text: str) -> str:
+    """Return the arguments of a call with a line for each; another text as it is."""
+    if not text.startswith("{"):
+        return text
+    try:
+        arguments = load_json(text.encode())
+    except (InvalidJSON, UnicodeEncodeError):
+        return text
+    if not isinstance(arguments, dict) or not arguments:
+        return text
+    return "\n".join(f"{name}: {_readable_value(value)}" for name, value in arguments.items())
+
+
+def _readable_value(value: object) -> str:
+    """Return the value of an argument: texts as they are, lists of texts side by side."""
+    if isinstance(value, str):
+        return f"\n{value}" if "\n" in value else value
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        parts = (f"\n{item}" if "\n" in item else item for item in value)
+        return " ".join(parts)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _head_end(text: str) -> int:
+    """Return the end of the part of a text that is shown at once: all of a short text."""
+    if len(text) <= LONGEST_WHOLE and text.count("\n", 0, LONGEST_WHOLE) < MOST_LINES:
+        return len(text)
+    end = 0
+    for _ in range(_HEAD_LINES):
+        line_end = text.find("\n", end)
+        if line_end < 0 or line_end > _HEAD_CHARS:
+            break
+        end = line_end + 1
+    if end:
+        return end
+    space = text.rfind(" ", _HEAD_CHARS // 2, _HEAD_CHARS)
+    return _HEAD_CHARS if space < 0 else space + 1
+
+
+def _marked(text: str, start: int, end: int, quotes: Iterable[Quote]) -> Markup:
+    """Return a part of a text with the quotes in it highlighted.
+
+    Args:
+        text: The text.
+        start: The beginning of the part.
+        end: The end of the part, exclusive.
+        quotes: The quotes in the text, which may overlap.
+    """
+    inside = [
+        (max(first, start), min(last, end), label)
+        for first, last, label in quotes
+        if first < end and last > start
+    ]
+    if not inside:
+        return Markup(escape(_safe(text[start:end])))
+    borders = {start, end}
+    for first, last, _label in inside:
+        borders |= {first, last}
+    ordered = sorted(borders)
+    parts: list[str] = []
+    for first, last in pairwise(ordered):
+        shown = escape(_safe(text[first:last]))
+        labels = [label for begins, ends, label in inside if begins <= first and last <= ends]
+        if labels:
+            title = escape("; ".join(f"{label.mode.code} {label.mode.name}" for label in labels))
+            shown = Markup(f'<mark title="{title}">{shown}</mark>')
+        parts.append(shown)
+    return Markup("".join(parts))
+
+
+def _safe(text: str) -> str:
+    """Return a text with visible control characters; its line breaks stay."""
+    text = COLOUR_SEQUENCE.sub("", text).replace("\r\n", "\n")
+    return "\n".join(map(safe_line, text.split("\n")))

@@ -1,0 +1,112 @@
+"""A run with its labels as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from mast_tui.counts import offset
+from mast_tui.exchange.page.content import PageLabel, PageStep, RunPage
+from mast_tui.safe_text import display_lines, one_line
+from mast_tui.traces.model import SpanStatus
+
+_SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|])")
+_BACKTICKS: Final = re.compile("`+")
+
+
+def render_page_markdown(page: RunPage) -> str:
+    """Write a run: its facts, its labels, its verdicts, and every span with its whole text."""
+    return "\n".join(_lines(page)) + "\n"
+
+
+def _lines(page: RunPage) -> Iterator[str]:
+    yield f"# {_plain(page.title)}"
+    yield ""
+    for name, value in page.facts:
+        yield f"- {name}: {_plain(value)}"
+    if page.trace.meta.task:
+        yield ""
+        yield from (f"> {_plain(line)}" for line in display_lines(page.trace.meta.task))
+    yield ""
+    yield "## Labels"
+    yield ""
+    if not page.labels:
+        yield "There are no labels."
+    for label in page.labels:
+        yield from _label_lines(label)
+    if page.verdicts:
+        yield ""
+        yield "## Verdicts"
+        yield ""
+        yield from _verdict_lines(page)
+    for name, entries in page.answer_key.sections():
+        yield ""
+        yield f"## Answer key: {name.replace('_', ' ')}"
+        for entry, value in entries:
+            yield ""
+            yield f"{_plain(entry)}:"
+            yield ""
+            yield from _fenced(value)
+    yield ""
+    yield "## Run"
+    for step in page.steps():
+        yield from _step_lines(page, step)
+
+
+def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
+    span = step.span
+    for agent in step.opened:
+        yield ""
+        yield f"*Sub-agent {_plain(agent)} begins.*"
+    parts = [span.agent, span.kind.value.replace("_", " "), span.name or ""]
+    if span.status is SpanStatus.ERROR:
+        parts.append("failed")
+    if step.elapsed is not None:
+        parts.append(offset(step.elapsed))
+    yield ""
+    yield f"### #{span.index + 1} {_plain(', '.join(filter(None, parts)))}"
+    yield ""
+    yield from _fenced(page.trace.text(span.index))
+    if step.labels or step.notes:
+        yield ""
+    for label in step.labels:
+        yield from _label_lines(label)
+    for author, text in step.notes:
+        yield f"- Note, {_plain(author)}: {_plain(text)}"
+    if step.closed:
+        yield ""
+        yield "*The sub-agent ends.*"
+
+
+def _label_lines(label: PageLabel) -> Iterator[str]:
+    facts = ", ".join((label.location, label.author, *label.details))
+    yield f"- **{_plain(label.mode.code)} {_plain(label.mode.name)}** ({_plain(facts)})"
+    if label.quote:
+        yield f"  - Quote: “{_plain(label.quote)}”"
+    if label.note:
+        yield f"  - {_plain(label.note)}"
+
+
+def _verdict_lines(page: RunPage) -> Iterator[str]:
+    columns = ["Mode", "Gold", "Source", *page.authors]
+    yield f"| {' | '.join(map(_plain, columns))} |"
+    yield f"|{' --- |' * len(columns)}"
+    for verdict in page.verdicts:
+        cells = [f"{verdict.mode.code} {verdict.mode.name}", verdict.gold, verdict.source]
+        cells += [verdict.by_author.get(author, "") for author in page.authors]
+        yield f"| {' | '.join(map(_plain, cells))} |"
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line, in which no character is markup."""
+    return _SPECIAL.sub(r"\\\1", one_line(text))
+
+
+def _fenced(text: str) -> Iterator[str]:
+    """Yield the lines of a text within a fence that is longer than any in the text."""
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}text"
+    yield from display_lines(text)
+    yield fence

@@ -1,0 +1,176 @@
+"""Guards: conditions on runs that labels have qualified, in a file that people read and edit.
+
+A guard is a row: a condition of the rules (or phrases that an agent must not say), the mode that it
+guards against, and its error rates on labelled runs that it was not chosen on.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from mast_tui.errors import MastError
+from mast_tui.judges.rules import GUARD_RULES, Rule
+from mast_tui.judges.rules.phrases import Saying, any_of
+from mast_tui.judges.rules.walk import walk
+from mast_tui.toml_text import parse_toml
+from mast_tui.traces.model import Trace
+
+PHRASES: Final = "phrases"
+"""The condition of guards that look for phrases."""
+
+_CONDITIONS: Final = {rule.name: rule for rule in GUARD_RULES}
+_CONFIDENCE: Final = 0.6
+
+
+class InvalidGuards(MastError):
+    """A file of guards that cannot be used."""
+
+
+class TestedRates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The error rates of a guard, on labelled runs that it was not chosen on.
+
+    Args:
+        runs: The runs without the failure.
+        false_alarms: Of these, the ones in which the guard fires.
+        false_alarm_bound: The upper bound of their share; None without runs.
+        failures: The runs with the failure.
+        hits: Of these, the ones in which the guard fires.
+        hit_interval: Both ends of the interval of their share; None without failures.
+    """
+
+    runs: Annotated[int, Meta(ge=0)]
+    false_alarms: Annotated[int, Meta(ge=0)]
+    false_alarm_bound: float | None = None
+    failures: Annotated[int, Meta(ge=0)]
+    hits: Annotated[int, Meta(ge=0)]
+    hit_interval: tuple[float, float] | None = None
+
+
+class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One guard: only those that are ``on`` run."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=80)]
+    condition: str
+    mode: str
+    on: bool
+    note: str = ""
+    phrases: tuple[Annotated[str, Meta(min_length=3, max_length=200)], ...] = ()
+    tested: TestedRates | None = None
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that finds what the guard guards against.
+
+        Raises:
+            InvalidGuards: There is no such condition.
+        """
+        if self.condition == PHRASES:
+            if not self.phrases:
+                raise InvalidGuards(f"guard {self.name!r} names no phrases")
+            said = any_of(*map(_escaped, self.phrases))
+            find = Saying(
+                self.mode, said, f"says what {self.name} forbids.", _CONFIDENCE, every=True
+            )
+            return Rule(self.name, self.mode, "phrases of an agent", find)
+        condition = _CONDITIONS.get(self.condition)
+        if condition is None:
+            raise InvalidGuards(
+                f"guard {self.name!r}: there is no condition {self.condition!r}; there are "
+                f"{', '.join([*_CONDITIONS, PHRASES])}"
+            )
+        if condition.mode != self.mode:
+            raise InvalidGuards(
+                f"guard {self.name!r}: {self.condition} is about {condition.mode}, not {self.mode}"
+            )
+        return Rule(
+            self.name, self.mode, condition.sees, condition.find, False, condition.needs_end
+        )
+
+
+class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of guards: from whose labels they were made, and the guards."""
+
+    format: Literal["mast-tui guards"]
+    version: Literal[1]
+    taxonomy: str
+    labels: str
+    guards: tuple[Guard, ...] = ()
+
+    def rules(self, modes: Iterable[str]) -> tuple[Rule, ...]:
+        """Return the rules of the guards that are on.
+
+        Args:
+            modes: The slugs of the modes that there are.
+
+        Raises:
+            InvalidGuards: None is on, or one is of another mode or condition.
+        """
+        slugs = set(modes)
+        rules = [guard.rule for guard in self.guards if guard.on]
+        for rule in rules:
+            if rule.mode not in slugs:
+                raise InvalidGuards(f"guard {rule.name!r}: there is no mode {rule.mode!r}")
+        if not rules:
+            raise InvalidGuards("no guard is on; each says why in its note")
+        return tuple(rules)
+
+
+def read_guards(path: Path) -> GuardsFile:
+    """Read a file of guards.
+
+    Raises:
+        InvalidGuards: It cannot be read, or is not of this form.
+    """
+    try:
+        return msgspec.convert(parse_toml(path.read_text("utf-8")), GuardsFile)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise InvalidGuards(f"{path}: {error}") from None
+
+
+def guards_text(guards: GuardsFile) -> str:
+    """Return the text of a file of guards."""
+    head = {"format": guards.format, "version": guards.version, "taxonomy": guards.taxonomy}
+    lines = [_line(key, value) for key, value in (head | {"labels": guards.labels}).items()]
+    for guard in guards.guards:
+        values = msgspec.to_builtins(guard)
+        tested = values.pop("tested", None)
+        lines += ["", "[[guards]]", *(_line(key, value) for key, value in values.items())]
+        if tested is not None:
+            lines.append("[guards.tested]")
+            lines += [_line(key, value) for key, value in tested.items() if value is not None]
+    return "\n".join([*lines, ""])
+
+
+def stop_reasons(rules: Sequence[Rule], trace: Trace, final_message: str) -> list[str]:
+    """Return why a session may not end yet: the findings that reach its last message.
+
+    What happened earlier cannot be undone, and holds up nothing.
+
+    Args:
+        rules: The rules of the guards.
+        trace: The session, read to its end.
+        final_message: Its last message, which the file may not have yet.
+
+    Raises:
+        OSError: The source of the trace cannot be read.
+    """
+    walked = walk(trace, final_message)
+    end = next((step.span.key for step in reversed(walked.steps) if step.is_message), None)
+    findings = (finding for rule in rules for finding in rule.find(walked))
+    return [finding.rationale for finding in findings if finding.last == end]
+
+
+def _escaped(phrase: str) -> str:
+    return "".join(char if char.isalnum() or char in " '" else f"\\{char}" for char in phrase)
+
+
+def _line(key: str, value: object) -> str:
+    # JSON of these values is TOML.
+    return f"{key} = {json.dumps(value, ensure_ascii=False)}"

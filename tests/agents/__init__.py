@@ -1,0 +1,1 @@
+"""Agents as annotators: their kind, the MCP server, and what it withstands."""

@@ -1,0 +1,150 @@
+"""Agents are a kind of annotator: never people, never gold, listed apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mast_tui.adjudication import Adjudication, words_by_trace
+from mast_tui.adjudication.queue import take_on
+from mast_tui.errors import MastError, WorkspaceError
+from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
+from mast_tui.figures.agreement.report import agreement_figures, agreement_json
+from mast_tui.figures.source.agreement import study_from_workspace
+from mast_tui.gold.choice import take_side
+from mast_tui.labels import (
+    AnnotatorKind,
+    InvalidName,
+    Target,
+    VerdictValue,
+    annotator_kind,
+    checked_agent,
+    checked_person,
+    kind_fits_name,
+)
+from mast_tui.reports.agreement import agreement_report
+from mast_tui.reports.render.text import render_text
+from mast_tui.session import Session, status
+from mast_tui.workspace import Workspace
+from tests.agents.calls import AGENT, sample_traces
+from tests.workspace.build import MAST, MODES
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    """A workspace in which alice, bob and an agent have finished two traces."""
+    with closing(Workspace.open(":memory:")) as made:
+        for trace in sample_traces(2):
+            for name, mode in (("alice", MODES[2]), ("bob", MODES[3]), (AGENT, MODES[5])):
+                session = Session.open(made, trace, MAST, name, blind=True)
+                session.toggle_label(mode, Target("k0", "k0"), suggestions_on_screen=False)
+                session.finish(open_modes="absent")
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "fits"),
+    [
+        ("human", "alice", True),
+        ("imported", "alice", True),
+        ("agent", "alice", False),
+        ("human", "agent:a", False),
+        ("imported", "agent:a", False),
+        ("agent", "agent:a", True),
+        ("judge", "agent:a", False),
+        ("agent", "judge:a", False),
+        ("nobody", "alice", False),
+    ],
+)
+def test_a_name_shows_the_kind(kind: str, name: str, fits: bool) -> None:
+    assert kind_fits_name(kind, name) is fits
+    with closing(Workspace.open(":memory:")) as workspace:
+        if not fits and kind != "nobody":
+            with pytest.raises(WorkspaceError, match="an agent's with 'agent:'"):
+                workspace.add_annotator(name, AnnotatorKind(kind))
+
+
+@pytest.mark.parametrize(
+    "name", ["agent:a", "Agent:a", "ＡＧＥＮＴ：a".replace("：", ":"), " agent:"]
+)
+def test_no_person_is_named_like_an_agent(name: str) -> None:
+    with pytest.raises(InvalidName, match="agent's name"):
+        checked_person(name)
+
+
+@pytest.mark.parametrize("name", ["a", "agent:", "agent:judge:x", "agent:agent:x", "agent:a|b"])
+def test_an_agent_needs_a_plain_name_after_the_prefix(name: str) -> None:
+    with pytest.raises(InvalidName):
+        checked_agent(name)
+    assert annotator_kind(checked_agent("agent:a")) is AnnotatorKind.AGENT
+
+
+def test_an_agent_is_no_side_of_gold(workspace: Workspace) -> None:
+    for words in words_by_trace(workspace, MAST).values():
+        assert [side.annotator for side in words.sides] == ["alice", "bob"]
+        gold = words.gold(MAST)
+        assert gold.verdict(MODES[5]).value is VerdictValue.ABSENT
+        assert not [label for label in gold.labels if label.mode == MODES[5]]
+    assert workspace.outside_study(MAST.ref) == frozenset()
+
+
+def test_adjudicators_see_agents_as_they_see_judges(workspace: Workspace) -> None:
+    workspace.add_annotator("carol", AnnotatorKind.HUMAN)
+    take_on(workspace, MAST, "carol", ["t0"])
+    work = Adjudication(workspace, MAST, "t0", "carol")
+    conflicts = {conflict.mode: conflict for conflict in work.gold.conflicts}
+    assert MODES[2] in conflicts
+    assert work.judge_words(MODES[2]) == ()
+    work.decide(conflicts[MODES[2]], take_side(conflicts[MODES[2]], "alice"))
+    (word,) = work.judge_words(MODES[2])
+    assert (word.judge, word.value) == (AGENT, VerdictValue.ABSENT)
+    (agreed,) = work.judge_words(MODES[5])
+    assert agreed.value is VerdictValue.PRESENT
+    assert work.judge_shown(MODES[5])
+
+
+def test_agreement_lists_agents_apart(workspace: Workspace) -> None:
+    study = study_from_workspace(workspace, MAST)
+    assert study.annotators == ("alice", "bob")
+    figures = agreement_figures(study, rounds=0)
+    document = agreement_json(figures)
+    assert document["annotators"] == ["alice", "bob"]
+    assert sorted(document["agents"]) == [f"{AGENT}|alice", f"{AGENT}|bob"]
+    beside_alice = document["agents"][f"{AGENT}|alice"]
+    # Of 2 × 14 verdicts they differ on two modes in each trace.
+    assert (beside_alice["n_traces"], beside_alice["n"]) == (2, 2 * len(MODES))
+    assert beside_alice["raw_agreement"]["value"] == pytest.approx(1 - 2 / len(MODES))
+    text = "\n".join(render_text(agreement_report(figures), None))
+    assert "Agents, each beside a person" in text
+    named = study_from_workspace(workspace, MAST, annotators=["alice", AGENT])
+    assert named.annotators == ("alice", AGENT)
+    assert agreement_json(agreement_figures(named, rounds=0))["agents"] == {}
+
+
+def test_status_names_the_kind(workspace: Workspace) -> None:
+    kinds = {row.name: row.kind for row in status(workspace, MAST).annotators}
+    assert kinds == {"alice": "human", "bob": "human", AGENT: "agent"}
+
+
+def test_jsonl_carries_agents_and_reads_version_5(workspace: Workspace, tmp_path: Path) -> None:
+    lines = list(workspace_lines(workspace))
+    path = tmp_path / "all.jsonl"
+    path.write_text("".join(lines), "utf-8")
+    assert json.loads(lines[0])["version"] == 6
+    with closing(Workspace.open(":memory:")) as copy:
+        merge_content(read_jsonl(path), copy)
+        assert list(workspace_lines(copy)) == lines
+    older = [line for line in lines if AGENT not in line]
+    path.write_text("".join(older).replace('"version":6', '"version":5'), "utf-8")
+    with closing(Workspace.open(":memory:")) as copy:
+        merge_content(read_jsonl(path), copy)
+        assert {info.name for info in copy.annotators()} == {"alice", "bob"}
+
+
+def test_a_study_takes_no_agent(workspace: Workspace) -> None:
+    with pytest.raises(MastError, match="an agent's with 'agent:'"):
+        workspace.add_annotator(AGENT, AnnotatorKind.HUMAN)
