@@ -15,7 +15,7 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def offset(seconds: float) -> str:
-    """Time since the start of a run: ``0:41``, ``12:05``, ``1:02:03``."""
+    """Return the time since the start of a run: ``0:41``, ``12:05``, ``1:02:03``."""
     whole = max(0, int(seconds))
     minutes, second = divmod(whole, 60)
     hours, minute = divmod(minutes, 60)
@@ -23,8 +23,8 @@ def offset(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time: ``340ms``, ``4.2s``, ``6m12s``, ``2h05m``."""
-    # Rounded first, so that no unit is full: a second short of a minute is 59.9s or 1m00s.
+    """Return a length of time: ``340ms``, ``4.2s``, ``6m12s``, ``2h05m``."""
+    # Rounded first, so that 59.96 seconds are 1m00s and not 60.0s.
     milliseconds = round(max(0.0, seconds) * 1000)
     if milliseconds < 1000:
         return f"{milliseconds}ms"

@@ -28,6 +28,8 @@ FORMATS: Final = ROOT / "mast_tui" / "traces" / "readers" / "formats.toml"
 PUBLIC_FILES: Final = ROOT / "tests" / "traces" / "public_files.csv"
 BEGIN: Final = "<!-- formats -->"
 END: Final = "<!-- /formats -->"
+_OWN_PAGES: Final = {"page": "page.md#back-into-a-workspace"}
+"""Where the docs describe an imported format, if that is not the page on other sets."""
 
 
 def format_rows() -> list[dict[str, object]]:
@@ -61,7 +63,7 @@ def label_format_table() -> str:
     """Return the table of formats of labels in Markdown."""
     lines = ["| format | import | export | what it holds |", "|---|---|---|---|"]
     for name, row in LABEL_FORMATS.items():
-        anchor = f"#{name}" if row.can_be_exported else f"exam.md#{name}"
+        anchor = f"#{name}" if row.can_be_exported else _OWN_PAGES.get(name, f"exam.md#{name}")
         if name in TOOLS:
             anchor = "#back-to-where-the-traces-came-from"
         cells = (

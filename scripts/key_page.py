@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from mast_tui.ui.actions.registry import KeyAction, Where, actions_for, shown
+from mast_tui.ui.actions.registry import KeyAction, Where, actions_for, key_text
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
 BEGIN: Final = "<!-- keys -->"
@@ -50,7 +50,7 @@ def _rows(where: Where) -> Iterator[tuple[str, str]]:
 
 
 def _keys(action: KeyAction) -> str:
-    return " ".join(f"`{shown(key)}`" for key in action.keys)
+    return " ".join(f"`{key_text(key)}`" for key in action.keys)
 
 
 def key_table() -> str:

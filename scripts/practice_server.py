@@ -8,16 +8,25 @@ real quotes, so that the whole way can be tried offline and for nothing::
 
 What it finds says nothing about any trace: equal tool calls in a row, words of success after an
 error that nothing followed up, and a thanks or a farewell that is repeated. Ctrl-C ends it.
+
+It can make errors to practise on, which guidelines and examples in the prompt correct::
+
+    python scripts/practice_server.py --false-alarm "2.6=I restart" --overlook 1.3 --noise 0.05
+
+``--false-alarm`` reports a mode wherever some words are, and ``--overlook`` never reports a mode,
+until the prompt has a guideline or a fitting example for it. ``--noise`` reverses a share of all
+verdicts at random; the same prompt and trace have the same errors.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import groupby
 from typing import Any, Final
@@ -109,8 +118,70 @@ def _finding(first: Span, last: Span, quote: str, why: str, confidence: float) -
     }
 
 
-def answer_to(body: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a request, as the model's JSON object."""
+@dataclass(frozen=True)
+class Errors:
+    """The errors to make: words by the code of the mode that they seem to show, the codes of
+    overlooked modes, and the share of verdicts that are reversed at random."""
+
+    false_alarms: Mapping[str, str] = field(default_factory=dict)
+    overlooked: frozenset[str] = frozenset()
+    noise: float = 0.0
+
+    def apply(
+        self, system: str, spans: Sequence[Span], by_mode: dict[str, list[dict[str, Any]]]
+    ) -> None:
+        """Make the errors that the prompt does not correct.
+
+        Args:
+            system: The first message of the request.
+            spans: The spans of the trace.
+            by_mode: The findings by the code of their mode, which are changed.
+        """
+        for code, words in self.false_alarms.items():
+            if not taught(system, code, "absent"):
+                for span in spans:
+                    if words in span.text:
+                        why = f"it says “{words}”"
+                        by_mode.setdefault(code, []).append(_finding(span, span, words, why, 0.6))
+        for code in self.overlooked:
+            if not taught(system, code, "present"):
+                by_mode.pop(code, None)
+
+    def reverses(self, system: str, code: str, spans: Sequence[Span]) -> bool:
+        """Return whether chance reverses the verdict on a mode.
+
+        Args:
+            system: The first message of the request.
+            code: The code of the mode.
+            spans: The spans of the trace.
+        """
+        prompt = system.split("# The mark of this request")[0]
+        text = "\0".join((prompt, code, *(span.text for span in spans)))
+        digest = hashlib.sha256(text.encode("utf-8", "replace")).digest()
+        return int.from_bytes(digest[:6], "big") / (1 << 48) < self.noise
+
+
+def taught(system: str, code: str, verdict: str) -> bool:
+    """Return whether a prompt has a guideline on a mode, or an example with a verdict.
+
+    Args:
+        system: The first message of a request.
+        code: The code of the mode.
+        verdict: The verdict of the example.
+    """
+    section = re.search(rf"^### {re.escape(code)} .*?(?=^##)", system, re.S | re.M)
+    if section is not None and "As this team has agreed:" in section[0]:
+        return True
+    return f'"mode": "{code}", "verdict": "{verdict}"' in system
+
+
+def answer_to(body: dict[str, Any], errors: Errors | None = None) -> dict[str, Any]:
+    """Return the answer to a request, as the model's JSON object.
+
+    Args:
+        body: The request.
+        errors: The errors to make, if any.
+    """
     user = str(body["messages"][-1].get("content", ""))
     if "Does the finding hold?" in user:
         return {
@@ -133,10 +204,17 @@ def answer_to(body: dict[str, Any]) -> dict[str, Any]:
     by_mode: dict[str, list[dict[str, Any]]] = {}
     for code, finding in findings(spans):
         by_mode.setdefault(code, []).append(finding)
+    if errors is not None and spans:
+        system = str(body["messages"][0].get("content", ""))
+        errors.apply(system, spans, by_mode)
+        for code in codes:
+            if errors.reverses(system, code, spans) and by_mode.pop(code, None) is None:
+                last = spans[-1]
+                by_mode[code] = [_finding(last, last, last.text, "by chance", 0.5)]
     answer: dict[str, Any] = {
         "modes": {
             code: {
-                "notes": "",
+                "notes": "" if code in by_mode or not errors else "No span shows it.",
                 "findings": by_mode.get(code, []),
                 "verdict": "present" if code in by_mode else "absent",
             }
@@ -157,6 +235,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     seconds = 0.0
+    errors: Errors | None = None
 
     def do_GET(self) -> None:
         self._send(200, {"object": "list", "data": [{"id": MODEL, "object": "model"}]})
@@ -167,7 +246,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(404, {"error": {"message": "there is only /v1/chat/completions"}})
             return
         time.sleep(self.seconds)
-        text = json.dumps(answer_to(body))
+        text = json.dumps(answer_to(body, self.errors))
         sent = sum(len(str(message.get("content", ""))) for message in body["messages"]) // 4
         said = {"role": "assistant", "content": text}
         self._send(
@@ -203,8 +282,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="A server to practise with; it has no model.")
     parser.add_argument("--port", type=int, default=8765, help="0 takes any that is free")
     parser.add_argument("--seconds", type=float, default=0.0, help="before each answer")
+    parser.add_argument(
+        "--false-alarm", action="append", default=[], metavar="CODE=WORDS", help="an error to make"
+    )
+    parser.add_argument("--overlook", action="append", default=[], metavar="CODE", help="another")
+    parser.add_argument("--noise", type=float, default=0.0, help="the share of random errors")
     chosen = parser.parse_args(arguments)
-    handler = type("Slow", (Handler,), {"seconds": chosen.seconds})
+    alarms = dict(text.split("=", 1) for text in chosen.false_alarm)
+    errors = None
+    if alarms or chosen.overlook or chosen.noise:
+        errors = Errors(alarms, frozenset(chosen.overlook), chosen.noise)
+    handler = type("Slow", (Handler,), {"seconds": chosen.seconds, "errors": errors})
     with ThreadingHTTPServer(("127.0.0.1", chosen.port), handler) as server:
         print(f"http://127.0.0.1:{server.server_address[1]}/v1", flush=True)
         try:

@@ -26,9 +26,9 @@ from random import Random
 from typing import Final
 
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.quote_anchoring import Locator, QuoteLocation
 from mast_tui.labels import Evidence, QuoteCounts
+from mast_tui.redaction.engine import Redaction
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 

@@ -45,7 +45,7 @@ NEW_OBJECTS: Final = 20_000
 
 
 NEVER_FAST: Final = {
-    *("attack", "browser", "cli", "terminal"),
+    *("agents", "attack", "browser", "cli", "terminal"),
     *("adjudication", "session", "workspace"),
 }
 """Folders of tests that run terminals, browsers and whole commands, or write at every step."""

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from mast_tui.ui.actions.registry import ACTIONS, shown
+from mast_tui.ui.actions.registry import ACTIONS, key_text
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -28,4 +28,4 @@ def test_the_table_is_up_to_date_and_names_every_key() -> None:
     for action in ACTIONS:
         if not action.name.startswith(("digit_", "side_")):
             assert action.help in table
-            assert all(f"`{shown(key)}`" in table for key in action.keys)
+            assert all(f"`{key_text(key)}`" in table for key in action.keys)

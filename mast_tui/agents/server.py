@@ -58,7 +58,8 @@ def server_of(desk: AgentDesk) -> Server[Any]:
     return Server(
         NAME,
         version=__version__,
-        instructions=skill_text(),
+        # Without the heading for files of skills.
+        instructions=skill_text().split("\n---\n", 1)[1].strip(),
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,23 +29,34 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
-from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
+from mast_tui.exchange.exporters.working_time import LONGEST_PAUSE, minutes_worked
+from mast_tui.figures.agreement.drill_down import judged_source_traces, source_traces
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.judge.input import JudgedBeyond, judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.judge.thresholds import (
+    ThresholdsJson,
+    fit_thresholds,
+    on_traces,
+    thresholds_json,
+    with_thresholds,
+)
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import span_figures
+from mast_tui.figures.time_study import TimedPass, time_study
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
+from mast_tui.passes import counted_passes
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.session import sight_values
 from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import outputs_beside
+from mast_tui.workspace.registers.hold_out import TracePart, trace_part
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
@@ -92,6 +104,7 @@ class Wanted:
     blind: bool = False
     may_see_judges: Callable[[str], bool] = _everywhere
     count_beyond: CountBeyond | None = None
+    thresholds: bool = False
 
 
 @uncollected()
@@ -105,11 +118,17 @@ def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Ag
     # Before the figures, so that a wrong name is told at once.
     judged = judge_input(workspace, taxonomy, wanted)
     other = judge_input(workspace, taxonomy, replace(wanted, judge=wanted.other_judge))
+    fitted = None
+    if wanted.thresholds and judged is not None:
+        judged, fitted = _with_thresholds(workspace, judged)
     report = agreement_figures(study, rounds=wanted.rounds, seed=wanted.seed)
     if wanted.places:
         report = replace(report, spans=_spans(workspace, taxonomy, wanted, study, passes))
     if judged is not None:
-        report = replace(report, judge=_judge(judged, wanted))
+        judge_figures = _judge(judged, wanted)
+        if fitted is not None:
+            judge_figures = replace(judge_figures, thresholds=fitted)
+        report = replace(report, judge=judge_figures)
     if judged is not None and other is not None:
         both = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
         report = replace(report, judges=both)
@@ -160,6 +179,23 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
         known = [record for record in workspace.traces() if record.trace_id in judged]
         found = replace(found, beyond=wanted.count_beyond(found.judge, known))
     return replace(found, unlabelled=frozenset(filter(wanted.may_see_judges, found.unlabelled)))
+
+
+def _with_thresholds(workspace: Workspace, given: JudgeInput) -> tuple[JudgeInput, ThresholdsJson]:
+    """Fit thresholds on the calibration traces; return the judge on all others, and them."""
+    traces = {trace_id for trace_id, _ in given.reference.verdicts}
+    calibration = {t for t in traces if trace_part(workspace, t) is TracePart.CALIBRATION}
+    if not calibration:
+        raise click.ClickException(
+            "no calibration trace has a verdict of people; 'mast-tui study set --split 0.5,0.2,0.3'"
+            " keeps some traces apart for --thresholds"
+        )
+    fitted = fit_thresholds(on_traces(given, calibration))
+    document = thresholds_json(given, fitted, calibration)
+    workspace.set_setting(
+        f"judge.thresholds:{given.taxonomy_ref}:{given.judge}", json.dumps(document)
+    )
+    return with_thresholds(on_traces(given, traces - calibration), fitted), document
 
 
 def _judge(given: JudgeInput, wanted: Wanted) -> JudgeReport:
@@ -261,12 +297,24 @@ class AgreeRequest:
         metavar="FOLDER-or-URL",
         help="With --judge: count what it said of the traces in these shards too (docs/scale.md).",
     )
+    thresholds: bool = options.option(
+        "--thresholds",
+        is_flag=True,
+        help="With --judge: its findings count from a confidence on that is fitted for each mode "
+        "on the calibration traces of 'study set --split', and it is measured on all others.",
+    )
     which: Which = options.which_pass(
         help="The first reading, before anybody saw the others, or the last one.", default="1"
     )
     rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
     seed: int = options.seed()
     no_spans: bool = options.option("--no-spans", is_flag=True, help="Say nothing of places.")
+    time: bool = options.option(
+        "--time",
+        is_flag=True,
+        help="Show the minutes per trace and label with and without suggestions instead, and how "
+        "much more often people say present where a judge suggests it.",
+    )
     mode: str | None = options.option(
         "--traces",
         metavar="MODE",
@@ -354,6 +402,26 @@ _RULES: Final = (
         options=("--methods",),
         when=lambda request: request.markdown == "-",
     ),
+    OptionRule[AgreeRequest](
+        "--thresholds are those of one judge; name it with --judge",
+        options=("--thresholds",),
+        when=lambda request: len(request.judges) != 1,
+    ),
+    OptionRule[AgreeRequest](
+        "--time shows figures of its own; leave out {other}",
+        options=("--time",),
+        excludes=(
+            "--judge",
+            "--traces",
+            "--methods",
+            "--records",
+            "--csv",
+            "--markdown",
+            "--latex",
+            "--html",
+            "--pseudonyms",
+        ),
+    ),
     *RECORD_RULES,
     OptionRule[AgreeRequest](
         "--records prints records; leave out --json, --traces and '-'",
@@ -404,6 +472,9 @@ def agree_command(request: AgreeRequest) -> None:
     viewer = asked_by(workspace, chosen.ref, request.common)
     compared_work = _comparison(request, workspace, viewer)
     sight = sight_values(viewer, viewer.hidden)
+    if request.time:
+        _show_time(time_document(workspace, chosen, compared_work), viewer, request)
+        return
     if request.mode is not None:
         traces = traces_document(workspace, chosen, compared_work, request.mode)
     else:
@@ -416,6 +487,7 @@ def agree_command(request: AgreeRequest) -> None:
     if request.mode is not None:
         print_traces(traces | sight, as_json=request.as_json)
         return
+    _say_thresholds(figures)
     if sight:
         figures = replace(figures, only_seen_by=sight["sight"]["annotator"])
     figures = replace(figures, revisions=tuple(workspace.revisions_read(chosen.ref)))
@@ -431,6 +503,23 @@ def agree_command(request: AgreeRequest) -> None:
     document = agreement_json(figures) | sight
     output = ReportOutput(request.files, request.stdout)
     output.show(report, document, outputs, figures.figures)
+
+
+def _say_thresholds(figures: Agreement) -> None:
+    """Report on stderr the thresholds of a judge, and where they come from."""
+    thresholds = None if figures.judge is None else figures.judge.thresholds
+    if thresholds is None:
+        return
+    cuts = ", ".join(
+        f"{code} over {mode['value']:.2f}"
+        for code, mode in thresholds["modes"].items()
+        if mode["value"] > 0
+    )
+    traces = counted(thresholds["calibration_traces"], "calibration trace")
+    say(
+        f"thresholds {thresholds['hash']}, fitted on {traces}, which are left out: "
+        f"{cuts or 'every finding counts'}"
+    )
 
 
 def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> Wanted:
@@ -465,7 +554,129 @@ def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> 
         blind=viewer.blind,
         may_see_judges=viewer.may_see_judges(),
         count_beyond=count_beyond,
+        thresholds=request.thresholds,
     )
+
+
+def time_document(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> dict[str, Any]:
+    """Return the document of ``agree --time``.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the labels.
+        wanted: Whose passes count, and on which traces.
+
+    Raises:
+        click.ClickException: Nobody has finished a trace in a study that shows suggestions.
+    """
+    ref = taxonomy.ref
+    passes = [
+        each
+        for each in workspace.passes(taxonomy=ref)
+        if each.kind is PassKind.ASSISTED
+        and (wanted.traces is None or each.trace_id in wanted.traces)
+        and (wanted.annotators is None or each.annotator in wanted.annotators)
+    ]
+    counted_first = counted_passes(passes, "first")
+    if not counted_first:
+        raise click.ClickException(
+            "nobody has finished a trace with suggestions shown; 'mast-tui study set --assisted "
+            "--withhold 0.5' begins a study in which they are hidden on half of the traces"
+        )
+    suggested: dict[str, set[str]] = {
+        each.trace_id: set() for each in workspace.judgements(taxonomy=ref)
+    }
+    labels: Counter[tuple[str, str, int]] = Counter()
+    for label in workspace.labels(taxonomy=ref, pass_number=None):
+        if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
+            suggested.setdefault(label.trace_id, set()).add(label.mode)
+        else:
+            labels[label.annotator, label.trace_id, label.pass_number] += 1
+    verdicts: dict[tuple[str, str, int], dict[str, VerdictValue]] = {}
+    for verdict in workspace.verdicts(taxonomy=ref, pass_number=None):
+        key = (verdict.annotator, verdict.trace_id, verdict.pass_number)
+        verdicts.setdefault(key, {})[verdict.mode] = verdict.value
+    minutes = minutes_worked(workspace, taxonomy)
+    timed = []
+    for (annotator, trace_id), each in sorted(counted_first.items()):
+        key = (annotator, trace_id, each.number)
+        modes = suggested.get(trace_id)
+        timed.append(
+            TimedPass(
+                annotator,
+                trace_id,
+                each.withheld,
+                minutes.get(key),
+                labels[key],
+                verdicts.get(key, {}),
+                None if modes is None else frozenset(modes),
+            )
+        )
+    slugs = tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes)
+    return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed, slugs)}
+
+
+def _show_time(document: dict[str, Any], viewer: Viewer, request: AgreeRequest) -> None:
+    """Print a time study, and record what it shows to the annotator."""
+    viewer.reveal(viewer.traces or (), judges=True)
+    if request.as_json:
+        print_json(document | sight_values(viewer, viewer.hidden))
+        return
+    say_left_out(viewer, viewer.hidden)
+    print_time(document)
+
+
+def print_time(document: Mapping[str, Any]) -> None:
+    """Print the time with and without suggestions, and the pull of suggestions.
+
+    Args:
+        document: The document of ``agree --time``.
+    """
+    conditions = (("suggestions shown", "shown"), ("suggestions hidden", "withheld"))
+    columns: tuple[TableColumn[tuple[str, str]], ...] = (
+        TableColumn("", lambda row: row[0]),
+        TableColumn("passes", lambda row: str(document[row[1]]["passes"]), right=True),
+        TableColumn(
+            "minutes per trace",
+            lambda row: _time_words(document[row[1]]["minutes_per_trace"]),
+            right=True,
+        ),
+        TableColumn(
+            "minutes per label",
+            lambda row: _time_words(document[row[1]]["minutes_per_label"]),
+            right=True,
+        ),
+    )
+    print_table(columns, conditions)
+    if not document["annotators"]:
+        print_line(
+            "No annotator has finished traces both with and without suggestions, so nothing tells "
+            "what these change; 'mast-tui study set --withhold SHARE' plans it."
+        )
+        return
+    minutes = _time_words(document["minutes_difference"])
+    print_line(f"Minutes per trace, shown less hidden, within annotators: {minutes}")
+    print_line("How much more often people say present with suggestions than without:")
+    rows = [("all modes", document["anchoring"]), *document["modes"].items()]
+    bias_columns: tuple[TableColumn[tuple[str, Mapping[str, Any]]], ...] = (
+        TableColumn("mode", lambda row: row[0]),
+        TableColumn(
+            "where a judge suggests it", lambda row: _time_words(row[1]["suggested"]), right=True
+        ),
+        TableColumn("verdicts", lambda row: str(row[1]["units"]), right=True),
+        TableColumn("elsewhere", lambda row: _time_words(row[1]["other"]), right=True),
+        TableColumn("verdicts", lambda row: str(row[1]["other_units"]), right=True),
+    )
+    print_table(bias_columns, [row for row in rows if row[1]["units"] or row[1]["other_units"]])
+
+
+def _time_words(figure: Mapping[str, Any]) -> str:
+    if figure["value"] is None:
+        return "—"
+    if figure.get("ci") is None:
+        return f"{figure['value']:.2f}"
+    low, high = figure["ci"]
+    return f"{figure['value']:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def split_names(text: str | None) -> list[str] | None:
@@ -530,15 +741,15 @@ def traces_document(
     if judged is None:
         study = study_input(workspace, taxonomy, wanted)
         names: Sequence[str] = study.annotators
-        behind = traces_behind(study, mode.slug)
+        behind = source_traces(study, mode.slug)
     else:
         names = (judged.judge, judged.reference.name)
-        behind = judged_traces_behind(judged, compared(judged), mode.slug)
+        behind = judged_source_traces(judged, compared(judged), mode.slug)
     traces = [
         {
             "trace": one.trace_id,
             "disagreement": one.disagreement,
-            "said": {name: value and value.value for name, value in one.said.items()},
+            "said": {name: value and value.value for name, value in one.verdicts.items()},
         }
         for one in behind
     ]

@@ -111,7 +111,7 @@ def _lines(found: Configuration, keys: Sequence[KeySetting]) -> Iterator[str]:
 
 
 def _key_line(one: KeySetting) -> str:
-    return f'{"" if one.own else "# "}"{one.name}" = {_toml(list(one.keys))}  # {one.help}'
+    return f'{"" if one.is_custom else "# "}"{one.name}" = {_toml(list(one.keys))}  # {one.help}'
 
 
 def _price_lines(found: Configuration, about: str) -> Iterator[str]:

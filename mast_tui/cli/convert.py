@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from secrets import token_bytes
 from typing import Final
 
 import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import hides_outcomes
+from mast_tui.cli.shared.asking import hides_outcomes, workspace_there
 from mast_tui.cli.shared.common import open_workspace, say
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.output_files import Outputs, Rules
+from mast_tui.redaction.masked_trace import Masks, requested_masks
 from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
 from mast_tui.traces.io.json_values import dump_line
 from mast_tui.traces.library import read_fully
@@ -25,6 +27,7 @@ from mast_tui.traces.scan.each_trace import each_trace
 from mast_tui.traces.times import iso_time
 from mast_tui.workspace.outputs import database_files, never_replaced, protected_kind
 from mast_tui.workspace.paths import find_workspace
+from mast_tui.workspace.registers.pseudonyms import mask_key
 
 AGENTDEBUGX_OPENING: Final = b'{"framework":"mast-tui convert",'
 """What every trajectory begins with that is written here."""
@@ -98,6 +101,8 @@ class ConvertRequest:
         help="The project's own format, which loses nothing; ATIF, which many tools read; or what "
         "AgentDebugX reads.",
     )
+    redact: bool = options.redact()
+    redact_file: Path | None = options.redact_file()
     force: bool = options.force()
     workers: str | None = options.workers()
     common: CommonOptions = options.common(taxonomy=options.NO_LABELS)
@@ -119,11 +124,13 @@ def convert_command(request: ConvertRequest) -> int:
     comes back by mast-tui import.
     """
     veiled = hides_outcomes(request.common)
+    key = partial(_mask_key, request.common)
+    masks = requested_masks(request.redact, request.redact_file, key)
     failed = traces = 0
 
     def lines() -> Iterator[bytes]:
         nonlocal failed, traces
-        write = partial(_line, request.text_format, veiled)
+        write = partial(_line, request.text_format, veiled, masks)
         found = each_trace(
             pool.reachable(request.paths),
             write,
@@ -157,9 +164,17 @@ def convert_command(request: ConvertRequest) -> int:
     return 1 if failed else 0
 
 
-def _line(text_format: str, veiled: bool, trace: Trace) -> bytes | None:
-    """A trace as a line; None where that needs steps and it has none."""
+def _mask_key(common: CommonOptions) -> bytes:
+    """Return the key of the workspace's masks, or a new one where there is no workspace."""
+    workspace = workspace_there(common)
+    return token_bytes() if workspace is None else mask_key(workspace)
+
+
+def _line(text_format: str, veiled: bool, masks: Masks | None, trace: Trace) -> bytes | None:
+    """Return a trace as a line; None where that needs steps and it has none."""
     read_fully(trace)
+    if masks is not None:
+        trace = masks.trace(trace)
     if text_format == OWN:
         return line_of(trace, veiled=veiled)
     if not len(trace):

@@ -26,7 +26,7 @@ from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.source.experiment import experiment_of, runs_under
 from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
-from mast_tui.figures.source.verdicts import GOLD, words_of
+from mast_tui.figures.source.verdicts import GOLD, labelled_by
 from mast_tui.reports.experiment import experiment_report
 from mast_tui.session import sight_values
 from mast_tui.traces.io.named_paths import paths_of
@@ -256,7 +256,7 @@ def _experiment(
         inputs = runs_under(workspace, inputs, arm_paths)
     judge = None
     if request.judge is not None:
-        judge = words_of(workspace, taxonomy, request.judge, seen)
+        judge = labelled_by(workspace, taxonomy, request.judge, seen)
     return experiment_of(
         inputs,
         baseline=request.baseline,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,9 +24,10 @@ from mast_tui.exchange.exporters.files import (
 from mast_tui.exchange.formats import ExportRequest, FormatContent
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.output_files import is_stdout
+from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.safe_text import one_line
 from mast_tui.workspace.outputs import outputs_beside
-from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import mask_key, pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
@@ -65,6 +67,8 @@ class ExportCommandRequest:
         "datasheet.toml beside the workspace's database.",
     )
     pseudonyms: bool = options.pseudonyms()
+    redact: bool = options.redact()
+    redact_file: Path | None = options.redact_file()
     allow_unordered: bool = options.option(
         "--allow-unordered",
         is_flag=True,
@@ -85,7 +89,14 @@ _RULES: Final = (
     OptionRule[ExportCommandRequest](
         "export --format jsonl does not take {option}: it is the whole workspace, to keep and to "
         "merge; choose another format to look at labels",
-        options=("--taxonomy", "--blind", "--assisted", "--pseudonyms"),
+        options=(
+            "--taxonomy",
+            "--blind",
+            "--assisted",
+            "--pseudonyms",
+            "--redact",
+            "--redact-file",
+        ),
         when=lambda request: request.file_format == "jsonl",
     ),
     OptionRule[ExportCommandRequest](
@@ -140,6 +151,7 @@ def export_command(request: ExportCommandRequest) -> None:
             gold=request.gold,
             datasheet=request.datasheet,
             pseudonyms=pseudonyms_of(place) if request.pseudonyms else None,
+            masks=requested_masks(request.redact, request.redact_file, partial(mask_key, place)),
             allow_unordered=request.allow_unordered,
             say=say,
         )

@@ -165,8 +165,8 @@ class LabelledRun:
 
     def spoken(self) -> str:
         """Return all that agents say in the run, as words for the search of phrases."""
-        own = (step.own_text for step in self.walk.steps if step.is_message)
-        return f" {' '.join(_WORD.findall(' '.join(own).lower()))} "
+        messages = (step.own_text for step in self.walk.steps if step.is_message)
+        return f" {' '.join(_WORD.findall(' '.join(messages).lower()))} "
 
 
 def _labelled_runs(
@@ -178,20 +178,26 @@ def _labelled_runs(
     orders = SpanOrders(workspace)
     trace_of = traces_from_files(workspace)
     annotators = None if labels == "gold" else [labels]
-    words = words_by_trace(workspace, taxonomy, annotators=annotators)
-    visible = [trace_id for trace_id in words if viewer.may_see_others(trace_id)]
+    trace_words = words_by_trace(workspace, taxonomy, annotators=annotators)
+    visible = [trace_id for trace_id in trace_words if viewer.may_see_others(trace_id)]
     viewer.reveal(visible)
     runs = []
     missing = 0
     for trace_id in visible:
-        sides = words[trace_id].sides
+        sides = trace_words[trace_id].sides
         if labels == "gold":
-            gold = words[trace_id].gold(taxonomy, orders(trace_id))
-            said = {one.mode: one.value for one in gold.verdicts if one.value is not None}
+            gold = trace_words[trace_id].gold(taxonomy, orders(trace_id))
+            verdicts = {
+                verdict.mode: verdict.value
+                for verdict in gold.verdicts
+                if verdict.value is not None
+            }
             marks = [(label.mode, label.target) for label in gold.labels]
         elif sides:
             modes = [mode.slug for mode in taxonomy.modes]
-            said = {mode: value for mode in modes if (value := sides[0].verdict(mode)) is not None}
+            verdicts = {
+                mode: value for mode in modes if (value := sides[0].verdict(mode)) is not None
+            }
             marks = [(label.mode, label.target) for label in sides[0].labels.values()]
         else:
             continue
@@ -203,7 +209,7 @@ def _labelled_runs(
         for mode, target in marks:
             quotes.setdefault(mode, []).append(target.quote or "")
         task = "\n".join(trace.meta.same_task or (trace_id,))
-        runs.append(LabelledRun(walk(trace), task, said, quotes))
+        runs.append(LabelledRun(walk(trace), task, verdicts, quotes))
     return runs, missing
 
 
@@ -250,10 +256,10 @@ def rates_of(guard: Guard, runs: Iterable[LabelledRun]) -> TestedRates:
     counts = Counter(
         (run.verdicts.get(guard.mode), any(True for _ in guard.rule.find(run.walk))) for run in runs
     )
-    present, absent = VerdictValue.PRESENT, VerdictValue.ABSENT
-    hits, false_alarms = counts[present, True], counts[absent, True]
-    failures = hits + counts[present, False]
-    without = false_alarms + counts[absent, False]
+    hits = counts[VerdictValue.PRESENT, True]
+    failures = hits + counts[VerdictValue.PRESENT, False]
+    false_alarms = counts[VerdictValue.ABSENT, True]
+    without = false_alarms + counts[VerdictValue.ABSENT, False]
     alarms = wilson(false_alarms, without)
     return TestedRates(
         runs=without,
@@ -324,29 +330,30 @@ def chosen_phrases(runs: Sequence[LabelledRun], mode: str) -> tuple[str, ...]:
         for quote in run.quotes.get(mode, ())
         for phrase in _phrases(quote)
     }
-    said_in = {
+    runs_by_phrase = {
         phrase: frozenset(n for n, text in enumerate(failed) if f" {phrase} " in text)
         for phrase in candidates
         if not any(f" {phrase} " in text for text in clean)
     }
     chosen: list[str] = []
     covered: frozenset[int] = frozenset()
-    while len(chosen) < MOST_PHRASES and said_in:
+    while len(chosen) < MOST_PHRASES and runs_by_phrase:
         best = max(
-            said_in, key=lambda phrase: (len(said_in[phrase] - covered), len(phrase), phrase)
+            runs_by_phrase,
+            key=lambda phrase: (len(runs_by_phrase[phrase] - covered), len(phrase), phrase),
         )
-        if len(said_in[best]) < _FEWEST_FAILURES or said_in[best] <= covered:
+        if len(runs_by_phrase[best]) < _FEWEST_FAILURES or runs_by_phrase[best] <= covered:
             break
         chosen.append(best)
-        covered |= said_in.pop(best)
+        covered |= runs_by_phrase.pop(best)
     return tuple(chosen)
 
 
 def _phrases(quote: str) -> Iterator[str]:
-    words = _WORD.findall(quote.lower())
+    tokens = _WORD.findall(quote.lower())
     for length in _PHRASE_WORDS:
-        for start in range(len(words) - length + 1):
-            yield " ".join(words[start : start + length])
+        for start in range(len(tokens) - length + 1):
+            yield " ".join(tokens[start : start + length])
 
 
 # Hooks of coding agents
@@ -382,8 +389,12 @@ def hook_command(request: GuardHookRequest) -> None:
     path = request.output or _SETTINGS[request.agent]
     settings = _settings(path)
     program = shutil.which("mast-tui") or str(Path(sys.argv[0]).absolute())
-    words = [program, "guard", "stop", "--guards", str(request.guards.absolute())]
-    entry: dict[str, Any] = {"type": "command", "command": shlex.join(words), "timeout": _SECONDS}
+    arguments = [program, "guard", "stop", "--guards", str(request.guards.absolute())]
+    entry: dict[str, Any] = {
+        "type": "command",
+        "command": shlex.join(arguments),
+        "timeout": _SECONDS,
+    }
     hooks = settings.setdefault("hooks", {})
     stop = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
     if not isinstance(stop, list):
@@ -393,8 +404,8 @@ def hook_command(request: GuardHookRequest) -> None:
         return
     stop.append({"hooks": [entry]})
     outputs = Outputs(Rules(lambda _path: None, lambda _path: None, True))
-    outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     path.parent.mkdir(parents=True, exist_ok=True)
+    outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     outputs.commit()
     print_line(f"{path}: the stop hook runs {request.guards}")
 
@@ -443,8 +454,8 @@ def stop_command(request: GuardStopRequest) -> None:
     rules = [guard.rule for guard in read_guards(request.guards).guards if guard.on]
     reasons = stop_reasons(rules, trace, str(event.get("last_assistant_message") or ""))
     if reasons:
-        told = " ".join(one_line(reason, 400) for reason in dict.fromkeys(reasons))
-        answer = {"decision": "block", "reason": f"{told} Do what is missing before you end."}
+        reason = " ".join(one_line(text, 400) for text in dict.fromkeys(reasons))
+        answer = {"decision": "block", "reason": f"{reason} Do what is missing before you end."}
         sys.stdout.write(json.dumps(answer) + "\n")
 
 

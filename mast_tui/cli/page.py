@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from secrets import token_bytes
 
 import click
 
@@ -17,10 +19,11 @@ from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of
 from mast_tui.exchange.page.html import IndexRow, render_index, render_page
 from mast_tui.exchange.page.markdown import render_page_markdown
 from mast_tui.output_files import Outputs, Rules
+from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace.outputs import outputs_beside, protected_kind
-from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import mask_key, pseudonyms_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,8 @@ class PageRequest:
         "--markdown", is_flag=True, help="Write Markdown in place of a page."
     )
     pseudonyms: bool = options.pseudonyms()
+    redact: bool = options.redact()
+    redact_file: Path | None = options.redact_file()
     force: bool = options.force()
     common: CommonOptions = options.common()
 
@@ -52,13 +57,16 @@ def page_command(request: PageRequest) -> int:
     workspace = workspace_there(request.common)
     if workspace is None:
         taxonomy = load_chosen_taxonomy(request.common.taxonomy)
-        pages = RunPages(taxonomy, blind=request.common.blind)
+        masks = requested_masks(request.redact, request.redact_file, token_bytes)
+        pages = RunPages(taxonomy, blind=request.common.blind, masks=masks)
         outputs = Outputs(Rules(precious=protected_kind, force=request.force))
     else:
         taxonomy = kept_taxonomy(workspace, request.common.taxonomy)
         viewer = asked_by(workspace, taxonomy.ref, request.common)
         letters = pseudonyms_of(workspace) if request.pseudonyms else None
-        pages = RunPages(taxonomy, viewer, pseudonyms=letters)
+        key = partial(mask_key, workspace)
+        masks = requested_masks(request.redact, request.redact_file, key)
+        pages = RunPages(taxonomy, viewer, pseudonyms=letters, masks=masks)
         outputs = outputs_beside(workspace, force=request.force)
     traces, failed = _traces(request.paths)
     if len(traces) == 1 and request.paths[0].is_file():
@@ -105,11 +113,11 @@ def _add_folder(
     outputs.add_folder(folder)
     suffix = "md" if request.markdown else "html"
     rows: list[IndexRow] = []
-    taken: set[str] = {f"index.{suffix}"}
+    used_names: set[str] = {f"index.{suffix}"}
     for trace in traces:
         page = pages.page_of(trace)
-        name = _free_name(file_name_of(page.title, suffix), taken)
-        taken.add(name.lower())
+        name = _free_name(file_name_of(page.title, suffix), used_names)
+        used_names.add(name.lower())
         outputs.add(folder / name, _content(page, request.markdown))
         rows.append(IndexRow(name, page))
     if request.markdown:
@@ -120,11 +128,11 @@ def _add_folder(
     return sum(len(row.page.labels) for row in rows)
 
 
-def _free_name(name: str, taken: set[str]) -> str:
+def _free_name(name: str, used_names: set[str]) -> str:
     """Return a name that no other file of the folder has, whatever the case of its letters."""
     stem, _, suffix = name.rpartition(".")
     number = 1
-    while name.lower() in taken:
+    while name.lower() in used_names:
         number += 1
         name = f"{stem}-{number}.{suffix}"
     return name

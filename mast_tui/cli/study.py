@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,7 @@ from mast_tui.study import OpenModes, Study, annotators_of, assigned
 from mast_tui.traces.library import scan
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.paths import suggested_name
+from mast_tui.workspace.registers.hold_out import TracePart, set_split, trace_part
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -198,6 +200,13 @@ class StudySetRequest:
         help="The share of each annotator's traces that repeat: they are labelled again later, "
         "without sight of the first time. Default: 0.",
     )
+    split: str | None = options.option(
+        "--split",
+        metavar="D,C,T",
+        help="Keep three shares of all traces apart, once and for all: development, which may "
+        "teach a judge; calibration, to fit its thresholds; and test, to measure it. Such as "
+        "0.5,0.2,0.3.",
+    )
     open_modes: OpenModes | None = options.option(
         "--open-modes",
         type=click.Choice(["ask", "leave", "absent"]),
@@ -230,6 +239,8 @@ class StudySetRequest:
     common: CommonOptions = options.common()
     as_json: bool = options.as_json()
 
+
+_ROUNDING: Final = 1e-6
 
 _SETTINGS: Final = (
     "per_trace",
@@ -279,8 +290,23 @@ def set_command(request: StudySetRequest) -> None:
     study = with_weights(_changed(before, chosen.ref, values), _weights(request.weights))
     if fresh:
         study = _with_lot(place, study, request.paths, request.sample, request.stratify)
+    if request.split is not None:
+        set_split(place, *_split_shares(request.split))
+        parts = Counter(trace_part(place, trace_id) for trace_id in study.traces)
+        say("split: " + ", ".join(f"{parts[part]} {part}" for part in TracePart))
     changed = set_study(place, _who(request.common.annotator), study)
     _tell(place, study, changed=changed, as_json=request.as_json)
+
+
+def _split_shares(text: str) -> tuple[float, float]:
+    """Read the shares for calibration and test of ``--split``."""
+    try:
+        development, calibration, test = (float(part) for part in text.split(","))
+    except ValueError:
+        raise click.UsageError(f"--split {text}: three shares are needed: 0.5,0.2,0.3") from None
+    if abs(development + calibration + test - 1) > _ROUNDING:
+        raise click.UsageError(f"--split {text}: the three shares add up to 1")
+    return calibration, test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import SAME_FILE, Files, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.exam.consistency import consistency_document, judges_named, labels_of_judge
+from mast_tui.exam.coverage import CoverageJson, coverage
 from mast_tui.exam.figures import (
     Answers,
     baselines,
@@ -63,6 +64,9 @@ if TYPE_CHECKING:
 
 RULES: Final = "rules"
 
+FEATURES: Final = "features"
+"""The name of the sets that no judge has a part in."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExamRequest:
@@ -96,6 +100,12 @@ class ExamRequest:
         metavar="FILE",
         help="Make modes of MAST of the set's categories, as for import: agentrx-to-mast, "
         "trail-to-mast, or a file of your own.",
+    )
+    coverage: bool = options.option(
+        "--coverage",
+        is_flag=True,
+        help="Also measure sets of steps that contain the decisive step with 90 % probability: "
+        "how often they do, and which share of a run they take.",
     )
     rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
     seed: int = options.seed()
@@ -133,8 +143,8 @@ class ExamRequest:
 _RULES: Final = (
     SAME_FILE,
     OptionRule[ExamRequest](
-        "PATHs, --rules and --crosswalk go with --set",
-        options=("paths", "--rules", "--crosswalk"),
+        "PATHs, --rules, --crosswalk and --coverage go with --set",
+        options=("paths", "--rules", "--crosswalk", "--coverage"),
         needs=("--set",),
     ),
     OptionRule[ExamRequest](
@@ -220,6 +230,8 @@ def exam_command(request: ExamRequest) -> None:
         if candidate.judged is not None
     }
     document = exam_document(exam, candidates, reports, request.rounds, request.seed)
+    if request.coverage:
+        document["coverage"] = _coverage(exam, candidates, request.seed)
     _show(document, partial(exam_report, reports=reports), output, outputs, viewer)
 
 
@@ -331,6 +343,20 @@ def exam_document(
                 **_levels(exam, one.answers, rounds, seed),
             }
             for one in candidates
+        },
+    }
+
+
+def _coverage(
+    exam: ExamSet, candidates: Sequence[ExamCandidate], seed: int
+) -> dict[str, CoverageJson]:
+    """Measure the sets of plain features alone, and of these with the marks of each judge."""
+    features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
+    return {
+        FEATURES: coverage(exam.questions, features, seed=seed),
+        **{
+            each.name: coverage(exam.questions, features, each.answers, seed=seed)
+            for each in candidates
         },
     }
 

@@ -14,6 +14,7 @@ from msgspec.structs import asdict
 from mast_tui.adjudication import words_by_trace
 from mast_tui.cli.agree import judge_named
 from mast_tui.cli.shared.common import problem_lines
+from mast_tui.exam.coverage import step_features
 from mast_tui.exam.figures import (
     Answers,
     Decisive,
@@ -106,7 +107,7 @@ class ExamTrace:
     """The facts of a trace that an exam needs, small enough to send between processes.
 
     ``named_agent`` is the agent that the trace's own metadata names as the one that failed.
-    ``rule_findings`` are None if no rules were run.
+    ``rule_findings`` are None if no rules were run. ``features`` are those of its steps.
     """
 
     trace_id: str
@@ -114,6 +115,7 @@ class ExamTrace:
     steps: TraceSteps
     named_agent: str | None
     rule_findings: tuple[Finding, ...] | None = None
+    features: tuple[tuple[float, ...], ...] = ()
 
     @classmethod
     def of(cls, trace: Trace, rules: RulesJudge | None = None) -> ExamTrace:
@@ -125,8 +127,15 @@ class ExamTrace:
         """
         named_agent = dict(trace.meta.hidden).get("mistake_agent")
         findings = None if rules is None else rules.judge(trace).findings
-        trace_id = trace.identity.trace_id
-        return cls(trace_id, trace.path, TraceSteps.of(trace), named_agent, findings)
+        features = step_features(trace, step_numbers(trace))
+        return cls(
+            trace.identity.trace_id,
+            trace.path,
+            TraceSteps.of(trace),
+            named_agent,
+            findings,
+            features,
+        )
 
 
 @dataclass(frozen=True, slots=True)

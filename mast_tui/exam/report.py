@@ -78,6 +78,13 @@ _QUOTES: Final = columns("""
     unsorted  | found      | count | quotes found, nobody noted how           | 40
 """)
 
+_COVERAGE: Final = columns("""
+    runs         | runs      | count  | runs with a decisive step                     | 90
+    value        | inside    | number | runs whose set contains the decisive step     | 100
+    mean_share   | share     | number | share of a run's steps in its set             | 100
+    chance_share | by chance | number | the same of random steps, with that guarantee | 95
+""")
+
 _STEADY: Final = columns("""
     samples      | readings | count  | readings of each trace                      | 60
     again        | again    | number | of what one reading finds, found by another | 100
@@ -106,6 +113,7 @@ def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
         _decisive(document, judges),
         _places(document, judges),
         _levels(judges),
+        _coverage(document),
         *_verdicts(reports),
         _took(judges),
     ]
@@ -118,6 +126,38 @@ def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
         tuple(_notes(document)),
         document=dict(document),
     )
+
+
+def _coverage(document: Values) -> Section | None:
+    """Return the sets of steps that contain the decisive step with 90 % probability."""
+    if "coverage" not in document:
+        return None
+    rows = tuple(
+        Row(
+            name,
+            {
+                "judge": name,
+                "runs": sets["runs"],
+                **{key: Estimate(sets[key]) for key in ("value", "mean_share", "chance_share")},
+            },
+        )
+        for name, sets in document["coverage"].items()
+    )
+    table = Table(
+        "coverage",
+        "Sets of steps with the decisive step",
+        (_WHO, *_COVERAGE),
+        (rows,),
+        "Means over repeated splits of the runs.",
+        (
+            Note(
+                "inside: runs whose set contains the decisive step, meant to be 90 %; share: steps "
+                "of a run that are in its set; by chance: that of sets of random steps.",
+                "coverage",
+            ),
+        ),
+    )
+    return Section("coverage", "Look here", (table,))
 
 
 def consistency_report(document: Values) -> Report:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mast_tui.output_files import Outputs
     from mast_tui.parallel import Workers
     from mast_tui.passes import Which
+    from mast_tui.redaction.masked_trace import Masks
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
@@ -51,7 +52,8 @@ class Format:
     ``title`` says what a file holds. ``file_name`` is the suggested name of an export; without a
     suffix it names a folder. ``reads`` is the importer, ``writes`` the exporter, None if there is
     none. With ``first_passes`` an export holds finished first passes unless others are requested.
-    With ``uses_workers`` the importer can read files in several processes.
+    With ``uses_workers`` the importer can read files in several processes. With ``holds_texts`` an
+    export holds the texts of traces.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Format:
     writes: Callable[[ExportRequest, Outputs], Counts] | None = None
     first_passes: bool = False
     uses_workers: bool = False
+    holds_texts: bool = False
 
     @property
     def can_be_imported(self) -> bool:
@@ -122,8 +125,8 @@ class ExportRequest:
     ``labels`` selects the author: ``gold``, ``all`` or a name; None: the gold. ``which`` is the
     pass, None: the usual one of the format. ``annotators`` are the sides of the gold, None: all
     people. With ``allow_unordered`` gold is written although the order of labelled spans is
-    unknown. ``say`` receives remarks for the user, ``stage`` the current step of the work; it may
-    raise an error to stop.
+    unknown. ``masks`` hide personal data and secrets, None: nothing is hidden. ``say`` receives
+    remarks for the user, ``stage`` the current step of the work; it may raise an error to stop.
     """
 
     workspace: Workspace
@@ -138,6 +141,7 @@ class ExportRequest:
     gold: GoldKind | None = None
     datasheet: Path | None = None
     pseudonyms: Pseudonyms | None = None
+    masks: Masks | None = None
     allow_unordered: bool = False
     say: Reporter = _ignore
     stage: Reporter = _ignore

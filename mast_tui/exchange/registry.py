@@ -158,6 +158,7 @@ _TABLE: Final = (
         "label-studio.json",
         reads=_label_studio,
         writes=labels_writer(label_studio_text),
+        holds_texts=True,
     ),
     Format(
         "doccano",
@@ -165,6 +166,7 @@ _TABLE: Final = (
         FormatContent.LABELS,
         "doccano.jsonl",
         writes=labels_writer(doccano_text),
+        holds_texts=True,
     ),
     Format(
         "codebook",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
 
 from mast_tui.adjudication import traces_from_files
 from mast_tui.exchange.errors import RowProblem
+from mast_tui.redaction.engine import Redacted
+from mast_tui.redaction.masked_trace import Masks, RedactedOf, redacted_span
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
@@ -29,15 +32,43 @@ TextsOf = Callable[[str], tuple[TextSpan, ...] | None]
 """The spans of a trace, by its id; None where its file is not at hand."""
 
 
-def texts_from_files(workspace: Workspace) -> TextsOf:
-    """Return a function that reads the texts of a trace of the workspace from its file."""
+def texts_from_files(workspace: Workspace, masks: Masks | None = None) -> TextsOf:
+    """Return a function that reads the texts of a trace of the workspace from its file.
+
+    Args:
+        workspace: The workspace.
+        masks: Masks of personal data and secrets in the texts, None for none.
+    """
     trace_of = traces_from_files(workspace)
 
     def texts(trace_id: str) -> tuple[TextSpan, ...] | None:
         trace = trace_of(trace_id)
+        if trace is not None and masks is not None:
+            trace = masks.trace(trace)
         return None if trace is None else tuple(_texts_of(trace))
 
     return texts
+
+
+def redacted_from_files(workspace: Workspace, masks: Masks) -> RedactedOf:
+    """Return a function that reads the text of a span, with masks, from the file of its trace.
+
+    Args:
+        workspace: The workspace.
+        masks: The masks.
+    """
+    trace_of = traces_from_files(workspace)
+
+    @lru_cache(maxsize=1)
+    def masked_trace(trace_id: str) -> Trace | None:
+        trace = trace_of(trace_id)
+        return None if trace is None else masks.trace(trace)
+
+    def redacted(trace_id: str, key: str) -> Redacted | None:
+        trace = masked_trace(trace_id)
+        return None if trace is None else redacted_span(trace, key)
+
+    return redacted
 
 
 def _texts_of(trace: Trace) -> Iterator[TextSpan]:

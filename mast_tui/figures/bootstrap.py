@@ -31,7 +31,7 @@ Interval = tuple[float, float]
 
 
 class BootstrapJson(TypedDict):
-    """How intervals by resampling were made; with no ``rounds`` there are none."""
+    """The settings of intervals by resampling; with no ``rounds`` there are none."""
 
     rounds: int
     seed: int
@@ -48,11 +48,11 @@ def ratio(
     above: NDArray[np.float64], below: NDArray[np.float64], otherwise: float = np.nan
 ) -> NDArray[np.float64]:
     """Divide figures of resamples, with something else (NaN) where nothing is below."""
-    found: NDArray[np.float64] = np.full(
+    quotients: NDArray[np.float64] = np.full(
         np.broadcast_shapes(np.shape(above), np.shape(below)), otherwise
     )
-    np.divide(above, below, out=found, where=below > 0)
-    return found
+    np.divide(above, below, out=quotients, where=below > 0)
+    return quotients
 
 
 def resamples(units: int, rounds: int, seed: int) -> Iterator[NDArray[np.float32]]:
@@ -138,7 +138,7 @@ def interval(
 
 
 def varies(values: NDArray[np.float64]) -> bool:
-    """Whether a figure is not the same in all of some resamples; rounding is no difference."""
+    """Return whether a figure differs between resamples, apart from rounding."""
     return values.size > 0 and float(np.ptp(values)) > _ROUNDING
 
 
@@ -148,7 +148,7 @@ def _corrected(
     values: NDArray[np.float64],
     left_out: NDArray[np.float64],
 ) -> tuple[float, float]:
-    """Which percentiles to take in the stead of ``tails``."""
+    """Return the percentiles that replace ``tails``."""
     # Ties count half, as a figure on few units takes few values.
     below = float((values < estimate).mean() + (values <= estimate).mean()) / 2
     if not 0 < below < 1:

@@ -159,7 +159,8 @@ def newcombe(hits: float, n: float, other: float, of: float) -> Interval | None:
     Returns:
         Both ends of ``hits/n - other/of``, between -1 and 1; None where a side has no case.
     """
-    ends, ends_of_other = wilson(hits, n), wilson(other, of)
+    ends = wilson(hits, n)
+    ends_of_other = wilson(other, of)
     if ends is None or ends_of_other is None:
         return None
     return joined_interval(hits / n, ends, other / of, ends_of_other, 0.0)
@@ -182,8 +183,10 @@ def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) 
         Both ends of the first share less the second, between -1 and 1; None of no case.
     """
     n = both + only_first + only_second + neither
-    first, second = both + only_first, both + only_second
-    ends, ends_of_second = wilson(first, n), wilson(second, n)
+    first = both + only_first
+    second = both + only_second
+    ends = wilson(first, n)
+    ends_of_second = wilson(second, n)
     if ends is None or ends_of_second is None:
         return None
     margins = first * (n - first) * second * (n - second)
@@ -207,9 +210,9 @@ def joined_interval(
         phi: The correlation of both.
     """
 
-    def distance(one: float, other: float) -> float:
+    def distance(a: float, b: float) -> float:
         # Rounding may bring a square below 0.
-        return sqrt(max(one * one - 2 * phi * one * other + other * other, 0.0))
+        return sqrt(max(a * a - 2 * phi * a * b + b * b, 0.0))
 
     down = distance(p - ends[0], ends_of_q[1] - q)
     up = distance(ends[1] - p, q - ends_of_q[0])
@@ -348,25 +351,15 @@ def rate(
     ends = wilson(hits, cases)
     unresolved = 0 if doubt is None else doubt.unresolved
     needs = to_resolve(unresolved, n) if unresolved else 0
-    low, high = (None, None) if ends is None or needs else ends
-    bound_low, bound_high = doubt.bounds if doubt is not None and needs else (None, None)
-    return Figure(
-        statistic="rate",
-        scope=scope.name,
-        group=scope.group,
-        mode=scope.mode,
-        subject=scope.subject,
+    return scope.figure(
+        "rate",
+        None if ends is None else hits / cases,
         condition=condition,
-        taxonomy=scope.taxonomy,
-        value=None if ends is None else hits / cases,
-        low=low,
-        high=high,
-        bound_low=bound_low,
-        bound_high=bound_high,
+        interval=None if needs else ends,
+        bounds=doubt.bounds if doubt is not None and needs else None,
         count=count,
         n=n,
         unresolved=unresolved or None,
         reason="no_traces" if ends is None else "unresolved" if needs else "",
         needs=needs or None,
-        sources=scope.sources_of(condition),
     )

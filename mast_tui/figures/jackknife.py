@@ -233,13 +233,19 @@ def jackknife_interval(
 
 @cache
 def student_t(degrees: int, level: float = LEVEL) -> float:
-    """The t within which Student's distribution holds ``level`` of its mass, on both sides of 0.
+    """Return the t of Student's distribution with ``level`` of its mass between -t and t.
 
-    Raises ``ValueError`` where there is no degree of freedom.
+    Args:
+        degrees: The degrees of freedom.
+        level: The mass.
+
+    Raises:
+        ValueError: There is no degree of freedom.
     """
     if degrees < 1:
         raise ValueError(f"Student's t has one degree of freedom or more, not {degrees}")
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     while _within(high, degrees) < level:
         high *= 2
     for _ in range(_HALVINGS):
@@ -249,7 +255,7 @@ def student_t(degrees: int, level: float = LEVEL) -> float:
 
 
 def _within(t: float, degrees: int) -> float:
-    """The mass between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
+    """Return the mass between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
     angle = atan(t / sqrt(degrees))
     odd = degrees % 2
     term = cos(angle) if odd else 1.0

@@ -187,6 +187,19 @@ class Figure:
         """The reason for no interval; None where none is known."""
         return self.reason or None if self.value is not None else None
 
+    def narrowed(self, field_name: str, value: str) -> Figure:
+        """Return the figure with a query for fewer traces.
+
+        Args:
+            field_name: A field of traces, such as the tenth of the run.
+            value: The value that the field has.
+        """
+        sources = self.sources
+        if sources is None:
+            return self
+        where = (*sources.where, (field_name, value))
+        return replace(self, sources=replace(sources, where=where))
+
     @property
     def definition(self) -> Statistic:
         """The registered definition of its statistic."""
@@ -230,23 +243,15 @@ class FigureScope:
             condition: What narrows the statistic.
             n: The units that it rests on; by default the coefficient's own.
         """
-        low, high = coefficient.ci or (None, None)
         withheld, needs = coefficient.withheld or ("", None)
-        return Figure(
-            statistic=statistic,
-            scope=self.name,
-            group=self.group,
-            mode=self.mode,
-            subject=self.subject,
+        return self.figure(
+            statistic,
+            coefficient.value,
             condition=condition,
-            taxonomy=self.taxonomy,
-            value=coefficient.value,
-            low=low,
-            high=high,
+            interval=coefficient.ci,
             n=coefficient.n if n is None else n,
             reason=coefficient.undefined or withheld,
             needs=needs,
-            sources=self.sources,
         )
 
     def figure(
@@ -259,6 +264,7 @@ class FigureScope:
         bounds: Sequence[float] | None = None,
         count: int | None = None,
         n: int | None = None,
+        unresolved: int | None = None,
         reason: str = "",
         needs: int | None = None,
     ) -> Figure:
@@ -272,6 +278,7 @@ class FigureScope:
             bounds: Its bounds, where disagreements are unresolved.
             count: The units that a share counts, of ``n``.
             n: The units that it rests on.
+            unresolved: The further units on which annotators differ.
             reason: Why it is undefined, or why its interval is withheld.
             needs: How many units an interval takes, where it is withheld.
         """
@@ -292,6 +299,7 @@ class FigureScope:
             bound_high=bound_high,
             count=count,
             n=n,
+            unresolved=unresolved,
             reason=reason,
             needs=needs,
             sources=self.sources_of(condition),
@@ -317,19 +325,8 @@ class FigureScope:
             n: The units that it rests on.
             reason: Why it is undefined.
         """
-        return Figure(
-            statistic=statistic,
-            scope=self.name,
-            group=self.group,
-            mode=self.mode,
-            subject=tuple(annotator.split(PAIR)) if annotator else self.subject,
-            condition=condition,
-            taxonomy=self.taxonomy,
-            value=value,
-            n=n,
-            reason=reason,
-            sources=self.sources_of(condition),
-        )
+        figure = self.figure(statistic, value, condition=condition, n=n, reason=reason)
+        return replace(figure, subject=tuple(annotator.split(PAIR))) if annotator else figure
 
     def numbers(self, statistic: str, values: Mapping[str, float | None]) -> Iterator[Figure]:
         """Yield a number for each annotator, or for each pair.
@@ -419,6 +416,11 @@ class FigureTable:
         for figure in self.figures:
             if self.subject or not figure.subject:
                 self._by_key[figure.statistic, figure.condition] = figure
+
+    @property
+    def sources(self) -> Sources | None:
+        """The query for the traces of its figures, without what narrows single ones."""
+        return self.figures[0].sources if self.figures else None
 
     def get(self, statistic: str, condition: str = "") -> Figure | None:
         """Return the figure of all annotators, None where there is none.
@@ -925,24 +927,10 @@ _REGISTRY: Final = (
         form=JsonForm.ESTIMATE,
         lowest=-1.0,
     ),
-    Statistic("compared", "traces", "traces compared", "traces on which two can be compared"),
-    Statistic("not_at_hand", "missing", "traces left out", "traces of which no spans are known"),
-    Statistic("spans", "spans", "spans", "spans that two annotators or more have read"),
-    Statistic("spans_left_out", "left out", "spans left out", "spans that no two have read"),
-    Statistic("positions", "spans", "spans", "spans that all annotators have read"),
-    Statistic("places", "places", "places", "places that were marked"),
     Statistic(
         "places_left_out", "left out", "places left out",
         "places on which the other side has said nothing", key="left_out",
     ),
-    Statistic("no_places", "no place", "units without a place", "called present, but not where"),
-    Statistic(
-        "reading_recorded", "reading recorded", "traces", "traces with a record of what was read"
-    ),
-    Statistic("whole_trace", "on whole traces", "labels", "labels on a whole trace"),
-    Statistic("not_found", "not found", "labels", "labels on spans that are not there"),
-    Statistic("n", "n", "units compared", "units (traces, or traces × modes) with two verdicts"),
-    Statistic("n_complete", "complete", "complete units", "units that all annotators rated"),
     Statistic(
         "prevalence",
         "present",
@@ -950,22 +938,11 @@ _REGISTRY: Final = (
         "verdicts present / verdicts on the units compared",
         undefined="no verdict on a unit compared",
     ),
-    Statistic("prevalence_n", "n", "verdicts", "an annotator's verdicts on the units compared"),
-    Statistic("unsure", "unsure", "unsure verdicts", "verdicts unsure in finished traces"),
     Statistic(
         "few_shared_by_pair",
         "traces",
         "traces of a pair",
         "traces in which both of a pair rated a unit, where two share few of the traces",
-    ),
-    Statistic("modes_defined", "modes", "modes", "modes in which a statistic is defined"),
-    Statistic("units", "units", "units", "units (traces × modes) that a mean or table is over"),
-    Statistic("finished_by_all", "by all", "traces", "traces that all annotators finished"),
-    Statistic("finished_by_two", "by two", "traces", "traces that two annotators finished"),
-    Statistic("traces", "traces", "traces", "traces that two annotators finished"),
-    Statistic("n_traces", "traces", "retested traces", "traces that were labelled again"),
-    Statistic(
-        "distinct", "blocks", "blocks", "different blocks of verdicts (annotators × modes)"
     ),
     Statistic(
         "more_traces",
@@ -975,10 +952,6 @@ _REGISTRY: Final = (
         undefined="κ or its interval is undefined",
         form=JsonForm.NUMBER_OR_REASON,
     ),
-    Statistic("width", "width", "width of the interval of κ", "high − low"),
-    Statistic("found", "found", "failures found", "units that a finder called present"),
-    Statistic("found_once", "by one", "found by one", "failures that one finder alone found"),
-    Statistic("found_twice", "by two", "found by two", "failures that just two finders found"),
     Statistic(
         "odds_ratio",
         "odds",
@@ -999,16 +972,6 @@ _REGISTRY: Final = (
         "with_suggestions", "suggested", "units left out",
         "units in which suggestions of a judge were on screen",
     ),
-    Statistic("settled_absent", "absent", "units left out", "units adjudicated as absent"),
-    Statistic(
-        "examples_left_out", "examples", "traces left out", "traces in the prompt of a judge"
-    ),
-    Statistic("unfinished", "unfinished", "traces left out", "traces begun and not finished"),
-    Statistic("examples", "examples", "traces left out", "traces in the prompt of a judge"),
-    Statistic("alone", "alone", "traces left out", "traces that one annotator alone finished"),
-    Statistic("open", "open", "units left out", "modes left open in finished traces"),
-    Statistic("not_in_study", "outside", "traces left out", "traces of people outside the study"),
-    Statistic("open_codes", "open codes", "labels left out", "labels of none of the modes"),
 )  # fmt: skip
 
 _SIGNATURES: Final = (
@@ -1018,7 +981,6 @@ _SIGNATURES: Final = (
         "different chances", undefined="no trace was judged on it", interval="Wilson 1927",
         withheld="over 2 % of the verdicts are unresolved", form=JsonForm.RATE,
     ),
-    Statistic("unresolved", "unresolved", "unresolved verdicts", "verdicts in dispute"),
     Statistic(
         "more_labels", "for ± 3", "further traces for ± 3 points",
         "the traces that bring Wilson's interval to 3 points on either side",
@@ -1037,8 +999,6 @@ _SIGNATURES: Final = (
         "Katz 1978; Greenland and Robins 1985", "the mode shows in no trace of the second side",
         "logarithm of the ratio", "as the difference; the mode shows in no trace of the first side",
     ),
-    Statistic("strata", "models", "models with both outcomes", "strata with traces on either side"),
-    Statistic("unknown_model", "unknown", "traces of unknown model", "traces in no stratum"),
     Statistic(
         "mean_score", "score", "mean score", "mean of the traces' scores", undefined="no scores"
     ),
@@ -1048,18 +1008,10 @@ _SIGNATURES: Final = (
         undefined="no failed trace was judged", interval="percentiles of resampled traces",
         withheld="over 2 % of the verdicts are unresolved",
     ),
-    Statistic("modes_judged", "modes", "modes judged", "modes judged on any failed trace"),
-    Statistic("traces_with_modes", "traces", "traces by modes", "traces that show so many modes"),
-    Statistic("shape", "traces", "traces by shape", "failed traces by how many modes they show"),
-    Statistic("shown", "shown", "modes shown", "a category's modes in traces, each trace once"),
     Statistic(
         "share", "share", "share of what shows", "a category's part of all modes that show",
         undefined="no mode shows",
     ),
-    Statistic("both", "both", "both", "units that have both"),
-    Statistic("only_first", "only first", "the first alone", "units that the first alone has"),
-    Statistic("only_second", "only second", "the second alone", "units the second alone has"),
-    Statistic("neither", "neither", "neither", "units that have neither"),
     Statistic(
         "jaccard", "of either", "Jaccard", "traces with both / with either", "Jaccard 1901",
     ),
@@ -1067,53 +1019,32 @@ _SIGNATURES: Final = (
         "phi", "φ", "correlation φ", "correlation of two modes", "Pearson 1900",
         "a mode shows in every trace", lowest=-1.0,
     ),
-    Statistic("showing", "of", "traces with a failure", "traces that show any mode"),
-    Statistic("uncounted", "uncounted", "traces not counted", "traces whose spans are unknown"),
-    Statistic("tied", "tied", "ties", "traces in which several modes set on at the first span"),
     Statistic(
         "position", "median", "position in the run",
         "median of the index of a span / spans of the run", undefined="no place is known",
         interval="quartiles", withheld="as undefined",
     ),
-    Statistic("position_mean", "mean", "mean position", "mean of the positions"),
-    Statistic("position_tenth", "traces", "traces by tenth", "traces by the tenth of the run"),
-    Statistic("sets_on", "traces", "order of two modes", "traces by which mode sets on first"),
-    Statistic("transitions", "traces", "steps", "traces in which one mode sets on next"),
-    Statistic("chains", "traces", "chains", "traces in which modes set on in just this order"),
     Statistic(
         "spans_after", "spans", "spans after a fatal failure",
         "median of the spans from the last span of the first fatal failure",
         undefined="no place is known", interval="quartiles",
         withheld="as undefined",
     ),
-    Statistic("spans_after_mean", "mean", "mean of the spans after it", "mean of the same"),
     Statistic(
         "spans_after_onset", "spans", "spans after its onset",
         "median of the spans from the first span of the first fatal failure",
         undefined="no place is known", interval="quartiles",
         withheld="as undefined",
     ),
-    Statistic("spans_after_onset_mean", "mean", "mean of the same", "mean of the same"),
     Statistic(
         "share_after", "of the run", "share of the run after it",
         "median of the spans after the failure / spans of the run",
         undefined="no place is known", interval="quartiles",
         withheld="as undefined",
     ),
-    Statistic("share_after_mean", "mean", "mean of the same", "mean of the same"),
-    Statistic("with_fatal", "fatal", "traces with a fatal failure", "failed traces with one"),
-    Statistic("at_hand", "at hand", "traces at hand", "traces whose files could be read"),
-    Statistic("used_total", "all", "used in all", "what the traces used up"),
-    Statistic("used_without_fatal", "without", "used without", "used by traces without any"),
-    Statistic("used_before_first_fatal", "before", "used before", "used before the failure"),
-    Statistic("used_after", "after", "used after", "used from its first span on"),
     Statistic(
         "used_share_after", "share after", "share after", "used after / used in all",
         undefined="nothing was used",
-    ),
-    Statistic("tasks", "tasks", "tasks", "different tasks of the runs"),
-    Statistic(
-        "shared_tasks", "shared", "shared tasks", "tasks that the baseline has run as well"
     ),
     Statistic(
         "task_share", "share", "share of runs", "mean over tasks of the share of their runs",
@@ -1161,9 +1092,6 @@ _SIGNATURES: Final = (
         "tasks_needed", "tasks", "tasks needed", "the fewest tasks with a power of 80 %",
         undefined="over 5,000 tasks",
     ),
-    Statistic("runs", "runs", "runs", "runs of known tasks"),
-    Statistic("no_task", "no task", "traces left out", "traces that name no task"),
-    Statistic("no_group", "left out", "traces left out", "traces of no group of the order"),
     Statistic(
         "slope", "slope", "slope", "slope of the shares over the scores, by least squares",
         undefined="fewer than two groups were judged", lowest=-1.0,
@@ -1177,14 +1105,6 @@ _SIGNATURES: Final = (
 _NO_TRACE: Final = "no trace to divide by"
 
 _JUDGE: Final = (
-    Statistic("judged", "judged", "traces judged", "traces that the judge has judged"),
-    Statistic(
-        "unlabelled", "unlabelled", "traces without labels", "traces that only the judge has judged"
-    ),
-    Statistic("true_positives", "TP", "true positives", "both say present"),
-    Statistic("false_positives", "FP", "false positives", "only the judge says present"),
-    Statistic("false_negatives", "FN", "false negatives", "only the reference says present"),
-    Statistic("true_negatives", "TN", "true negatives", "both say absent"),
     Statistic(
         "mcnemar_p", "McNemar", "McNemar's p",
         "exact two-sided test of FP against FN: one side says present more often",
@@ -1195,18 +1115,8 @@ _JUDGE: Final = (
         "mcnemar_p corrected over the modes", "Benjamini and Hochberg 1995", "no unit compared",
     ),
     Statistic(
-        "judge_seen", "seen", "units left out", "reference verdicts made with a judge on screen"
-    ),
-    Statistic("unsure_judge", "unsure", "units left out", "the judge is unsure"),
-    Statistic("unsure_reference", "unsure", "units left out", "the reference is unsure"),
-    Statistic(
         "mean_confidence", "mean", "mean confidence", "mean of the findings' confidences",
         undefined="no finding has a confidence",
-    ),
-    Statistic(
-        "right", "right", "share of right findings",
-        "findings that the reference calls present / findings with a confidence",
-        undefined=_NO_TRACE, interval="Wilson 1927", form=JsonForm.ESTIMATE,
     ),
     Statistic(
         "expected_calibration_error", "ECE", "expected calibration error",
@@ -1214,46 +1124,8 @@ _JUDGE: Final = (
         "Naeini et al. 2015", "no finding has a confidence", form=JsonForm.ESTIMATE,
     ),
     Statistic(
-        "without_confidence", "without", "without a confidence", "suggestions without a confidence"
-    ),
-    Statistic("accept", "accepted", "accepted", "suggestions accepted unchanged"),
-    Statistic("edit", "edited", "edited", "suggestions accepted with an edit"),
-    Statistic("reject", "rejected", "rejected", "suggestions rejected"),
-    Statistic(
-        "accepted", "as it stands", "share accepted as it stands", "accept / answers",
-        undefined="no answer", interval="Wilson 1927", form=JsonForm.ESTIMATE,
-    ),
-    Statistic(
-        "taken", "taken", "share accepted or edited", "(accept + edit) / answers",
-        undefined="no answer", interval="Wilson 1927", form=JsonForm.ESTIMATE,
-    ),
-    Statistic(
-        "right_place", "right place", "share of labels in a right place",
-        "labels that overlap a place of the reference / labels with a place",
-        undefined="no place to compare", interval="Wilson 1927", form=JsonForm.ESTIMATE,
-    ),
-    Statistic(
-        "places_found", "found", "share of places found",
-        "places of the reference that a label overlaps / places",
-        undefined="no place to compare", interval="Wilson 1927", form=JsonForm.ESTIMATE,
-    ),
-    Statistic(
         "without_order", "no order", "labels of unknown order",
         "labels that count as wrong because the order of the spans is unknown",
-    ),
-    Statistic(
-        "merged_places", "merged", "merged places", "places that cover those of several annotators"
-    ),
-    Statistic(
-        "n_unlabelled", "n", "traces with its verdict", "traces that only it has judged"
-    ),
-    Statistic("n_unsure", "unsure", "traces left out", "traces of which the judge is unsure"),
-    Statistic("n_positives", "P", "labelled present", "units that the reference calls present"),
-    Statistic("n_negatives", "N", "labelled absent", "units that the reference calls absent"),
-    Statistic(
-        "apparent", "the judge says", "called present", "traces called present / n_unlabelled",
-        undefined="no trace that only the judge has judged", interval="Wilson 1927",
-        form=JsonForm.ESTIMATE,
     ),
     Statistic(
         "corrected", "corrected", "corrected for its errors",
@@ -1261,9 +1133,6 @@ _JUDGE: Final = (
         "TPR or TNR is unknown, or TPR + TNR ≤ 1; no trace that only the judge has judged",
         "Lang and Reiczigel 2014", "fewer than 30 labelled traces; unresolved verdicts",
         form=JsonForm.ESTIMATE,
-    ),
-    Statistic(
-        "n_labelled", "labelled", "traces with people's verdict", "traces with a reference verdict"
     ),
     Statistic(
         "weighted", "weighted", "weighted by chances", "whether traces were drawn with own chances",
@@ -1276,7 +1145,7 @@ _JUDGE: Final = (
     ),
     Statistic(
         "these", "of these", "of these traces alone", "labelled present / n_labelled",
-        interval="of a sample of a known number of traces",
+        undefined="as powered", interval="of a sample of a known number of traces",
         withheld="fewer than 20 labelled traces; unresolved verdicts", form=JsonForm.ESTIMATE,
     ),
     Statistic(
@@ -1289,9 +1158,6 @@ _JUDGE: Final = (
         "judge_weight", "λ", "weight of the judge's verdicts", "the λ of the least variance",
         "Angelopoulos, Duchi and Zrnic 2023", "as powered",
     ),
-    Statistic("passes", "passes", "passes", "passes of annotators who have both kinds"),
-    Statistic("on_screen", "on screen", "passes", "passes in which suggestions were on screen"),
-    Statistic("not_judged", "not judged", "passes left out", "passes on traces not judged"),
     *(
         Statistic(
             name, title, label, formula, undefined="no unit, or all verdicts are the same",
@@ -1308,13 +1174,37 @@ _JUDGE: Final = (
             ("kappa_with_judge", "κ", "κ with the judge", "Cohen's κ of annotator and judge"),
         )
     ),
-    Statistic("both_right", "both", "both right", "both judges say what the reference says"),
-    Statistic("only_first_right", "only 1", "only the first is right", "the first judge alone"),
-    Statistic("only_second_right", "only 2", "only the second is right", "the second judge alone"),
-    Statistic("neither_right", "neither", "neither is right", "neither judge"),
-    Statistic(
-        "judged_by_one", "left out", "units left out", "units that only one of two judges has",
-        key="left_out",
+    *(
+        Statistic(
+            name, title, label, formula, undefined=undefined, interval="Wilson 1927",
+            withheld="never", form=JsonForm.ESTIMATE,
+        )
+        for name, title, label, formula, undefined in (
+            (
+                "right", "right", "share of right findings",
+                "findings that the reference calls present / findings", "no finding",
+            ),
+            (
+                "accepted", "as it stands", "share accepted as it stands",
+                "accept / answers", "no answer",
+            ),
+            (
+                "taken", "taken", "share accepted or edited",
+                "(accept + edit) / answers", "no answer",
+            ),
+            (
+                "right_place", "right place", "share of labels in a right place",
+                "labels that overlap a place of the reference / labels", "no place to compare",
+            ),
+            (
+                "places_found", "found", "share of places found",
+                "places of the reference that a label overlaps / places", "no place to compare",
+            ),
+            (
+                "apparent", "the judge says", "called present",
+                "traces called present / n_unlabelled", "no trace that only the judge has judged",
+            ),
+        )
     ),
 )  # fmt: skip
 """Figures of judges, and of two judges against each other.
@@ -1323,8 +1213,115 @@ Rates are in ``_REGISTRY``. Two judges are compared by the conditions ``first``,
 ``difference``, passes with and without suggestions by ``shown``, ``withheld`` and ``difference``.
 """
 
+
+def _counts(table: str) -> tuple[Statistic, ...]:
+    """Read statistics that are plain numbers: ``name | title | label | formula | key`` a line."""
+    rows = ([part.strip() for part in line.split("|")] for line in table.strip().splitlines())
+    return tuple(
+        Statistic(name, title, label, formula, key="".join(key))
+        for name, title, label, formula, *key in rows
+    )
+
+
+_COUNTS: Final = _counts("""
+    compared | traces | traces compared | traces on which two can be compared
+    not_at_hand | missing | traces left out | traces of which no spans are known
+    spans | spans | spans | spans that two annotators or more have read
+    spans_left_out | left out | spans left out | spans that no two have read
+    positions | spans | spans | spans that all annotators have read
+    places | places | places | places that were marked
+    no_places | no place | units without a place | called present, but not where
+    reading_recorded | reading recorded | traces | traces with a record of what was read
+    whole_trace | on whole traces | labels | labels on a whole trace
+    not_found | not found | labels | labels on spans that are not there
+    n | n | units compared | units (traces, or traces × modes) with two verdicts
+    n_complete | complete | complete units | units that all annotators rated
+    prevalence_n | n | verdicts | an annotator's verdicts on the units compared
+    unsure | unsure | unsure verdicts | verdicts unsure in finished traces
+    modes_defined | modes | modes | modes in which a statistic is defined
+    units | units | units | units (traces × modes) that a mean or table is over
+    finished_by_all | by all | traces | traces that all annotators finished
+    finished_by_two | by two | traces | traces that two annotators finished
+    traces | traces | traces | traces that two annotators finished
+    n_traces | traces | retested traces | traces that were labelled again
+    distinct | blocks | blocks | different blocks of verdicts (annotators × modes)
+    width | width | width of the interval of κ | high − low
+    found | found | failures found | units that a finder called present
+    found_once | by one | found by one | failures that one finder alone found
+    found_twice | by two | found by two | failures that just two finders found
+    settled_absent | absent | units left out | units adjudicated as absent
+    examples_left_out | examples | traces left out | traces in the prompt of a judge
+    unfinished | unfinished | traces left out | traces begun and not finished
+    examples | examples | traces left out | traces in the prompt of a judge
+    alone | alone | traces left out | traces that one annotator alone finished
+    open | open | units left out | modes left open in finished traces
+    not_in_study | outside | traces left out | traces of people outside the study
+    open_codes | open codes | labels left out | labels of none of the modes
+    unresolved | unresolved | unresolved verdicts | verdicts in dispute
+    strata | models | models with both outcomes | strata with traces on either side
+    unknown_model | unknown | traces of unknown model | traces in no stratum
+    modes_judged | modes | modes judged | modes judged on any failed trace
+    traces_with_modes | traces | traces by modes | traces that show so many modes
+    shape | traces | traces by shape | failed traces by how many modes they show
+    shown | shown | modes shown | a category's modes in traces, each trace once
+    both | both | both | units that have both
+    only_first | only first | the first alone | units that the first alone has
+    only_second | only second | the second alone | units the second alone has
+    neither | neither | neither | units that have neither
+    showing | of | traces with a failure | traces that show any mode
+    uncounted | uncounted | traces not counted | traces whose spans are unknown
+    tied | tied | ties | traces in which several modes set on at the first span
+    position_mean | mean | mean position | mean of the positions
+    position_tenth | traces | traces by tenth | traces by the tenth of the run
+    sets_on | traces | order of two modes | traces by which mode sets on first
+    transitions | traces | steps | traces in which one mode sets on next
+    chains | traces | chains | traces in which modes set on in just this order
+    spans_after_mean | mean | mean of the spans after it | mean of the same
+    spans_after_onset_mean | mean | mean of the same | mean of the same
+    share_after_mean | mean | mean of the same | mean of the same
+    with_fatal | fatal | traces with a fatal failure | failed traces with one
+    at_hand | at hand | traces at hand | traces whose files could be read
+    used_total | all | used in all | what the traces used up
+    used_without_fatal | without | used without | used by traces without any
+    used_before_first_fatal | before | used before | used before the failure
+    used_after | after | used after | used from its first span on
+    tasks | tasks | tasks | different tasks of the runs
+    shared_tasks | shared | shared tasks | tasks that the baseline has run as well
+    runs | runs | runs | runs of known tasks
+    no_task | no task | traces left out | traces that name no task
+    no_group | left out | traces left out | traces of no group of the order
+    judged | judged | traces judged | traces that the judge has judged
+    unlabelled | unlabelled | traces without labels | traces that only the judge has judged
+    true_positives | TP | true positives | both say present
+    false_positives | FP | false positives | only the judge says present
+    false_negatives | FN | false negatives | only the reference says present
+    true_negatives | TN | true negatives | both say absent
+    judge_seen | seen | units left out | reference verdicts made with a judge on screen
+    unsure_judge | unsure | units left out | the judge is unsure
+    unsure_reference | unsure | units left out | the reference is unsure
+    without_confidence | without | without a confidence | suggestions without a confidence
+    accept | accepted | accepted | suggestions accepted unchanged
+    edit | edited | edited | suggestions accepted with an edit
+    reject | rejected | rejected | suggestions rejected
+    merged_places | merged | merged places | places that cover those of several annotators
+    n_unlabelled | n | traces with its verdict | traces that only it has judged
+    n_unsure | unsure | traces left out | traces of which the judge is unsure
+    n_positives | P | labelled present | units that the reference calls present
+    n_negatives | N | labelled absent | units that the reference calls absent
+    n_labelled | labelled | traces with people's verdict | traces with a reference verdict
+    passes | passes | passes | passes of annotators who have both kinds
+    on_screen | on screen | passes | passes in which suggestions were on screen
+    not_judged | not judged | passes left out | passes on traces not judged
+    both_right | both | both right | both judges say what the reference says
+    only_first_right | only 1 | only the first is right | the first judge alone
+    only_second_right | only 2 | only the second is right | the second judge alone
+    neither_right | neither | neither is right | neither judge
+    judged_by_one | left out | units left out | units that only one of two judges has | left_out
+""")
+"""Numbers without an interval that are defined everywhere."""
+
 STATISTICS: Final[Mapping[str, Statistic]] = {
-    statistic.name: statistic for statistic in (*_REGISTRY, *_SIGNATURES, *_JUDGE)
+    statistic.name: statistic for statistic in (*_REGISTRY, *_SIGNATURES, *_JUDGE, *_COUNTS)
 }
 """Every statistic by its name."""
 

@@ -13,24 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 _TIE: Final = 1e-7
-"""What is as likely, or as far out, as what was seen counts with it; rounding must not tell them
-apart."""
+"""The tolerance within which two chances or distances count as equal, in spite of rounding."""
 
 _MOST_STEPS: Final = 20_000_000
-"""Beyond so many additions an exact test gives way to the normal distribution."""
+"""The number of additions beyond which the normal distribution replaces an exact test."""
 
 _RARE: Final = 50
-"""Of more hits, and as many misses, the normal distribution is near enough."""
+"""The number of hits, and of misses, beyond which the normal distribution is near enough."""
 
 Method = Literal["exact", "normal"]
 
 
 MANY: Final = 1_000_000
-"""Of more cases no table of logarithms is made: it would take more memory than all the rest."""
+"""The number of cases beyond which a table of logarithms would take too much memory."""
 
 _FAR: Final = 40.0
-"""Standard deviations from the likeliest table beyond which none has a chance that a float holds
-beside it."""
+"""Standard deviations from the likeliest table beyond which chances vanish in a float."""
 
 
 class LogFactorials:
@@ -41,58 +39,66 @@ class LogFactorials:
         self._table = np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(steps)])
 
     def choose(self, n: int, k: NDArray[np.int64]) -> NDArray[np.longdouble]:
-        """Give the logarithm of ``n`` over each ``k``."""
-        found: NDArray[np.longdouble] = self._table[n] - self._table[k] - self._table[n - k]
-        return found
+        """Return the logarithm of ``n`` over each ``k``.
+
+        Args:
+            n: The size of the set.
+            k: The sizes of its parts.
+        """
+        logs: NDArray[np.longdouble] = self._table[n] - self._table[k] - self._table[n - k]
+        return logs
 
 
 def fisher_exact(
-    hits: int, n: int, other: int, of: int, logs: LogFactorials | None = None
+    hits: int, n: int, other_hits: int, other_n: int, logs: LogFactorials | None = None
 ) -> float | None:
     """Test whether two independent shares differ (Fisher 1935).
 
     Args:
         hits: The hits of the first share.
         n: Its cases.
-        other: The hits of the second share.
-        of: Its cases.
-        logs: Logarithms of factorials up to ``n + of``; without them, for more cases than ``MANY``,
-            each table's chance follows from its neighbour's, and those are left out that are less
-            likely than the likeliest by more than a number can tell.
+        other_hits: The hits of the second share.
+        other_n: Its cases.
+        logs: Logarithms of factorials up to ``n + other_n``. Without them, for more cases than
+            ``MANY``, each table's chance follows from its neighbour's, and tables with vanishing
+            chances are left out.
 
     Returns:
-        The chance of all tables with these margins that are no more likely than the one seen; None
-        where one side is empty.
+        The chance of all tables with these margins that are no more likely than the observed one;
+        None if one side is empty.
     """
-    if not n or not of:
+    if not n or not other_n:
         return None
-    together = hits + other
-    k = np.arange(max(0, together - of), min(n, together) + 1, dtype=np.int64)
+    together = hits + other_hits
+    k = np.arange(max(0, together - other_n), min(n, together) + 1, dtype=np.int64)
     if len(k) == 1:
         return 1.0
     if logs is None:
-        return _fisher_near(hits, n, other, of)
-    chance = logs.choose(n, k) + logs.choose(of, together - k)
+        return _fisher_near(hits, n, other_hits, other_n)
+    chance = logs.choose(n, k) + logs.choose(other_n, together - k)
     chance = np.exp(chance - chance.max())
-    seen = chance[hits - int(k[0])]
-    return min(1.0, float(chance[chance <= seen * (1 + _TIE)].sum() / chance.sum()))
+    observed = chance[hits - int(k[0])]
+    return min(1.0, float(chance[chance <= observed * (1 + _TIE)].sum() / chance.sum()))
 
 
-def _fisher_near(hits: int, n: int, other: int, of: int) -> float:
-    """The test over the tables near the likeliest one; all others add nothing to a float."""
-    together, cases = hits + other, n + of
+def _fisher_near(hits: int, n: int, other_hits: int, other_n: int) -> float:
+    """Return the p-value from the tables near the likeliest one; all others vanish in a float."""
+    together = hits + other_hits
+    cases = n + other_n
     likeliest = (together + 1) * (n + 1) // (cases + 2)
-    spread = (together * (n / cases) * (of / cases) * ((cases - together) / (cases - 1))) ** 0.5
+    miss_share = (cases - together) / (cases - 1)
+    spread = (together * (n / cases) * (other_n / cases) * miss_share) ** 0.5
     reach = int(_FAR * spread) + 1
-    low, high = max(0, together - of, likeliest - reach), min(n, together, likeliest + reach)
+    low = max(0, together - other_n, likeliest - reach)
+    high = min(n, together, likeliest + reach)
     if not low <= hits <= high:
         return 0.0
     k = np.arange(low, high, dtype=np.longdouble)
-    steps = np.log((n - k) * (together - k) / ((k + 1) * (of - together + k + 1)))
+    steps = np.log((n - k) * (together - k) / ((k + 1) * (other_n - together + k + 1)))
     chance = np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(steps)])
     chance = np.exp(chance - chance.max())
-    seen = chance[hits - low]
-    return min(1.0, float(chance[chance <= seen * (1 + _TIE)].sum() / chance.sum()))
+    observed = chance[hits - low]
+    return min(1.0, float(chance[chance <= observed * (1 + _TIE)].sum() / chance.sum()))
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -103,8 +109,8 @@ def mcnemar(only_first: int, only_second: int) -> float:
         only_second: Those of the second side alone.
 
     Returns:
-        Of a fair coin thrown as often as the sides differ, twice the chance of so few or fewer of
-        the rarer; 1 where that is more, or where they never differ.
+        Twice the chance that a fair coin, thrown once for each case on which the sides differ,
+        shows the rarer side as rarely or more rarely; at most 1, and 1 if they never differ.
     """
     n = only_first + only_second
     term = total = 1
@@ -116,15 +122,15 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     """Adjust p-values for their number (Benjamini and Hochberg 1995); None stays None."""
-    places = [i for i, p in enumerate(p_values) if p is not None]
-    given = np.array([p for p in p_values if p is not None], dtype=np.float64)
-    order = np.argsort(given, kind="stable")
-    many = len(given)
-    raised = given[order] * many / np.arange(1, many + 1)
+    indices = [index for index, p in enumerate(p_values) if p is not None]
+    defined = np.array([p for p in p_values if p is not None], dtype=np.float64)
+    order = np.argsort(defined, kind="stable")
+    many = len(defined)
+    raised = defined[order] * many / np.arange(1, many + 1)
     lowest = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
     adjusted: list[float | None] = [None] * len(p_values)
-    for place, value in zip(order.tolist(), lowest.tolist(), strict=True):
-        adjusted[places[place]] = value
+    for number, value in zip(order.tolist(), lowest.tolist(), strict=True):
+        adjusted[indices[number]] = value
     return adjusted
 
 
@@ -145,33 +151,33 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 def sign_flips(differences: Sequence[int]) -> float:
     """Test whether whole numbers of independent cases lie about 0 (Fisher's randomisation test).
 
-    With differences of 1 and -1 alone this is McNemar's exact test; larger ones are those of
-    clusters, such as the modes of a trace, of which each is turned round as a whole.
+    With differences of 1 and -1 alone this is McNemar's exact test. Larger ones are those of
+    clusters, such as the modes of a trace, whose sign is flipped as a whole.
 
     Args:
-        differences: A number for each case; zeros tell nothing.
+        differences: A number for each case; zeros have no effect.
 
     Returns:
-        The share of all ways to turn the signs round whose sum is as far from 0 or farther. Of too
-        many cases to count, by the normal distribution with z = Σd / √Σd² (Durkalski and others
-        2003, Statistics in Medicine 22:2417-2428).
+        The share of all combinations of signs whose sum is as far from 0 or farther. For too many
+        cases to count, it is that of the normal distribution with z = Σd / √Σd² (Durkalski and
+        others 2003, Statistics in Medicine 22:2417-2428).
     """
     sizes = np.abs(np.asarray(differences, dtype=np.int64))
     sizes = sizes[sizes > 0]
     total = int(sizes.sum())
     if not total:
         return 1.0
-    seen = abs(int(sum(differences)))
+    observed = abs(int(sum(differences)))
     if len(sizes) * (total + 1) > _MOST_STEPS:
-        return erfc(seen / sqrt(2 * float((sizes**2).sum())))
-    # The chance of each sum of those that stay positive; the whole is twice that less the total.
+        return erfc(observed / sqrt(2 * float((sizes**2).sum())))
+    # The chance of each sum of the positive differences; the sum of all is twice that minus total.
     chance = np.zeros(total + 1)
     chance[0] = 1.0
     for size in sizes.tolist():
         chance[size:] = (chance[size:] + chance[: total + 1 - size]) / 2
         chance[:size] /= 2
     sums = 2 * np.arange(total + 1) - total
-    return min(1.0, float(chance[np.abs(sums) >= seen].sum()))
+    return min(1.0, float(chance[np.abs(sums) >= observed].sum()))
 
 
 def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -207,7 +213,7 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 class Trend(NamedTuple):
-    """What the test for a trend has found: z is above 0 where shares rise."""
+    """The result of the test for a trend; z is above 0 if shares rise."""
 
     z: float
     p_value: float
@@ -226,20 +232,22 @@ def cochran_armitage(
     Args:
         hits: The hits x of each group, in order.
         cases: Its cases n.
-        scores: Its place on a scale, such as the days since the first group.
+        scores: Its score on a scale, such as the days since the first group.
 
     Returns:
-        z with its p-value. Where hits or misses are few that is the chance, given X and the cases
-        of the groups, of all tables whose T is as far from 0 or farther; else that of the normal
-        distribution. None where no p-value can be had: of fewer than two groups with cases, and
-        where every case is a hit, or none.
+        z with its p-value. With few hits or misses the p-value is the chance, given X and the
+        cases of the groups, of all tables whose T is as far from 0 or farther; else that of the
+        normal distribution. None for fewer than two groups with cases, and if every case is a hit,
+        or none.
     """
-    x, n = np.asarray(hits, dtype=np.int64), np.asarray(cases, dtype=np.int64)
-    all_hits, everything = int(x.sum()), int(n.sum())
+    x = np.asarray(hits, dtype=np.int64)
+    n = np.asarray(cases, dtype=np.int64)
+    all_hits = int(x.sum())
+    everything = int(n.sum())
     if np.count_nonzero(n) < 2 or all_hits in (0, everything):
         return None
     score = np.arange(len(n)) if scores is None else np.asarray(scores, dtype=np.int64)
-    # From 0 in units that are as large as can be, which leaves fewer sums to count.
+    # From 0, in the largest possible units, which leaves fewer sums to count.
     score = score - score.min()
     score = score // int(np.gcd.reduce(score))
     share = all_hits / everything
@@ -248,8 +256,9 @@ def cochran_armitage(
     spread = float((n * score * score).sum()) - weighted * weighted / everything
     z = statistic / sqrt(share * (1 - share) * spread)
     if 2 * all_hits > everything:
-        # As far out, and fewer to count.
-        x, all_hits = n - x, everything - all_hits
+        # The misses have the same p-value, and are fewer to count.
+        x = n - x
+        all_hits = everything - all_hits
     steps = all_hits * all_hits * int(score.max()) * int(np.minimum(n, all_hits).sum() + len(n))
     if all_hits > _RARE or steps > _MOST_STEPS:
         return Trend(z, erfc(abs(z) / sqrt(2)), "normal")
@@ -261,19 +270,20 @@ def _exact_trend(
 ) -> float:
     """Return the chance of a sum of scores as far from the expected one, with X hits in all."""
     expected = float((n * score).sum()) * all_hits / float(n.sum())
-    # Ways to have so many hits (rows) with this sum of scores (columns), in the groups so far.
+    # The ways to have a number of hits (rows) with a sum of scores (columns), in the groups so far.
     ways = np.zeros((all_hits + 1, all_hits * int(score.max()) + 1))
     ways[0, 0] = 1.0
     for t, cases in zip(score.tolist(), n.tolist(), strict=True):
-        after = np.zeros_like(ways)
+        next_ways = np.zeros_like(ways)
         choose = 1.0
         for k in range(min(cases, all_hits) + 1):
-            rows, columns = all_hits + 1 - k, ways.shape[1] - t * k
-            after[k:, t * k :] += choose * ways[:rows, :columns]
+            rows = all_hits + 1 - k
+            columns = ways.shape[1] - t * k
+            next_ways[k:, t * k :] += choose * ways[:rows, :columns]
             choose *= (cases - k) / (k + 1)
-        # Only shares of the last row count, so the whole may be brought back to small numbers.
-        ways = after / after.max()
+        # Only shares of the last row count, so that all numbers can be scaled down.
+        ways = next_ways / next_ways.max()
     chance = ways[all_hits]
-    far = np.abs(np.arange(len(chance)) - expected)
-    seen = abs(float((score * x).sum()) - expected)
-    return min(1.0, float(chance[far >= seen - _TIE].sum() / chance.sum()))
+    distances = np.abs(np.arange(len(chance)) - expected)
+    observed = abs(float((score * x).sum()) - expected)
+    return min(1.0, float(chance[distances >= observed - _TIE].sum() / chance.sum()))

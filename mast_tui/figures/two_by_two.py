@@ -30,27 +30,27 @@ TableFormula = Callable[[Tables], Values]
 
 
 def raw_agreement(tables: Tables) -> Values:
-    """The share of units in which both say the same."""
+    """Return the share of units on which both agree."""
     return ratio(tables[..., 0] + tables[..., 3], tables.sum(axis=-1))
 
 
 def true_positive_rate(tables: Tables) -> Values:
-    """Of what the reference calls present the share that the judge does too (sensitivity)."""
+    """Return the share of the reference's presents that the judge calls present (sensitivity)."""
     return ratio(tables[..., 0], tables[..., 0] + tables[..., 2])
 
 
 def true_negative_rate(tables: Tables) -> Values:
-    """Of what the reference calls absent the share that the judge does too (specificity)."""
+    """Return the share of the reference's absents that the judge calls absent (specificity)."""
     return ratio(tables[..., 3], tables[..., 3] + tables[..., 1])
 
 
 def precision(tables: Tables) -> Values:
-    """Of what the judge calls present the share that the reference does too."""
+    """Return the share of the judge's presents that the reference calls present."""
     return ratio(tables[..., 0], tables[..., 0] + tables[..., 1])
 
 
 def f1(tables: Tables) -> Values:
-    """2·TP / (2·TP + FP + FN), which is also the positive agreement."""
+    """Return 2·TP / (2·TP + FP + FN), which is also the positive agreement."""
     return ratio(2 * tables[..., 0], 2 * tables[..., 0] + tables[..., 1] + tables[..., 2])
 
 

@@ -14,12 +14,11 @@ from mast_tui.counts import counted
 from mast_tui.figures.agreement.capture import ALPHA
 from mast_tui.figures.agreement.report import Agreement, agreement_json
 from mast_tui.figures.jackknife import MANY
-from mast_tui.figures.record import COEFFICIENTS, PAIR, STATISTICS, Figure, FigureTable
+from mast_tui.figures.record import COEFFICIENTS, PAIR, STATISTICS, Figure, FigureTable, Sources
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import (
     CODE,
     MODE,
-    Behind,
     Cell,
     Column,
     Estimate,
@@ -34,16 +33,16 @@ from mast_tui.reports.model import (
 )
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed
 from mast_tui.reports.sentences import (
-    PARADOX,
     Values,
     fact,
     in_words,
     intervals_note,
-    is_kappa_paradox,
     joined,
     macro_note,
     of_pair,
     p_words,
+    paradox_mark,
+    paradox_note,
     percent,
     why_undefined,
     withheld_notes,
@@ -480,25 +479,23 @@ class _People:
     def modes(self) -> Table:
         """Make a row per mode, then the totals."""
         agreement = self.agreement
-        slugs = agreement.slugs
         pooled = self.pooled
         macro = agreement.index.table("macro")
         tables = self.mode_tables
         rows = [
-            self._row(slug, (code, name), tables[code], (slug,), self._halves(code), unit="trace")
+            self._row(slug, (code, name), tables[code], self._halves(code), unit="trace")
             for slug, code, name in agreement.modes
         ]
         totals = (
             Row(
                 "macro",
                 {"name": "macro mean", **self._macro_cells(macro, tables.values())},
-                behind=_behind("Mean over modes", slugs),
+                sources=macro.sources,
             ),
             self._row(
                 "pooled",
                 ("", "pooled"),
                 pooled,
-                slugs,
                 _shares_blocks(agreement),
                 mark=COPIED if agreement.identical_blocks else "",
             ),
@@ -529,7 +526,7 @@ class _People:
         for ident, name, slugs in agreement.categories:
             table = tables[name] = agreement.index.table("category", mode=ident)
             sentence = f"The modes {joined(agreement.codes(slugs))} in one table."
-            rows.append(self._row(ident, ("", name), table, slugs, [sentence]))
+            rows.append(self._row(ident, ("", name), table, [sentence]))
         return Table(
             "categories",
             "Agreement on whole traces, by category",
@@ -551,12 +548,12 @@ class _People:
             for ident, name, slugs in groups:
                 table = tables[name] = index.table("level", group=level, mode=ident)
                 sentence = f"Present where any of {joined(agreement.codes(slugs))} is."
-                row = self._row(ident, ("", name), table, slugs, [sentence], unit="trace")
+                row = self._row(ident, ("", name), table, [sentence], unit="trace")
                 rows.append(row)
             unit = f"trace × {level} pair"
             totals = (
                 Row("macro", {"name": "macro mean", **self._macro_cells(macro, tables.values())}),
-                self._row("pooled", ("", "pooled"), pooled, agreement.slugs, unit=unit),
+                self._row("pooled", ("", "pooled"), pooled, unit=unit),
             )
             yield Table(
                 f"level_{number}",
@@ -595,7 +592,6 @@ class _People:
         cells |= estimates(table, shown)
         figures = [(one.label, table[one.name]) for one in definitions]
         detail = tuple(why_undefined(figures, reasons, {}))
-        slugs = self.agreement.slugs
         return Table(
             "sets",
             "Agreement on which modes a trace has, taken together",
@@ -604,7 +600,7 @@ class _People:
                 replace(_N, title="traces", name="traces in which two or more judged every mode"),
                 *shown,
             ),
-            ((Row("sets", cells, "", detail, _behind("Sets of modes", slugs)),),),
+            ((Row("sets", cells, "", detail, table.sources),),),
             self._caption(),
             (
                 Note(
@@ -631,7 +627,7 @@ class _People:
                     "traces": index.table("round", group=name).count("traces"),
                     **_cells(table, self.columns),
                 },
-                _mark(table),
+                paradox_mark(table),
                 tuple(self._detail(table, _UNITS)),
             )
             for name, table in tables.items()
@@ -693,7 +689,7 @@ class _People:
                     "traces": table.count("n_traces"),
                     **_cells(table, self.alone),
                 },
-                _mark(table),
+                paradox_mark(table),
                 (f"{annotator} {relation}{_said(table, _UNITS)}", *_undefined(table, self.alone)),
             )
             for annotator, table in tables.items()
@@ -720,15 +716,15 @@ class _People:
         rows = []
         for number, name in enumerate(names[1:], 1):
             cells: dict[str, Cell] = {"name": name}
-            behind: dict[str, Behind] = {}
+            cell_sources: dict[str, Sources | None] = {}
             details: dict[str, tuple[str, ...]] = {}
             for other in names[:number]:
                 key = f"with {other}"
                 pair = (other, name)
                 cells[key] = Estimate.of(pairs[pair][_KAPPA])
-                behind[key] = self._behind_pair(pair)
+                cell_sources[key] = pairs[pair].sources
                 details[key] = tuple(self._detail(pairs[pair], _UNITS))
-            rows.append(Row(name, cells, behind_cells=behind, detail_cells=details))
+            rows.append(Row(name, cells, cell_sources=cell_sources, detail_cells=details))
         columns = [Column(f"with {name}", name, name=f"κ with {name}") for name in names[:-1]]
         return Table(
             "pairs_kappa",
@@ -753,8 +749,7 @@ class _People:
                 **_cells(table, self.alone),
             }
             detail = (*self._detail(table, _UNITS), *_copied_by(self.agreement, pair))
-            behind = self._behind_pair(pair)
-            rows.append(Row(PAIR.join(pair), cells, _mark(table), detail, behind))
+            rows.append(Row(PAIR.join(pair), cells, paradox_mark(table), detail, table.sources))
         return Table(
             "pairs",
             "Every two, all modes pooled",
@@ -784,10 +779,10 @@ class _People:
             pooled = pooled_pairs[pair]
             tables = {code: pairs[pair] for code, pairs in by_code.items()}
             rows = [
-                self._row(slug, (code, name), tables[code], (slug,), unit="trace")
+                self._row(slug, (code, name), tables[code], unit="trace")
                 for slug, code, name in agreement.modes
             ]
-            total = self._row("pooled", ("", "pooled"), pooled, agreement.slugs)
+            total = self._row("pooled", ("", "pooled"), pooled)
             yield Table(
                 f"pair_{number}",
                 f"{joined(pair)}, by mode",
@@ -821,7 +816,6 @@ class _People:
         ident: str,
         names: tuple[str, str],
         table: FigureTable,
-        slugs: Sequence[str],
         sentences: Iterable[str] = (),
         mark: str = "",
         *,
@@ -829,18 +823,19 @@ class _People:
     ) -> Row:
         """Make a row of all annotators, or of a pair of them.
 
-        ``names`` are the code and name of a mode, ``slugs`` the modes whose traces are listed, and
-        ``unit`` is what its n counts.
+        ``names`` are the code and name of a mode, and ``unit`` is what its n counts.
         """
-        pair = table.subject
         code, name = names
-        title = f"{code} {name}".strip()
         return Row(
             ident,
-            {"code": code, "name": name, **_cells(table, self.alone if pair else self.columns)},
-            mark + _mark(table),
+            {
+                "code": code,
+                "name": name,
+                **_cells(table, self.alone if table.subject else self.columns),
+            },
+            mark + paradox_mark(table),
             (*self._detail(table, unit or _UNITS), *sentences),
-            _behind(f"{title}, {joined(pair)}" if pair else title, slugs, pair),
+            table.sources,
         )
 
     def _detail(self, table: FigureTable, unit: str) -> Iterator[str]:
@@ -865,9 +860,6 @@ class _People:
                 f"About {more:,} more traces labelled by two would halve the "
                 f"interval of κ ({fixed(plan.value('width') or 0.0)} wide now)."
             )
-
-    def _behind_pair(self, pair: tuple[str, str]) -> Behind:
-        return _behind(joined(pair), self.agreement.slugs, pair)
 
     # Sentences
 
@@ -949,11 +941,6 @@ def _few_complete(agreement: Agreement) -> bool:
     return fleiss.undefined in ("no_overlap", "single_trace")
 
 
-def _behind(title: str, slugs: Sequence[str], pair: tuple[str, ...] = ()) -> Behind:
-    which: tuple[tuple[str, Any], ...] = (("page", "people"),)
-    return Behind(title, tuple(slugs), (*which, ("pair", pair)) if pair else which)
-
-
 def _cells(table: FigureTable, shown: Iterable[Column]) -> dict[str, Cell]:
     n = table.count("n")
     return {"n": n, "prevalence": _present(table), **estimates(table, shown, n)}
@@ -1016,25 +1003,12 @@ def traces_compared(agreement: Agreement) -> str:
     return f"{words}, {by_all:,} of them by all" if by_all else words
 
 
-def _is_paradox(table: FigureTable) -> bool:
-    shares = table.values("prevalence").values()
-    return is_kappa_paradox(table.value(_KAPPA), table.value("raw_agreement"), shares)
-
-
-def _mark(table: FigureTable) -> str:
-    """Mark a row whose κ is low only because nearly all verdicts are the same."""
-    return PARADOX if _is_paradox(table) else ""
-
-
 def _paradox_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
-    marked = [name for name, table in tables.items() if _is_paradox(table)]
-    if marked:
-        yield Note(
-            f"{PARADOX} {', '.join(marked)}: κ is low although raw agreement is high. Nearly all "
-            "verdicts are the same there, so nearly all agreement counts as chance: read AC1, P+ "
-            "and P− beside it.",
-            "kappa_paradox",
-        )
+    return paradox_note(
+        tables,
+        ". Nearly all verdicts are the same there, so nearly all agreement counts as chance: read "
+        "AC1, P+ and P− beside it.",
+    )
 
 
 _LEFT_OUT: Final = {

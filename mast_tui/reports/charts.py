@@ -1,7 +1,7 @@
 """The charts of a report, drawn from its figures; ``render/svg.py`` writes them.
 
-Each chart says under it how many traces it rests on, whose labels, which taxonomy, and what is
-drawn. What has no data has no chart.
+The caption of each chart has the number of its traces, the annotators, the taxonomy and an
+explanation. There is no chart without data.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ MOST_CHAINS: Final = 10
 _FOLDED: Final = frozenset(
     {"occurrence", "distribution", "difference", "shapes", "order", "chains"}
 )
-"""What a page tells in its tables and numbers as well; their drawings stand there folded."""
+"""The charts that a page shows folded, because its tables have the same numbers."""
 
 _LABELS: Final = 196
-"""How much of a drawing's width the names of modes take."""
+"""The part of a drawing's width that the names of modes take."""
 
 _LEFT: Final = _LABELS + 12
 _LONGEST_NAME: Final = 48
@@ -65,7 +65,7 @@ def group_charts(figures: SignatureReport, name: str) -> dict[str, Chart]:
 
 
 def group_words(figures: SignatureReport, name: str) -> str:
-    """Return what a group is called where people read it.
+    """Return the title of a group.
 
     Args:
         figures: The figures.
@@ -89,15 +89,15 @@ def source_words(figures: SignatureReport) -> str:
 def group_parts(figures: SignatureReport) -> dict[str, str]:
     """Return the part of file names and ids for each group of a report, and for ``OVERALL``."""
     parts = file_names(figures.groups)
-    is_taken = figures.inputs.by != ALL and "all" in parts.values()
-    return {OVERALL: "all-traces" if is_taken else "all", **parts}
+    has_group_all = figures.inputs.by != ALL and "all" in parts.values()
+    return {OVERALL: "all-traces" if has_group_all else "all", **parts}
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
-    """Give each of several foreign names a part of a file name: lower case, plain and unlike.
+    """Return a unique part of a file name for each name, in plain lower case.
 
-    A name keeps its part whatever stands beside it, unless two names would share one; then, and
-    where nothing plain is left of a name, the part ends in a few digits of the name's hash.
+    The part of a name does not depend on the other names, unless two names would share one. Then,
+    and if no plain character of a name is left, it ends in digits of the name's hash.
     """
     plain: dict[str, str] = {}
     for name in names:
@@ -134,7 +134,7 @@ class _GroupCharts:
         self.sides = f"{self.failed} failed and {self.succeeded} successful"
 
     def chart(self, kind: str, title: str, note: str, drawn: Drawing) -> tuple[str, Chart]:
-        """Return a chart with the words that all of them end in.
+        """Return a chart with the end that titles and captions of a group share.
 
         Args:
             kind: Its kind.
@@ -148,7 +148,7 @@ class _GroupCharts:
         return kind, _chart(f"{kind}-{self.part}", title, note, drawn, folded=folded)
 
     def charts(self) -> Iterator[tuple[str, Chart]]:
-        """Yield those for which there are data."""
+        """Yield the charts for which there are data."""
         if any(mode.find("rate", "all").n for mode in self.modes.values()):
             yield self.occurrence()
         compares = compares_outcomes(self.group)
@@ -172,13 +172,13 @@ class _GroupCharts:
         if self.failed and self.group.count("n_complete"):
             yield self.distribution()
             yield self.shapes()
-        rates = [one.find("rate", side) for one in self.modes.values() for side in OUTCOMES]
+        rates = [mode.find("rate", side) for mode in self.modes.values() for side in OUTCOMES]
         if any(rate.n for rate in rates):
             yield self.prevalence()
-        if any(one.value("difference") is not None for one in self.modes.values()):
+        if any(mode.value("difference") is not None for mode in self.modes.values()):
             yield self.difference()
-        categories = self.figures.rows("category", self.name).values()
-        if any(one.count("shown", side) for one in categories for side in OUTCOMES):
+        tables = self.figures.rows("category", self.name).values()
+        if any(table.count("shown", side) for table in tables for side in OUTCOMES):
             yield self.categories()
 
     def occurrence(self) -> tuple[str, Chart]:
@@ -208,14 +208,14 @@ class _GroupCharts:
         """Draw the shares of isolated and cascading failures."""
         rules = self.figures.rules
         most = rules.isolated
-        words = {
+        labels = {
             "none": "no mode",
             "isolated": f"isolated ({'1 mode' if most == 1 else f'1 to {most} modes'})",
             "between": "between",
             "cascading": f"cascading ({rules.cascading} modes or more)",
             "open": "open",
         }
-        parts = [(words[shape], self.group.count("shape", shape)) for shape in SHAPES]
+        parts = [(labels[shape], self.group.count("shape", shape)) for shape in SHAPES]
         note = (
             f"Parts of the bar: shares of n = {self.failed} failed traces, counts in "
             "brackets. Open: modes not judged could change the word."
@@ -315,8 +315,8 @@ class _GroupCharts:
             drawn = order(pairs, self.names)
             yield self.chart("order", "Which mode sets on first", note, drawn)
         chains = [
-            (chain_of(chain), one.count("chains"))
-            for chain, one in self.figures.rows(f"chains_{side}", self.name).items()
+            (chain_of(chain), table.count("chains"))
+            for chain, table in self.figures.rows(f"chains_{side}", self.name).items()
         ][:MOST_CHAINS]
         if chains:
             note = (
@@ -331,13 +331,13 @@ class _GroupCharts:
 
 
 def _points(value: float) -> str:
-    """Points with their sign."""
+    """Write points with their sign."""
     rounded = round(value)
     return f"{'−' if rounded < 0 else '+' if rounded > 0 else ''}{abs(rounded)}"
 
 
 def _ticks(most: int) -> list[int]:
-    """Round numbers from 0 to at least ``most``, six of them at most."""
+    """Return at most six round numbers from 0 to at least ``most``."""
     step = 1
     for step in (k * 10**e for e in range(12) for k in (1, 2, 5)):
         if most <= 5 * step:
@@ -348,7 +348,7 @@ def _ticks(most: int) -> list[int]:
 def _named_rows(
     drawing: Drawing, names: Names, top: float, least: float
 ) -> Iterator[tuple[float, float]]:
-    """Write the names of modes under each other; the middle of each row, and where it ends."""
+    """Write the names of modes in rows, and yield the middle and the end of each row."""
     for code, name in names:
         lines = wrapped(f"{code} {name}", _LABELS)
         height = max(least, 14 * len(lines) + (8 if least > 30 else 6))
@@ -359,15 +359,14 @@ def _named_rows(
 
 
 def _legend(drawing: Drawing, y: float, sides: Sequence[tuple[str, str]]) -> None:
-    """A line of boxes with their words, ``y`` at the baseline; ``sides`` are words and kinds."""
+    """Draw a line of boxes with labels, ``y`` at the baseline; ``sides`` are labels and kinds."""
     left: float = _LEFT
     room = (drawing.width - left) / len(sides) - 32
-    for words, kind in sides:
-        # The names stand beside each other only as far as there is room.
-        words = clipped(words, room)
+    for label, kind in sides:
+        label = clipped(label, room)
         drawing.rect(left, y - 9, 14, 10, kind)
-        drawing.text(left + 20, y, words)
-        left += 20 + text_width(words) + 20
+        drawing.text(left + 20, y, label)
+        left += 20 + text_width(label) + 20
 
 
 # Shares of each mode on two sides, and their difference.
@@ -377,7 +376,7 @@ _BAR: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A mode on one side or two; ``word`` is its class, ``published`` what others call it."""
+    """A mode on one side or two, with its class (``word``) and its ``published`` class."""
 
     code: str
     name: str
@@ -389,18 +388,19 @@ class _Row:
 
 
 _Side = tuple[str, str]
-"""What a side is called, and how its bars are drawn."""
+"""The label of a side, and the kind of its bars."""
 
 
 def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
-    """Draw per mode a bar for each side with its Wilson interval, the share and the counts.
+    """Draw for each mode a bar for each side, with Wilson's interval, the share and the counts.
 
     Args:
         rows: The modes, with shares of as many sides.
         sides: One side, or two.
     """
     drawing = Drawing(WIDTH)
-    right, top = 528, 26.0
+    right = 528
+    top = 26.0
     _legend(drawing, 12, sides)
     least = 31 if len(sides) > 1 else 24
     placed = list(_named_rows(drawing, [(row.code, row.name) for row in rows], top, least))
@@ -419,7 +419,7 @@ def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
     return drawing
 
 
-def _bar(drawing: Drawing, y: float, rate: Figure, side: _Side, right: float, named: str) -> None:
+def _bar(drawing: Drawing, y: float, rate: Figure, side: _Side, right: float, name: str) -> None:
     baseline = y + _BAR - 1.2
     ends = rate.interval or rate.bounds
     if rate.value is None or ends is None:
@@ -428,21 +428,21 @@ def _bar(drawing: Drawing, y: float, rate: Figure, side: _Side, right: float, na
     low, tip, high = (_LEFT + (right - _LEFT) * share for share in (ends[0], rate.value, ends[1]))
     differ = f", {rate.unresolved} unresolved" if rate.interval is None else ""
     if rate.count:
-        words = (
-            f"{named}, {side[0]}: {rate.count} of {rate.n}, {percent(rate.value)} "
+        tooltip = (
+            f"{name}, {side[0]}: {rate.count} of {rate.n}, {percent(rate.value)} "
             f"({percent(ends[0])} to {percent(ends[1])}"
             f"{differ})"
         )
-        drawing.rect(_LEFT, y, tip - _LEFT, _BAR, side[1], tip=words)
+        drawing.rect(_LEFT, y, tip - _LEFT, _BAR, side[1], tip=tooltip)
     middle = y + _BAR / 2
     if side[1] not in _DARK_BARS or tip - low < 1:
         drawing.interval(low, high, middle, set_off=False)
     else:
-        # The interval is light where it lies in a dark bar.
-        for start, end, at, kind in ((low, tip, low, "v-in"), (tip, high, high, "v-end")):
+        # The part of an interval inside a dark bar is light.
+        for start, end, cap, kind in ((low, tip, low, "v-in"), (tip, high, high, "v-end")):
             if end > start:
                 drawing.line(start, middle, end, middle, kind)
-                drawing.line(at, middle - 3, at, middle + 3, kind)
+                drawing.line(cap, middle - 3, cap, middle + 3, kind)
     drawing.text(568, baseline, percent(rate.value), "v-s", "end")
     drawing.text(622, baseline, f"{rate.count}/{rate.n}", "v-s v-m", "end")
 
@@ -452,12 +452,15 @@ def _weight(word: str) -> str:
 
 
 def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
-    """Per mode the difference of both shares in points with its interval, and the classes.
+    """Draw the difference of both shares of each mode with its interval, and its classes.
 
-    ``heads`` stand over the columns of classes, which are left out where they are empty.
+    Args:
+        rows: The modes.
+        heads: The headings of the two columns of classes; empty ones are left out.
     """
     drawing = Drawing(WIDTH)
-    right, top = 496 if any(heads) else 600, 28.0
+    right = 496 if any(heads) else 600
+    top = 28.0
     drawn = [(row, row.difference) for row in rows if row.difference is not None]
     ends = [
         100 * end
@@ -467,14 +470,14 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     reach = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
     low = -reach if any(end < -25 for end in ends) else -25
 
-    def at(points: float) -> float:
+    def x_of(points: float) -> float:
         return _LEFT + (right - _LEFT) * (points - low) / (reach - low)
 
     placed = list(_named_rows(drawing, [(row.code, row.name) for row in rows], top, 24))
     bottom = placed[-1][1] if placed else top
     for points in range(low, reach + 1, 25):
-        drawing.line(at(points), top, at(points), bottom, "v-grid" if points else "v-axis")
-        drawing.text(at(points), bottom + 15, _points(points), "v-s v-m", "middle")
+        drawing.line(x_of(points), top, x_of(points), bottom, "v-grid" if points else "v-axis")
+        drawing.text(x_of(points), bottom + 15, _points(points), "v-s v-m", "middle")
     drawing.text(612, 14, heads[0], "v-s v-m", "end")
     drawing.text(WIDTH, 14, heads[1], "v-s v-m", "end")
     drawing.text((_LEFT + right) / 2, 14, "difference in points", "v-s v-m", "middle")
@@ -482,16 +485,17 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
         interval = difference.interval
         bounds = difference.bounds
         if difference.value is None:
-            words = "no difference can be had"
-            drawing.text(at(0) + 6, middle + 4, words, "v-s v-m v-halo")
+            reason = "no difference can be had"
+            drawing.text(x_of(0) + 6, middle + 4, reason, "v-s v-m v-halo")
         else:
             if interval is not None:
-                drawing.interval(at(100 * interval[0]), at(100 * interval[1]), middle)
+                drawing.interval(x_of(100 * interval[0]), x_of(100 * interval[1]), middle)
             elif bounds is not None:
-                drawing.line(at(100 * bounds[0]), middle, at(100 * bounds[1]), middle, "v-end")
-            points_apart = 100 * difference.value
-            drawing.dot(at(points_apart), middle, 4)
-            drawing.text(right + 40, middle + 4, _points(points_apart), "v-s", "end")
+                low_x, high_x = (x_of(100 * bound) for bound in bounds)
+                drawing.line(low_x, middle, high_x, middle, "v-end")
+            value = 100 * difference.value
+            drawing.dot(x_of(value), middle, 4)
+            drawing.text(right + 40, middle + 4, _points(value), "v-s", "end")
         drawing.text(612, middle + 4, row.word, _weight(row.word), "end")
         drawing.text(WIDTH, middle + 4, row.published, "v-m", "end")
     drawing.height = bottom + 22
@@ -504,10 +508,12 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
 def distribution(group: FigureTable) -> Drawing:
     """Draw how many failed traces show how many modes, and the mean with its interval above."""
     drawing = Drawing(WIDTH)
-    left, plot = 40.0, 110.0
+    left = 40.0
+    plot = 110.0
     mean = group["modes_per_failed_trace"]
     counts = {
-        int(modes): int(one.value or 0) for modes, one in group.by_name("traces_with_modes").items()
+        int(modes): int(figure.value or 0)
+        for modes, figure in group.by_name("traces_with_modes").items()
     }
     high = mean.value or 0 if mean.high is None else mean.high
     last = max([*counts, int(high) + 1])
@@ -516,7 +522,7 @@ def distribution(group: FigureTable) -> Drawing:
     slot = (WIDTH - left) / (last + 1)
     wide = min(44.0, 0.7 * slot)
 
-    def at(modes: float) -> float:
+    def x_of(modes: float) -> float:
         return left + slot * (modes + 0.5)
 
     for mark in marks:
@@ -528,26 +534,26 @@ def distribution(group: FigureTable) -> Drawing:
         tall = plot * count / marks[-1]
         if count:
             tip = f"{count} failed traces show {modes} modes"
-            drawing.rect(at(modes) - wide / 2, bottom - tall, wide, tall, "v-failed", tip=tip)
-            words = str(count)
-            drawing.text(at(modes), bottom - tall - 5, words, "v-s v-halo", "middle")
+            drawing.rect(x_of(modes) - wide / 2, bottom - tall, wide, tall, "v-failed", tip=tip)
+            y = bottom - tall - 5
+            drawing.text(x_of(modes), y, str(count), "v-s v-halo", "middle")
         if last <= 24 or modes % 5 == 0:
-            drawing.text(at(modes), bottom + 16, str(modes), "v-s", "middle")
-    words = "number of modes in a failed trace"
-    drawing.text((left + WIDTH) / 2, bottom + 34, words, "v-s v-m", "middle")
+            drawing.text(x_of(modes), bottom + 16, str(modes), "v-s", "middle")
+    axis = "number of modes in a failed trace"
+    drawing.text((left + WIDTH) / 2, bottom + 34, axis, "v-s v-m", "middle")
     drawing.text(0, 12, "traces", "v-s v-m")
     if mean.value is not None:
-        words = f"mean {mean.value:.1f}"
-        middle = at(mean.value)
+        label = f"mean {mean.value:.1f}"
+        middle = x_of(mean.value)
         ci = mean.interval
         if ci is not None:
-            words += f" ({ci[0]:.1f} to {ci[1]:.1f})"
-            drawing.interval(at(ci[0]), at(ci[1]), 24)
-            middle = at(sum(ci) / 2)
-        drawing.dot(at(mean.value), 24, 4)
+            label += f" ({ci[0]:.1f} to {ci[1]:.1f})"
+            drawing.interval(x_of(ci[0]), x_of(ci[1]), 24)
+            middle = x_of(sum(ci) / 2)
+        drawing.dot(x_of(mean.value), 24, 4)
         # Bold letters are wider than the plain ones that are measured.
-        room = text_width(words, 14) / 2
-        drawing.text(min(max(middle, left + 20 + room), WIDTH - room), 12, words, "v-b", "middle")
+        room = text_width(label, 14) / 2
+        drawing.text(min(max(middle, left + 20 + room), WIDTH - room), 12, label, "v-b", "middle")
     drawing.height = bottom + 40
     return drawing
 
@@ -555,12 +561,15 @@ def distribution(group: FigureTable) -> Drawing:
 def shares(
     rows: Sequence[tuple[str, Sequence[tuple[str, int]]]], nothing: str = "nothing to share"
 ) -> Drawing:
-    """Level bars of which each is divided into parts; ``rows`` are names and parts with counts.
+    """Draw bars that are divided into parts.
 
-    Every row has the same parts in the same order.
+    Args:
+        rows: The name of each bar, and its parts with their counts, the same parts in each row.
+        nothing: The text in place of a bar without counts.
     """
     drawing = Drawing(WIDTH)
-    left, y = 120.0, 0.0
+    left = 120.0
+    y = 0.0
     for name, parts in rows:
         total = sum(count for _, count in parts)
         lines = wrapped(name, 112)
@@ -568,30 +577,34 @@ def shares(
         if not total:
             drawing.text(left, y + 19, nothing, "v-s v-m")
         x = left
-        for place, (part, count) in enumerate(parts):
+        for number, (part, count) in enumerate(parts):
             if count:
                 wide = (WIDTH - left) * count / total
                 tip = f"{name}: {part} {count} of {total}, {percent(count / total)}"
-                shade = _SHADES[place % len(_SHADES)]
+                shade = _SHADES[number % len(_SHADES)]
                 drawing.rect(x, y, wide, 30, "v-cell v-paper")
                 drawing.rect(x, y, wide, 30, "v-heat", tip=tip, opacity=shade)
-                for words in (f"{percent(count / total)} ({count})", str(count)):
-                    if text_width(words, 10.5) + 6 <= wide:
-                        drawing.text(x + wide / 2, y + 19, words, on_shade(shade), "middle")
+                for label in (f"{percent(count / total)} ({count})", str(count)):
+                    if text_width(label, 10.5) + 6 <= wide:
+                        drawing.text(x + wide / 2, y + 19, label, on_shade(shade), "middle")
                         break
                 x += wide
         y += 40
-    used = {place: part for _, parts in rows for place, (part, count) in enumerate(parts) if count}
-    x, y = left, y + 14
-    for place, part in sorted(used.items()):
-        words = wrapped(part, WIDTH - 150, most=1)[0]
-        if x > left and x + 20 + text_width(words) > WIDTH:
-            x, y = left, y + 20
+    with_counts = {
+        number: part for _, parts in rows for number, (part, count) in enumerate(parts) if count
+    }
+    x = left
+    y += 14
+    for number, part in sorted(with_counts.items()):
+        label = wrapped(part, WIDTH - 150, most=1)[0]
+        if x > left and x + 20 + text_width(label) > WIDTH:
+            x = left
+            y += 20
         drawing.rect(x, y - 9, 14, 10, "v-cell v-paper")
-        drawing.rect(x, y - 9, 14, 10, "v-heat", opacity=_SHADES[place % len(_SHADES)])
+        drawing.rect(x, y - 9, 14, 10, "v-heat", opacity=_SHADES[number % len(_SHADES)])
         drawing.rect(x, y - 9, 14, 10, "v-cell")
-        drawing.text(x + 20, y, words)
-        x += 20 + text_width(words) + 20
+        drawing.text(x + 20, y, label)
+        x += 20 + text_width(label) + 20
     drawing.height = y + 8
     return drawing
 
@@ -599,22 +612,25 @@ def shares(
 def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
     """Draw chains of onset as boxes with arrows, each with its number of traces."""
     drawing = Drawing(WIDTH)
-    left, gap, y = 132.0, 20.0, 0.0
+    left = 132.0
+    gap = 20.0
+    y = 0.0
     largest = max((count for _, count in chains), default=1)
     for chain, count in chains:
         drawing.text(24, y + 17, str(count), "v-b", "end")
         drawing.rect(32, y + 5, 84 * count / largest, 16, "v-failed", tip=f"{count} traces")
         x = left
-        for place, step in enumerate(chain):
-            words = wrapped(" + ".join(step), WIDTH - left - 24, most=1)[0]
-            wide = text_width(words) + 16
-            if place and x + gap + wide > WIDTH:
-                x, y = left + gap, y + 30
-            if place:
+        for number, step in enumerate(chain):
+            label = wrapped(" + ".join(step), WIDTH - left - 24, most=1)[0]
+            wide = text_width(label) + 16
+            if number and x + gap + wide > WIDTH:
+                x = left + gap
+                y += 30
+            if number:
                 drawing.text(x + gap / 2, y + 17, "→", "v-m", "middle")
                 x += gap
             drawing.rect(x, y, wide, 26, "v-cell", radius=5)
-            drawing.text(x + wide / 2, y + 17, words, "", "middle")
+            drawing.text(x + wide / 2, y + 17, label, "", "middle")
             x += wide
         y += 34
     drawing.height = max(y - 8, 20)
@@ -630,16 +646,17 @@ def onset(places: FigureTable, onsets: Mapping[str, FigureTable], names: Names) 
     """Draw traces by the tenth of the run with their first failure; below, each mode's onset.
 
     Args:
-        places: What places tell as a whole.
+        places: The figures of all places together.
         onsets: The positions at which each mode sets on, by its code.
         names: The codes and names of the modes.
     """
     drawing = Drawing(WIDTH)
-    top, plot = 22.0, 70.0
+    top = 22.0
+    plot = 70.0
     _firsts(drawing, places, top, plot)
-    there = [(code, name) for code, name in names if code in onsets]
+    rows = [(code, name) for code, name in names if code in onsets]
     y = top + plot + 20
-    for (code, name), (middle, end) in zip(there, _named_rows(drawing, there, y, 24), strict=True):
+    for (code, name), (middle, end) in zip(rows, _named_rows(drawing, rows, y, 24), strict=True):
         _strip(drawing, middle, onsets[code], f"{code} {name}")
         y = end
     y += 4
@@ -668,27 +685,27 @@ def _firsts(drawing: Drawing, places: FigureTable, top: float, plot: float) -> N
         y = bottom - plot * mark / marks[-1]
         drawing.line(_LEFT, y, _RUN_ENDS, y, "v-grid" if mark else "v-axis")
         drawing.text(_RUN_ENDS + 8, y + 4, str(mark), "v-s v-m")
-    for place, count in enumerate(bins):
+    for number, count in enumerate(bins):
         if count:
             tall = plot * count / marks[-1]
-            tip = f"{count} traces first fail between {10 * place} and {10 * place + 10} %"
-            x = _LEFT + tenth * place + 2
+            tip = f"{count} traces first fail between {10 * number} and {10 * number + 10} %"
+            x = _LEFT + tenth * number + 2
             drawing.rect(x, bottom - tall, tenth - 4, tall, "v-failed", tip=tip)
     if position.value is not None and position.interval is not None:
         _box(drawing, top - 10, position.value, position.interval)
         drawing.text(WIDTH, top - 6, f"median {percent(position.value)}", "v-s", "end")
 
 
-def _strip(drawing: Drawing, y: float, onset: FigureTable, words: str) -> None:
+def _strip(drawing: Drawing, y: float, onset: FigureTable, mode: str) -> None:
     bins = _bins(onset)
     position = onset["position"]
     tenth = (_RUN_ENDS - _LEFT) / BINS
     most = max(bins, default=0)
     drawing.rect(_LEFT, y - 8, _RUN_ENDS - _LEFT, 16, "v-cell")
-    for place, count in enumerate(bins):
+    for number, count in enumerate(bins):
         if count:
-            tip = f"{words}: {count} of {position.n} between {10 * place} and {10 * place + 10} %"
-            x = _LEFT + tenth * place
+            tip = f"{mode}: {count} of {position.n} between {10 * number} and {10 * number + 10} %"
+            x = _LEFT + tenth * number
             shade = 0.15 + 0.55 * count / most
             drawing.rect(x + 0.5, y - 7.5, tenth - 1, 15, "v-heat", tip=tip, opacity=shade)
     if position.value is None or position.interval is None:
@@ -701,7 +718,7 @@ def _strip(drawing: Drawing, y: float, onset: FigureTable, words: str) -> None:
 
 def _box(drawing: Drawing, y: float, median: float, quartiles: tuple[float, float]) -> None:
     low, middle, high = (
-        _LEFT + (_RUN_ENDS - _LEFT) * at for at in (quartiles[0], median, quartiles[1])
+        _LEFT + (_RUN_ENDS - _LEFT) * share for share in (quartiles[0], median, quartiles[1])
     )
     drawing.interval(low, high, y)
     drawing.dot(middle, y, 4)
@@ -710,7 +727,7 @@ def _box(drawing: Drawing, y: float, median: float, quartiles: tuple[float, floa
 # Pairs of modes as grids: which show together, and which sets on first.
 
 _Cell = tuple[str, float, str]
-"""What stands in a cell, how dark it is (0 to 1), and what a pointer on it shows."""
+"""The text of a cell, its shade (0 to 1), and its tooltip."""
 
 
 def together(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
@@ -731,7 +748,7 @@ def together(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
         # Pairs come in the order of the modes; under the diagonal the later mode is the row.
         cells[second, first] = (str(both), jaccard.value or 0.0, tip)
     used = {code for pair in cells for code in pair}
-    return _grid([one for one in names if one[0] in used], cells, half=True)
+    return _grid([mode for mode in names if mode[0] in used], cells, half=True)
 
 
 def order(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
@@ -753,35 +770,37 @@ def order(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
             )
             cells[modes] = (f"{count}/{n}", count / n, tip)
     used = {code for pair in cells for code in pair}
-    return _grid([one for one in names if one[0] in used], cells, half=False)
+    return _grid([mode for mode in names if mode[0] in used], cells, half=False)
 
 
 def _grid(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: bool) -> Drawing:
-    """Modes against modes; ``cells`` are by the codes of row and column.
+    """Draw modes against modes; ``cells`` are by the codes of row and column.
 
-    With ``half`` only what lies under the diagonal is drawn, without the diagonal.
+    With ``half`` only the cells under the diagonal are drawn.
     """
     rows, columns = (names[1:], names[:-1]) if half else (names, names)
     many = max(len(columns), 1)
     side = max(26.0, min(44.0, (WIDTH - _LEFT) / many))
     drawing = Drawing(max(WIDTH, _LEFT + side * many))
-    tall, top = 28.0, 22.0
-    for place, (code, _) in enumerate(columns):
+    tall = 28.0
+    top = 22.0
+    for column, (code, _) in enumerate(columns):
         head = clipped(code, side - 2, 10.5)
-        drawing.text(_LEFT + side * (place + 0.5), top - 8, head, "v-s v-m", "middle")
+        drawing.text(_LEFT + side * (column + 0.5), top - 8, head, "v-s v-m", "middle")
     for row, (code, name) in enumerate(rows):
         y = top + tall * row
         lines = wrapped(f"{code} {name}", _LABELS, 11, most=2)
         drawing.lines(0, y + tall / 2 + 4 - 6 * (len(lines) - 1), lines, "v-s", step=12)
         for column, (other, _) in enumerate(columns[: row + 1] if half else columns):
-            x, cell = _LEFT + side * column, cells.get((code, other))
+            x = _LEFT + side * column
+            cell = cells.get((code, other))
             drawing.rect(x + 0.5, y + 0.5, side - 1, tall - 1, "v-cell")
             if cell is not None:
-                words, share, tip = cell
+                label, share, tip = cell
                 shade = 0.9 * share
                 drawing.rect(x + 1, y + 1, side - 2, tall - 2, "v-heat", tip=tip, opacity=shade)
-                words = clipped(words, side - 2, 10.5)
-                drawing.text(x + side / 2, y + tall / 2 + 4, words, on_shade(shade), "middle")
+                label = clipped(label, side - 2, 10.5)
+                drawing.text(x + side / 2, y + tall / 2 + 4, label, on_shade(shade), "middle")
     drawing.height = top + tall * len(rows) + 4
     if not rows:
         drawing.text(0, 14, "no two modes show in one trace", "v-m")

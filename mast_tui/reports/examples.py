@@ -1,4 +1,4 @@
-"""What a report says beyond figures: which modes decided traces, and labels to look at."""
+"""The parts of a report beyond figures: the modes that decided traces, and example labels."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 MOST_EXAMPLES: Final = 3
-"""Of each mode and group so many labels are shown, of as many traces."""
+"""The number of labels that are shown for each mode and group, each of another trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A label of a failed trace to look at.
+    """A label of a failed trace.
 
-    ``first`` and ``last`` are numbers of spans as people see them, from 1, None where the label is
-    on the whole trace (``whole``) or the place is not known here. ``text`` is what the label
-    quotes, else what the span says on which it begins, where the trace is at hand. ``fatal`` is
-    what was said of it.
+    ``first`` and ``last`` are the numbers of spans on screen, from 1; None if the label is on the
+    whole trace (``whole``) or the index of a span is unknown. ``text`` is the quote of the label,
+    or else the text of its first span, if the file of the trace can be read. ``fatal`` is the
+    label's severity.
     """
 
     group: str
@@ -46,11 +46,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """The taxonomy with its strategies, the traces that modes decided, and labels to look at.
+    """The taxonomy with its strategies, the traces that modes decided, and example labels.
 
-    Groups are called by their names, all traces together ``OVERALL``.
-    ``decided`` counts per group and code the failed traces of which labels say that the mode was
-    fatal; a group of whose failed traces nobody has said anything of the kind is not in it.
+    Groups have their names, all traces together are ``OVERALL``. ``decided`` counts by group and
+    code the failed traces whose labels call the mode fatal; it has no groups without such labels.
     """
 
     taxonomy: Taxonomy | None = None
@@ -61,48 +60,49 @@ class Extras:
 def extras_from_workspace(
     workspace: Workspace,
     taxonomy: Taxonomy,
-    given: SignatureInput,
+    signature_input: SignatureInput,
     *,
     gold_of: GoldOf,
     order_of: Callable[[str], Order],
     text_of: Callable[[str, str], str],
     called: Callable[[str], str] = str,
 ) -> Extras:
-    """Take the extras to a report from a workspace, the labels of few traces one by one.
+    """Read the extras of a report from a workspace.
 
     Args:
-        workspace: Where the labels are.
-        taxonomy: Names the modes and what helps against them.
-        given: What the report is made from.
-        gold_of: Makes the gold of traces.
-        order_of: Tells where the spans of a trace stand.
-        text_of: The text of a span, by trace id and key; nothing where it is not at hand.
-        called: What the person is called whose note is shown.
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        signature_input: The input of the report.
+        gold_of: Returns the gold of traces.
+        order_of: Returns the order of a trace's spans.
+        text_of: Returns the text of a span by trace id and key; empty if it cannot be read.
+        called: Returns the shown name of the author of a note.
     """
-    fatal = _fatal_pairs(workspace, taxonomy, given)
+    fatal = _fatal_pairs(workspace, taxonomy, signature_input)
     decided: dict[str, dict[str, int]] = {}
-    for group, members in given.members().items():
+    for group, members in signature_input.members().items():
         for row, column in sorted(fatal):
             if members[row]:
                 of_group = decided.setdefault(group, {})
-                code = given.modes[column].code
+                code = signature_input.modes[column].code
                 of_group[code] = of_group.get(code, 0) + 1
-    chosen = list(_chosen(given, fatal))
-    needed = {given.traces[row] for _, row, _ in chosen}
-    labels = _labels(workspace, taxonomy, given, needed, gold_of)
+    chosen = list(_chosen(signature_input, fatal))
+    needed = {signature_input.traces[row] for _, row, _ in chosen}
+    labels = _labels(workspace, taxonomy, signature_input, needed, gold_of)
     examples = []
     for group, row, column in chosen:
-        trace, mode = given.traces[row], given.modes[column]
+        trace = signature_input.traces[row]
+        mode = signature_input.modes[column]
         ordered = sorted(
-            (one for one in labels.get(trace, ()) if one.mode == mode.slug),
-            key=lambda one: (not _fatal(one), one.target.is_whole, not _quote(one)),
+            (label for label in labels.get(trace, ()) if label.mode == mode.slug),
+            key=lambda label: (not _fatal(label), label.target.is_whole, not _quote(label)),
         )
         if not ordered:
             continue
-        found = _example(ordered[0], group, mode.code, trace, order_of(trace), text_of, called)
-        # A label without a word to it shows nothing that the figures do not.
-        if found.text or found.note:
-            examples.append(found)
+        example = _example(ordered[0], group, mode.code, trace, order_of(trace), text_of, called)
+        # A label without any text adds nothing to the figures.
+        if example.text or example.note:
+            examples.append(example)
     return Extras(taxonomy, decided, tuple(examples))
 
 
@@ -124,17 +124,17 @@ def _chosen(
 def _labels(
     workspace: Workspace,
     taxonomy: Taxonomy,
-    given: SignatureInput,
+    signature_input: SignatureInput,
     traces: set[str],
     gold_of: GoldOf,
 ) -> dict[str, tuple[Label | GoldLabel, ...]]:
-    if given.labels == GOLD:
+    if signature_input.labels == GOLD:
         return {trace: gold.labels for trace, gold in gold_of(sorted(traces)).items()}
-    judge = given.labels_kind == AnnotatorKind.JUDGE
+    judge = signature_input.labels_kind == AnnotatorKind.JUDGE
     return {
         trace: workspace.labels(
             trace_id=trace,
-            annotator=given.labels,
+            annotator=signature_input.labels,
             taxonomy=taxonomy.ref,
             pass_number="last" if judge else "finished",
         )
@@ -177,7 +177,7 @@ def _quote(label: Label | GoldLabel) -> str:
 def _note(label: Label | GoldLabel, called: Callable[[str], str]) -> str:
     if isinstance(label, Label):
         return label.note
-    return " · ".join(f"{called(who)}: {note}" for who, note in label.notes if note)
+    return " · ".join(f"{called(author)}: {note}" for author, note in label.notes if note)
 
 
 def _fatal(label: Label | GoldLabel) -> bool:
@@ -186,36 +186,41 @@ def _fatal(label: Label | GoldLabel) -> bool:
 
 
 def _fatal_pairs(
-    workspace: Workspace, taxonomy: Taxonomy, given: SignatureInput
+    workspace: Workspace, taxonomy: Taxonomy, signature_input: SignatureInput
 ) -> set[tuple[int, int]]:
-    """Row and column of each failed trace and mode in it of which the labels say it was fatal.
+    """Return row and column of each failed trace and mode that its labels call fatal.
 
-    Of one annotator any label that says so counts; of the gold all must who gave a severity.
+    One label of an annotator is enough; in the gold, all who gave a severity must agree.
     """
-    wanted = {"taxonomy": taxonomy.ref}
-    if given.labels != GOLD:
-        wanted["annotator"] = given.labels
-    passes = last_readings(workspace, wanted, unfinished=given.labels_kind == AnnotatorKind.JUDGE)
-    rows = {trace: row for row, trace in enumerate(given.traces) if given.outcome[row] == FAILED}
-    if given.labels_kind == AnnotatorKind.JUDGE:
-        for trace in workspace.run_examples(given.labels):
+    equal_to = {"taxonomy": taxonomy.ref}
+    if signature_input.labels != GOLD:
+        equal_to["annotator"] = signature_input.labels
+    of_judge = signature_input.labels_kind == AnnotatorKind.JUDGE
+    passes = last_readings(workspace, equal_to, unfinished=of_judge)
+    failed = signature_input.outcome == FAILED
+    rows = {trace: row for row, trace in enumerate(signature_input.traces) if failed[row]}
+    if of_judge:
+        for trace in workspace.run_examples(signature_input.labels):
             rows.pop(trace, None)
-    columns = {mode.slug: column for column, mode in enumerate(given.modes)}
-    said: dict[tuple[int, int], dict[str, bool]] = {}
+    columns = {mode.slug: column for column, mode in enumerate(signature_input.modes)}
+    fatal_by_annotator: dict[tuple[int, int], dict[str, bool]] = {}
 
-    def take(found: Iterable[tuple[Any, ...]]) -> None:
-        for name, trace, number, mode, severity, decisive in found:
-            row, column = rows.get(trace), columns.get(mode)
+    def collect(records: Iterable[tuple[Any, ...]]) -> None:
+        for name, trace, number, mode, severity, decisive in records:
+            row = rows.get(trace)
+            column = columns.get(mode)
             if row is None or column is None or passes.get((name, trace)) != number:
                 continue
-            if given.labels == GOLD and not annotator_kind(name).is_person:
+            if signature_input.labels == GOLD and not annotator_kind(name).is_person:
                 continue
-            if given.verdicts[row, column] == PRESENT:
-                by_name = said.setdefault((row, column), {})
+            if signature_input.verdicts[row, column] == PRESENT:
+                by_name = fatal_by_annotator.setdefault((row, column), {})
                 fatal = severity == Severity.FATAL or decisive == 1
                 by_name[name] = by_name.get(name, False) or fatal
 
-    shown = ("annotator", "trace_id", "pass_number", "mode", "severity", "decisive")
-    for known in ("severity", "decisive"):
-        workspace.read_columns("labels", shown, take, equal_to=wanted, not_null=known)
-    return {pair for pair, names in said.items() if all(names.values())}
+    label_columns = ("annotator", "trace_id", "pass_number", "mode", "severity", "decisive")
+    for not_null in ("severity", "decisive"):
+        workspace.read_columns(
+            "labels", label_columns, collect, equal_to=equal_to, not_null=not_null
+        )
+    return {unit for unit, by_name in fatal_by_annotator.items() if all(by_name.values())}

@@ -8,11 +8,10 @@ from typing import Any, Final
 from mast_tui.counts import counted
 from mast_tui.figures.experiment import AMOUNTS, LEAST_TASKS, Experiment
 from mast_tui.figures.power import ALPHA, PLANNED_RUNS, TARGET
-from mast_tui.figures.record import Figure, FigureIndex, FigureTable, Sources, estimate_json
+from mast_tui.figures.record import FigureIndex, FigureTable, estimate_json
 from mast_tui.figures.signatures.report import whose_labels
 from mast_tui.reports import model
 from mast_tui.reports.model import (
-    Behind,
     Cell,
     Column,
     Estimate,
@@ -38,8 +37,8 @@ _PASS: Final = "pass_{k} | pass^{k} | share | the chance that {k} runs of a task
 _SHARES: Final = """
     code | code | text | | 100
     name | mode | text | | 99
-    baseline | {baseline} | share | share of the runs of {baseline} | 95
-    arm | {arm} | share | share of the runs of {arm} | 95
+    baseline | {baseline} | share | runs of {baseline} that show it | 95
+    arm | {arm} | share | runs of {arm} that show it | 95
     arm_difference | points | points | {arm} minus {baseline}, points | 94
     flip_p | p | p_value | p, differences of whole tasks turned round | 40
     flip_p_adjusted | p adj | p_value | p, adjusted over the modes and arms | 80
@@ -143,13 +142,6 @@ def _about(experiment: Experiment) -> str:
     )
 
 
-def _behind(experiment: Experiment, title: str, figure: Figure) -> Behind:
-    codes = {mode.slug: mode.code for mode in experiment.inputs.modes}
-    sources = figure.sources or Sources("signatures")
-    modes = tuple(codes[slug] for slug in sources.modes)
-    return Behind(title, modes if len(modes) == 1 else (), (("group", sources.group),))
-
-
 def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
     shown = list(columns(_ARMS))
     most = max(
@@ -178,8 +170,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
             for k in range(2, most + 1)
             if (figure := by_k.get("pass_k", str(k))) is not None
         }
-        title = f"runs of {arm}"
-        rows.append(Row(arm, cells, behind=_behind(experiment, title, success.figures[0])))
+        rows.append(Row(arm, cells, sources=success.sources))
     caption = (
         "Success is the mean over tasks of the share of successful runs (pass@1), pass^k the "
         "chance that k runs of a task all succeed."
@@ -253,11 +244,8 @@ def _row(
     cells["baseline"] = Estimate.of(other.figures[0])
     cells["arm"] = Estimate.of(own.figures[0])
     cells |= _cells(own, ("arm_difference", "flip_p", "flip_p_adjusted"))
-    leads = {
-        "baseline": _behind(experiment, f"{name} in {experiment.baseline}", other.figures[0]),
-        "arm": _behind(experiment, f"{name} in {arm}", own.figures[0]),
-    }
-    return Row(key, cells, behind_cells=leads if scope == "experiment_mode" else {})
+    cell_sources = {"baseline": other.sources, "arm": own.sources}
+    return Row(key, cells, cell_sources=cell_sources if scope == "experiment_mode" else {})
 
 
 def _withheld(tables: list[FigureTable]) -> tuple[Note, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mast_tui.counts import counted
@@ -14,7 +14,6 @@ from mast_tui.gold.sources import gold_name, gold_words
 from mast_tui.reports.model import (
     CODE,
     MODE,
-    Behind,
     Cell,
     Column,
     Estimate,
@@ -27,14 +26,14 @@ from mast_tui.reports.model import (
     estimates,
 )
 from mast_tui.reports.sentences import (
-    PARADOX,
     fact,
     in_words,
     intervals_note,
-    is_kappa_paradox,
     joined,
     macro_note,
     p_words,
+    paradox_mark,
+    paradox_note,
     percent,
     resampled_note,
     why_undefined,
@@ -334,7 +333,11 @@ def _beside_chance(report: JudgeReport) -> Table:
         _caption(report),
         (
             _macro_note(report, _BESIDE),
-            *_paradox_note(report),
+            *paradox_note(
+                _tables(report),
+                ", as one answer is nearly always given. AC1 looks fine on a useless judge too: "
+                "read TPR and TNR.",
+            ),
             *_biased(report),
             *withheld_notes(*_figures_of(report, _BESIDE)),
         ),
@@ -346,7 +349,7 @@ def _groups(
 ) -> tuple[tuple[Row, ...], ...]:
     """Make a row per mode, then the totals; with ``detail`` or marked."""
 
-    def row(ident: str, title: str, names: dict[str, Cell], table: FigureTable) -> Row:
+    def row(ident: str, names: dict[str, Cell], table: FigureTable) -> Row:
         cells = {**names, **_counts(table), **estimates(table, columns)}
         if table.mode:
             cells["mcnemar_p_adjusted"] = table.value("mcnemar_p_adjusted")
@@ -354,23 +357,40 @@ def _groups(
         return Row(
             ident,
             cells,
-            mark=PARADOX if not detail and _is_paradox(table) else "",
+            mark="" if detail else paradox_mark(table),
             detail=tuple(sentences(report, table)) if detail else (),
-            behind=_behind(title, table),
+            sources=table.sources,
         )
 
     modes = report.rows("judge_mode")
     rows = [
-        row(slug, f"{code} {name}", {"code": code, "name": name}, modes[code])
-        for slug, code, name in report.modes
+        row(slug, {"code": code, "name": name}, modes[code]) for slug, code, name in report.modes
     ]
     macro = report.table("judge_macro")
     macro_cells: dict[str, Cell] = {"name": "macro mean", **estimates(macro, columns)}
     totals = (
-        Row("macro", macro_cells, behind=_behind("Mean over modes", macro)),
-        row("pooled", "All modes pooled", {"name": "pooled"}, report.table("judge_pooled")),
+        Row("macro", macro_cells, sources=macro.sources),
+        row("pooled", {"name": "pooled"}, report.table("judge_pooled")),
     )
     return tuple(rows), totals
+
+
+def _mode_rows(
+    report: JudgeReport,
+    tables: Mapping[str, FigureTable],
+    columns: Sequence[Column],
+    detail: Callable[[FigureTable], Iterable[str]] = lambda _table: (),
+) -> tuple[Row, ...]:
+    """Make a row for each mode that has a table."""
+    return tuple(
+        Row(
+            slug,
+            {"code": code, "name": name} | estimates(tables[code], columns),
+            detail=tuple(detail(tables[code])),
+        )
+        for slug, code, name in report.modes
+        if code in tables
+    )
 
 
 def _calibration(report: JudgeReport) -> Table | None:
@@ -456,17 +476,14 @@ def _localisation(report: JudgeReport) -> Table | None:
     against = against_words(report)
     shown = columns(_LOCALISATION, against=against)
     modes = report.rows("localisation_mode")
-    rows = [
-        Row(slug, {"code": code, "name": name} | estimates(modes[code], shown))
-        for slug, code, name in report.modes
-        if modes[code].count("n")
-    ]
+    with_labels = {code: table for code, table in modes.items() if table.count("n")}
+    rows = _mode_rows(report, with_labels, shown)
     total = Row("all", {"code": "", "name": "all modes"} | estimates(every, shown))
     return Table(
         "judge_places",
         "Places, where both call the mode present",
         (CODE, MODE, *shown),
-        (tuple(rows), (total,)),
+        (rows, (total,)),
         f"Places of {report.judge} beside those of {against}. {_WILSON}",
     )
 
@@ -477,14 +494,6 @@ def _prevalence(report: JudgeReport, sight: Mapping[str, Any] | None) -> Table |
     only_judged = report.count("unlabelled")
     if not only_judged or not tables:
         return None
-    rows = [
-        Row(
-            slug,
-            {"code": code, "name": name} | estimates(tables[code], _PREVALENCE),
-            detail=tuple(_not_corrected(tables[code])),
-        )
-        for slug, code, name in report.modes
-    ]
     notes = [
         Note(
             "corrected: for how the judge errs (Rogan and Gladen); it holds where the traces that "
@@ -505,7 +514,7 @@ def _prevalence(report: JudgeReport, sight: Mapping[str, Any] | None) -> Table |
         "judge_prevalence",
         f"Prevalence on {counted(only_judged, 'trace')} that only the judge has judged",
         (CODE, MODE, *_PREVALENCE),
-        (tuple(rows),),
+        (_mode_rows(report, tables, _PREVALENCE, _not_corrected),),
         f"As {report.judge} says, and corrected for its errors (Rogan and Gladen 1978), for "
         "traces like these. In brackets 95 % intervals: Wilson's, and of the corrected ones Lang "
         "and Reiczigel's (2014).",
@@ -518,14 +527,6 @@ def _overall(report: JudgeReport) -> Table | None:
     tables = report.rows("prevalence_overall")
     if not report.count("unlabelled") or not tables:
         return None
-    rows = [
-        Row(
-            slug,
-            {"code": code, "name": name} | estimates(tables[code], _OVERALL),
-            detail=tuple(width_words(tables[code])),
-        )
-        for slug, code, name in report.modes
-    ]
     totals = [table.count("n") for table in tables.values() if table.count("n_labelled")] or [0]
     fewest = min(totals)
     most = max(totals)
@@ -537,7 +538,7 @@ def _overall(report: JudgeReport) -> Table | None:
         "judge_overall",
         f"Prevalence over {over}: people on a part, the judge on all",
         (CODE, MODE, *_OVERALL),
-        (tuple(rows),),
+        (_mode_rows(report, tables, _OVERALL, width_words),),
         f"What people say of the traces that they labelled, and the same joined with what "
         f"{report.judge} says of all (prediction-powered inference, PPI++: Angelopoulos, Duchi "
         "and Zrnic 2023). The intervals are Wilson's. Both are estimates for traces like these; "
@@ -686,11 +687,6 @@ def _figures_of(report: JudgeReport, columns: Iterable[Column]) -> list[Figure]:
     """Return the figures of some columns in all rows."""
     tables = (*_tables(report).values(), report.table("judge_macro"))
     return [table[column.key] for table in tables for column in columns]
-
-
-def _behind(title: str, table: FigureTable) -> Behind:
-    sources = table.figures[0].sources
-    return Behind(title, () if sources is None else sources.modes, (("page", "judge"),))
 
 
 # Sentences
@@ -895,22 +891,6 @@ def _without_tables(report: JudgeReport) -> Iterator[Note]:
 def _macro_note(report: JudgeReport, columns: Sequence[Column]) -> Note:
     modes_defined = report.table("judge_macro").values("modes_defined")
     return macro_note(modes_defined, len(report.modes), columns)
-
-
-def _is_paradox(table: FigureTable) -> bool:
-    shares = table.values("prevalence").values()
-    return is_kappa_paradox(table.value("cohen_kappa"), table.value("raw_agreement"), shares)
-
-
-def _paradox_note(report: JudgeReport) -> Iterator[Note]:
-    marked = [name for name, table in _tables(report).items() if _is_paradox(table)]
-    if marked:
-        yield Note(
-            f"{PARADOX} {', '.join(marked)}: κ is low although raw agreement is high, as one "
-            "answer is nearly always given. AC1 looks fine on a useless judge too: read TPR and "
-            "TNR.",
-            "kappa_paradox",
-        )
 
 
 def _caption(report: JudgeReport) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from mast_tui.figures.record import Figure, FigureTable, JsonForm
+from mast_tui.figures.record import Figure, FigureTable, JsonForm, Sources
 
 
 class Kind(StrEnum):
@@ -181,20 +181,6 @@ CODE, MODE = columns("""
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
-    """Which traces stand behind a row or a cell: those of these ``modes``.
-
-    Modes are named as in the report's document: slugs of agreement, codes of signatures. ``which``
-    narrows them by whatever the report's screen understands (an outcome, a pair, a tenth of the
-    run). It is compared and passed on, never shown.
-    """
-
-    title: str
-    modes: tuple[str, ...] = ()
-    which: tuple[tuple[str, Any], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Row:
     """A row of a table.
 
@@ -203,8 +189,8 @@ class Row:
         cells: By the keys of the columns; a key that is missing is an empty cell.
         mark: A sign before the row that a note explains (``†``).
         detail: Sentences on this row alone, which a screen shows beside it and pages leave out.
-        behind: The traces behind the row, None where there is no list.
-        behind_cells: The same of single cells, by key; other cells lead to ``behind``.
+        sources: The query for the traces of the row, None where there is no list.
+        cell_sources: The queries for the traces of single cells, by key.
         detail_cells: Sentences on single cells, by key, which a screen shows with the cell that is
             chosen.
     """
@@ -213,8 +199,8 @@ class Row:
     cells: Mapping[str, Cell]
     mark: str = ""
     detail: tuple[str, ...] = ()
-    behind: Behind | None = None
-    behind_cells: Mapping[str, Behind] = field(default_factory=dict)
+    sources: Sources | None = None
+    cell_sources: Mapping[str, Sources | None] = field(default_factory=dict)
     detail_cells: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

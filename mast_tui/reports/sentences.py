@@ -209,26 +209,39 @@ def why_undefined(
         yield f"Undefined: {joined(names)}, as {why}."
 
 
-def is_kappa_paradox(
-    kappa: float | None, raw: float | None, shares: Iterable[float | None]
-) -> bool:
-    """Tell whether κ is low only because nearly all verdicts are the same.
+def is_kappa_paradox(table: FigureTable) -> bool:
+    """Return whether κ is low only because nearly all verdicts are the same.
 
     That is: raw agreement of 0.8 or more, κ under 0.4, and on average 'present' in at most a
     fifth, or at least four fifths, of the verdicts (Feinstein and Cicchetti 1990).
-
-    Args:
-        kappa: Cohen's κ.
-        raw: The raw agreement.
-        shares: Each side's share of 'present'.
     """
-    present = [share for share in shares if share is not None]
+    kappa = table.value("cohen_kappa")
+    raw = table.value("raw_agreement")
+    present = [share for share in table.values("prevalence").values() if share is not None]
     if kappa is None or raw is None or not present:
         return False
     mean = sum(present) / len(present)
-    return bool(
-        kappa < _LOW_KAPPA and raw >= _HIGH_RAW and min(mean, 1 - mean) <= _EXTREME_PREVALENCE
-    )
+    return kappa < _LOW_KAPPA and raw >= _HIGH_RAW and min(mean, 1 - mean) <= _EXTREME_PREVALENCE
+
+
+def paradox_mark(table: FigureTable) -> str:
+    """Return the mark of a row whose κ is low only because nearly all verdicts are the same."""
+    return PARADOX if is_kappa_paradox(table) else ""
+
+
+def paradox_note(tables: Mapping[str, FigureTable], advice: str) -> Iterator[Note]:
+    """Explain the mark, if a row has it.
+
+    Args:
+        tables: The figures of the rows by name.
+        advice: The reason, and what to read instead of κ.
+    """
+    marked = [name for name, table in tables.items() if is_kappa_paradox(table)]
+    if marked:
+        yield Note(
+            f"{PARADOX} {', '.join(marked)}: κ is low although raw agreement is high{advice}",
+            "kappa_paradox",
+        )
 
 
 def macro_note(

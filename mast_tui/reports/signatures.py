@@ -1,16 +1,16 @@
-"""Failure signatures as a report: the only place where their figures become sentences.
+"""Tables and sentences on failure signatures, made from the records of figures.
 
-Tables are made by ``_Group`` for one group of traces, or for all of them; a page takes them group
-by group, the screen takes one at a time. Each begins with how often modes occur, whatever the
-outcome; failed and successful traces are compared where enough outcomes are known. A column names
-its figure: ``statistic:condition``, with ``#count``, ``#n``, ``#low`` or ``#high`` for a part.
+``_Group`` makes the tables of one group of traces, or of all traces; a page shows them group by
+group, the screen one group at a time. Each begins with the shares of the modes in all traces;
+failed and successful traces are compared if enough outcomes are known. A column names its figure:
+``statistic:condition``, with ``#count``, ``#n``, ``#low`` or ``#high`` for a part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.counts import counted
@@ -36,7 +36,6 @@ from mast_tui.reports.charts import (
 )
 from mast_tui.reports.experiment import experiment_sections, pair_document
 from mast_tui.reports.model import (
-    Behind,
     Cell,
     Column,
     Estimate,
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
 MOST_PAIRS: Final = 6
 MOST_STEPS: Final = 8
 MOST_HELPED: Final = 4
-"""Of so many modes what helps stands open on a page; that of the others is folded."""
+"""The number of modes whose strategies a page shows open; the others are folded."""
 
 MOST_QUOTED: Final = 300
 """Code points of a span's own text."""
@@ -97,15 +96,15 @@ _FATAL_BY: Final = {"labels": "as labels say", "class": "by the class of its mod
 _MISSING: Final[Mapping[str, str]] = {
     "not_judged": "Nobody was judged on it with a known outcome, so there is nothing to compare.",
     **{
-        f"no_{side}": f"No {whose} was judged on it, so there is nothing to compare."
-        for side, whose in _SIDE_WORDS.items()
+        f"no_{side}": f"No {trace} was judged on it, so there is nothing to compare."
+        for side, trace in _SIDE_WORDS.items()
     },
     "no_strata": "No model has failed and successful traces that were judged on it.",
     "never_seen": "It shows in no trace, so there is no ratio.",
     **{
-        f"none_in_{side}": f"It shows in no {whose}, so "
+        f"none_in_{side}": f"It shows in no {trace}, so "
         + ("there is no ratio." if side == "succeeded" else "its ratio has no interval.")
-        for side, whose in _SIDE_WORDS.items()
+        for side, trace in _SIDE_WORDS.items()
     },
     "few_traces": "A side has fewer than 5 traces, so the difference has no interval.",
     "rare_mode": "Fewer than 5 traces of both sides together show it, or do not, so the difference "
@@ -308,22 +307,22 @@ def signatures_report(
     groups_asked: bool = False,
     experiment: tuple[Experiment, FigureIndex] | None = None,
 ) -> model.Report:
-    """Put failure signatures into words: all traces, the groups, an experiment, the rules.
+    """Make the report on failure signatures: all traces, the groups, an experiment, the rules.
 
     Args:
         figures: The figures.
         extras: The taxonomy with its strategies, the traces that modes decided, and examples.
-        groups_asked: Whether groups were asked for by name of the field: then all of them are
-            shown, and of all traces together only how often modes occur. Otherwise all traces come
-            first with everything, and groups of ``LEAST_TRACES`` or more follow.
+        groups_asked: Whether the user asked for groups. Then all of them are shown, and for all
+            traces together only the shares of modes. Otherwise all traces come first with all
+            tables, and groups of ``LEAST_TRACES`` or more follow.
         experiment: Two groups as the arms of an experiment, with its figures.
 
     Returns:
         The report, with charts.
     """
     parts = group_parts(figures)
-    by = figures.inputs.by
-    by_groups = groups_asked and by != ALL
+    grouping = figures.inputs.by
+    by_groups = groups_asked and grouping != ALL
     group_names = list(figures.groups) if by_groups else large_groups(figures)
     sections = []
     for name in (OVERALL, *group_names):
@@ -352,8 +351,8 @@ def signatures_report(
     ]
     return model.Report(
         id="signatures",
-        title="Failure signatures" + (f" by {by.replace(',', ' and ')}" if by_groups else ""),
-        about=_about(figures, by if by_groups else ALL),
+        title="Failure signatures" + (f" by {grouping.replace(',', ' and ')}" if by_groups else ""),
+        about=_about(figures, grouping if by_groups else ALL),
         sections=tuple(sections),
         notes=tuple(notes),
         document={**signature_document(figures), **_of_pair(experiment)},
@@ -378,20 +377,20 @@ def _small_groups(figures: SignatureReport, shown_count: int) -> Iterator[Note]:
 
 
 def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
-    """Return what helps against modes, as ``report --json`` has it.
+    """Return the strategies against modes for ``report --json``.
 
     Args:
-        taxonomy: Names the strategies.
+        taxonomy: The taxonomy with its strategies.
 
     Returns:
-        ``strategies`` by code; ``measured``, what the literature measured, with its ``source``,
-        null for a taxonomy that is not MAST.
+        ``strategies`` by code; ``measured``, effects from the literature with their ``source``,
+        None for a taxonomy other than MAST.
     """
     measured = None
     if taxonomy.id == "mast":
         gains = published_gains()
-        (words, address), *_ = gains.links
-        measured = {"text": list(gains.paragraphs), "source": {"title": words, "url": address}}
+        (title, address), *_ = gains.links
+        measured = {"text": list(gains.paragraphs), "source": {"title": title, "url": address}}
     return {
         "strategies": {mode.code: list(mode.fixes) for mode in taxonomy.modes if mode.fixes},
         "measured": measured,
@@ -401,16 +400,16 @@ def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
 def group_report(
     figures: SignatureReport, group: str, *, every: bool = False, extras: Extras | None = None
 ) -> model.Report:
-    """Put one group into words for a screen: its modes, their onset, what shows together.
+    """Make the report on one group for a screen: modes, onset, modes that show together.
 
     Args:
         figures: The figures.
         group: The name of one of its groups, or ``OVERALL``.
-        every: Count onset and what shows together over all traces, not over failed ones alone.
-        extras: What ``signatures_report`` takes; with a taxonomy there is a section on what helps.
+        every: Whether onset and pairs are counted over all traces, not over failed ones alone.
+        extras: As in ``signatures_report``; with a taxonomy there is a section on what helps.
 
     Returns:
-        The report, without charts. The rows and cells lead to traces of the group.
+        The report, without charts.
 
     Raises:
         KeyError: There is no such group.
@@ -447,11 +446,11 @@ def group_report(
 
 
 def _tables(*tables: Table | None) -> tuple[Table, ...]:
-    return tuple(one for one in tables if one is not None)
+    return tuple(table for table in tables if table is not None)
 
 
 def _page_of(group: _Group) -> Iterator[model.Part]:
-    """Yield what a page shows of a group, charts beside the tables that they draw."""
+    """Yield the parts of a group's page, charts beside the tables that they draw."""
     drawn = group_charts(group.figures, group.name)
 
     def charts(*kinds: str) -> Iterator[model.Chart]:
@@ -472,7 +471,7 @@ def _page_of(group: _Group) -> Iterator[model.Part]:
 
 
 def _prevalence_of(group: _Group) -> Iterator[model.Part]:
-    """Yield the chart and the table of how often modes occur in a group."""
+    """Yield the chart and the table of the shares of modes in a group."""
     drawn = group_charts(group.figures, group.name)
     if "occurrence" in drawn:
         yield drawn["occurrence"]
@@ -493,7 +492,7 @@ def _about(figures: SignatureReport, grouping: str) -> str:
 
 
 def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
-    """Yield how many traces there are, how they ended, and how failed ones fail."""
+    """Yield the numbers of traces, of outcomes, and of modes in failed traces."""
     failed = group.count("traces", "failed")
     unknown = group.count("traces", "unknown")
     yield "traces", f"{group.count('traces'):,}", ""
@@ -523,7 +522,7 @@ def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
 
 
 def _cannot_say(sentences: Iterable[str]) -> Iterator[Note]:
-    return (Note(one, "cannot_say") for one in sentences)
+    return (Note(sentence, "cannot_say") for sentence in sentences)
 
 
 def _no_places(figures: SignatureReport) -> Note:
@@ -551,17 +550,17 @@ def _percent(share: float) -> str:
 
 
 def _cells(
-    table: FigureTable, shown: Iterable[Column], sizes: Mapping[str, int] | None = None
+    table: FigureTable, columns: Iterable[Column], sizes: Mapping[str, int] | None = None
 ) -> dict[str, Cell]:
-    """Make the cells of a row under those columns of which it has a figure.
+    """Make the cells of a row under the columns for which it has a figure.
 
     Args:
         table: The figures of the row.
-        shown: The columns.
-        sizes: How many traces each condition has; the n of a share is shown where it is another.
+        columns: The columns.
+        sizes: The number of traces of each condition; the n of a share is shown if it differs.
     """
     cells: dict[str, Cell] = {}
-    for column in shown:
+    for column in columns:
         key, _, part = column.key.partition("#")
         statistic, _, condition = key.partition(":")
         figure = table.get(statistic, condition)
@@ -583,7 +582,7 @@ def _cell(figure: Figure, column: Column, part: str, sizes: Mapping[str, int]) -
 
 
 def _without_missing_ratio(cells: dict[str, Cell]) -> dict[str, Cell]:
-    """Empty the cell of a ratio that is undefined, as a note says why."""
+    """Empty the cell of an undefined ratio, for which a note gives the reason."""
     return {key: cell for key, cell in cells.items() if key != "risk_ratio" or _has_value(cell)}
 
 
@@ -602,12 +601,12 @@ def _no_ratio(modes: Mapping[str, FigureTable], sides: Mapping[str, str]) -> Ite
 
     Args:
         modes: The figures of each mode by its code.
-        sides: Where they do not show, in words, by reason.
+        sides: The traces that do not show them, in words, by reason.
     """
-    for reason, where in sides.items():
+    for reason, traces in sides.items():
         codes = [code for code, mode in modes.items() if mode["risk_ratio"].undefined == reason]
         if codes:
-            yield Note(f"No ratio, as {where} shows the mode: {', '.join(codes)}.", reason)
+            yield Note(f"No ratio, as {traces} shows the mode: {', '.join(codes)}.", reason)
 
 
 def _missing(mode: FigureTable) -> Iterator[str]:
@@ -640,7 +639,9 @@ def _with_values(table: Table) -> Table | None:
             replace(
                 row,
                 cells={key: cell for key, cell in row.cells.items() if key in keys},
-                behind_cells={key: one for key, one in row.behind_cells.items() if key in keys},
+                cell_sources={
+                    key: sources for key, sources in row.cell_sources.items() if key in keys
+                },
             )
             for row in rows
         )
@@ -651,7 +652,7 @@ def _with_values(table: Table) -> Table | None:
 
 @dataclass(frozen=True)
 class _Group:
-    """The tables of one group; ``suffix`` makes their ids unlike those of other groups."""
+    """The tables of one group; ``suffix`` makes their ids differ from those of other groups."""
 
     figures: SignatureReport
     name: str
@@ -671,35 +672,35 @@ class _Group:
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """How many traces there are by outcome, and in all."""
+        """The number of traces by outcome, and in all."""
         of_outcome = {side: self.group.count("traces", side) for side in OUTCOMES}
         return {"all": self.group.count("traces"), **of_outcome}
 
     @property
     def compares(self) -> bool:
-        """Whether enough outcomes are known to compare failed with successful traces."""
+        """True if enough outcomes are known to compare failed with successful traces."""
         return compares_outcomes(self.group)
 
     @property
     def places(self) -> FigureTable | None:
-        """What the places tell in the traces that have the ``outcome``, as a whole."""
+        """The figures of all places in the traces with the ``outcome``."""
         return self.figures.places(self.name, self.side)
 
     @property
     def side(self) -> str:
-        """The traces that onset and what shows together are counted over: ``failed`` or ``all``."""
+        """The traces over which onset and pairs are counted: ``failed`` or ``all``."""
         return self.outcome or "all"
 
     def rows(self, scope: str) -> dict[str, FigureTable]:
-        """Return figures of the traces that have the ``outcome``, by mode or pair."""
+        """Return figures of the traces with the ``outcome``, by mode or pair."""
         return self.figures.rows(f"{scope}_{self.side}", self.name)
 
     @cached_property
     def outcome(self) -> str | None:
-        """The outcome of the traces that onset and what shows together are counted over.
+        """The outcome of the traces over which onset and pairs are counted; None for all traces.
 
-        None, which is all traces, where that is asked for or few outcomes are known, and on a page
-        where no failed trace has a place.
+        It is None with ``every``, if few outcomes are known, and on a page if no failed trace has a
+        place.
         """
         if not self.compares or self.every:
             return None
@@ -721,29 +722,39 @@ class _Group:
         rows: Iterable[Row],
         *notes: Note,
         title: str = "",
-        shown: Iterable[Column] = (),
+        columns: Iterable[Column] = (),
         n: str = "",
         folded: bool = False,
     ) -> Table | None:
-        """Make a table of this group; ``title`` and ``shown`` are by ``_TABLES``.
+        """Make a table of this group.
 
-        None without rows, and where no figure has a value.
+        Args:
+            id: The table in ``_TABLES``, which has its title and columns by default.
+            rows: The rows.
+            notes: The notes.
+            title: Another title.
+            columns: Other columns.
+            n: The traces of the caption; by default those of each outcome.
+            folded: Whether a page shows it folded.
+
+        Returns:
+            The table; None without rows or without any value.
         """
         rows = tuple(rows)
         if not rows:
             return None
         title = title or _TABLES[id][0]
-        shown = tuple(shown) or self.columns(id)
+        table_columns = tuple(columns) or self.columns(id)
         if "code" in rows[0].cells:
-            shown = (*_MODE, *shown)
+            table_columns = (*_MODE, *table_columns)
         caption = f"{group_words(self.figures, self.name)}: {n or self.sides}."
         if id == "mode_shares":
             caption += f" {source_words(self.figures)}"
         ident = f"{id}{self.suffix}"
-        return _with_values(Table(ident, title, shown, (rows,), caption, notes, folded))
+        return _with_values(Table(ident, title, table_columns, (rows,), caption, notes, folded))
 
     def mode_cells(self, code: str) -> dict[str, Cell]:
-        """Return what names the row of a mode."""
+        """Return the cells that name the row of a mode."""
         return {"code": code, "name": self.mode_names[code]}
 
     @property
@@ -751,36 +762,63 @@ class _Group:
         failed = counted(self.sizes["failed"], "failed trace")
         return f"{failed} and {counted(self.sizes['succeeded'], 'successful trace')}"
 
-    def behind(self, title: str, figure: Figure) -> Behind:
-        """Return the traces of a figure."""
-        return _behind(self.figures, title, figure)
-
     @cached_property
     def mode_names(self) -> dict[str, str]:
         """The names of the modes by code."""
         return {mode.code: mode.name for mode in self.figures.inputs.modes}
 
+    def source_rows(
+        self,
+        id: str,
+        tables: Iterable[tuple[str, FigureTable]],
+        source: str,
+        detail: Callable[[FigureTable], Iterable[str]] = lambda _table: (),
+    ) -> list[Row]:
+        """Make a row for each mode or pair, with the traces of one of its figures.
+
+        Args:
+            id: The table in ``_TABLES``.
+            tables: The figures of the rows by the code of a mode, or by the key of a pair.
+            source: The figure whose traces are listed, as ``statistic:condition``.
+            detail: Returns the sentences on a row.
+        """
+        table_columns = self.columns(id)
+        statistic, _, condition = source.partition(":")
+        rows = []
+        for key, table in tables:
+            codes = key.split(PAIR)
+            cells = _cells(table, table_columns)
+            if len(codes) == 1:
+                cells |= self.mode_cells(key)
+            elif table_columns[0].key == "step":
+                cells |= {"step": " → ".join(codes), "name": self.mode_names[codes[1]]}
+            else:
+                cells["pair"] = " + ".join(codes)
+            sources = table.find(statistic, condition).sources
+            ident = f"{id} {' '.join(codes)}"
+            rows.append(Row(ident, cells, detail=tuple(detail(table)), sources=sources))
+        return rows
+
     # Modes in all traces, in failed and in successful ones.
 
-    def lead(self, code: str) -> Behind | None:
-        """Return all traces of a mode, None where there are none."""
+    def sources_of(self, code: str) -> Sources | None:
+        """Return the query for all traces of a mode, None where there are none."""
         figure = self.of_modes[code].find("rate", "all")
-        return self.behind(f"{code} in all traces", figure) if figure.count else None
+        return figure.sources if figure.count else None
 
     def prevalence(self) -> Table | None:
-        """Make the table of how often each mode occurs in all traces, whatever their outcome."""
-        shown = self.columns("mode_shares")
+        """Make the table of the share of each mode in all traces, whatever their outcome."""
+        table_columns = self.columns("mode_shares")
         rows = []
         for code, mode in self.of_modes.items():
-            cells = _cells(mode, shown)
+            cells = _cells(mode, table_columns)
             if not mode.find("rate", "all").n:
                 cells["rate:all"] = Estimate(None, undefined="not_judged")
             for key in ("unsure", "open", "unresolved"):
                 cells[key] = cells[key] or None
+            cells |= self.mode_cells(code)
             detail = tuple(self._corrected_words(code))
-            rows.append(
-                Row(code, self.mode_cells(code) | cells, detail=detail, behind=self.lead(code))
-            )
+            rows.append(Row(code, cells, detail=detail, sources=self.sources_of(code)))
         known_outcomes = self.sizes["failed"] + self.sizes["succeeded"]
         notes = _notes(
             (
@@ -801,7 +839,7 @@ class _Group:
         return self.table("mode_shares", rows, *notes, *withheld_notes(*shares), n=n)
 
     def modes(self) -> Table | None:
-        """Make the table of how often each mode shows in failed and in successful traces."""
+        """Make the table of the share of each mode in failed and in successful traces."""
         if not self.compares:
             return None
         rows = [self._mode_row(code, mode) for code, mode in self.of_modes.items()]
@@ -811,7 +849,7 @@ class _Group:
         return self.table("modes", rows, *self._fewer(), *ratios, *withheld)
 
     def counts(self) -> Table | None:
-        """Make the table of what the table of modes has no room for: counts, tests, reasons."""
+        """Make the table of counts, tests and reasons, for which the table of modes has no room."""
         if not self.compares:
             return None
         rows = []
@@ -827,20 +865,20 @@ class _Group:
 
     def _mode_row(self, code: str, mode: FigureTable) -> Row:
         word, _ = severity(mode, self.figures.rules)
-        info = next(one for one in self.figures.inputs.modes if one.code == code)
+        info = next(mode for mode in self.figures.inputs.modes if mode.code == code)
         cells: dict[str, Cell] = {
             **self.mode_cells(code),
             **_without_missing_ratio(_cells(mode, self.columns("modes"), self.sizes)),
             "severity": word,
             "stated": self.figures.stated_of(info),
         }
-        leads = {}
-        for side, which in (("failed", "failed"), ("succeeded", "successful")):
+        cell_sources = {}
+        for side in OUTCOMES:
             figure = mode.find("rate", side)
             if figure.count:
-                leads[f"rate:{side}"] = self.behind(f"{code} in {which} traces", figure)
-        words = tuple(self._mode_words(mode))
-        return Row(code, cells, "", words, self.lead(code), leads)
+                cell_sources[f"rate:{side}"] = figure.sources
+        detail = tuple(self._mode_words(mode))
+        return Row(code, cells, "", detail, self.sources_of(code), cell_sources)
 
     def _mode_words(self, mode: FigureTable) -> Iterator[str]:
         yield f"Failed: {_rate_words(mode.find('rate', 'failed'))}."
@@ -908,16 +946,16 @@ class _Group:
         whole = self.figures.figures.table("stratified", group=self.figures.key(self.name))
         unknown = whole.count("unknown_model")
         left_out = f"{counted(unknown, 'trace')} of unknown model left out."
-        shown = self.columns("stratified")
+        table_columns = self.columns("stratified")
         rows = [
             Row(
                 code,
-                self.mode_cells(code) | _cells(one, shown),
+                self.mode_cells(code) | _cells(table, table_columns),
                 "†" if code in other_sign else "",
-                tuple(_missing_once(one)),
-                self.behind(f"{code} in all traces", one["strata"]),
+                tuple(_missing_once(table)),
+                table["strata"].sources,
             )
-            for code, one in tables.items()
+            for code, table in tables.items()
         ]
         sign = "†: the difference over all models has the other sign."
         notes += _notes(
@@ -936,9 +974,9 @@ class _Group:
 
     def _corrected(self) -> Table | None:
         rows = []
-        shown = columns(_TABLES["corrected"][1])
+        table_columns = self.columns("corrected")
         for code, table in self.figures.corrected(self.name).items():
-            cells = {**self.mode_cells(code), **_cells(table, shown)}
+            cells = {**self.mode_cells(code), **_cells(table, table_columns)}
             rows.append(Row(code, cells, detail=tuple(self._corrected_words(code))))
         note = Note(
             "On the traces that nobody but the judge has judged: how often it says that the mode "
@@ -949,7 +987,7 @@ class _Group:
         return self.table("corrected", rows, note)
 
     def _corrected_words(self, code: str) -> Iterator[str]:
-        """Say how often a mode shows once the judge's errors are corrected, or why not."""
+        """Write the share of a mode corrected for the judge's errors, or why there is none."""
         table = self.figures.corrected(self.name).get(code)
         if table is None:
             return
@@ -975,7 +1013,7 @@ class _Group:
         )
 
     def categories(self) -> Iterator[Table | None]:
-        """Yield the part of each category in all that shows, and the traces with any of it."""
+        """Yield the shares of categories among all modes shown, and the traces with any of them."""
         for number, (level, scope, names) in enumerate(self.levels, start=1):
             ident = "category_shares" if number == 1 else f"level_{number}"
             yield self._shares(ident, scope, names, level)
@@ -990,22 +1028,26 @@ class _Group:
 
     def _shares(self, ident: str, scope: str, names: Mapping[str, str], level: str) -> Table | None:
         title, lines = _TABLES["category_shares"]
-        shown = columns(lines if self.compares else _ALL_SHARES)
+        table_columns = columns(lines if self.compares else _ALL_SHARES)
         if level:
-            shown = tuple(replace(one, title=level) if one.key == "name" else one for one in shown)
+            table_columns = tuple(
+                replace(column, title=level) if column.key == "name" else column
+                for column in table_columns
+            )
             title = f"{title}, at the level of {level}"
         tables = self.figures.rows(scope, self.name)
         rows = [
-            Row(id, {"name": name, **_cells(tables[id], shown, self.sizes)})
+            Row(id, {"name": name, **_cells(tables[id], table_columns, self.sizes)})
             for id, name in names.items()
             if tables[id].count("shown", "all")
         ]
-        return self.table(ident, rows, title=title, shown=shown, folded=self.every is None)
+        folded = self.every is None
+        return self.table(ident, rows, title=title, columns=table_columns, folded=folded)
 
     # Places.
 
     def onset_tables(self) -> Iterator[Table | None]:
-        """Yield where failures stand along the run, which mode comes first, and what follows."""
+        """Yield the tables of positions in the run, of the first mode, and of order."""
         places = self.places
         if places is None or not places.count("traces"):
             return
@@ -1027,7 +1069,7 @@ class _Group:
         )
 
     def in_short(self) -> Iterator[Note]:
-        """Yield what stands under a group, among it what its folded tables tell in full."""
+        """Yield the notes under a group, with short forms of its folded tables."""
         side = "failed" if self.compares else "all"
         for _, scope, names in self.levels:
             tables = self.figures.rows(scope, self.name)
@@ -1044,7 +1086,7 @@ class _Group:
         yield from _cannot_say(group_cannot_say(self.figures, self.name))
 
     def first_failure(self) -> Iterator[Note]:
-        """Yield where the first failure stands, in a sentence."""
+        """Yield a sentence on the position of the first failure."""
         first = None if self.places is None else self.places["position"]
         if first is not None and first.value is not None and first.interval is not None:
             low, high = map(_percent, first.interval)
@@ -1056,63 +1098,43 @@ class _Group:
 
     def _tenths(self, places: FigureTable) -> Table | None:
         uncounted = places.count("uncounted")
-        words = f"{counted(uncounted, 'trace')} without a position, as nobody counted the spans."
-        notes = [*self.first_failure(), *_notes((uncounted, words, "uncounted"))]
+        sentence = f"{counted(uncounted, 'trace')} without a position, as nobody counted the spans."
+        notes = [*self.first_failure(), *_notes((uncounted, sentence, "uncounted"))]
         n = places["position"].n
         tenths = places.by_name("position_tenth")
         rows = []
         for tenth in range(BINS if n else 0):
-            what = f"{10 * tenth}–{10 * tenth + 10} %"
-            title = f"first failure at {what} of the run"
+            part = f"{10 * tenth}–{10 * tenth + 10} %"
             figure = tenths.get(str(tenth))
             count = 0 if figure is None else int(figure.value or 0)
             rows.append(
                 Row(
                     f"tenth {tenth}",
-                    {"part": what, "traces": count, "share": count / (n or 1)},
-                    behind=None if figure is None else self.behind(title, figure),
+                    {"part": part, "traces": count, "share": count / (n or 1)},
+                    sources=None if figure is None else figure.sources,
                 )
             )
-        # On a page a chart shows it, and a sentence stands under the group.
+        # A page has a chart of it, and a sentence under the group.
         folded = self.every is None
         return self.table("first_failure", rows, *notes, n=self._of_places(), folded=folded)
 
     def _first_modes(self, places: FigureTable) -> Table | None:
         tied = places.count("tied")
-        words = (
+        sentence = (
             f"In {counted(tied, 'trace')} several modes set on at the first span; each "
             "of them counts."
         )
-        shown = self.columns("first_mode")
-        ordered = sorted(
+        by_count = sorted(
             self.rows("first_mode").items(), key=lambda item: -(item[1]["rate"].count or 0)
         )
-        rows = [
-            Row(
-                f"first {code}",
-                self.mode_cells(code) | _cells(table, shown),
-                behind=self.behind(f"{code} first, {self.which}", table["rate"]),
-            )
-            for code, table in ordered
-        ]
-        return self.table("first_mode", rows, *_notes((tied, words, "tied")), n=self._of_places())
+        rows = self.source_rows("first_mode", by_count, "rate")
+        notes = _notes((tied, sentence, "tied"))
+        return self.table("first_mode", rows, *notes, n=self._of_places())
 
     def _steps(self) -> Table | None:
         steps = self.rows("transitions")
-        shown = self.columns("transitions")
-        rows = []
-        for pair, table in list(steps.items())[:MOST_STEPS]:
-            first, second = pair.split(PAIR)
-            words = f"{first} → {second}"
-            cells = {"step": words, "name": self.mode_names[second], **_cells(table, shown)}
-            rows.append(
-                Row(
-                    f"step {first} {second}",
-                    cells,
-                    detail=tuple(self._step_words(first, second)),
-                    behind=self.behind(words, table["transitions"]),
-                )
-            )
+        most_frequent = list(steps.items())[:MOST_STEPS]
+        rows = self.source_rows("transitions", most_frequent, "transitions", self._step_words)
         often = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
         notes = _notes(
             (True, "A → B: the onset of B is the next after that of A.", "transitions"),
@@ -1120,85 +1142,73 @@ class _Group:
         )
         return self.table("transitions", rows, *notes, n=self._of_places())
 
-    def _step_words(self, first: str, second: str) -> Iterator[str]:
+    def _step_words(self, step: FigureTable) -> Iterator[str]:
+        """Say how often each of the two modes of a step sets on before the other."""
+        modes = step.mode.split(PAIR)
         for pair, table in self.rows("order").items():
-            if set(pair.split(PAIR)) == {first, second}:
-                before, after = table.count("sets_on", "before"), table.count("sets_on", "after")
-                if pair.split(PAIR)[0] != first:
-                    before, after = after, before
-                n = table.find("sets_on", "before").n or 0
+            if set(pair.split(PAIR)) == set(modes):
+                is_reversed_pair = pair.split(PAIR) != modes
+                earlier = table.find("sets_on", "after" if is_reversed_pair else "before")
+                later = table.find("sets_on", "before" if is_reversed_pair else "after")
                 yield (
-                    f"Of {counted(n, 'trace')} with both, {first} sets on earlier in "
-                    f"{before:,}, later in {after:,}, at the same span in "
-                    f"{table.count('sets_on', 'together'):,}."
+                    f"Of {counted(earlier.n or 0, 'trace')} with both, {modes[0]} sets on earlier "
+                    f"in {earlier.value or 0:,.0f}, later in {later.value or 0:,.0f}, at the same "
+                    f"span in {table.count('sets_on', 'together'):,}."
                 )
 
     def _onsets(self) -> Table | None:
-        shown = self.columns("mode_onsets")
-        rows = [
-            Row(
-                f"onset {code}",
-                self.mode_cells(code) | _cells(table, shown),
-                behind=self.behind(f"{code} with a place, {self.which}", table["position"]),
-            )
-            for code, table in self.rows("onset").items()
-            if table.value("position") is not None
+        placed = [
+            item for item in self.rows("onset").items() if item[1].value("position") is not None
         ]
+        rows = self.source_rows("mode_onsets", placed, "position")
         return self.table("mode_onsets", rows, n=self._of_places(), folded=True)
 
     def _after_fatal(self, places: FigureTable) -> Table | None:
         rows = []
-        for by, words in _FATAL_BY.items():
-            spans = places.find("spans_after", by)
+        for cause, cause_words in _FATAL_BY.items():
+            spans = places.find("spans_after", cause)
             if spans.value is None:
                 continue
             cells: dict[str, Cell] = {
-                "by": words,
+                "by": cause_words,
                 "median": spans.value,
                 "low": spans.low,
                 "high": spans.high,
-                "share": places.value("share_after", by),
+                "share": places.value("share_after", cause),
                 "n": spans.n,
             }
             sentence = (
-                f"After the first failure that is fatal, {words}, a run went on for "
+                f"After the first failure that is fatal, {cause_words}, a run went on for "
                 f"{spans.value:.0f} spans in the median (quartiles {spans.low:.0f} to "
                 f"{spans.high:.0f}; {spans.n:,} {self.which})."
             )
-            rows.append(Row(f"after {by}", cells, detail=(sentence,)))
+            rows.append(Row(f"after {cause}", cells, detail=(sentence,)))
         return self.table("after_fatal", rows, n=self._of_places())
 
     def _order(self) -> Table | None:
-        shown = self.columns("order_counts")
-        ordered = sorted(
+        by_count = sorted(
             self.rows("order").items(), key=lambda item: -(item[1].find("sets_on", "before").n or 0)
         )
-        rows = []
-        for pair, table in ordered:
-            modes = pair.split(PAIR)
-            cells = {"pair": " + ".join(modes), **_cells(table, shown)}
-            lead = self.behind(" and ".join(modes), table.find("sets_on", "before"))
-            rows.append(Row(f"order {' '.join(modes)}", cells, behind=lead))
+        rows = self.source_rows("order_counts", by_count, "sets_on:before")
         return self.table("order_counts", rows, n=self._of_places(), folded=True)
 
     def _chains(self) -> Table | None:
         rows = []
-        for place, (chain, table) in enumerate(self.rows("chains").items()):
-            words = " → ".join("+".join(step) for step in chain_of(chain))
-            cells: dict[str, Cell] = {"chain": words, "chains": table.count("chains")}
-            lead = self.behind(words, table["chains"])
-            rows.append(Row(f"chain {place}", cells, behind=lead))
+        for number, (chain, table) in enumerate(self.rows("chains").items()):
+            steps = " → ".join("+".join(step) for step in chain_of(chain))
+            cells: dict[str, Cell] = {"chain": steps, "chains": table.count("chains")}
+            rows.append(Row(f"chain {number}", cells, sources=table["chains"].sources))
         note = Note("A → B: B sets on next after A. A+B: both set on at the same span.", "chains")
         return self.table("chain_counts", rows, note, n=self._of_places(), folded=True)
 
     def bill(self) -> Table | None:
-        """Make the table of what failed runs used up before and after they were lost."""
+        """Make the table of the cost of failed runs before and after the first fatal failure."""
         whole = self.figures.figures.table("bill", group=self.figures.key(self.name))
         by_mode = self.figures.rows("bill", self.name)
         rows = []
-        for by, fatal in _FATAL_BY.items():
+        for cause, cause_words in _FATAL_BY.items():
             for amount in ("tokens", "minutes"):
-                condition = f"{by}{PAIR}{amount}"
+                condition = f"{cause}{PAIR}{amount}"
                 total = whole.get("used_total", condition)
                 if total is None:
                     continue
@@ -1207,7 +1217,7 @@ class _Group:
                     for key in ("total", "before_first_fatal", "after")
                 }
                 cells: dict[str, Cell] = {
-                    "by": fatal,
+                    "by": cause_words,
                     "what": amount,
                     "total": used["total"],
                     "before": used["before_first_fatal"],
@@ -1222,7 +1232,8 @@ class _Group:
                 amounts.sort(key=lambda item: -item[1])
                 parts = [f"{code} {value:,.0f}" for code, value in amounts if value]
                 sentence = f"After a first fatal failure by mode: {', '.join(parts)}."
-                rows.append(Row(f"bill {by} {amount}", cells, detail=(sentence,) if parts else ()))
+                detail = (sentence,) if parts else ()
+                rows.append(Row(f"bill {cause} {amount}", cells, detail=detail))
         n = f"over {self.sizes['failed']:,} failed traces"
         return self.table("bill", rows, n=n)
 
@@ -1234,31 +1245,39 @@ class _Group:
         return {code: rate for code, rate in rates.items() if rate.count}
 
     def matrix(self) -> Table | None:
-        """Make the table of how many traces show both of two modes, or the one (diagonal)."""
+        """Make the table of the traces that show both of two modes, or one mode (diagonal)."""
         seen = self._seen()
-        pairs = {frozenset(pair.split(PAIR)): one for pair, one in self.rows("together").items()}
+        pairs = {
+            frozenset(pair.split(PAIR)): table for pair, table in self.rows("together").items()
+        }
         rows = []
         for code, rate in seen.items():
             cells = self.mode_cells(code)
-            leads: dict[str, Behind] = {}
+            cell_sources: dict[str, Sources | None] = {}
             details: dict[str, tuple[str, ...]] = {}
             for other in seen:
                 key = f"with {other}"
                 pair = pairs.get(frozenset((code, other)))
                 if other == code:
                     cells[key] = rate.count
-                    leads[key] = self.behind(f"{code} in {self.which}", rate)
+                    cell_sources[key] = rate.sources
                 elif pair is None:
                     cells[key] = 0
                 else:
                     cells[key] = pair["jaccard"].count
-                    details[key] = tuple(_pair_words(pair, self.which))
+                    details[key] = tuple(_pair_words(self.which, pair))
                     if cells[key]:
-                        title = f"{code} and {other} in {self.which}"
-                        leads[key] = self.behind(title, pair["jaccard"])
-            lead = leads[f"with {code}"]
-            rows.append(Row(code, cells, behind=lead, behind_cells=leads, detail_cells=details))
-        shown = [
+                        cell_sources[key] = pair["jaccard"].sources
+            rows.append(
+                Row(
+                    code,
+                    cells,
+                    sources=rate.sources,
+                    cell_sources=cell_sources,
+                    detail_cells=details,
+                )
+            )
+        mode_columns = [
             Column(f"with {code}", code, Kind.COUNT, f"{self.which} with {code} too")
             for code in seen
         ]
@@ -1268,50 +1287,36 @@ class _Group:
             "one.",
             "matrix",
         )
-        return self.table("together", rows, note, title=title, shown=shown, n=self._together_n())
+        n = self._together_n()
+        return self.table("together", rows, note, title=title, columns=mode_columns, n=n)
 
     def _together_n(self) -> str:
         return f"over {counted(self.sizes[self.side], self.which.removesuffix('s'))}"
 
     def pairs(self) -> Table | None:
         """Make the table of the pairs of modes that most often show in one trace."""
-        shown = self.columns("pairs")
-        counts = {
-            pair: (table["jaccard"].count or 0, table)
-            for pair, table in self.rows("together").items()
-        }
-        there = sorted(
-            ((pair, table) for pair, (both, table) in counts.items() if both),
-            key=lambda item: -counts[item[0]][0],
+        pairs = [item for item in self.rows("together").items() if item[1]["jaccard"].count]
+        pairs.sort(key=lambda item: -(item[1]["jaccard"].count or 0))
+        rows = self.source_rows(
+            "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_words, self.which)
         )
-        rows = []
-        for pair, table in there[:MOST_PAIRS]:
-            modes = pair.split(PAIR)
-            rows.append(
-                Row(
-                    " ".join(modes),
-                    {"pair": " + ".join(modes), **_cells(table, shown)},
-                    detail=tuple(_pair_words(table, self.which)),
-                    behind=self.behind(" and ".join(modes), table["jaccard"]),
-                )
-            )
-        often = f"The {MOST_PAIRS} most frequent of {len(there)} pairs."
-        notes = _notes((len(there) > MOST_PAIRS, often, "most_frequent"))
+        often = f"The {MOST_PAIRS} most frequent of {len(pairs)} pairs."
+        notes = _notes((len(pairs) > MOST_PAIRS, often, "most_frequent"))
         return self.table("pairs", rows, *notes, n=self._together_n())
 
     # What helps, and what labels look like.
 
     def _decided(self) -> list[tuple[str, int | None, int]]:
-        """List the modes that failed traces show: code, traces decided, traces that show it.
+        """Return the modes that failed traces show: code, traces decided, traces that show it.
 
-        Those first that decided most. Where no label has a severity, a mode whose class is fatal
-        counts as having decided every failed trace that shows it. Where few outcomes are known,
-        those that all traces show, and nothing of what they decided.
+        They are sorted by the traces that they decided. If no label has a severity, a mode whose
+        class is fatal counts as having decided every failed trace that shows it. If few outcomes
+        are known, the modes are those of all traces, without the traces decided.
         """
         if not self.compares:
             rates = {code: mode.find("rate", "all") for code, mode in self.of_modes.items()}
-            shown = [(code, None, rate.count) for code, rate in rates.items() if rate.count]
-            return sorted(shown, key=lambda one: -one[2])
+            counts_of_all = [(code, None, rate.count) for code, rate in rates.items() if rate.count]
+            return sorted(counts_of_all, key=lambda item: -item[2])
         by_labels = None if self.extras is None else self.extras.decided.get(self.name)
         counts: list[tuple[str, int, int]] = []
         for code, mode in self.of_modes.items():
@@ -1321,13 +1326,13 @@ class _Group:
             decided = by_class if by_labels is None else by_labels.get(code, 0)
             if showing:
                 counts.append((code, decided, showing))
-        return [*sorted(counts, key=lambda one: (-one[1], -one[2]))]
+        return [*sorted(counts, key=lambda item: (-item[1], -item[2]))]
 
     def _strategies(self, code: str) -> tuple[str, ...]:
         assert self.extras is not None
         assert self.extras.taxonomy is not None
-        known = self.extras.taxonomy.find(code)
-        fixes = () if known is None else known.fixes
+        mode = self.extras.taxonomy.find(code)
+        fixes = () if mode is None else mode.fixes
         return fixes or ("The taxonomy names no strategy.",)
 
     def _helps_order(self) -> str:
@@ -1398,9 +1403,7 @@ class _Group:
                     "showing": showing,
                 },
                 detail=self._strategies(code),
-                behind=self.behind(
-                    f"{code} in {side} traces", self.of_modes[code].find("rate", side)
-                ),
+                sources=self.of_modes[code].find("rate", side).sources,
             )
             for code, decided, showing in self._decided()
         ]
@@ -1435,13 +1438,13 @@ class _Group:
             )
 
     def example_texts(self) -> Iterator[model.Text]:
-        """Yield labels on failed traces, with the text that they stand on."""
+        """Yield labels on failed traces, with the text of their spans."""
         if self.extras is None:
             return
         paragraphs = [
-            _example_words(f"{one.code} {self.mode_names[one.code]}", one)
-            for one in self.extras.examples
-            if one.group == self.name and one.code in self.mode_names
+            _example_words(f"{example.code} {self.mode_names[example.code]}", example)
+            for example in self.extras.examples
+            if example.group == self.name and example.code in self.mode_names
         ]
         if paragraphs:
             yield model.Text(
@@ -1452,20 +1455,8 @@ class _Group:
             )
 
 
-def _behind(figures: SignatureReport, title: str, figure: Figure) -> Behind:
-    """Return the query for the traces of a figure, with its title."""
-    sources = figure.sources or Sources("signatures")
-    codes = {mode.slug: mode.code for mode in figures.inputs.modes}
-    where = dict(sources.where)
-    if figure.statistic == "position_tenth":
-        where["tenth"] = figure.condition
-    if sources.group:
-        where = {"group": sources.group, **where}
-    return Behind(title, tuple(codes[slug] for slug in sources.modes), tuple(where.items()))
-
-
 def _rate_words(rate: Figure) -> str:
-    """Return a share in words, with what it is of and its interval."""
+    """Write a share with its count, n and interval."""
     ends = rate.interval or rate.bounds
     if rate.value is None or ends is None:
         return "no trace was judged on it"
@@ -1485,7 +1476,7 @@ def _missing_once(table: FigureTable) -> Iterator[str]:
         yield _MISSING.get(reason, reason)
 
 
-def _pair_words(pair: FigureTable, which: str) -> Iterator[str]:
+def _pair_words(which: str, pair: FigureTable) -> Iterator[str]:
     first, second = pair.mode.split(PAIR)
     phi = pair["phi"]
     jaccard = pair["jaccard"]
@@ -1503,23 +1494,25 @@ def _pair_words(pair: FigureTable, which: str) -> Iterator[str]:
         yield f"{often}; correlation φ {phi.value:+.2f}."
 
 
-def _example_words(mode: str, one: Example) -> str:
-    where = "whole trace" if one.whole else ""
-    if one.first is not None:
-        where = f"#{one.first}" if one.last in (None, one.first) else f"#{one.first}–#{one.last}"
-    head = ", ".join(part for part in (mode, one.trace, where) if part)
-    if one.fatal:
+def _example_words(mode: str, example: Example) -> str:
+    location = "whole trace" if example.whole else ""
+    if example.first is not None:
+        location = f"#{example.first}"
+        if example.last not in (None, example.first):
+            location += f"–#{example.last}"
+    head = ", ".join(part for part in (mode, example.trace, location) if part)
+    if example.fatal:
         head += ", said to be fatal"
-    words = " ".join(one.text.split())
-    if len(words) > MOST_QUOTED:
-        words = f"{words[:MOST_QUOTED].rstrip()}…"
-    parts = [f"“{words}”"] if words else []
-    parts += [f"Note: {' '.join(one.note.split())}"] if one.note else []
+    quote = " ".join(example.text.split())
+    if len(quote) > MOST_QUOTED:
+        quote = f"{quote[:MOST_QUOTED].rstrip()}…"
+    parts = [f"“{quote}”"] if quote else []
+    parts += [f"Note: {' '.join(example.note.split())}"] if example.note else []
     return f"{head}: {' '.join(parts)}"
 
 
 def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
-    """Make the section on whether modes grow more or less frequent along the groups."""
+    """Make the section on the trend of each mode along the groups."""
     span = 1
     slope = "each step"
     slope_words = "points from a group to the next"
@@ -1530,7 +1523,7 @@ def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
         slope_words = "points from the first date to the last, along a straight line"
         scale = "Dates count by the days between them."
     titles = {"slope": slope, "slope_words": slope_words}
-    shown = columns(_ALONG, first=axis.groups[0], last=axis.groups[-1], **titles)
+    table_columns = columns(_ALONG, first=axis.groups[0], last=axis.groups[-1], **titles)
     caption = f"Along {', '.join(axis.groups)}. {source_words(figures)}"
     left_out = figures.figures.table("trend").count("no_group")
     notes = _notes(
@@ -1552,21 +1545,21 @@ def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
             cells: dict[str, Cell] = {"code": mode.code, "name": mode.name}
             for end, group in (("first", axis.groups[0]), ("last", axis.groups[-1])):
                 cells[end] = Estimate(rates[group].value, undefined=rates[group].undefined)
-            cells |= _cells(table, shown)
+            cells |= _cells(table, table_columns)
             per_unit = Estimate.of(table["slope"])
             if per_unit.value is not None:
                 cells["slope"] = replace(per_unit, value=per_unit.value * span)
-            words = "; ".join(f"{group} {_rate_words(rate)}" for group, rate in rates.items())
-            rows.append(Row(mode.code, cells, detail=(words,)))
-        made = Table(
-            id, title, (*_MODE, *shown), (tuple(rows),), caption, tuple(notes), id != "trend"
-        )
+            detail = "; ".join(f"{group} {_rate_words(rate)}" for group, rate in rates.items())
+            rows.append(Row(mode.code, cells, detail=(detail,)))
+        all_columns = (*_MODE, *table_columns)
+        folded = side != "failed"
+        made = Table(id, title, all_columns, (tuple(rows),), caption, tuple(notes), folded)
         parts += _tables(_with_values(made))
     return Section("trend", f"Trend by {figures.inputs.by}", tuple(parts))
 
 
 def _reading(figures: SignatureReport) -> Iterator[str]:
-    """Yield how figures are to be read, and the rule for classes."""
+    """Yield sentences on reading the figures, and the rule for classes."""
     rules = figures.rules
     yield "Open and unsure verdicts, and unknown outcomes, count on neither side."
     if figures.inputs.weights is not None:
@@ -1609,7 +1602,7 @@ def _method(figures: SignatureReport) -> model.Text:
 
 
 def _measured(extras: Extras | None) -> tuple[model.Text, ...]:
-    """Return what the literature measured of fixes against the modes of MAST."""
+    """Return the effects of fixes against the modes of MAST, from the literature."""
     if extras is None or extras.taxonomy is None or extras.taxonomy.id != "mast":
         return ()
     return (published_gains(),)

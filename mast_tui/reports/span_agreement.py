@@ -11,7 +11,6 @@ from mast_tui.figures.spans.report import THRESHOLDS, SpanAgreement
 from mast_tui.reports.model import (
     CODE,
     MODE,
-    Behind,
     Cell,
     Column,
     Estimate,
@@ -98,14 +97,13 @@ def _by_mode(spans: SpanAgreement) -> Table:
     every = index.table("spans")
     finding = index.table("spans_finding")
     naming = index.table("spans_naming")
-    slugs = tuple(slug for slug, _, _ in spans.modes)
     rows = []
     for slug, code, name in spans.modes:
         mode = index.table("spans_mode", mode=code)
         f1 = index.table("spans_mode_f1", mode=code)
         cells = {"code": code, "name": name, **_f1(f1), **estimates(mode, (_ALPHA, _ALPHA_U))}
         detail = (*_f1_detail(f1), *_mode_detail(mode))
-        rows.append(Row(slug, cells, detail=detail, behind=_behind(f"{code} {name}", (slug,))))
+        rows.append(Row(slug, cells, detail=detail, sources=f1.sources))
     alpha_u = every["krippendorff_alpha_u"]
     totals = (
         Row(
@@ -115,7 +113,7 @@ def _by_mode(spans: SpanAgreement) -> Table:
                 "The same place, whichever mode was named for it.",
                 *_f1_detail(finding),
             ),
-            behind=_behind("Finding a place, any mode", slugs),
+            sources=finding.sources,
         ),
         Row(
             "finding_and_naming",
@@ -129,7 +127,7 @@ def _by_mode(spans: SpanAgreement) -> Table:
                 *_f1_detail(naming),
                 *why_undefined([("α_U over all modes", alpha_u)], _UNDEFINED, {}),
             ),
-            behind=_behind("Finding and naming a place", slugs),
+            sources=naming.sources,
         ),
     )
     return Table(
@@ -313,7 +311,3 @@ def _left_out(spans: SpanAgreement) -> Iterator[Note]:
                 f"{name} never says where {of} shows, so counts in no figure on places of it.",
                 "never_placed",
             )
-
-
-def _behind(title: str, modes: tuple[str, ...]) -> Behind:
-    return Behind(title, modes, (("page", "spans"),))

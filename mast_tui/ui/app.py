@@ -1,4 +1,4 @@
-"""The app: it starts, knows all screens and owns what outlives them. Screens do the rest."""
+"""The app: its start, its screens, and the services that outlive them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mast_tui.ui.actions.registry import (
     bindings_for,
     find_action,
     key_of,
-    shown,
+    key_text,
     textual_keymap,
 )
 from mast_tui.ui.colours import line_colours
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.services.judging import JudgeRuns, RunningJudge
+    from mast_tui.ui.services.model_judge import Plan
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
 
@@ -102,7 +103,7 @@ SCREENS: Final[Mapping[type[object], str]] = {
     ShowExportFormats: "mast_tui.ui.dialogs.export:ExportFormats",
     ShowExport: "mast_tui.ui.dialogs.export:ExportForm",
 }
-"""Where the screens are; each is imported when it is first shown."""
+"""The class of each screen, imported when the screen is first shown."""
 
 
 MAIN_SCREENS: Final[Mapping[str, Callable[[], Destination]]] = {
@@ -114,64 +115,69 @@ MAIN_SCREENS: Final[Mapping[str, Callable[[], Destination]]] = {
     "study": ShowStudy,
     "open_codes": ShowOpenCodes,
 }
-"""Where one can go from everywhere, by the names of the actions."""
+"""The screens that keys open from everywhere, by the names of their actions."""
 
 
 def screen_of(destination: type[object]) -> type[Screen[None]]:
-    """The class of screen that is meant."""
+    """Return the class of the screen for a destination."""
     module, _, name = SCREENS[destination].partition(":")
-    found: type[Screen[None]] = getattr(import_module(module), name)
-    return found
+    screen: type[Screen[None]] = getattr(import_module(module), name)
+    return screen
 
 
 def make_screen(destination: Destination) -> Screen[None]:
-    """Make the screen that is meant, with what its destination says of it."""
+    """Create the screen of a destination, with the fields of the destination as its arguments."""
     return screen_of(type(destination))(**destination._asdict())
 
 
-# What some screens do beyond being shown
+# Protocols of some screens
 
 
 @runtime_checkable
 class TraceScreen(Protocol):
-    """The screen on which a trace is labelled."""
+    """The screen on which traces are labelled."""
 
     trace: Trace | None
 
     @property
     def session(self) -> Session | None:
-        """The session on it, once there is one."""
+        """The session on the open trace, or None."""
 
     def show_trace(self, trace: Trace) -> None:
         """Show another trace; its session follows with ``attach``."""
 
     def attach(self, session: Session) -> None:
-        """Show the labels, and do what keys have asked for meanwhile."""
+        """Show the labels, and run the work that waited for the session."""
 
-    def look_at(self, at: TraceLocation) -> None:
-        """Go to a place, as soon as the workspace is open."""
+    def look_at(self, location: TraceLocation) -> None:
+        """Go to a location, as soon as the workspace is open."""
 
     def leave_for_a_while(self) -> None:
-        """Another screen is opened above this one."""
+        """Write what is pending: another screen opens above this one."""
 
     def call_after_refresh(self, callback: Callable[..., object], *args: object) -> bool:
-        """Call this when the screen has been drawn."""
+        """Call a function after the screen was drawn.
+
+        Args:
+            callback: The function.
+            args: Its arguments.
+        """
 
 
 @runtime_checkable
 class QueueScreen(Protocol):
-    """The screen on which one chooses which traces to go through."""
+    """The screen on which the user chooses the queue of traces."""
 
     def queue_changed(self) -> None:
-        """What is to do has changed: read the queue anew."""
+        """Read the queue again: the work to do has changed."""
 
-    def begin_anew(self) -> None:
-        """A study was set up: begin with what is to do."""
+    def reset_queue(self) -> None:
+        """Show the queue of the work to do: a study was set up."""
 
 
 @runtime_checkable
 class GivesWay(Protocol):
-    """A main screen, in whose place another is shown."""
+    """A main screen that is closed when another one opens."""
 
     gives_way: bool
 
@@ -181,7 +187,7 @@ class NeedsWorkspace(Protocol):
     """A screen that waits for the workspace."""
 
     def workspace_failed(self) -> None:
-        """There will be none."""
+        """Show that there will be no workspace."""
 
 
 @runtime_checkable
@@ -189,65 +195,71 @@ class HearsOthers(Protocol):
     """A screen that shows at once what other programs write to the workspace."""
 
     def written_elsewhere(self) -> None:
-        """Something was written."""
+        """Show what was written."""
 
 
 @runtime_checkable
 class ShowsPresence(Protocol):
-    """A screen that tells who else works on what is under its cursor."""
+    """A screen that shows who else works on the item under its cursor."""
 
     def presence_changed(self) -> None:
-        """Somebody has come or left."""
+        """Show who works there now."""
 
 
 @runtime_checkable
 class HasPlaces(Protocol):
-    """A screen with places that one can name."""
+    """A screen with locations that have names."""
 
     def go_to_place(self, text: str) -> bool:
-        """Go to a place; False where there is none of that name."""
+        """Go to a location; return False if there is none of that name."""
 
 
 class MastApp(TextualApp):
-    """One workspace, one annotator, and the traces that were named on the command line."""
+    """The app, with one workspace, one annotator, and the traces of the command line."""
 
     TITLE = "mast_tui"
     CSS_PATH = FIRST_SPANS
     ENABLE_COMMAND_PALETTE = False
-    """The palette is one of our own: it has the keys beside the actions, and places too."""
+    """Replaced by a palette that also shows keys and goes to locations."""
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.EVERYWHERE)
 
     opening = True
-    """Whether the first screen is not on screen yet."""
+    """True until the first screen is visible."""
 
     def __init__(self, options: AppOptions, taxonomy: Taxonomy | None = None) -> None:
-        """Without a ``taxonomy`` it is MAST, which is read when it is asked for."""
+        """Create the app.
+
+        Args:
+            options: The options of the command line.
+            taxonomy: The taxonomy to label with; None for MAST, which is read when it is needed.
+        """
         super().__init__()
         self.options = options
         self.traces = TraceService(self, options)
         self._taxonomy = taxonomy
         self.configuration: Configuration = checked(read_configuration())
         self._writes_report = ""
-        """What the last lines say of writes that take long."""
+        """The message in the last line about writes that take long."""
         self.writes = Writes(self._writes_changed, partial(self.call_later, _raise))
-        """What the screens write to the workspace, in order."""
+        """The queue of all writes to the workspace."""
         self.workspace = WorkspaceService(self, options, self.configuration, self.writes)
         self.trace_queue = TraceQueue(self.traces, self.workspace)
-        """The traces that one goes through."""
+        """The order in which the user goes through the traces."""
         self._judges: JudgeRuns | None = None
         self.input_queue = InputQueue(self, self.writes, self._send_as_textual, self._nothing_bound)
 
-    # The start: the first spans are there before most of the app is imported
+    # The start: the first spans are shown before most of the app is imported
 
     def compose(self) -> ComposeResult:
-        """The first spans of a single file, where they are there; a screen takes their place."""
+        """Yield the first spans of a single file if they were read; a screen replaces them."""
         early = self.traces.prefetch.first_spans(PATIENCE)
         if early is None or len(early.traces) != 1 or not len(early.traces[0]):
             return
-        # Start-up: a library begins without a timeline.
+        # Start-up: not needed for a library.
         from mast_tui.ui.trace_view.first_spans import BelowFirstSpans, FirstSpans, FirstStrip
 
-        trace, wide = early.traces[0], self.size.width >= WIDE
+        trace = early.traces[0]
+        wide = self.size.width >= WIDE
         title = TitleBar()
         title.show(tuple(trace_title(trace)), (self.workspace.waiting_words(),))
         yield title
@@ -257,17 +269,18 @@ class MastApp(TextualApp):
         yield FirstStrip(spans, self.size, wide=wide)
 
     def on_mount(self) -> None:
-        """Set keys and colours; the first screen follows, and what is slow after its frame."""
+        """Set keys and colours, and open the first screen."""
         if self.configuration.theme is not None:
             self.theme = self.configuration.theme
         self.set_keymap(textual_keymap(self.keys_set))
         if self.query("FirstSpans"):
-            # They are on screen before anything else is imported.
+            # Draw them before anything else is imported.
             self.call_after_refresh(self._open_first_screen)
         else:
             self.call_later(self._open_first_screen)
 
     def _open_first_screen(self) -> None:
+        """Open the annotate screen for a single file, else the library, and begin to read."""
         self.traces.prefetch.load_cache()
         self.add_styles(ANNOTATE)
         if self.traces.prefetch.single:
@@ -290,13 +303,13 @@ class MastApp(TextualApp):
         collect_again()
 
     def get_css_variables(self) -> dict[str, str]:
-        """The theme's colours, and those that lines are drawn in."""
+        """Return the colours of the theme, and those of drawn lines."""
         variables = super().get_css_variables()
         return {**variables, **line_colours(variables)}
 
     @property
     def taxonomy(self) -> Taxonomy:
-        """The taxonomy that is labelled with."""
+        """The taxonomy to label with."""
         if self._taxonomy is None:
             self._taxonomy = _taxonomy_in(None)
         return self._taxonomy
@@ -304,12 +317,12 @@ class MastApp(TextualApp):
     # Screens
 
     def go(self, destination: Destination) -> None:
-        """Show another screen; an open trace takes note that it is left for a while."""
+        """Show another screen."""
         match destination:
             case ShowLibrary():
                 self._show_library()
-            case ShowTrace(trace, at):
-                self._show_trace(trace, at)
+            case ShowTrace(trace, location):
+                self._show_trace(trace, location)
             case ShowDisagreements() | ShowGuidelines():
                 self._leave_trace()
                 self.push_screen(make_screen(destination))
@@ -317,7 +330,7 @@ class MastApp(TextualApp):
                 self.show_main(make_screen(destination))
 
     def show_main(self, screen: Screen[None]) -> None:
-        """Show one of the main screens; another that is open gives way, an open trace stays."""
+        """Show a main screen; other main screens are closed, an open trace stays."""
         while isinstance(self.screen, GivesWay):
             self.pop_screen()
         self._leave_trace()
@@ -328,6 +341,7 @@ class MastApp(TextualApp):
             self.screen.leave_for_a_while()
 
     def _show_library(self) -> None:
+        """Close all screens above the library; open it if there is none."""
         while len(self.screen_stack) > 1:
             if isinstance(self.screen, ListsTraces):
                 self.screen.refresh_rows()
@@ -339,7 +353,8 @@ class MastApp(TextualApp):
     def _make_trace_screen(self) -> Screen[None]:
         return screen_of(ShowTrace)(self.taxonomy)  # type: ignore[arg-type]
 
-    def _show_trace(self, trace: Trace, at: TraceLocation | None) -> None:
+    def _show_trace(self, trace: Trace, location: TraceLocation | None) -> None:
+        """Show a trace on the open annotate screen, or on a new one."""
         trace = self.catalog.opened(trace)
         current: Screen[Any] = self.screen
         screen = current if isinstance(current, TraceScreen) else self._make_trace_screen()
@@ -348,43 +363,49 @@ class MastApp(TextualApp):
         if screen is not current:
             self.push_screen(screen)
         self._attach_session(screen)
-        if at is not None:
-            screen.call_after_refresh(screen.look_at, at)
+        if location is not None:
+            screen.call_after_refresh(screen.look_at, location)
 
-    def _attach_session(self, screen: TraceScreen, *, anew: bool = False) -> None:
-        """Give a screen the session on its trace, as soon as the workspace is open.
+    def _attach_session(self, screen: TraceScreen, *, replace: bool = False) -> None:
+        """Attach a session to a screen as soon as the workspace is open.
 
-        With ``anew`` also where it has one, which shows what other rules allowed.
+        With ``replace`` the session is replaced if there is one, because it shows what other rules
+        allowed.
         """
         trace = screen.trace
         if trace is None:
             return
 
         async def attach(opened: OpenWorkspace) -> None:
-            if not anew and screen.trace is trace and screen.session is not None:
+            if not replace and screen.trace is trace and screen.session is not None:
                 return
             session = await self.workspace.carry_out(lambda: opened.open(trace))
             if session is not None:
                 screen.attach(session)
 
         def queue(opened: OpenWorkspace) -> None:
-            # Keys wait for the session, because it brings the place at which the trace was left.
-            # A server that is away would hold them for as long as it is.
-            keys_wait = not anew and not opened.workspace.away
-            holds = HeldKeys.ALL if keys_wait else HeldKeys.NOTHING
-            self.writes.do(partial(attach, opened), holds)
+            # Keys wait for the session, because it has the position at which the trace was left.
+            # They do not wait for a server that is away.
+            keys_wait = not replace and not opened.workspace.away
+            blocked = HeldKeys.ALL if keys_wait else HeldKeys.NOTHING
+            self.writes.do(partial(attach, opened), blocked)
 
         self.workspace.when_ready(queue)
 
     @property
     def open_trace_id(self) -> str | None:
-        """The id of the trace that is open, if any."""
-        found = (screen.trace for screen in self.screen_stack if isinstance(screen, TraceScreen))
-        trace = next(found, None)
+        """The id of the open trace, or None."""
+        traces = (screen.trace for screen in self.screen_stack if isinstance(screen, TraceScreen))
+        trace = next(traces, None)
         return None if trace is None else trace.identity.trace_id
 
     def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
-        """Show a dialog above the open screen, and give its answer to ``answered``."""
+        """Show a dialog.
+
+        Args:
+            screen: The dialog.
+            answered: Called with its answer.
+        """
         self.push_screen(screen, answered)
 
     def ask_key(
@@ -396,48 +417,61 @@ class MastApp(TextualApp):
         *,
         default: str,
     ) -> None:
-        """Ask a question that one key answers, and give that to ``answered``."""
-        # Start-up: whoever asks is there before the first spans are, and seldom asks.
+        """Ask a question that one key answers.
+
+        Args:
+            title: The title of the dialog.
+            question: The question.
+            answers: The keys with their meanings.
+            answered: Called with the key, or with None after Escape.
+            default: The key that Enter stands for.
+        """
+        # Start-up: rarely needed before the first spans are shown.
         from mast_tui.ui.dialogs.dialog import Ask
 
         self.ask(Ask(title, question, answers, default=default), answered)
 
-    def say(self, words: str, *, seconds: float | None = None) -> None:
-        """Show a short message on whatever screen is open."""
-        self.notify(words, timeout=seconds, markup=False)
+    def say(self, message: str, *, seconds: float | None = None) -> None:
+        """Show a short message above the open screen.
 
-    def show_error(self, words: str) -> None:
-        """Say what went wrong, on whatever screen is open."""
-        self.notify(one_line(words), severity="error", timeout=12, markup=False)
+        Args:
+            message: The message.
+            seconds: How long to show it; None for the usual time.
+        """
+        self.notify(message, timeout=seconds, markup=False)
+
+    def show_error(self, message: str) -> None:
+        """Show an error above the open screen."""
+        self.notify(one_line(message), severity="error", timeout=12, markup=False)
 
     def leave(self, code: int = 0) -> None:
         """End the app."""
         self.exit(return_code=code)
 
     def refresh_hints(self) -> None:
-        """Draw the last line of every screen anew."""
+        """Draw the last line of every screen again."""
         for screen in self.screen_stack:
             for bar in screen.query(HintBar):
                 bar.refresh()
 
-    # What keys do everywhere
+    # Keys of all screens
 
-    def action_show(self, place: str) -> None:
+    def action_show(self, name: str) -> None:
         """Show a main screen, by the name of its action."""
-        self.go(MAIN_SCREENS[place]())
+        self.go(MAIN_SCREENS[name]())
 
     def action_keys_help(self) -> None:
-        """All keys of the screen that is open."""
+        """Show all keys of the open screen."""
         self.push_screen(make_screen(ShowHelp(self._where(self.screen), self.keys_set)))
 
     def action_palette(self) -> None:
-        """Go to a number, a key or an action by name."""
+        """Open the palette: go to a number or key, or run an action."""
         screen = self.screen
         palette: Screen[Any] = make_screen(ShowPalette(self._where(screen), self.keys_set))
         self.push_screen(palette, partial(self._chosen, screen))
 
     def action_theme(self) -> None:
-        """Choose the colours."""
+        """Choose a theme."""
         self.push_screen(make_screen(ShowThemes(self.theme)))
 
     def action_export(self) -> None:
@@ -448,6 +482,7 @@ class MastApp(TextualApp):
         self.workspace.when_ready(self._choose_format)
 
     def _choose_format(self, opened: OpenWorkspace) -> None:
+        """Ask for the format of an export, and open its form."""
         screen = self.screen
         report = screen.report_to_write() if isinstance(screen, HasReport) else None
 
@@ -459,7 +494,7 @@ class MastApp(TextualApp):
         self.push_screen(formats, chosen)
 
     async def _chosen(self, screen: Screen[Any], value: str | None) -> None:
-        """Do what was chosen in the palette: an action, or a place to go to."""
+        """Run the action that was chosen in the palette, or go to the location."""
         if value is None:
             return
         action = find_action(value)
@@ -476,11 +511,11 @@ class MastApp(TextualApp):
 
     @property
     def keys_set(self) -> dict[str, tuple[str, ...]]:
-        """Keys that the person has set, by the ids of actions."""
+        """The keys that the user has set, by the ids of actions."""
         return dict(self.configuration.keys)
 
     def key_of(self, action_id: str) -> str:
-        """Return how the key of an action is shown, as the user has set it."""
+        """Return the key of an action as text, as the user has set it."""
         return key_of(action_id, self.configuration.keys)
 
     @property
@@ -495,7 +530,7 @@ class MastApp(TextualApp):
 
     @property
     def busy_with_input(self) -> bool:
-        """Whether an input event is not handled yet, or something is still being saved."""
+        """True if an input event is not handled yet, or something is being saved."""
         return not self.input_queue.idle or not self.writes.idle
 
     async def on_event(self, event: events.Event) -> None:
@@ -510,22 +545,23 @@ class MastApp(TextualApp):
         await super().on_event(event)
 
     def _nothing_bound(self, event: events.Key) -> None:
-        """Say in the last line that a key does nothing here."""
+        """Report in the last line that a key does nothing here."""
         key = event.character if event.is_printable and event.character else event.key
         for bar in self.screen.query(HintBar):
             bar.say(
-                f"{shown(key)} does nothing here · {self.key_of('everywhere.help')} shows the keys"
+                f"{key_text(key)} does nothing here · "
+                f"{self.key_of('everywhere.help')} shows the keys"
             )
 
     # Traces
 
     @property
     def catalog(self) -> Catalog:
-        """The traces that were found."""
+        """The traces that were found so far."""
         return self.traces.catalog
 
-    def traces_found(self) -> None:
-        """Show what was found: the one trace of a single file, else the library."""
+    def show_new_traces(self) -> None:
+        """Show new traces: the trace of a single file, or else the library."""
         screens: list[Screen[Any]] = self.screen_stack
         waiting = next((s for s in screens if isinstance(s, TraceScreen) and not s.trace), None)
         if waiting is not None:
@@ -540,51 +576,54 @@ class MastApp(TextualApp):
         self.input_queue.resume()
 
     def queue_changed(self) -> None:
-        """What is to do has changed: let the library read its queue anew."""
+        """Tell the library that the work to do has changed."""
         for screen in self.screen_stack:
             if isinstance(screen, QueueScreen):
                 screen.queue_changed()
 
     def study_changed(self) -> None:
-        """A study was set up or changed: work as it says from now on, on the open trace too."""
+        """Apply a study that was set up or changed, on the open trace too."""
         opened = self.opened
         if opened is not None:
             self.writes.do(partial(self._follow_study, opened), HeldKeys.NOTHING)
 
     async def _follow_study(self, opened: OpenWorkspace) -> None:
+        """Apply the study to the session, the counts and the queue."""
         await self.workspace.carry_out(opened.follow_study)
         await self.trace_queue.count_finished()
         for screen in self.screen_stack:
             if isinstance(screen, TraceScreen):
-                self._attach_session(screen, anew=True)
+                self._attach_session(screen, replace=True)
             elif isinstance(screen, QueueScreen):
-                screen.begin_anew()
+                screen.reset_queue()
 
     # The workspace
 
     @work(thread=True, group="workspace", exclusive=True)
     def open_workspace(self, *, trusted: bool = False) -> None:
-        """Open the workspace; one that others can have prepared is asked about first."""
+        """Open the workspace; ask first if others may have prepared it, unless ``trusted``."""
         self.workspace.open(trusted=trusted)
 
     @property
     def opened(self) -> OpenWorkspace | None:
-        """The workspace and who works in it, None until it is open."""
+        """The open workspace, or None."""
         return self.workspace.opened
 
     @property
     def refused(self) -> str | None:
-        """Why there is no workspace, where one could not be opened."""
+        """The reason why no workspace is open, if opening has failed."""
         return self.workspace.refused
 
     async def workspace_ready(self) -> None:
-        """The workspace is open, and who works in it is known."""
+        """Prepare the app for the workspace that is open now."""
         if self.workspace.opened is not None:
-            self._taxonomy = self.workspace.opened.taxonomy  # as it is worded there
+            self._taxonomy = (
+                self.workspace.opened.taxonomy
+            )  # the workspace may have another wording
         await self.trace_queue.count_finished()
 
     def workspace_failed(self) -> None:
-        """Tell the screens that wait for a workspace that there will be none."""
+        """Tell the screens that there will be no workspace."""
         for screen in self.screen_stack:
             if isinstance(screen, NeedsWorkspace):
                 screen.workspace_failed()
@@ -599,13 +638,13 @@ class MastApp(TextualApp):
                 screen.written_elsewhere()
 
     def presence_changed(self) -> None:
-        """Tell the screens that somebody has come to where one is, or left."""
+        """Tell the screens that someone has begun or stopped working."""
         for screen in self.screen_stack:
             if isinstance(screen, ShowsPresence):
                 screen.presence_changed()
 
     def _writes_changed(self) -> None:
-        """Something was written, or takes long: say so, and let the keys in that waited for it."""
+        """Show the report on writes, and deliver the keys that waited for one."""
         if self.writes.report != self._writes_report:
             self._writes_report = self.writes.report
             self.refresh_hints()
@@ -613,64 +652,74 @@ class MastApp(TextualApp):
 
     @property
     def urgently(self) -> str:
-        """What is waited for before anything else can be saved, or nothing."""
+        """The message about a write that everything waits for, or an empty text."""
         return self.writes.report
 
     def on_unmount(self) -> None:
-        """Nobody hears any more what others write."""
+        """Stop watching the workspace."""
         self.workspace.stop_watching()
 
     # Judges
 
     @property
     def judge_at_work(self) -> RunningJudge | None:
-        """The judge that is at work now."""
+        """The judge at work, or None."""
         return None if self._judges is None else self._judges.at_work
 
     @property
     def report(self) -> str:
-        """How far the judge at work has come, or nothing; shown in the last line."""
+        """The progress of the judge at work, or an empty text; the last line shows it."""
         return "" if self.judge_at_work is None else self.judge_at_work.message
 
-    def judge_traces(self, traces: Sequence[Trace]) -> None:
-        """Have a judge look at these traces; while one does, ask whether to cancel it."""
+    def judge_traces(self, traces: Sequence[Trace], plan: Plan | None = None) -> None:
+        """Run a judge on traces; if one is at work, ask whether to cancel it.
+
+        Args:
+            traces: The traces.
+            plan: The model to ask; without one the user chooses a judge.
+        """
         if self._judges is None:
-            # Start-up: it brings the judges, and nobody has one at work before it is asked for.
+            # Start-up: it imports the judges, which are not needed before.
             from mast_tui.ui.services.judging import JudgeRuns
 
             self._judges = JudgeRuns(self, self.workspace)
-        self._judges.begin(traces)
+        self._judges.begin(traces, plan)
 
-    def worker_failed(self, worker: Worker[Any], words: str) -> None:
-        """Say that work beside the screen broke, to whatever waits for that work too."""
+    def worker_failed(self, worker: Worker[Any], message: str) -> None:
+        """Report that background work has failed, to the service that waits for it too.
+
+        Args:
+            worker: The worker.
+            message: The error in one line.
+        """
         match worker.group if worker.node is self else "":
             case "workspace":
-                self.call_later(self.workspace.not_opened, words)
+                self.call_later(self.workspace.not_opened, message)
                 return
             case "judge" if self._judges is not None:
-                told = JudgeProgress(f"The judge stopped: {words}", done=True, problem=True)
-                self.call_later(self._judges.judged, told)
+                progress = JudgeProgress(f"The judge stopped: {message}", done=True, problem=True)
+                self.call_later(self._judges.judged, progress)
                 return
             case "read":
                 self.call_later(self.traces.take, FilesRead([], True))
-        self.show_error(f"Something went wrong in the background: {words}")
+        self.show_error(f"Something went wrong in the background: {message}")
 
 
 def _taxonomy_in(path: Path | None) -> Taxonomy:
-    """The taxonomy in a file, or MAST."""
-    # Start-up: the first spans are shown without a taxonomy.
+    """Return the taxonomy in a file, or MAST."""
+    # Start-up: not needed for the first spans.
     from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 
     return load_mast() if path is None else load_taxonomy(path)
 
 
 def _raise(error: BaseException) -> None:
-    """Raise what a write raised where the app deals with bugs."""
+    """Raise the error of a write where the app handles bugs."""
     raise error
 
 
 def run_app(options: AppOptions) -> int:
-    """Run the app to its end; the exit code."""
+    """Run the app to its end and return the exit code."""
     taxonomy = None
     if options.taxonomy is not None:
         try:
@@ -681,14 +730,14 @@ def run_app(options: AppOptions) -> int:
     app = MastApp(options, taxonomy)
     asyncio.run(_run(app))
     app.workspace.close()
-    for words in app.workspace.unsent_words():
-        then = "kept on this machine, and sent when mast-tui has this workspace open again"
-        print(f"mast-tui: {words}: {then}", file=sys.stderr)
+    for unsent in app.workspace.unsent_words():
+        when_sent = "kept on this machine, and sent when mast-tui opens this workspace again"
+        print(f"mast-tui: {unsent}: {when_sent}", file=sys.stderr)
     return app.return_code or 0
 
 
 async def _run(app: MastApp) -> None:
-    """Run the app; where a signal or an error ends it, the process ends here."""
+    """Run the app; if a signal or an error ends it, end the process."""
     signals = EndingSignals(app, app.workspace.close)
     asyncio.get_running_loop().set_exception_handler(_broken_callback)
     await signals.run()
@@ -700,7 +749,7 @@ async def _run(app: MastApp) -> None:
 
 
 def _broken_callback(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Keep a log of what broke where nobody waits for it; its words stay off the terminal."""
+    """Log an error that no caller handles; its text does not reach the terminal."""
     error = context.get("exception")
     if isinstance(error, BaseException):
         log_error(error)

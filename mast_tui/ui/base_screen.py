@@ -1,4 +1,4 @@
-"""What main screens share: the app, moving, and, but for the library, going back."""
+"""The base of the main screens: title, hints, moving over lists, going back."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ if TYPE_CHECKING:
 
 
 class MovesLines:
-    """What keys do that move over lines, on main screens and in dialogs."""
+    """The actions that move over the rows of a list, for main screens and dialogs."""
 
     @property
     @abstractmethod
     def pane(self) -> VirtualLines:
-        """The list that keys move over now."""
+        """The list that keys act on."""
 
     def action_move(self, delta: int) -> None:
-        """One row up or down."""
+        """Move by rows."""
         self.pane.move_by(delta)
 
     def action_move_page(self, delta: int) -> None:
-        """One screen up or down."""
+        """Move by screens."""
         self.pane.move_page(delta)
 
     def action_move_half(self, delta: int) -> None:
-        """Half a screen up or down."""
+        """Move by half screens."""
         self.pane.move_half(delta)
 
     def action_move_to_start(self) -> None:
-        """To the first row."""
+        """Move to the first row."""
         self.pane.move_to(0)
 
     def action_move_to_end(self) -> None:
-        """To the last row."""
+        """Move to the last row."""
         self.pane.move_to(self.pane.row_count - 1)
 
 
 class ListScreen(MovesLines, Screen[None]):
-    """A main screen with a title, lists that keys move over, and a line of hints.
+    """A main screen with a title, lists, and a line of hints.
 
-    A subclass that says ``where`` it is has the keys of there, and those that work everywhere.
+    A subclass that sets ``where`` has the keys of that screen, and those of all screens.
     """
 
     where: ClassVar[Where]
@@ -69,7 +69,7 @@ class ListScreen(MovesLines, Screen[None]):
 
     @property
     def mast(self) -> MastApp:
-        """The app, with what it shares."""
+        """The app, with the services that screens share."""
         return context_of(self)
 
     @property
@@ -83,7 +83,7 @@ class ListScreen(MovesLines, Screen[None]):
         return self.query_one(TitleBar)
 
     def who(self) -> tuple[str, ...]:
-        """Return who works, and as what: an adjudicator, or with or without suggestions."""
+        """Return the annotator and the role: adjudicator, or blind, or with suggestions."""
         opened = self.mast.opened
         if opened is None:
             return (self.mast.workspace.waiting_words(),)
@@ -91,25 +91,25 @@ class ListScreen(MovesLines, Screen[None]):
         return (*self.mast.workspace.unsent_words(), one_line(opened.annotator), role)
 
     def action_undo(self) -> None:
-        """Nothing here can be taken back."""
-        self.hints.say("There is nothing to take back here")
+        """Report that this screen has nothing to undo."""
+        self.hints.say("Nothing to undo here")
 
     def action_redo(self) -> None:
-        """Nothing here can be done again."""
-        self.action_undo()
+        """Report that this screen has nothing to redo."""
+        self.hints.say("Nothing to redo here")
 
 
 class BaseScreen(ListScreen):
-    """A main screen that another one takes the place of: panes, or words in place of them."""
+    """A main screen that another one replaces. It has panes, or a message in their place."""
 
     gives_way = True
-    """Another main screen takes its place."""
+    """Whether another main screen replaces it."""
 
     keys_left_out: Collection[str] = ()
-    """Actions that the line of hints does not tell."""
+    """The actions that the line of hints leaves out."""
 
     def compose(self) -> ComposeResult:
-        """The title, the panes, the words, and the line of hints."""
+        """Yield the title, the panes, the message, and the line of hints."""
         yield TitleBar()
         yield from self.compose_pages()
         with Vertical(classes="filled"):
@@ -119,40 +119,40 @@ class BaseScreen(ListScreen):
         yield HintBar(self.where, left_out=self.keys_left_out)
 
     def compose_pages(self) -> ComposeResult:
-        """What chooses among several pages; nothing where there is one."""
+        """Yield what chooses among several pages; by default nothing."""
         yield from ()
 
     @abstractmethod
     def compose_panes(self) -> ComposeResult:
-        """What is shown unless there are only words."""
+        """Yield the panes."""
 
     @property
     def writes(self) -> Writes:
-        """What is written to the workspace, in order."""
+        """The queue of all writes to the workspace."""
         return self.mast.writes
 
     @property
     @abstractmethod
     def main_list(self) -> VirtualLines:
-        """The list that has the keys where no other pane has the focus."""
+        """The list that keys act on while no other pane has the focus."""
 
     @property
     def pane(self) -> VirtualLines:
-        """The pane that has the focus, else the main list."""
+        """The pane that has the focus, or else the main list."""
         focused = self.focused
         return focused if isinstance(focused, VirtualLines) else self.main_list
 
-    def show_words(self, words: str) -> None:
-        """Say something in place of all that is shown between title and hints."""
+    def show_words(self, message: str) -> None:
+        """Show a message in place of the panes."""
         self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(words))
+        self.query_one("#words", Static).update(Content(message))
 
     def say_error(self, error: Exception | str) -> None:
-        """Say on the last line what could not be done."""
+        """Show an error in the last line."""
         self.hints.say(one_line(str(error)), error=True)
 
     def action_back(self) -> None:
-        """To the screen from which one came."""
+        """Return to the previous screen."""
         if len(self.app.screen_stack) > 2:
             self.app.pop_screen()
         else:

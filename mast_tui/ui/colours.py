@@ -1,9 +1,8 @@
-"""The few colours that lines are drawn in, made of whatever theme is chosen, and always legible.
+"""The colours of drawn lines, computed from the theme so that they are always legible.
 
-Lines are drawn by hand: a half-transparent colour cannot be mixed with what is under it there, and
-one that Textual would choose by what is under it (``$text``) is not known. So both are worked out
-here, once a theme: grounds that stay apart from the background, and texts that keep ``LEAST``
-against every one of these grounds.
+Lines are drawn by hand, so a half-transparent colour cannot be mixed with what is below it, and
+``$text`` is not known. Therefore both are computed here once per theme: grounds that differ from
+the background, and text colours with the contrast ``MIN_CONTRAST`` on every ground.
 """
 
 from __future__ import annotations
@@ -15,12 +14,14 @@ from typing import Final
 
 from textual.color import BLACK, WHITE, Color
 
-LEAST: Final = 4.5
-"""The contrast that text has on any ground (WCAG 2.2, success criterion 1.4.3)."""
+MIN_CONTRAST: Final = 4.5
+"""The contrast of text on any ground (WCAG 2.2, success criterion 1.4.3)."""
 
-ROOM: Final = 0.72
-"""How much of the background's contrast a ground of our own keeps at least, so that on it, too,
-quiet text is quieter than the rest and hues can be told apart."""
+MIN_CONTRAST_SHARE: Final = 0.72
+"""The share of the background's contrast that a mixed ground keeps.
+
+So quiet text and hues are distinguishable on it too.
+"""
 
 MIXED: Final[Mapping[str, tuple[str, float]]] = MappingProxyType(
     {
@@ -30,25 +31,25 @@ MIXED: Final[Mapping[str, tuple[str, float]]] = MappingProxyType(
         "warning-muted": ("warning", 0.3),
     }
 )
-"""Grounds of our own: which colour is mixed into the background, and how much of it at most."""
+"""Mixed grounds: the colour that is mixed into the background, and its largest share."""
 
 GROUNDS: Final = ("background", "surface", "panel", *MIXED)
-"""All that text stands on."""
+"""All grounds of text."""
 
 HUES: Final = (
     *("foreground", "text-primary", "text-secondary"),
     *("text-accent", "text-success", "text-warning", "text-error"),
 )
-"""A theme's own colours for text, which are made stronger where they have to be."""
+"""The text colours of a theme, which are made stronger if needed."""
 
 SHADES: Final[Mapping[str, float]] = MappingProxyType({"ink": 0.94, "quiet": 0.62, "faint": 0.38})
-"""Texts without a hue: how far each is at least from the background to the strongest text."""
+"""Text colours without a hue: the least position between background and strongest text."""
 
 EDGE: Final = 0.3
-"""How far from the background the lines around panes are that have not the keys."""
+"""The position between background and foreground of the borders of panes without focus."""
 
 TEXTS: Final = (*HUES, *SHADES)
-"""All that text may be drawn in."""
+"""All text colours."""
 
 _LEFT_TO_THE_TERMINAL: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -62,12 +63,14 @@ _LEFT_TO_THE_TERMINAL: Final[Mapping[str, str]] = MappingProxyType(
         "warning-muted": "ansi_bright_black",
     }
 )
-"""What a theme has that leaves its colours to the terminal: there is nothing to mix, and no other
-colour of sixteen can be read on the cursor's line in dark terminals and light ones."""
+"""The colours of a theme that leaves them to the terminal, where nothing can be mixed.
+
+No other of the sixteen colours is legible on the cursor's line in dark and light terminals.
+"""
 
 
 def luminance(colour: Color) -> float:
-    """How bright a colour is, from 0 to 1 (WCAG's relative luminance)."""
+    """Return the relative luminance of a colour (WCAG), from 0 to 1."""
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
         for part in colour.normalized
@@ -75,14 +78,19 @@ def luminance(colour: Color) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: Color, other: Color) -> float:
-    """The contrast of two colours, from 1 to 21, in either order."""
-    dark, light = sorted((luminance(one), luminance(other)))
+def contrast(first: Color, second: Color) -> float:
+    """Return the contrast of two colours, from 1 to 21, in either order.
+
+    Args:
+        first: A colour.
+        second: The other colour.
+    """
+    dark, light = sorted((luminance(first), luminance(second)))
     return (light + 0.05) / (dark + 0.05)
 
 
 def line_colours(theme: Mapping[str, str]) -> Mapping[str, str]:
-    """CSS variables for drawn lines: those of ``MIXED``, ``HUES`` and ``SHADES``, and ``edge``.
+    """Return CSS variables for drawn lines: ``MIXED``, ``HUES``, ``SHADES`` and ``edge``.
 
     Args:
         theme: The variables of a theme.
@@ -93,34 +101,40 @@ def line_colours(theme: Mapping[str, str]) -> Mapping[str, str]:
 
 @lru_cache(maxsize=32)
 def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    # Textual asks for variables each time that it reads styles; looks over themes come back.
-    known = {name: Color.parse(value) for name, value in theme}
-    background, foreground = known["background"], known["foreground"]
+    """Compute the variables for the colours of a theme; cached."""
+    # Textual asks for the variables each time it reads styles, and themes are switched back.
+    colours = {name: Color.parse(value) for name, value in theme}
+    background = colours["background"]
+    foreground = colours["foreground"]
     if background.ansi is not None or foreground.ansi is not None:
         return _LEFT_TO_THE_TERMINAL
     strongest = max(WHITE, BLACK, key=lambda ink: contrast(ink, background))
-    least = ROOM * contrast(strongest, background)
-    made: dict[str, Color] = {}
+    least = MIN_CONTRAST_SHARE * contrast(strongest, background)
+    computed: dict[str, Color] = {}
     for name, (colour, share) in MIXED.items():
-        while contrast(strongest, background.blend(known[colour], share)) < least and share > 0.05:
+        while (
+            contrast(strongest, background.blend(colours[colour], share)) < least and share > 0.05
+        ):
             share *= 0.9
-        made[name] = background.blend(known[colour], share, alpha=1)
-    grounds = [made.get(name) or known[name] for name in GROUNDS]
+        computed[name] = background.blend(colours[colour], share, alpha=1)
+    grounds = [computed.get(name) or colours[name] for name in GROUNDS]
     hardest = min(grounds, key=lambda ground: contrast(strongest, ground))
     for name in HUES:
-        made[name] = _legible(background.blend(known[name], known[name].a, alpha=1), hardest)
+        computed[name] = _legible(
+            background.blend(colours[name], colours[name].a, alpha=1), hardest
+        )
     for name, share in SHADES.items():
-        made[name] = _legible(background.blend(foreground, share, alpha=1), hardest)
-    made["edge"] = background.blend(foreground, EDGE, alpha=1)
-    return MappingProxyType({name: colour.hex6 for name, colour in made.items()})
+        computed[name] = _legible(background.blend(foreground, share, alpha=1), hardest)
+    computed["edge"] = background.blend(foreground, EDGE, alpha=1)
+    return MappingProxyType({name: colour.hex6 for name, colour in computed.items()})
 
 
 def _legible(colour: Color, ground: Color) -> Color:
-    """The colour, moved towards black or white as far as it takes to be read on a ground."""
+    """Return the colour, moved towards black or white until it is legible on a ground."""
     strongest = max(WHITE, BLACK, key=lambda ink: contrast(ink, ground))
     return next(
         stronger
         for part in range(21)
-        if contrast(stronger := colour.blend(strongest, part / 20, alpha=1), ground) >= LEAST
+        if contrast(stronger := colour.blend(strongest, part / 20, alpha=1), ground) >= MIN_CONTRAST
         or part == 20
     )

@@ -1,6 +1,6 @@
-"""The app as screens know it: the places to go to, and what a screen can hear of.
+"""The app as screens see it: the destinations, and what a screen can be told.
 
-Screens import this, never the app and never each other; the app alone imports the screens. Types
+Screens import this module, but never the app or each other; only the app imports the screens. Types
 may name the app.
 """
 
@@ -26,8 +26,10 @@ Answer = TypeVar("Answer")
 
 
 class TraceLocation(NamedTuple):
-    """Where to look in a trace: at a suggestion, at the next of a judge, else at a span by its key
-    or its ``position``; ``find`` is what to look for there."""
+    """A location in a trace: a suggestion, the next one of a judge, or a span.
+
+    A span is given by its key or its ``position``. ``find`` is the text to search for there.
+    """
 
     trace_id: str
     suggestion: str | None = None
@@ -37,23 +39,23 @@ class TraceLocation(NamedTuple):
     find: str | None = None
 
 
-# Where to go. A screen is made with what stands here under the same names. They are tuples, as
-# dataclasses of their number would take 2 % of the time to the first spans.
+# Destinations. The screen's constructor has the same arguments. They are NamedTuples, because as
+# many dataclasses would take 2 % of the time until the first spans are shown.
 
 
 class ShowLibrary(NamedTuple):
-    """The library of traces; all screens above it are left."""
+    """The library of traces; all screens above it are closed."""
 
 
 class ShowTrace(NamedTuple):
-    """A trace on the annotate screen, which is the open one where there is one."""
+    """A trace on the annotate screen; an open annotate screen is used again."""
 
     trace: Trace
-    at: TraceLocation | None = None
+    location: TraceLocation | None = None
 
 
 class ShowSideBySide(NamedTuple):
-    """Two runs side by side, under the names that they go by."""
+    """Two runs side by side, with their names."""
 
     a: Trace
     b: Trace
@@ -65,9 +67,9 @@ class ShowAdjudication(NamedTuple):
 
 
 class ShowDisagreements(NamedTuple):
-    """The disagreements on one mode (a slug), above the screen that asks.
+    """The disagreements on one mode (a slug), above the present screen.
 
-    With the id of a ``trace`` the cursor begins there; ``agreed`` lists what was agreed too.
+    The cursor begins on the ``trace`` (an id), if there is one; ``agreed`` lists agreed items too.
     """
 
     mode: str
@@ -80,26 +82,27 @@ class ShowAgreement(NamedTuple):
 
 
 class ShowSignatures(NamedTuple):
-    """How and why runs fail."""
+    """The failure signatures."""
 
 
 class ShowRuns(NamedTuple):
-    """What the judges have run on."""
+    """The runs of judges."""
 
 
 class ShowStudy(NamedTuple):
-    """What was set up, and how far everybody is."""
+    """The plan of the study, and the progress of everyone."""
 
 
 class ShowOpenCodes(NamedTuple):
-    """What was written down that no mode describes, of all traces."""
+    """The open codes of all traces."""
 
 
 class ShowGuidelines(NamedTuple):
-    """What was agreed about a mode (a slug), above the screen that asks.
+    """The guidelines for a mode (a slug), above the present screen.
 
-    ``occasion`` is the trace and the item whose decision a change of the page comes from; ``go``
-    puts the cursor of the screen that asks on a case, and tells whether it is listed there.
+    ``occasion`` is the trace and the item whose decision leads to a change of the guidelines.
+    ``go`` puts the cursor of the present screen on a case, and returns whether the case is listed
+    there.
     """
 
     mode_slug: str
@@ -109,30 +112,30 @@ class ShowGuidelines(NamedTuple):
 
 
 class ShowHelp(NamedTuple):
-    """The keys and signs of a screen, above it."""
+    """The keys and signs of a screen."""
 
     where: Where
     keymap: Keymap
 
 
 class ShowPalette(NamedTuple):
-    """Every action of a screen, and its places, above it."""
+    """All actions of a screen, and its locations."""
 
     where: Where
     keymap: Keymap
 
 
 class ShowThemes(NamedTuple):
-    """The themes, above the screen that is open; ``current`` is the one that is set."""
+    """The themes; ``current`` is the present one."""
 
     current: str
 
 
 class ReportToWrite(NamedTuple):
-    """A report that a screen shows: what its file is called, and what makes all of it anew.
+    """A report on screen that can be written to a file: the name of the file, and its function.
 
-    ``make`` is slow, for workers; it asks now and then whether nobody waits any more, which may
-    raise an error to stop.
+    ``make`` is slow, for workers. It regularly calls its second argument, which returns whether to
+    stop and may raise an error instead.
     """
 
     name: str
@@ -147,21 +150,20 @@ class RunToWrite(NamedTuple):
 
 @runtime_checkable
 class HasReport(Protocol):
-    """A screen that shows a report or a run which can be written to a file."""
+    """A screen with a report or a run that can be written to a file."""
 
     def report_to_write(self) -> ReportToWrite | RunToWrite | None:
-        """Return the report or run on screen; None while there is none."""
+        """Return the report or run on screen, or None while there is none."""
 
 
 class ShowExportFormats(NamedTuple):
-    """The formats of an export, above the open screen: those of labels, and of its report or run
-    where it has one."""
+    """The formats for labels, and for the report or run of the present screen if it has one."""
 
     report: ReportToWrite | RunToWrite | None = None
 
 
 class ShowExport(NamedTuple):
-    """Where an export in a format goes and what it holds, above the screen that is open."""
+    """The form for the file and the content of an export."""
 
     opened: OpenWorkspace
     file_format: str
@@ -190,7 +192,7 @@ Destination = (
 
 @runtime_checkable
 class HasInputQueue(Protocol):
-    """An app with an input queue; widgets that are tested alone do without."""
+    """An app with an input queue; widgets that are tested alone have none."""
 
     @property
     def keys_come(self) -> bool:
@@ -208,28 +210,32 @@ def context_of(node: DOMNode) -> MastApp:
 
 @dataclass
 class JudgeProgress:
-    """How far a judge has come, in words that are fit for display.
+    """A report on a judge, fit for display.
 
-    ``done`` is said once, at the end; with ``problem`` the words say what went wrong. ``more`` is
-    what else there is to know then. ``trace_id`` is the trace of which something new is in the
-    workspace, None where any may be.
+    ``done`` marks the last one; with ``problem`` it says what went wrong, and ``more`` adds a hint.
+    ``trace_id`` is the trace that has something new in the workspace; None if any may have.
     """
 
-    words: str
+    text: str
     done: bool = False
     problem: bool = False
     more: str = ""
     trace_id: str | None = None
 
-    def tell(self, hints: HintBar, then: str = "") -> None:
-        """Say how it ended, and what to do ``then``; how far it is the bar says by itself."""
+    def tell(self, hints: HintBar, next_step: str = "") -> None:
+        """Show the last report with the next step; the bar shows earlier ones itself.
+
+        Args:
+            hints: The bar.
+            next_step: The next step, or an empty text.
+        """
         if self.done:
-            parts = (self.words, then, self.more)
+            parts = (self.text, next_step, self.more)
             hints.say(" · ".join(part for part in parts if part), error=self.problem)
 
 
 @runtime_checkable
 class HearsJudge(Protocol):
-    """A screen that wants to know how far a judge has come."""
+    """A screen that receives the reports on a judge."""
 
     def judged(self, message: JudgeProgress) -> None: ...

@@ -1,8 +1,8 @@
-"""What nobody expected: one line for people, and a log that can be shown to others.
+"""Reports of unexpected errors: one line for the user, and a log that can be shared.
 
-An error's own words, and the values of variables, may hold text of a trace. So the log tells where
-in the code it happened and of which type it is, and of its words only what Python made of names.
-Nothing heavy is imported here: the command line uses it as well.
+The message of an error and the values of variables may contain text of a trace. So the log has only
+the type of the error, its position in the code, and details that are names of code. Nothing heavy
+is imported here, because the command line uses it as well.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ from mast_tui.safe_text import one_line
 if TYPE_CHECKING:
     from rich.traceback import Traceback
 
-LOGS_KEPT: Final = 20
-"""How many logs stay; the oldest goes when another is written."""
+MAX_LOGS: Final = 20
+"""The number of logs; the oldest is deleted when another is written."""
 
-LONGEST_LOG: Final = 64_000
-"""Characters of one log at most."""
+MAX_LOG_CHARS: Final = 64_000
+"""The most characters of a log."""
 
 FRAMES: Final = 60
-"""Innermost calls that are told of one error."""
+"""The number of innermost calls in the log of an error."""
 
 LINKS: Final = 10
-"""Errors that are told where one came of another."""
+"""The number of chained errors in a log."""
 
-LONGEST_NAME: Final = 60
+MAX_NAME_CHARS: Final = 60
 
 
 def log_error(error: BaseException) -> str:
-    """Keep a log of an error and say in one line what happened and where the log is.
+    """Write a log of an error.
 
     Args:
-        error: What nobody expected.
+        error: The unexpected error.
 
     Returns:
-        A line that is fit for display and holds nothing of the error's own words.
+        A line, fit for display, that names the type of the error and the file of the log.
     """
-    return _told(type(error).__name__, log_of(error))
+    return _log_and_describe(type(error).__name__, log_of(error))
 
 
-def log_traceback(shown: Traceback) -> str:
-    """Do the same where only a traceback is left, which Rich would show."""
-    stacks = shown.trace.stacks
+def log_traceback(rich_traceback: Traceback) -> str:
+    """Write a log of a traceback of Rich; return a line as ``log_error`` does."""
+    stacks = rich_traceback.trace.stacks
     calls = [
         f"{stack.exc_type}\n"
         + "".join(
@@ -62,34 +62,34 @@ def log_traceback(shown: Traceback) -> str:
         )
         for stack in stacks[:LINKS]
     ]
-    return _told(stacks[0].exc_type, "\n".join([_head(), *calls]))
+    return _log_and_describe(stacks[0].exc_type, "\n".join([_head(), *calls]))
 
 
-def _told(name: str, log: str) -> str:
+def _log_and_describe(name: str, log: str) -> str:
     try:
-        place = f"the log is {_keep(log[:LONGEST_LOG])}"
+        result = f"the log is {_write_log(log[:MAX_LOG_CHARS])}"
     except OSError as refused:
-        place = f"no log could be written: {refused.strerror or type(refused).__name__}"
-    return one_line(f"unexpected error ({name}); {place}")
+        result = f"no log could be written: {refused.strerror or type(refused).__name__}"
+    return one_line(f"unexpected error ({name}); {result}")
 
 
 def excepthook(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Be ``sys.excepthook``: one line on stderr in place of a traceback; Python then exits with 1.
+    """Replace ``sys.excepthook``: print one line instead of a traceback. Python then exits with 1.
 
     Args:
-        kind: The error's type.
-        error: What was not caught.
-        trace: Where it was raised; the error knows it as well.
+        kind: The type of the error.
+        error: The error that was not caught.
+        trace: Its traceback, which the error has as well.
     """
-    words = "interrupted" if issubclass(kind, KeyboardInterrupt) else log_error(error)
-    with suppress(OSError):  # nobody may be there to read it
-        sys.stderr.write(f"mast-tui: {words}\n")
+    message = "interrupted" if issubclass(kind, KeyboardInterrupt) else log_error(error)
+    with suppress(OSError):  # stderr may be closed
+        sys.stderr.write(f"mast-tui: {message}\n")
 
 
 def log_of(error: BaseException) -> str:
-    """The log of an error: versions, calls and types, without any text of a trace."""
+    """Return the log of an error: versions, calls and types, without text of a trace."""
     parts = [_head()]
     for link in _chain(error):
         calls = "".join(traceback.format_tb(link.__traceback__, -FRAMES))
@@ -99,6 +99,7 @@ def log_of(error: BaseException) -> str:
 
 
 def _head() -> str:
+    """Return the versions and the time at the beginning of a log."""
     from importlib.metadata import version
 
     return (
@@ -109,8 +110,9 @@ def _head() -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, then those that it came of, or that it is a group of."""
-    waiting, seen = [error], set[int]()
+    """Yield the error, then its causes and the members of its group."""
+    waiting = [error]
+    seen = set[int]()
     while waiting and len(seen) < LINKS:
         link = waiting.pop(0)
         if id(link) in seen:
@@ -125,7 +127,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _safe_details(error: BaseException) -> str:
-    """What can be said of an error beside its type, made of names and numbers alone."""
+    """Return the details of an error that consist of names and numbers only."""
     if isinstance(error, OSError) and error.errno is not None:
         return f": {errno.errorcode.get(error.errno, error.errno)}, {os.strerror(error.errno)}"
     if isinstance(error, AttributeError):
@@ -138,12 +140,12 @@ def _safe_details(error: BaseException) -> str:
 
 def _name(value: object) -> str:
     if isinstance(value, str) and value.replace(".", "_").isidentifier():
-        return value[:LONGEST_NAME]
+        return value[:MAX_NAME_CHARS]
     return "…"
 
 
-def _keep(text: str) -> Path:
-    """Write a log for this user's eyes alone, and let the oldest ones go.
+def _write_log(text: str) -> Path:
+    """Write a log that only this user can read, and delete the oldest ones.
 
     Raises:
         OSError: It cannot be written.
@@ -153,12 +155,12 @@ def _keep(text: str) -> Path:
     folder = user_log_path("mast-tui")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
-    descriptor, place = tempfile.mkstemp(
+    descriptor, path = tempfile.mkstemp(
         dir=folder, prefix=time.strftime("crash-%Y%m%d-%H%M%S-"), suffix=".log"
     )
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
-    for old in sorted(folder.glob("crash-*.log"))[:-LOGS_KEPT]:
+    for old in sorted(folder.glob("crash-*.log"))[:-MAX_LOGS]:
         with suppress(OSError):
             old.unlink()
-    return Path(place)
+    return Path(path)

@@ -1,4 +1,4 @@
-"""Open codes of all traces, in groups of those about the same; a group becomes a mode."""
+"""The screen of open codes: notes and open labels of all traces in groups that can become modes."""
 
 from __future__ import annotations
 
@@ -52,61 +52,69 @@ from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.tags import TaggedPlace
 
 BARS: Final = "·▁▂▃▄▅▆▇█"
-"""New kinds of one trace, none to eight and more."""
+"""The bars for the number of new kinds in a trace, from none to eight or more."""
 
 MOST_BARS: Final = 40
-"""Traces of which the last so many are drawn."""
+"""The number of traces, the last ones, that are drawn as bars."""
 
 MOST_READ: Final = 40
-"""Traces that are read so that places go by their numbers."""
+"""The most traces that are read for the numbers of their spans."""
 
 LAST: Final = 10
 
 
-def nothing_words(key_of: KeyOf) -> str:
-    """Return that nothing is written down yet, and how to do so; ``key_of`` names keys."""
+def no_codes_text(key_of: KeyOf) -> str:
+    """Return that there are no open codes yet, and how to write one."""
     return (
-        "Nothing is written down yet that no mode describes.\n\n"
-        "In a trace 0 0 labels what is none of the modes, and asks at once what it is; "
+        "There are no open codes yet.\n\n"
+        "In a trace 0 0 labels a failure that no mode describes, and asks for its description; "
         f"{key_of('annotate.note')} writes a note on a span. A #word in the text is a tag.\n"
-        "What is about the same comes together here, and "
-        f"{key_of('open_codes.new_mode')} makes a mode of it.\n\n"
-        "What others wrote shows here once you have finished the trace."
+        "This screen groups similar texts, and "
+        f"{key_of('open_codes.new_mode')} makes a mode of a group.\n\n"
+        "Texts of others appear once you have finished the trace."
     )
 
 
-def saturation_line(found: Saturation) -> str:
-    """How far the kinds of failure saturate, in one line."""
-    if not found.traces:
-        return "Saturation is told once a trace is finished."
-    bars = "".join(BARS[min(len(one.new), len(BARS) - 1)] for one in found.traces[-MOST_BARS:])
-    last, quiet = min(LAST, len(found.traces)), found.since_last_new
-    none = f", the last {quiet} none" if quiet else ""
+def saturation_line(saturation: Saturation) -> str:
+    """Return the saturation of the kinds of failure in one line."""
+    if not saturation.traces:
+        return "Saturation is shown once a trace is finished."
+    bars = "".join(
+        BARS[min(len(trace.new), len(BARS) - 1)] for trace in saturation.traces[-MOST_BARS:]
+    )
+    last_count = min(LAST, len(saturation.traces))
+    quiet = saturation.since_last_new
+    quiet_text = f", the last {quiet} none" if quiet else ""
     return (
-        f"New kinds per trace {bars}  {found.kinds} in {counted(len(found.traces), 'trace')}; "
-        f"the last {last} brought {found.new_in_last(last)}{none}"
+        f"New kinds per trace {bars}  {saturation.kinds} in "
+        f"{counted(len(saturation.traces), 'trace')}; "
+        f"the last {last_count} brought {saturation.new_in_last(last_count)}{quiet_text}"
     )
 
 
 def _leads(opened: OpenWorkspace) -> bool:
-    """Whether this person leads the study and labels nothing in it: they may see everything."""
-    workspace, who, ref = opened.workspace, opened.annotator, opened.taxonomy.ref
-    if workspace.study_leads().get(ref) != who:
+    """Return whether the user leads the study and labels nothing in it; then all is visible."""
+    workspace = opened.workspace
+    annotator = opened.annotator
+    ref = opened.taxonomy.ref
+    if workspace.study_leads().get(ref) != annotator:
         return False
-    return not viewer_named(workspace, ref, who, blind=False, assisted=False).limited
+    return not viewer_named(workspace, ref, annotator, blind=False, assisted=False).limited
 
 
 def _visible_to(opened: OpenWorkspace) -> frozenset[str] | None:
-    """The traces on which they may see what others wrote; None for all."""
+    """Return the traces on which the user may see texts of others; None for all."""
     if _leads(opened):
         return None
     return visible_traces_for_agreement(opened.workspace, opened.annotator, opened.taxonomy.ref)
 
 
 def _keep_groups(opened: OpenWorkspace, model: str | None, groups: Mapping[str, str]) -> None:
-    """Keep the groups that a model proposes for what they see; None and none: by words again."""
-    ref, who = opened.taxonomy.ref, opened.annotator
-    keep_groups(opened.workspace, ref, who, _visible_to(opened), model, groups)
+    """Store the groups that a model proposes for the visible texts; None and no groups to group by
+    words.
+    """
+    ref = opened.taxonomy.ref
+    keep_groups(opened.workspace, ref, opened.annotator, _visible_to(opened), model, groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +140,9 @@ def _either(
 
 
 class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
-    """The open codes that the annotator may see: their own, and others' on finished traces.
+    """The open codes that the annotator may see: their own, and those of others on finished traces.
 
-    That others' were shown is recorded.
+    The workspace records that those of others were shown.
     """
 
     CSS_PATH = [BASE_SCREEN, OPEN_CODES]
@@ -145,87 +153,98 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     def __init__(self) -> None:
         super().__init__()
         self._coding: OpenCoding | None = None
-        self._at_hand: TraceLoader | None = None
+        self._loader: TraceLoader | None = None
         self._marked: dict[TaggedPlace, OpenCode] = {}
         self._search = ""
 
     def compose_panes(self) -> ComposeResult:
-        """How far the kinds of failure saturate, over the table."""
+        """Yield the saturation, and the table."""
         yield Static(id="about", markup=False)
         yield from super().compose_panes()
 
     @property
     def row(self) -> _CodeRow | None:
-        """What the cursor stands on."""
+        """The row under the cursor."""
         return self.main_list.row
 
     def on_mount(self) -> None:
-        """Gather as soon as the workspace is open."""
+        """Read the open codes as soon as the workspace is open."""
         super().on_mount()
         self.mast.workspace.when_ready(self._read)
 
     def on_screen_resume(self) -> None:
-        """Something may have been written in the trace from which one comes back."""
+        """Read the open codes again: some may have been written in the trace just left."""
         if self._coding is not None and self.mast.opened is not None:
             self._read(self.mast.opened)
 
     @work(thread=True, group="codes", exclusive=True)
     def _read(self, opened: OpenWorkspace) -> None:
-        worker, workspace, who = get_current_worker(), opened.workspace, opened.annotator
-        known = list(self.mast.catalog.traces.values())
+        """Read the open codes in a worker, then the traces that their spans need."""
+        worker = get_current_worker()
+        workspace = opened.workspace
+        annotator = opened.annotator
+        open_traces = list(self.mast.catalog.traces.values())
         try:
-            coding = open_coding(workspace, opened.taxonomy, who, _visible_to(opened))
+            coding = open_coding(workspace, opened.taxonomy, annotator, _visible_to(opened))
             if not _leads(opened):
-                record_reveal(workspace, who, opened.taxonomy.ref, sorted(coding.revealed_traces))
-            at_hand = self._at_hand or TraceLoader(workspace, known)
+                record_reveal(
+                    workspace, annotator, opened.taxonomy.ref, sorted(coding.revealed_traces)
+                )
+            loader = self._loader or TraceLoader(workspace, open_traces)
             if worker.is_cancelled:
-                # What has changed since is read by another one, which may be through already.
+                # A newer worker reads the open codes, and may have finished already.
                 return
-            self.call_later(self._show_gathered, coding, at_hand)
+            self.call_later(self._show_coding, coding, loader)
             ids = (
                 code.trace_id
                 for code in coding.codes
-                if at_hand.lacks_order(code.trace_id, [code.target])
+                if loader.lacks_order(code.trace_id, [code.target])
             )
-            more = at_hand.read_more(ids, MOST_READ, lambda: worker.is_cancelled)
+            has_new_orders = loader.read_more(ids, MOST_READ, lambda: worker.is_cancelled)
         except (MastError, OSError) as error:
             self.call_later(self.show_words, one_line(str(error)))
             return
-        if more:
-            self.call_later(self._show_rows)  # with the numbers of their places
+        if has_new_orders:
+            self.call_later(self._show_rows)  # now with the numbers of the spans
 
-    def _show_gathered(self, coding: OpenCoding, at_hand: TraceLoader) -> None:
-        self._coding, self._at_hand = coding, at_hand
-        there = {code.identity: code for code in coding.codes}
-        self._marked = {place: there[place] for place in self._marked if place in there}
+    def _show_coding(self, coding: OpenCoding, loader: TraceLoader) -> None:
+        """Show the open codes and their saturation, or how to write one."""
+        self._coding = coding
+        self._loader = loader
+        by_identity = {code.identity: code for code in coding.codes}
+        self._marked = {
+            identity: by_identity[identity] for identity in self._marked if identity in by_identity
+        }
         self.show_title()
         if not coding.codes:
-            self.show_words(nothing_words(self.mast.key_of))
+            self.show_words(no_codes_text(self.mast.key_of))
             return
         self.remove_class("-empty")
-        by = "" if coding.model is None else f"  by {one_line(coding.model, 30)}"
+        model = "" if coding.model is None else f"  by {one_line(coding.model, 30)}"
         line = saturation_line(coding.saturation)
-        self.query_one("#about", Static).update(Content(f"{line}{by}"))
+        self.query_one("#about", Static).update(Content(f"{line}{model}"))
         self._show_rows()
         self.main_list.focus()
 
     def show_title(self) -> None:
-        """How much there is, and who works."""
+        """Show the number of open codes, and the annotator."""
         count = 0 if self._coding is None else len(self._coding.codes)
-        words = ("Open codes", counted(count, "place")) if count else ("Open codes",)
-        self.title_bar.show(words, self.who())
+        title = ("Open codes", counted(count, "place")) if count else ("Open codes",)
+        self.title_bar.show(title, self.who())
 
     def _show_rows(self) -> None:
-        if self._coding is None or self._at_hand is None:
+        """Show the open codes that match the search."""
+        if self._coding is None or self._loader is None:
             return
-        shown = self._coding.matching(self._search) if self._search else self._coding
-        self.main_list.columns = self._columns(self._at_hand)
-        self.main_list.show(list(_rows(shown)))
+        visible = self._coding.matching(self._search) if self._search else self._coding
+        self.main_list.columns = self._columns(self._loader)
+        self.main_list.show(list(_rows(visible)))
         self.show_detail()
 
-    def _columns(self, at_hand: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
+    def _columns(self, loader: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
+        """Return the columns of the groups and open codes."""
         key = self.mast.key_of("annotate.note")
-        no_words = f"no words yet: {key} there writes some"
+        no_words = f"no text yet: {key} there writes one"
 
         def is_marked(row: _CodeRow) -> bool:
             codes = row.group.codes if row.code is None else (row.code,)
@@ -234,7 +253,9 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         def sign(row: _CodeRow) -> str:
             if is_marked(row):
                 return "v"
-            return "▾" if row.code is None else "●" if row.code.is_label else "✎"
+            if row.code is None:
+                return "▾"
+            return "●" if row.code.is_label else "✎"
 
         return (
             sign_column(
@@ -253,7 +274,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 "trace",
                 _either(
                     lambda group: counted(group.traces, "trace"),
-                    lambda code: one_line(at_hand.name_of(code.trace_id)),
+                    lambda code: one_line(loader.name_of(code.trace_id)),
                 ),
                 "quiet",
                 name_width(90),
@@ -262,7 +283,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 "where",
                 _either(
                     lambda _: "",
-                    lambda code: place_words(code.target, at_hand.known_order(code.trace_id)),
+                    lambda code: place_words(code.target, loader.known_order(code.trace_id)),
                 ),
                 width=name_width(80),
             ),
@@ -275,23 +296,27 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         )
 
     def show_detail(self) -> None:
-        """Show the whole text under the cursor, or all of its group."""
+        """Show the text under the cursor, or all texts of its group."""
         row = self.row
         if row is None:
             self.detail.show_text("")
             self.detail.border_title = ""
             return
-        group, code = row.group, row.code
+        group = row.group
+        code = row.code
         self.detail.border_title = plain_title(group.name)
         key_of = self.mast.key_of
         self.detail.border_subtitle = plain_title(
             f"{key_of('open_codes.open')} opens  {key_of('open_codes.new_mode')} makes a mode"
         )
         if code is not None:
-            self.detail.show_text(code.tagged_text or "Nobody has written what it is yet.")
+            self.detail.show_text(code.tagged_text or "This label has no text yet.")
             return
-        who = dict.fromkeys(code.annotator for code in group.codes)
-        lines = [f"{counted(len(group.codes), 'place')} by {', '.join(map(one_line, who))}", ""]
+        annotators = dict.fromkeys(code.annotator for code in group.codes)
+        lines = [
+            f"{counted(len(group.codes), 'place')} by {', '.join(map(one_line, annotators))}",
+            "",
+        ]
         self.detail.show_text(
             "\n".join([*lines, *(f"• {code.tagged_text}" for code in group.codes)])
         )
@@ -299,7 +324,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     # Keys
 
     def action_open(self) -> None:
-        """Open the trace at the place under the cursor."""
+        """Open the trace of the open code under the cursor at its span."""
         row = self.row
         if row is None:
             self.hints.say("There is nothing under the cursor")
@@ -308,10 +333,10 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.open_at(TraceLocation(code.trace_id, key=code.target.first))
 
     def action_mark(self) -> None:
-        """Mark the place under the cursor, or the whole group; again, take the mark off."""
+        """Mark the open code or the group under the cursor, or remove the mark."""
         row = self.row
         if row is None:
-            self.hints.say("No note is listed yet that could be marked")
+            self.hints.say("There is nothing to mark")
             return
         codes = row.group.codes if row.code is None else (row.code,)
         if all(code.identity in self._marked for code in codes):
@@ -325,21 +350,21 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.hints.say(f"{counted(len(self._marked), 'place')} marked: {key} makes a mode of them")
 
     def action_group(self, step: int) -> None:
-        """Go to the next group, or the previous one."""
+        """Move to the next or previous group."""
         rows = self.main_list.rows
-        heads = [place for place, row in enumerate(rows) if row.code is None]
-        here = self.main_list.cursor
-        found = [p for p in heads if p > here] if step > 0 else [p for p in heads if p < here][::-1]
-        if found:
-            self.main_list.move_to(found[0])
+        cursor = self.main_list.cursor
+        candidates = range(cursor + 1, len(rows)) if step > 0 else range(cursor - 1, -1, -1)
+        heading = next((index for index in candidates if rows[index].code is None), None)
+        if heading is not None:
+            self.main_list.move_to(heading)
 
     def action_search(self) -> None:
-        """Show only what holds some words."""
+        """Ask for a text, and show only the open codes that have it."""
 
-        def typed(words: str | None) -> None:
-            if words is None:
+        def search_for(text: str | None) -> None:
+            if text is None:
                 return
-            self._search = words.strip()
+            self._search = text.strip()
             self._show_rows()
             count = sum(row.code is not None for row in self.main_list.rows)
             key = self.mast.key_of("open_codes.search")
@@ -352,51 +377,60 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
         self.app.push_screen(
             NoteScreen("Search notes and open codes", self._search, question="Words, or a #tag"),
-            typed,
+            search_for,
         )
 
     def _chosen_codes(self) -> tuple[OpenCode, ...]:
-        """What is marked, or else what is under the cursor."""
+        """Return the marked open codes, or else those under the cursor."""
         row = self.row
-        here = () if row is None else row.group.codes if row.code is None else (row.code,)
-        return tuple(self._marked.values()) or here
+        if self._marked:
+            return tuple(self._marked.values())
+        if row is None:
+            return ()
+        return row.group.codes if row.code is None else (row.code,)
 
     def action_tag(self) -> None:
-        """Give a tag, or take off one that all have."""
-        codes, opened = self._chosen_codes(), self.mast.opened
+        """Ask for a tag to add, or to remove if all chosen open codes have it."""
+        codes = self._chosen_codes()
+        opened = self.mast.opened
         if not codes or opened is None:
             self.hints.say("There is nothing to tag")
             return
 
-        def written(tag: str | None) -> None:
+        def tag_entered(tag: str | None) -> None:
             if tag is not None:
-                on = toggle_tag(opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag)
+                is_added = toggle_tag(
+                    opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag
+                )
                 self._marked = {}
-                self.hints.say(f"#{tag} {'on' if on else 'off'} {counted(len(codes), 'place')}")
+                self.hints.say(
+                    f"#{tag} {'on' if is_added else 'off'} {counted(len(codes), 'place')}"
+                )
                 self._read(opened)
 
         self.app.push_screen(
             NoteScreen(
                 f"Tag {counted(len(codes), 'place')}",
                 "",
-                question="A tag for all of them; one that all have is taken off",
+                question="A tag for all of them; a tag that all have is removed",
                 check=checked_tag,
             ),
-            written,
+            tag_entered,
         )
 
     def action_group_by_model(self) -> None:
-        """Have a model propose groups, after it was said what that sends and takes."""
-        coding, opened = self._coding, self.mast.opened
+        """Ask a model for groups, after showing what is sent and its cost."""
+        coding = self._coding
+        opened = self.mast.opened
         if coding is None or opened is None:
             return
         notes = coding.texts_to_group
         if not notes:
-            self.hints.say("There is nothing that no tag groups")
+            self.hints.say("All open codes are grouped by tags")
             return
         try:
             setup = configured_setup(opened.taxonomy, read_judge_configuration())
-            told = what_it_takes(setup, notes)
+            question = what_it_takes(setup, notes)
         except MastError as error:
             self.hints.say(f"{one_line(str(error))}; groups go by words", error=True)
             return
@@ -414,7 +448,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.app.push_screen(
             Ask(
                 f"Ask {name} for groups?",
-                told,
+                question,
                 (("y", f"send them and ask {name}"), *by_words, ("n", "send nothing")),
                 default="n",
             ),
@@ -423,30 +457,33 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     @work(thread=True, group="propose", exclusive=True)
     def _propose(self, opened: OpenWorkspace, setup: Setup, notes: Sequence[str]) -> None:
-        worker, name = get_current_worker(), model_name(setup)
+        """Ask the model for groups in a worker, and store them."""
+        worker = get_current_worker()
+        name = model_name(setup)
         try:
-            asked = run_until_cancelled(
+            proposal = run_until_cancelled(
                 propose_groups(setup, notes), lambda: worker.is_cancelled, lambda: None
             )
-            found = asyncio.run(asked)
-            if found is None:
+            proposed = asyncio.run(proposal)
+            if proposed is None:
                 return
-            _keep_groups(opened, setup.parameters.model, found.groups)
+            _keep_groups(opened, setup.parameters.model, proposed.groups)
         except MastError as error:
-            self.call_later(self.say_error, f"{name}: {error}; groups are as they were")
+            self.call_later(self.say_error, f"{name}: {error}; the groups are unchanged")
             return
-        groups = counted(len(set(found.groups.values())), "group")
-        self.call_later(self._grouped_by_model, f"{groups} by {name}; {used_words(found.usage)}")
+        groups = counted(len(set(proposed.groups.values())), "group")
+        self.call_later(self._grouped_by_model, f"{groups} by {name}; {used_words(proposed.usage)}")
 
-    def _grouped_by_model(self, words: str) -> None:
-        """Show the groups, and what they took."""
-        self.hints.say(words)
+    def _grouped_by_model(self, message: str) -> None:
+        """Show the new groups, and the cost."""
+        self.hints.say(message)
         if self.mast.opened is not None:
             self._read(self.mast.opened)
 
     def action_new_mode(self) -> None:
-        """Make a mode of what is marked, or of the group under the cursor."""
-        row, opened = self.row, self.mast.opened
+        """Ask for the name of a mode made of the marked open codes, or of the group."""
+        row = self.row
+        opened = self.mast.opened
         codes = tuple(self._marked.values()) or (() if row is None else row.group.codes)
         if not codes or opened is None or row is None:
             self.hints.say("There is nothing to make a mode of")
@@ -456,52 +493,56 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         except MastError as error:
             self.say_error(error)
             return
-        offered = "" if row.group.name == NO_WORDS else row.group.name.removeprefix("#")
+        suggested_name = "" if row.group.name == NO_WORDS else row.group.name.removeprefix("#")
 
-        def named(name: str | None) -> None:
+        def name_entered(name: str | None) -> None:
             if name is not None and name.strip():
                 self._ask_category(opened, codes, name.strip())
 
         self.app.push_screen(
             NoteScreen(
                 f"A mode of {counted(len(codes), 'place')}",
-                offered,
+                suggested_name,
                 question="What is it called?",
                 offered=True,
             ),
-            named,
+            name_entered,
         )
 
     def _ask_category(self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str) -> None:
+        """Ask for the category of a new mode."""
         choices = [
-            FinderChoice(one.id, "", opened.taxonomy.title(one.id))
-            for one in opened.taxonomy.categories
+            FinderChoice(category.id, "", opened.taxonomy.title(category.id))
+            for category in opened.taxonomy.categories
         ]
 
-        def chosen(category: str | None) -> None:
-            if category is not None:
-                self._ask_to_make(opened, codes, name, category)
+        def category_chosen(category_id: str | None) -> None:
+            if category_id is not None:
+                self._ask_to_make(opened, codes, name, category_id)
 
         self.app.push_screen(
             FinderDialog(
                 f"Under which category is {one_line(name, 40)}?", choices, placeholder="name"
             ),
-            chosen,
+            category_chosen,
         )
 
     def _ask_to_make(
         self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str, category: str
     ) -> None:
+        """Ask whether to make the mode in a new version of the taxonomy."""
         old = opened.taxonomy
-        taken = [one.ref for one in opened.workspace.taxonomies()]
+        used_versions = [taxonomy.ref for taxonomy in opened.workspace.taxonomies()]
         try:
-            new = with_mode(old, name, category, used_versions=taken)
+            new = with_mode(old, name, category, used_versions=used_versions)
         except MastError as error:
             self.say_error(error)
             return
         (mode,) = set(new.modes) - set(old.modes)
-        place = opened.workspace.path
-        file = (Path() if place is None else place.parent) / f"{new.id}-{new.version}.toml"
+        workspace_path = opened.workspace.path
+        file = (
+            Path() if workspace_path is None else workspace_path.parent
+        ) / f"{new.id}-{new.version}.toml"
 
         def answered(answer: str | None) -> None:
             if answer == "y":
@@ -512,7 +553,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             Ask(
                 f"{mode.code} {mode.name}",
                 f"{counted(len(codes), 'place')} become its first labels, under {new.ref}. "
-                f"Everything else that anybody has said is carried over as it is; {old.ref} stays. "
+                f"All other labels are carried over unchanged; {old.ref} stays. "
                 "It can be taken back.",
                 (("y", "make it"), ("n", "leave it")),
             ),
@@ -528,6 +569,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         codes: Sequence[OpenCode],
         file: Path,
     ) -> None:
+        """Write the new taxonomy and carry all labels over, in a worker."""
         mapping = candidate_map(opened.taxonomy, new, slug, codes)
         try:
             outputs = outputs_beside(opened.workspace, force=False)
@@ -540,17 +582,17 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.call_later(self._mode_made, new.mode(slug), new, file)
 
     def _mode_made(self, mode: Mode, new: Taxonomy, file: Path) -> None:
-        """Say where the new taxonomy is, and how to go on."""
+        """Show where the new taxonomy is, and how to continue."""
         self.hints.clear()
         self._marked = {}
         self._show_rows()
         self.app.push_screen(
             Ask(
                 f"{mode.code} {mode.name} is in {new.ref}",
-                f"Go on with it: quit, and start with --taxonomy {file}\n\n"
-                "What is labelled here from now on is under the old version still. "
+                f"To use it, quit, and start with --taxonomy {file}\n\n"
+                "New labels in this window still use the old version. "
                 "'mast-tui taxonomy migrate --undo' takes it back.",
-                (("o", "go on"),),
+                (("o", "continue"),),
                 default="o",
             )
         )

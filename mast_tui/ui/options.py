@@ -1,4 +1,7 @@
-"""What the command line hands to the app; free of Textual, so that it costs no start-up time."""
+"""The options that the command line passes to the app.
+
+Free of Textual, so that the import costs no start-up time.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ if TYPE_CHECKING:
 
 
 class AppOptions(NamedTuple):
-    """With what the app was started.
+    """The options of the app.
 
-    ``paths`` are existing files and folders; with ``samples`` they hold the folder of the sample
-    traces, whose labels have a workspace of their own. ``workspace`` is a path or URL, None for
-    the nearest one; ``annotator`` None for the one whom the workspace knows, or to be asked;
-    ``taxonomy`` None for MAST. ``blind`` and ``assisted`` are never both set; neither means as
-    before. ``fill_new_workspace`` brings the samples' labels into their workspace once it is open;
-    it is handed in from above, since screens know nothing of files to import. ``password`` is that
-    of the workspace's server, where a person has typed it.
+    ``paths`` are existing files and folders; with ``samples`` they are the folder of the sample
+    traces, whose labels have their own workspace. ``workspace`` is a path or URL, None for the
+    nearest one. ``annotator`` is None for the one whom the workspace knows; if there is none, the
+    app asks. ``taxonomy`` is None for MAST. ``blind`` and ``assisted`` are never both set; without
+    either the last choice stays. ``fill_new_workspace`` adds the samples' labels to their new
+    workspace; the command line passes it, because screens do not import files. ``password`` is that
+    of the workspace's server, if the user has typed it.
     """
 
     paths: tuple[Path, ...]
@@ -34,5 +37,5 @@ class AppOptions(NamedTuple):
 
 
 def in_browser(environment: Mapping[str, str]) -> bool:
-    """Whether the app draws into a browser, as textual-serve asks Textual to."""
+    """Check if the app draws into a browser, as textual-serve asks Textual to."""
     return environment.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")

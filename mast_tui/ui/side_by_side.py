@@ -1,4 +1,4 @@
-"""Two runs side by side: which steps belong together, where the runs part, and what differs."""
+"""The screen of two runs side by side: matching steps, the fork, and the difference of texts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KIND_CELLS: Final = 7
 
 
 class PairList(VirtualLines):
-    """Each place of two runs as a row: the step of A, how alike they are, the step of B."""
+    """The pairs of steps of two runs: the step of A, their likeness, the step of B."""
 
     css_prefix = "pair-list"
     tells_size = True
@@ -47,49 +47,63 @@ class PairList(VirtualLines):
 
     def __init__(self, a: Trace, b: Trace, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._a, self._b = a, b
-        self.found = Alignment(pairs=(), actions=(), first=None, fork=None, cause=None)
+        self._a = a
+        self._b = b
+        self.alignment = Alignment(pairs=(), actions=(), first=None, fork=None, cause=None)
 
     @property
     def row_count(self) -> int:
-        """As many as there are places."""
-        return len(self.found.pairs)
+        """The number of pairs."""
+        return len(self.alignment.pairs)
 
     @property
     def pair(self) -> Pair | None:
-        """The place under the cursor."""
-        return self.found.pairs[self.cursor] if self.found.pairs else None
+        """The pair under the cursor, or None."""
+        return self.alignment.pairs[self.cursor] if self.alignment.pairs else None
 
     def heading(self, names: tuple[str, str], width: int) -> str:
-        """The names of the two above their steps, in so many cells."""
+        """Return the names of the runs above their steps.
+
+        Args:
+            names: The names.
+            width: The cells of the line.
+        """
         left, right = self._widths(width)
         return f" {padded(f'A  {names[0]}', left)}   {padded(f'B  {names[1]}', right)}"
 
     def render_row(self, row: int, width: int) -> Strip:
-        """The two steps and a sign between them."""
-        pair, acts = self.found.pairs[row], self.found.actions[row]
+        """Render two steps with a sign between them.
+
+        Args:
+            row: The position of the row.
+            width: The cells of the row.
+        """
+        pair = self.alignment.pairs[row]
+        is_action = self.alignment.actions[row]
         base = self.rich_style
         if row == self.cursor:
             base += self._part("cursor")
         same = pair.likeness is Likeness.SAME
-        forks = row == self.found.fork
-        words = base + self._part("quiet" if same or not acts else "action")
-        sign = base + self._part("fork" if forks else "quiet" if same else "differs")
+        forks = row == self.alignment.fork
+        text_style = base + self._part("quiet" if same or not is_action else "action")
+        likeness_part = "quiet" if same else "differs"
+        sign_style = base + self._part("fork" if forks else likeness_part)
         left, right = self._widths(width)
         return Strip(
             [
                 Segment("▌" if row == self.cursor else " ", base),
-                Segment(self._cell(self._a, pair.a, left), words),
-                Segment(f"{'▶' if forks else ' '}{SIGNS[pair.likeness]} ", sign),
-                Segment(self._cell(self._b, pair.b, right), words),
+                Segment(self._cell(self._a, pair.a, left), text_style),
+                Segment(f"{'▶' if forks else ' '}{SIGNS[pair.likeness]} ", sign_style),
+                Segment(self._cell(self._b, pair.b, right), text_style),
             ]
         ).adjust_cell_length(width, base)
 
     def _widths(self, width: int) -> tuple[int, int]:
         left = max(4, (width - 4) // 2)
-        return left, max(4, width - 4 - left)
+        return (left, max(4, width - 4 - left))
 
     def _cell(self, trace: Trace, index: int | None, cells: int) -> str:
+        """Return the number, kind and text of a step, or blanks for none."""
         if index is None:
             return " " * cells
         span = trace.span(index)
@@ -99,26 +113,27 @@ class PairList(VirtualLines):
 
 
 class SideBySideScreen(BaseScreen):
-    """The places of two runs, and under them what differs in the one under the cursor."""
+    """The pairs of steps of two runs, and the difference of the pair under the cursor."""
 
     CSS_PATH = [BASE_SCREEN, SIDE_BY_SIDE_STYLES]
     where = Where.SIDE_BY_SIDE
 
     def __init__(self, a: Trace, b: Trace, names: tuple[str, str]) -> None:
-        """Read both anew: only one thread may read on in a trace that is open.
+        """Make the screen. It reads both traces again: an open trace is read by one thread only.
 
         Args:
             a: The run on the left.
             b: The run on the right.
-            names: What they go by, and how they ended where that may be seen.
+            names: Their names, with their outcomes if these are visible.
         """
         super().__init__()
         self._sources = (a, b)
-        self._a, self._b = a.anew(), b.anew()
+        self._a = a.anew()
+        self._b = b.anew()
         self._names = names
 
     def compose_panes(self) -> ComposeResult:
-        """What came of it, the places, and what differs."""
+        """Yield the summary, the pairs, and the difference."""
         yield Static(id="about", markup=False)
         yield Static(id="heading", classes="heading", markup=False)
         yield PairList(self._a, self._b, id="pairs")
@@ -126,16 +141,16 @@ class SideBySideScreen(BaseScreen):
 
     @property
     def main_list(self) -> PairList:
-        """The places."""
+        """The pairs of steps."""
         return self.query_one(PairList)
 
     @property
     def detail(self) -> SpanView:
-        """What differs in the place under the cursor."""
+        """The difference of the pair under the cursor."""
         return self.query_one("#detail", SpanView)
 
     def on_mount(self) -> None:
-        """Begin to read."""
+        """Start to read both runs."""
         self.detail.can_focus = False
         self.title_bar.show(("Side by side",), self.who())
         self.show_words("Reading both runs …")
@@ -143,36 +158,38 @@ class SideBySideScreen(BaseScreen):
 
     @work(thread=True, exclusive=True)
     def _align(self) -> None:
+        """Read both runs and align their steps, in a worker."""
         try:
             for trace in (self._a, self._b):
                 read_fully(trace)
-            found = align(self._a, self._b)
+            alignment = align(self._a, self._b)
         except OSError as error:
             reason = error.strerror or str(error)
             self.call_later(self.show_words, f"They cannot be compared: {reason}")
             return
-        self.call_later(self._show_aligned, found)
+        self.call_later(self._show_aligned, alignment)
 
-    def _show_aligned(self, found: Alignment) -> None:
-        if not found.pairs:
-            self.show_words("There is nothing in them to compare.")
+    def _show_aligned(self, alignment: Alignment) -> None:
+        """Show the summary and the pairs, and move to the fork."""
+        if not alignment.pairs:
+            self.show_words("These runs have no steps to compare.")
             return
         self.remove_class("-empty")
-        listed = self.main_list
-        listed.found = found
-        listed.rows_changed()
-        self.query_one("#about", Static).update(Content(" ".join(sentences(found))))
-        self.set_focus(listed)
+        pair_list = self.main_list
+        pair_list.alignment = alignment
+        pair_list.rows_changed()
+        self.query_one("#about", Static).update(Content(" ".join(sentences(alignment))))
+        self.set_focus(pair_list)
         self.action_fork(tell=False)
         self._show_detail()
 
     @on(VirtualLines.Resized)
     def _fitted(self) -> None:
-        # They have room only once they are on screen, which is after their cursor has its place.
-        listed = self.main_list
-        heading = listed.heading(self._names, listed.lines_area.width)
+        # The list has a size only once it is on screen, which is after its cursor was moved.
+        pair_list = self.main_list
+        heading = pair_list.heading(self._names, pair_list.lines_area.width)
         self.query_one("#heading", Static).update(Content(heading))
-        listed.show_row(listed.cursor, centre=True)
+        pair_list.show_row(pair_list.cursor, centre=True)
 
     @on(VirtualLines.Moved, "#pairs")
     def _moved(self, event: VirtualLines.Moved) -> None:
@@ -186,8 +203,9 @@ class SideBySideScreen(BaseScreen):
         self.action_open("a")
 
     def _show_detail(self) -> None:
-        """The text of the step under the cursor, or in what the two texts differ."""
-        pair, detail = self.main_list.pair, self.detail
+        """Show the text of the step under the cursor, or the difference of two texts."""
+        pair = self.main_list.pair
+        detail = self.detail
         if pair is None:
             return
         sides = [
@@ -195,39 +213,42 @@ class SideBySideScreen(BaseScreen):
             for name, trace, index in (("A", self._a, pair.a), ("B", self._b, pair.b))
             if index is not None
         ]
-        places = [f"{name} #{index + 1}" for name, _trace, index in sides]
+        titles = [f"{name} #{index + 1}" for name, _trace, index in sides]
         try:
             texts = [trace.text(index) for _name, trace, index in sides]
         except OSError as error:
-            detail.show_text("", empty=f"It cannot be read any more: {error.strerror or error}")
+            detail.show_text(
+                "", empty=f"The file cannot be read any more: {error.strerror or error}"
+            )
             return
         if len(texts) == 2:
-            found = compare(*texts)
-            if not found.equal:
-                detail.show_titles(plain_title(f"{places[0]} (-) and {places[1]} (+)"))
-                marks = [TextPart(first, end, "evidence") for first, end in found.changed]
-                detail.show_text(found.text, marks, text_format="diff")
+            difference = compare(*texts)
+            if not difference.equal:
+                detail.show_titles(plain_title(f"{titles[0]} (-) and {titles[1]} (+)"))
+                marks = [TextPart(first, end, "evidence") for first, end in difference.changed]
+                detail.show_text(difference.text, marks, text_format="diff")
                 return
-            places = [f"{' and '.join(places)}: the same"]
-        detail.show_titles(plain_title(" ".join(places)))
+            titles = [f"{' and '.join(titles)}: the same"]
+        detail.show_titles(plain_title(" ".join(titles)))
         detail.show_text(texts[0], empty="(empty)")
 
     def action_fork(self, *, tell: bool = True) -> None:
-        """Go to where the runs part, else to where they first differ."""
-        found = self.main_list.found
-        place = found.first if found.fork is None else found.fork
-        if place is not None:
-            self.main_list.move_to(place, centre=True)
+        """Move to the fork of the runs, or else to their first difference."""
+        alignment = self.main_list.alignment
+        row = alignment.first if alignment.fork is None else alignment.fork
+        if row is not None:
+            self.main_list.move_to(row, centre=True)
         elif tell:
             self.hints.say("The agents do the same in both")
 
     def action_difference(self, step: int) -> None:
-        """Go to the next place, or the one before, where the agents do something else."""
-        listed = self.main_list
-        row = listed.cursor + step
-        while 0 <= row < listed.row_count:
-            if listed.found.actions[row] and listed.found.pairs[row].likeness is not Likeness.SAME:
-                listed.move_to(row)
+        """Move to the next or previous pair with a different action of the agents."""
+        pair_list = self.main_list
+        alignment = pair_list.alignment
+        row = pair_list.cursor + step
+        while 0 <= row < pair_list.row_count:
+            if alignment.actions[row] and alignment.pairs[row].likeness is not Likeness.SAME:
+                pair_list.move_to(row)
                 return
             row += step
         self.hints.say("No other difference in what the agents do that way")
@@ -237,17 +258,18 @@ class SideBySideScreen(BaseScreen):
         pair = self.main_list.pair
         if pair is None:
             return
-        place, trace, source = (
-            (pair.a, self._a, self._sources[0])
-            if side == "a"
-            else (pair.b, self._b, self._sources[1])
-        )
-        if place is None:
+        source_a, source_b = self._sources
+        index = pair.a if side == "a" else pair.b
+        trace = self._a if side == "a" else self._b
+        source = source_a if side == "a" else source_b
+        if index is None:
             self.hints.say(f"{side.upper()} has no step here", error=True)
             return
-        at = TraceLocation(source.identity.trace_id, key=trace.span(place).key, position=place)
-        self.mast.go(ShowTrace(source, at))
+        location = TraceLocation(
+            source.identity.trace_id, key=trace.span(index).key, position=index
+        )
+        self.mast.go(ShowTrace(source, location))
 
     def action_text(self, step: int) -> None:
-        """Scroll what differs."""
+        """Scroll the difference."""
         self.detail.move_half(step)

@@ -1,6 +1,6 @@
-"""Where the styles of the screens lie, and from which size on they are laid out in another way.
+"""The style files of the screens, and the sizes from which their layout changes.
 
-Whole paths: Textual looks for others beside the class.
+Paths are absolute, because Textual would search beside the class.
 """
 
 from __future__ import annotations
@@ -8,26 +8,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-_HERE: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
 
-ADJUDICATE: Final = _HERE / "adjudicate" / "adjudicate.tcss"
-ANNOTATE: Final = _HERE / "annotate" / "annotate.tcss"
-BASE_SCREEN: Final = _HERE / "base_screen.tcss"
-DIALOGS: Final = _HERE / "dialogs" / "dialogs.tcss"
-FIRST_SPANS: Final = _HERE / "trace_view" / "first_spans.tcss"
-GUIDELINES: Final = _HERE / "study" / "guidelines.tcss"
-LIBRARY: Final = _HERE / "library" / "library.tcss"
-OPEN_CODES: Final = _HERE / "open_codes.tcss"
-REPORTS: Final = _HERE / "reports" / "reports.tcss"
-RUNS: Final = _HERE / "judge_runs" / "runs.tcss"
-SIDE_BY_SIDE: Final = _HERE / "side_by_side.tcss"
-STUDY: Final = _HERE / "study" / "study.tcss"
+ADJUDICATE: Final = _FOLDER / "adjudicate" / "adjudicate.tcss"
+ANNOTATE: Final = _FOLDER / "annotate" / "annotate.tcss"
+BASE_SCREEN: Final = _FOLDER / "base_screen.tcss"
+DIALOGS: Final = _FOLDER / "dialogs" / "dialogs.tcss"
+FIRST_SPANS: Final = _FOLDER / "trace_view" / "first_spans.tcss"
+GUIDELINES: Final = _FOLDER / "study" / "guidelines.tcss"
+LIBRARY: Final = _FOLDER / "library" / "library.tcss"
+OPEN_CODES: Final = _FOLDER / "open_codes.tcss"
+REPORTS: Final = _FOLDER / "reports" / "reports.tcss"
+RUNS: Final = _FOLDER / "judge_runs" / "runs.tcss"
+SIDE_BY_SIDE: Final = _FOLDER / "side_by_side.tcss"
+STUDY: Final = _FOLDER / "study" / "study.tcss"
 
 WIDE: Final = 100
-"""Columns from which on the taxonomy stands beside the timeline."""
+"""The width from which the taxonomy is beside the timeline."""
 
 WIDEST: Final = 180
-"""Columns from which on the taxonomy has room for the longest names of modes."""
+"""The width from which the taxonomy has space for the longest names of modes."""
 
 HIGH: Final = 20
-"""Lines from which on a trace has room for more than its rows and some text."""
+"""The height from which a trace has space for more than its rows and some text."""

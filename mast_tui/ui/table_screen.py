@@ -1,4 +1,4 @@
-"""A screen with a list and what is under its cursor in words, or words in place of both."""
+"""A screen with a list, and a text about the row under its cursor."""
 
 from __future__ import annotations
 
@@ -23,45 +23,46 @@ from mast_tui.workspace import WorkspaceError
 
 
 class OpensTraces(BaseScreen):
-    """The trace opens above the screen, so that leaving it leads back to the same place."""
+    """A screen that opens traces above itself, so that leaving one returns to the same row."""
 
-    def open_at(self, at: TraceLocation) -> None:
-        """Open a trace of the workspace, whether it is listed in the library or not."""
+    def open_at(self, location: TraceLocation) -> None:
+        """Open a trace of the workspace, even if the library does not list it."""
         self.hints.say("Opening the trace …")
-        self._load_and_show(at, list(self.mast.catalog.traces.values()))
+        self._load_and_show(location, list(self.mast.catalog.traces.values()))
 
     @work(thread=True, group="open", exclusive=True)
-    def _load_and_show(self, at: TraceLocation, known: list[Trace]) -> None:
+    def _load_and_show(self, location: TraceLocation, open_traces: list[Trace]) -> None:
+        """Read the trace in a worker thread."""
         opened = self.mast.opened
         if opened is None:
             return
         try:
-            trace = TraceLoader(opened.workspace, known).read(at.trace_id)
+            trace = TraceLoader(opened.workspace, open_traces).read(location.trace_id)
         except (WorkspaceError, OSError) as error:
-            self.call_later(self._show_read, at, None, str(error))
+            self.call_later(self._show_loaded, location, None, str(error))
             return
-        missing = f"The file of {at.trace_id} is not on this machine"
-        self.call_later(self._show_read, at, trace, missing)
+        missing = f"The file of {location.trace_id} is not on this machine"
+        self.call_later(self._show_loaded, location, trace, missing)
 
-    def _show_read(self, at: TraceLocation, trace: Trace | None, missing: str) -> None:
-        """Show the trace at its evidence; ``missing`` is why there is none."""
+    def _show_loaded(self, location: TraceLocation, trace: Trace | None, missing: str) -> None:
+        """Show the trace at its location, or ``missing`` if there is none."""
         if trace is None:
             self.say_error(missing)
         elif self.app.screen is self:
             self.hints.clear()
-            self.mast.go(ShowTrace(trace, at))
+            self.mast.go(ShowTrace(trace, location))
 
 
 class DetailScreen(BaseScreen):
-    """Puts the row under the cursor of its main list into words, beside it in ``#detail``."""
+    """A screen with a text about the row under the cursor, in ``#detail`` beside the main list."""
 
     @property
     def detail(self) -> SpanView:
-        """The row under the cursor in words."""
+        """The text about the row."""
         return self.query_one("#detail", SpanView)
 
     def on_mount(self) -> None:
-        """Keys move the cursor of the list, wherever one clicks."""
+        """Keep the focus on the list, even if the text is clicked."""
         self.detail.can_focus = False
 
     @on(VirtualLines.Moved)
@@ -71,12 +72,12 @@ class DetailScreen(BaseScreen):
             self.row_moved()
 
     def row_moved(self) -> None:
-        """The cursor stands on another row."""
+        """Show the text about another row."""
         self.show_detail()
         self.hints.clear()
 
     def show_detail(self) -> None:
-        """Put the row under the cursor into words, where these are about the row."""
+        """Show the text about the row under the cursor."""
 
     @on(VirtualLines.Chosen)
     def _chosen(self, event: VirtualLines.Chosen) -> None:
@@ -85,27 +86,27 @@ class DetailScreen(BaseScreen):
             self.action_open()
 
     def action_open(self) -> None:
-        """Open what is under the cursor, where it opens."""
+        """Open the row under the cursor, if it can be opened."""
 
     def action_text(self, delta: int) -> None:
-        """Scroll the words by a screen."""
+        """Scroll the text by a screen."""
         self.detail.move_page(delta)
 
 
 class TableScreen(DetailScreen, Generic[Row]):
-    """A table of records, filled by a subclass once the workspace is open."""
+    """A table of records, which a subclass fills once the workspace is open."""
 
     AUTO_FOCUS = "ColumnTable"
     table_id: ClassVar[str]
     row_key: ClassVar[attrgetter[object]]
-    """Returns what a row is known by when the table is filled anew."""
+    """Returns the identity of a row, by which the cursor finds it in other rows."""
 
     @abstractmethod
     def show_title(self) -> None:
-        """What is open, and who works."""
+        """Show what is open, and who works."""
 
     def compose_panes(self) -> ComposeResult:
-        """The table, and the row under its cursor in words."""
+        """Yield the table, and the text about the row under its cursor."""
         yield Static(id="heading", classes="heading", markup=False)
         yield ColumnTable[Row](self.row_key, id=self.table_id)
         yield SpanView(id="detail", classes="detail")
@@ -116,7 +117,7 @@ class TableScreen(DetailScreen, Generic[Row]):
         return self.query_one(ColumnTable)
 
     def on_mount(self) -> None:
-        """Say what is awaited."""
+        """Show a message until the workspace is open."""
         self.show_words("Opening the workspace …")
         self.show_title()
 

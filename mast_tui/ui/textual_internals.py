@@ -1,8 +1,8 @@
-"""All that reaches past the public interface of Textual and Rich, each with what it is for.
+"""All code that uses internals of Textual and Rich, with the reason for each use.
 
-Checked against Textual 8.2.8 and Rich 15.0.0; ``tests/ui/test_textual_internals.py`` fails where a
-later version does one of these things in another way. What stands here is as small as it can be:
-the rest of ``ui`` derives from these classes and calls these functions.
+Checked against Textual 8.2.8 and Rich 15.0.0; ``tests/ui/test_textual_internals.py`` fails if a
+later version behaves differently. The rest of ``ui`` derives from these classes and calls these
+functions.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def _with_spacing_marks(first: int, last: int, width: int) -> Iterator[tuple[int
     if width:
         yield first, last, width
         return
-    for cells_taken, codes in groupby(range(first, last + 1), key=_spacing_cells):
-        found = list(codes)
-        yield found[0], found[-1], cells_taken
+    for mark_width, codes in groupby(range(first, last + 1), key=_spacing_cells):
+        part = list(codes)
+        yield part[0], part[-1], mark_width
 
 
 def _spacing_cells(code: int) -> int:
@@ -101,7 +101,7 @@ def count_spacing_marks() -> None:
 
 
 class ComponentStyles(dict[str, RenderStyles]):
-    """The styles of a widget's component classes, each worked out when it is first asked for."""
+    """The styles of a widget's component classes, each computed when it is first needed."""
 
     def __init__(self, stylesheet: Stylesheet, node: DOMNode) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class ComponentStyles(dict[str, RenderStyles]):
         return name in self._node._get_component_classes()
 
     def __missing__(self, name: str) -> RenderStyles:
-        # As Textual does it.
+        # As in Textual.
         component = DOMNode(classes=name)
         component._attach(self._node)
         self._stylesheet.apply(component, animate=False)
@@ -121,10 +121,10 @@ class ComponentStyles(dict[str, RenderStyles]):
 
 
 class Stylesheet(TextualStylesheet):
-    """Styles for parts of a widget are worked out once something is drawn with them.
+    """A stylesheet that computes the styles of a widget's parts when they are first drawn.
 
-    Textual does it for all component classes of a widget whenever its focus or one of its classes
-    changes: a widget that shows text in thirty colours would spend milliseconds of a key on it.
+    Textual computes those of all component classes whenever the focus or a class of the widget
+    changes. A widget with text in thirty colours would spend milliseconds of a key on it.
     """
 
     def copy(self) -> Stylesheet:
@@ -135,32 +135,33 @@ class Stylesheet(TextualStylesheet):
     def _process_component_classes(self, node: DOMNode) -> None:
         if not node._get_component_classes():
             return
-        used, node._component_styles = node._component_styles, ComponentStyles(self, node)
+        used = node._component_styles
+        node._component_styles = ComponentStyles(self, node)
         if any(node._component_styles[name] != styles for name, styles in used.items()):
             node.refresh()
 
 
 class TextualApp(App[None]):
-    """An app that reads styles once and keeps a log of what nobody expected.
+    """An app that reads styles once, and logs unexpected errors.
 
-    Textual would print such an error with the values of variables, which hold text of traces;
-    ``TEXTUAL=debug`` still has it do so.
+    Textual would print such an error with the values of variables, which contain text of traces;
+    ``TEXTUAL=debug`` restores that.
     """
 
     crash: str | None = None
-    """What has ended the app though nobody expected it, in words, with the log's place."""
+    """The unexpected error that ended the app, in one line with the file of the log."""
 
     # The terminal's focus
 
     async def on_event(self, event: events.Event) -> None:
         """Handle an event; ignore reports that the terminal has gained or lost the focus.
 
-        Textual would take the focus off the widget that has it and give it back with the next key.
-        A dialog that opens meanwhile would get none, and its first keys would be lost. The cursor
-        stays visible in a window without focus.
+        Textual would remove the focus from its widget and restore it with the next key. A dialog
+        that opens meanwhile would get no focus, and its first keys would be lost. The cursor stays
+        visible in a window without focus.
 
-        A report of the size that the screen has already draws the whole screen again: a browser
-        that connects again shows an old picture.
+        A report of the present size draws the whole screen again, because a browser that reconnects
+        shows an old picture.
         """
         if isinstance(event, events.Resize) and event.size == self._size and self._screen_stack:
             self.screen.refresh()
@@ -175,30 +176,36 @@ class TextualApp(App[None]):
         self.stylesheet = Stylesheet(variables=self.stylesheet._variables)
 
     def add_styles(self, path: Path) -> None:
-        """Take in another file of styles.
+        """Add another file of styles.
 
-        Textual would parse all others again with it, and style every widget anew.
+        Textual would parse all files again and style every widget again.
         """
         if not self.stylesheet.has_source(str(path)):
             self.stylesheet.add_source(path.read_text("utf-8"), (str(path), ""))
 
     def _load_screen_css(self, screen: Screen[object]) -> None:
-        # Called with each screen before it is shown: what is read already is not read again.
+        # Called with each screen before it is shown; files are read only once.
         for path in screen.css_path:
             self.add_styles(Path(path))
         super()._load_screen_css(screen)
 
-    # What nobody expected
+    # Unexpected errors
 
-    def worker_failed(self, worker: Worker[Any], words: str) -> None:
-        """Work beside the screen broke; ``words`` say so and where the log is."""
+    def worker_failed(self, worker: Worker[Any], message: str) -> None:
+        """Report that background work has failed.
+
+        Args:
+            worker: The worker.
+            message: The error in one line, with the file of the log.
+        """
 
     def _handle_exception(self, error: Exception) -> None:
-        # Textual brings all errors here that a handler or a worker did not catch.
+        """Log an error; end the app, unless a background worker raised it."""
+        # Textual calls this with all errors that a handler or a worker did not catch.
         if "debug" in self.features:
             super()._handle_exception(error)
             return
-        if self._exception is None:  # what run_test raises at its end
+        if self._exception is None:  # run_test raises this error at its end
             self._exception = error
             self._exception_event.set()
         if isinstance(error, WorkerFailed):
@@ -207,62 +214,63 @@ class TextualApp(App[None]):
             self._end(log_error(error))
 
     def panic(self, *renderables: RenderableType) -> None:
-        """End the app where Textual has only a traceback to show, not the error it is of."""
+        """End the app when Textual has only a traceback, and not its error."""
         if "debug" in self.features:
             super().panic(*renderables)
         elif self.crash is None:
             from rich.traceback import Traceback
 
-            shown = next((one for one in renderables if isinstance(one, Traceback)), None)
-            self._end("unexpected end" if shown is None else log_traceback(shown))
+            rich_traceback = next(
+                (candidate for candidate in renderables if isinstance(candidate, Traceback)), None
+            )
+            self._end("unexpected end" if rich_traceback is None else log_traceback(rich_traceback))
 
-    def _end(self, words: str) -> None:
-        # As Textual ends an app that has panicked; ``exit`` would wait for messages.
-        self.crash = words
+    def _end(self, message: str) -> None:
+        # As Textual ends an app after a panic; ``exit`` would wait for messages.
+        self.crash = message
         self._return_code = 1
         self._close_messages_no_wait()
 
     # The terminal and the process
 
     def action_suspend_process(self) -> None:
-        """Stop, with all that runs beside it, until the shell has it go on.
+        """Suspend the whole process group until the shell continues it.
 
-        Textual's own stops this process alone, and does so where nothing could bring it back.
+        Textual suspends this process only, even if nothing could continue it.
         """
         driver = self._driver
         if driver is None or not driver.can_suspend:
             return
         if os.getpgrp() == os.getsid(0):
-            # No shell would notice that it has stopped, and nothing could have it go on.
-            self.notify("No shell has started the app, so nothing could bring it back.")
+            # Without a shell nothing could continue the process.
+            self.notify("No shell has started the app, so nothing could continue it.")
             return
         self.app_suspend_signal.publish(self)
         os.killpg(0, signal.SIGTSTP)  # the driver restores the terminal, and then stops
 
 
 RESTORED: Final = (
-    b"\x1b[?2026l"  # a frame that is held back is let go
-    b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # no mouse
-    b"\x1b[?1004l\x1b[?2004l\x1b[?2048l"  # no focus, no marked pastes, no sizes
-    b"\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h"  # lines wrap, plain keys, the screen of before, a cursor
+    b"\x1b[?2026l"  # end of a synchronized frame
+    b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # no mouse reports
+    b"\x1b[?1004l\x1b[?2004l\x1b[?2048l"  # no reports of focus, pastes and sizes
+    b"\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h"  # wrapped lines, plain keys, main screen, cursor
 )
-"""What Textual writes to a terminal when it leaves, in one piece."""
+"""The sequences that Textual writes to a terminal at the end, in one piece."""
 
 
 def terminal_released(app: App[Any]) -> bool:
-    """Whether nothing is written to the terminal any more: the app is suspended, has lost the
-    terminal, or has left it."""
+    """Check if nothing is written to the terminal any more: suspended, lost or left."""
     writer = getattr(app._driver, "_writer_thread", None)
     return writer is not None and not writer.is_alive()
 
 
 def writes_to_terminal(thread: Thread | None) -> bool:
-    """Whether a thread is the one by which Textual writes to the terminal."""
+    """Check if a thread is the one that writes to the terminal for Textual."""
     return isinstance(thread, WriterThread)
 
 
 def restore_terminal(app: App[Any]) -> None:
-    """Restore the terminal past Textual, where its loop does not do it."""
+    """Restore the terminal without Textual, when its loop cannot."""
     driver: Any = app._driver
     if getattr(driver, "_writer_thread", None) is None:
         return
@@ -271,23 +279,22 @@ def restore_terminal(app: App[Any]) -> None:
             termios.tcsetattr(driver.fileno, termios.TCSANOW, driver.attrs_before)
     with suppress(OSError):
         output = sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
-        if select.select([], [output], [], 0)[1]:  # one that is held takes nothing
+        if select.select([], [output], [], 0)[1]:  # a stopped terminal accepts nothing
             os.write(output, RESTORED)
 
 
 class RenderCache(Widget):
-    """A widget that keeps its styles until they change, and its lines until they are to be drawn
-    again.
+    """A widget that caches its styles until they change, and its lines until they are drawn again.
 
-    Textual forgets the styles of components whenever any line is to be drawn again, works out a
-    widget's own style, through all that it stands in, each time that it is asked for, and goes
-    over every line of every widget for each line of the screen that has changed.
+    Textual forgets the styles of components whenever any line is drawn again. It computes a
+    widget's own style, through all its parents, each time it is read. And it goes through every
+    line of every widget for each line of the screen that has changed.
     """
 
     css_prefix: ClassVar[str] = ""
-    """What the names of the widget's ``COMPONENT_CLASSES`` begin with, before ``--``."""
+    """The part of the names in ``COMPONENT_CLASSES`` before ``--``."""
     css_parts: ClassVar[tuple[str, ...]] = ()
-    """The parts of the widget that have styles of their own: what stands behind ``--``."""
+    """The parts of the widget with their own styles: the names after ``--``."""
 
     _own_style: Style | None = None
     _part_styles: dict[str, Style] | None = None
@@ -299,7 +306,7 @@ class RenderCache(Widget):
             cls.COMPONENT_CLASSES = {f"{cls.css_prefix}--{part}" for part in cls.css_parts}
 
     def notify_style_update(self) -> None:
-        """Other rules hold from now on."""
+        """Forget styles and lines: other rules apply now."""
         self._forget_styles()
         self._lines_drawn = None
         super().notify_style_update()
@@ -311,12 +318,19 @@ class RenderCache(Widget):
         layout: bool = False,
         recompose: bool = False,
     ) -> Self:
-        """As ever; where all is drawn anew the styles are asked for anew, too."""
+        """Draw the widget or some regions; without regions the cached styles are forgotten.
+
+        Args:
+            regions: The regions to draw; none for all.
+            repaint: As in Textual.
+            layout: As in Textual.
+            recompose: As in Textual.
+        """
         if not regions:
             self._forget_styles()
         if layout:
-            # Textual counts up what it keeps box sizes by only with the first of several requests:
-            # where a screen is laid out between two of them, the size of the first would stay.
+            # Textual invalidates its cache of box sizes only with the first of several requests.
+            # If a layout happens between two of them, the first size would stay.
             self._box_model_cache.clear()
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
@@ -333,7 +347,14 @@ class RenderCache(Widget):
     def get_component_rich_style(
         self, *names: str, partial: bool = False, default: Style | None = None
     ) -> Style:
-        """The style of a component; with ``partial`` only what it adds to the widget's own."""
+        """Return the style of a component; with ``partial`` only what it adds to the widget's
+        style.
+
+        Args:
+            names: The component classes.
+            partial: Whether to leave out the widget's own style.
+            default: The style of a component without rules.
+        """
         if not partial or len(names) != 1:
             return super().get_component_rich_style(*names, partial=partial, default=default)
         if self._part_styles is None:
@@ -345,41 +366,53 @@ class RenderCache(Widget):
         return style
 
     def _part(self, name: str) -> Style:
-        """What a part of the widget, named as in its component classes, adds to its own style."""
+        """Return what a part of the widget, one of ``css_parts``, adds to its style."""
         return self.get_component_rich_style(f"{self.css_prefix}--{name}", partial=True)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The widget's lines with all that stands around them; only those that have changed are
-        made."""
+        """Return the lines of the widget with its border; only changed lines are drawn."""
         changed = [y for y in crop.line_range if self._styles_cache.is_dirty(y)]
         if self._lines_drawn is None or self._lines_drawn[0] != crop:
             self._lines_drawn = (crop, super().render_lines(crop))
         elif changed:
-            first, end = changed[0], changed[-1] + 1
+            first = changed[0]
+            end = changed[-1] + 1
             part = Region(crop.x, first, crop.width, end - first)
             self._lines_drawn[1][first - crop.y : end - crop.y] = super().render_lines(part)
         return self._lines_drawn[1]
 
     def _set_dirty(self, *regions: Region) -> None:
-        # Textual's one place for what is to be drawn; without regions that is everything, and the
-        # lines that it marks are too few by those of the border.
+        # Textual calls this for all that is to be drawn. Without regions that is everything, but it
+        # does not mark the lines of the border.
         if not regions:
             self._lines_drawn = None
         super()._set_dirty(*regions)
 
 
 def show_titles_undrawn(widget: Widget, title: Content | None, subtitle: Content | None) -> None:
-    """Set what stands in a widget's border; its setters would draw the whole widget anew."""
-    widget._border_title, widget._border_subtitle = title, subtitle
+    """Set the titles of a widget's border; its setters would draw the whole widget.
+
+    Args:
+        widget: The widget.
+        title: The title above.
+        subtitle: The title below.
+    """
+    widget._border_title = title
+    widget._border_subtitle = subtitle
 
 
 def titles_of(widget: Widget) -> tuple[Content | None, Content | None]:
-    """What stands in a widget's border, as it is drawn; its getters give it as markup."""
+    """Return the titles of a widget's border as drawn; its getters return markup."""
     return widget._border_title, widget._border_subtitle
 
 
 def set_virtual_size_undrawn(widget: Widget, size: Size) -> None:
-    """Set how much there is to scroll over; set as usual, the screen would be laid out anew."""
+    """Set the size of the scrolled area; the setter would lay out the whole screen.
+
+    Args:
+        widget: The widget.
+        size: The size.
+    """
     widget.set_reactive(Widget.virtual_size, size)
     if widget.is_mounted:
         widget._scroll_update(size)

@@ -1,6 +1,6 @@
-"""How things are put into words on screen: numbers, times, places, names of traces, titles.
+"""Texts on screen for numbers, times, targets, names of traces, and titles.
 
-Titles and paragraphs are made of foreign text: they are never markup.
+Titles and paragraphs hold foreign text, which is never markup.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def trace_names(records: Iterable[TraceRecord]) -> dict[str, str]:
-    """What traces go by, by their ids: the file each was last seen in, and its place there."""
+    """Return the names of traces by id: the file that each was last seen in, with its record."""
     return {
         record.trace_id: record.path.name
         if record.record is None
@@ -37,7 +37,7 @@ def trace_names(records: Iterable[TraceRecord]) -> dict[str, str]:
 
 
 def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
-    """Tells a trace's file as seen from the folder that was opened, with its record's number."""
+    """Return a function that names a trace by its path in one of the folders, and its record."""
     beginnings = ["" if str(root) == "." else str(root / "_")[:-1] for root in roots]
 
     def name_of(trace: Trace) -> str:
@@ -53,19 +53,20 @@ def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
     return name_of
 
 
-def distinct_names(trace: Trace, others: Iterable[Trace]) -> str:
-    """What a trace goes by in a title: its file's name without the ending, with as many of the
-    folders before it as tell it from the other files of that name.
+def distinct_names(trace: Trace, listed: Iterable[Trace]) -> str:
+    """Return the name of a trace for a title: its file without the ending.
+
+    Folders are added until the name differs from all other files of that name.
 
     Args:
         trace: The trace.
-        others: All that are listed, whether it is among them or not.
+        listed: All listed traces, which may include it.
     """
     path = trace.file
     parts = trace.path.parts
     alike = [
         other.path.parts
-        for other in others
+        for other in listed
         if other.file != path and other.file.endswith(f"{os.sep}{parts[-1]}")
     ]
     length = 1
@@ -76,9 +77,9 @@ def distinct_names(trace: Trace, others: Iterable[Trace]) -> str:
 
 
 def natural(name: str) -> str:
-    """A sorting key by which ``2.json`` comes before ``10.json``, and numbers before letters."""
+    """Return a sort key that puts ``2.json`` before ``10.json``, and numbers before letters."""
     parts = _DIGITS.split(name.casefold())
-    # Of two numbers without leading zeros the longer one is the greater.
+    # Without leading zeros a longer number is greater.
     parts[1::2] = [f"\0{chr(len(digits))}{digits}" for digits in map(_plain, parts[1::2])]
     return "".join(parts)
 
@@ -87,14 +88,15 @@ _DIGITS: Final = re.compile(r"(\d+)")
 
 
 def _plain(digits: str) -> str:
-    ascii_digits = digits if digits.isascii() else "".join(str(int(one)) for one in digits)
+    ascii_digits = digits if digits.isascii() else "".join(str(int(digit)) for digit in digits)
     return ascii_digits.lstrip("0")
 
 
 IndexOf = Callable[[str], int | None]
+"""Returns the index of a span key, or None if the trace has no such span."""
 
 QUOTE_CHARS: Final = 30
-"""How much of a quote stands in a place's name, in code points."""
+"""The most code points of a quote in the text of a target."""
 
 # Numbers and names
 
@@ -107,7 +109,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def short_count(number: int) -> str:
-    """A number in at most five characters: ``812``, ``4.1k``, ``812k``, ``1.2M``."""
+    """Return a number in at most five characters: ``812``, ``4.1k``, ``812k``, ``1.2M``."""
     if number < 1_000:
         return str(number)
     for size, unit in ((1_000, "k"), (1_000_000, "M"), (1_000_000_000, "G")):
@@ -118,22 +120,31 @@ def short_count(number: int) -> str:
 
 
 def cost_words(cost: float) -> str:
-    """Money, in whatever currency the prices were told."""
+    """Return an amount of money, in the currency of the prices."""
     return "<0.01" if 0 < cost < 0.01 else f"{cost:,.2f}"
 
 
 def last_cells(text: str, cells: int) -> str:
-    """The end of a text, in so many cells at most."""
+    """Return the end of a text.
+
+    Args:
+        text: The text.
+        cells: The most cells of the result.
+    """
     while cell_len(text) > cells:
         text = text[max(1, len(text) - cells) :] if text.isascii() else text[1:]
     return text
 
 
 def name_within(name: str, cells: int) -> str:
-    """A trace's name in at most so many cells; what tells it from the others beside it stays.
+    """Shorten the name of a trace so that it still differs from its neighbours.
 
-    That is the file's name, so the folders before it are cut; of a long file name the middle, as
-    it has a date or a task in front and the number of the run at its end.
+    The folders are cut first. A long file name loses its middle, because it often begins with a
+    date or a task and ends with the number of the run.
+
+    Args:
+        name: The name.
+        cells: The most cells of the result.
     """
     if cell_len(name) <= cells:
         return name
@@ -144,75 +155,83 @@ def name_within(name: str, cells: int) -> str:
     return f"{set_cell_size(file, max(0, cells - 1 - end))}…{last_cells(file, end)}"
 
 
-# Places
+# Targets
 
 
 def place_words(target: Target, index_of: IndexOf, *, quoted: bool = True) -> str:
-    """A target for people: ``#13``, ``#13 to #18``, ``“…” in #13``, ``the whole trace``.
+    """Return a target as text: ``#13``, ``#13 to #18``, ``“…” in #13``, ``the whole trace``.
 
-    Spans that are not known go by their key. Fit for display.
+    Spans that the trace does not have are shown by their key. Fit for display.
+
+    Args:
+        target: The target.
+        index_of: Returns the index of a span key, or None.
+        quoted: Whether to show the quote.
     """
     if target.first is None or target.last is None:
         return "the whole trace"
-    places = []
+    spans = []
     for key in dict.fromkeys((target.first, target.last)):
         index = index_of(key)
-        places.append(f"#{index + 1}" if index is not None else one_line(key, 24))
-    words = " to ".join(places)
+        spans.append(f"#{index + 1}" if index is not None else one_line(key, 24))
+    text = " to ".join(spans)
     if quoted and target.quote:
-        return f"“{one_line(target.quote, QUOTE_CHARS)}” in {words}"
-    return words
+        return f"“{one_line(target.quote, QUOTE_CHARS)}” in {text}"
+    return text
 
 
 # Titles and paragraphs
 
 
 def plain_title(text: str) -> Text:
-    """A border title: one line, control characters made visible, brackets as they are."""
+    """Return a border title: one line with visible control characters, never markup."""
     return Text(one_line(text), end="")
 
 
 def trace_title(
     trace: Trace,
     outcome: Outcome = Outcome.UNKNOWN,
-    awaited: str | None = None,
+    waiting: str | None = None,
     name: str | None = None,
 ) -> list[str]:
-    """What a trace is called, who made it, how it came out, and how far it has been read.
+    """Return the name of a trace, its model, its outcome, and how much of it was read.
 
     Args:
         trace: The trace.
-        outcome: How it came out, where that may be told.
-        awaited: How far another process has come with it, where one reads it.
-        name: What it goes by among others; None: its file's name.
+        outcome: The outcome, if it may be shown.
+        waiting: The progress of another process that reads it, or None.
+        name: The name among other traces; None for the name of its file.
     """
     record = "" if trace.record is None else f"#{trace.record}"
-    words = [one_line(f"{trace.path.stem}{record}" if name is None else name)]
-    words += [one_line(part, 40) for part in (trace.meta.model or trace.meta.system,) if part]
+    parts = [one_line(f"{trace.path.stem}{record}" if name is None else name)]
+    parts += [one_line(part, 40) for part in (trace.meta.model or trace.meta.system,) if part]
     if outcome is not Outcome.UNKNOWN:
-        words.append(str(outcome))
-    if awaited is not None:
-        return [*words, awaited]
+        parts.append(str(outcome))
+    if waiting is not None:
+        return [*parts, waiting]
     loaded = trace.loaded
     count = max(len(trace), loaded.spans)
-    words.append(f"{count} span{'' if count == 1 else 's'}")
+    parts.append(f"{count} span{'' if count == 1 else 's'}")
     if not (loaded.complete or loaded.all_spans):
-        words.append(f"{loaded.done / max(1, loaded.total):.0%} read")
-    return words
+        parts.append(f"{loaded.done / max(1, loaded.total):.0%} read")
+    return parts
 
 
 def origin_title(span: Span) -> Text:
-    """Where a span stands in its source, and what its model call took and gave in tokens."""
+    """Return the source of a span, and the tokens of its model call."""
     counts = []
     if span.tokens is not None:
-        given, taken = span.tokens.output, span.tokens.input
-        counts = [f"{taken:,} tokens in"] if taken is not None else []
-        counts += [f"{given:,} out" if counts else f"{given:,} tokens out"] if given else []
+        tokens_in = span.tokens.input
+        tokens_out = span.tokens.output
+        if tokens_in is not None:
+            counts.append(f"{tokens_in:,} tokens in")
+        if tokens_out:
+            counts.append(f"{tokens_out:,} out" if counts else f"{tokens_out:,} tokens out")
     return plain_title(" · ".join([*counts, span.place]))
 
 
 def plain_lines(text: str) -> Content:
-    """A text of some lines: control characters made visible, brackets as they are."""
+    """Return a text of several lines with visible control characters, never markup."""
     from textual.content import Content  # the line mode (cli/read.py) has no Textual
 
     return Content("\n".join(display_lines(text)))

@@ -14,10 +14,13 @@ from mast_tui.adjudication.queue import take_on
 from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
+from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.source.agreement import study_from_workspace
+from mast_tui.gold import no_orders
 from mast_tui.gold.choice import take_side
 from mast_tui.labels import (
     AnnotatorKind,
+    Finding,
     InvalidName,
     Target,
     VerdictValue,
@@ -29,8 +32,9 @@ from mast_tui.labels import (
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.render.text import render_text
 from mast_tui.session import Session, status
-from mast_tui.workspace import Workspace
-from tests.agents.calls import AGENT, sample_traces
+from mast_tui.ui.adjudicate.items import judge_views
+from mast_tui.workspace import Workspace, store_judgement
+from tests.agents.calls import AGENT, JUDGE, sample_traces
 from tests.workspace.build import MAST, MODES
 
 
@@ -102,6 +106,8 @@ def test_adjudicators_see_agents_as_they_see_judges(workspace: Workspace) -> Non
     work.decide(conflicts[MODES[2]], take_side(conflicts[MODES[2]], "alice"))
     (word,) = work.judge_words(MODES[2])
     assert (word.judge, word.value) == (AGENT, VerdictValue.ABSENT)
+    (shown,) = judge_views([word], lambda key: int(key[1:]))
+    assert (shown.name, shown.remark, shown.verdict) == (AGENT, "agent", "absent")
     (agreed,) = work.judge_words(MODES[5])
     assert agreed.value is VerdictValue.PRESENT
     assert work.judge_shown(MODES[5])
@@ -123,6 +129,8 @@ def test_agreement_lists_agents_apart(workspace: Workspace) -> None:
     named = study_from_workspace(workspace, MAST, annotators=["alice", AGENT])
     assert named.annotators == ("alice", AGENT)
     assert agreement_json(agreement_figures(named, rounds=0))["agents"] == {}
+    beside = study_from_workspace(workspace, MAST, annotators=["alice"], agents=True)
+    assert [table.annotators for table in beside.agents] == [(AGENT, "alice")]
 
 
 def test_status_names_the_kind(workspace: Workspace) -> None:
@@ -148,3 +156,15 @@ def test_jsonl_carries_agents_and_reads_version_5(workspace: Workspace, tmp_path
 def test_a_study_takes_no_agent(workspace: Workspace) -> None:
     with pytest.raises(MastError, match="an agent's with 'agent:'"):
         workspace.add_annotator(AGENT, AnnotatorKind.HUMAN)
+
+
+def test_an_agent_is_no_reference_for_a_judge(workspace: Workspace) -> None:
+    finding = Finding(MODES[5], "k1", "k1", "why", 0.9)
+    workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+    store_judgement(
+        workspace, judge=JUDGE, taxonomy=MAST.ref, trace_id="t0", looks_at=MODES, findings=[finding]
+    )
+    with pytest.raises(WorkspaceError, match="no reference"):
+        judge_input_from_workspace(workspace, MAST, JUDGE, AGENT, order_of=no_orders)
+    of_alice = judge_input_from_workspace(workspace, MAST, JUDGE, "alice", order_of=no_orders)
+    assert of_alice.unlabelled == frozenset()

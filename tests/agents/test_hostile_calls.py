@@ -10,7 +10,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-import pytest
 from mcp import Client
 
 from mast_tui.adjudication import words_by_trace
@@ -78,7 +77,6 @@ def arguments_of(tool: str, random: Random) -> dict[str, Any]:
     return values
 
 
-@pytest.mark.slow
 def test_hostile_calls_show_and_change_nothing_of_others(tmp_path: Path) -> None:
     path = tmp_path / "workspace.db"
     traces = sample_traces(TRACES)

@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -41,7 +40,6 @@ async def read_whole(client: Client, trace: str) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.slow
 async def test_a_client_annotates_ten_sample_traces(tmp_path: Path) -> None:
     place = tmp_path / "workspace.db"
     named = ["--annotator", "tester", "--workspace", str(place)]

@@ -6,7 +6,7 @@ import csv
 import json
 import shutil
 from collections.abc import Container, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,13 @@ from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.figures.record import COEFFICIENTS
 from mast_tui.judges.rules import RULES, RulesJudge
-from mast_tui.labels import AnnotatorKind
+from mast_tui.labels import AnnotatorKind, Target
+from mast_tui.session import Session
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import Workspace
+from mast_tui.workspace.paths import find_workspace
+from mast_tui.workspace.registers.hold_out import set_split
 from tests.cli.conftest import Cli
 from tests.figures.agreement.build_reports import figures_in
 
@@ -386,3 +390,73 @@ def test_a_judge_may_finish_a_trace_in_a_later_table(cli: Cli, tmp_path: Path) -
     judge = measured(cli)
     assert judge["traces"]["judged"] == 12
     assert judge["left_out"]["unfinished"] == 0
+
+
+def test_time_tells_what_suggestions_save_and_pull(cli: Cli, tmp_path: Path) -> None:
+    for number in range(6):
+        talk = [{"role": "user", "content": f"do {number}"}, {"role": "tool", "content": "done"}]
+        (tmp_path / f"run{number}.json").write_text(json.dumps({"messages": talk}))
+    files = sorted(tmp_path.glob("run*.json"))
+    cli("study", "set", *files, "--annotators", "ann,bob", "--withhold", 0.5)
+    none = cli("agree", "--time")
+    assert none.code == 1
+    assert "nobody has finished a trace with suggestions shown" in none.err
+    cli("judge", *files, "--judge", "rules", "--quiet")
+    with closing(Workspace.open(find_workspace(None))) as workspace:
+        for who in ("ann", "bob"):
+            for file in files:
+                (trace,) = read_file(file, named=True).traces
+                read_fully(trace)
+                session = Session.open(workspace, trace, MAST, who, blind=False)
+                key = trace.span(0).key
+                target = Target(key, key)
+                session.toggle_label(MAST.modes[0].slug, target, suggestions_on_screen=False)
+                session.finish(open_modes="absent")
+    told = cli("agree", "--time", "--json", "--annotator", "ann").json
+    assert told["annotators"] == ["ann", "bob"]
+    assert told["shown"]["passes"] + told["withheld"]["passes"] == 12
+    assert told["withheld"]["passes"] == 6
+    # The rules suggest nothing here, and every verdict is on a mode that they do not suggest.
+    assert told["modes"]["1.1"]["other_units"] == 12
+    assert told["modes"]["1.1"]["other"]["value"] == 0
+    assert told["anchoring"]["suggested"]["value"] is None
+    assert told["minutes_difference"]["ci_withheld"] == "few_traces"
+    text = cli("agree", "--time", "--annotator", "ann").out
+    assert "suggestions hidden" in text
+    assert "where a judge suggests it" in text
+    assert cli("agree", "--time", "--judge", "rules").code == 2
+
+
+def test_thresholds_are_fitted_on_calibration_traces_and_measured_on_others(
+    cli: Cli, tmp_path: Path
+) -> None:
+    truths = {f"t{number}": number % 2 == 0 for number in range(60)}
+    lines = ["trace_id,annotator,mode,value,confidence"]
+    for trace_id, truth in truths.items():
+        sure = 0.9 if truth else 0.2
+        lines += [
+            f"{trace_id},ann,1.1,{'present' if truth else 'absent'},",
+            f"{trace_id},ann,,finished,",
+            f"{trace_id},judge:m@1,1.1,present,{sure}",
+            f"{trace_id},judge:m@1,,finished,",
+        ]
+    (tmp_path / "labels.csv").write_text("\n".join(lines) + "\n")
+    done = cli("import", "labels.csv", "--format", "csv-long")
+    assert done.code == 0, done.err
+    asked = ("agree", "--judge", "judge:m@1", "--thresholds", "--rounds", 0, "--json")
+    none = cli(*asked)
+    assert none.code == 1
+    assert "study set --split" in none.err
+    with closing(Workspace.open(find_workspace(None))) as workspace:
+        set_split(workspace, 0.4, 0.2)
+    measured_now = cli(*asked)
+    judge = measured_now.json["judge"]
+    assert judge["thresholds"]["modes"]["1.1"]["value"] == pytest.approx(0.55)
+    calibration = judge["thresholds"]["calibration_traces"]
+    assert judge["modes"]["1.1"]["n"] == 60 - calibration
+    assert judge["modes"]["1.1"]["true_negative_rate"]["value"] == 1
+    assert "1.1 over 0.55" in measured_now.err
+    plain = cli("agree", "--judge", "judge:m@1", "--rounds", 0, "--json").json["judge"]
+    assert plain["modes"]["1.1"]["true_negative_rate"]["value"] == 0
+    assert "thresholds" not in plain
+    assert cli("agree", "--thresholds").code == 2

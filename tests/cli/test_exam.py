@@ -92,6 +92,19 @@ def test_the_rules_sit_an_exam_of_files(cli: Cli, tmp_path: Path) -> None:
     assert all(len(one["sha256"]) == 64 for one in document["files"])
 
 
+def test_sets_of_steps_need_more_runs_than_these(cli: Cli, tmp_path: Path) -> None:
+    asked = ("exam", write_set(tmp_path / "set"), "--set", "who-and-when", "--judge", "rules")
+    found = cli(*asked, "--coverage", "--json").json["coverage"]
+    assert set(found) == {"features", RulesJudge().name}
+    assert {sets["runs"] for sets in found.values()} == {4}
+    assert {sets["value"] for sets in found.values()} == {None}
+    text = cli(*asked, "--coverage").out
+    assert "Sets of steps with the decisive step" in text
+    assert "coverage" not in cli(*asked, "--json").json
+    wrong = cli("exam", "--judge", "rules", "--coverage")
+    assert wrong.code == 2
+
+
 def test_answers_of_another_judge_are_imported_and_scored(cli: Cli, tmp_path: Path) -> None:
     truth, said = write_runs(tmp_path)
     for folder, name in ((truth, "planted"), (said, "other")):
@@ -150,7 +163,7 @@ def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> 
     page = (tmp_path / "exam.html").read_text("utf-8")
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(set(ids)) == len(ids)
-    titles = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
+    titles = re.findall(r"<h2[^>]*><bdi>(.*?)</bdi></h2>", page)
     assert titles == ["Judges", *judges]
 
 

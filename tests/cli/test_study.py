@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -479,3 +480,22 @@ def test_how_many_more_traces_three_points_take_is_told_to_whoever_runs_it(
     assert wilson_of(0, more["1.3"] + 1)[1] > 0.06
     assert "needed for a ±3-point interval, by mode, about: 1.1 " in cli("study", "show").out
     assert cli("study", "show", "--annotator", "alice", "--json").json["more_traces"] == {}
+
+
+def test_a_split_keeps_traces_apart_for_good(cli: Cli, tmp_path: Path) -> None:
+    folder = runs(tmp_path, 8)
+    done = cli("study", "set", folder, "--annotators", "a,b", "--split", "0.5,0.2,0.3")
+    assert done.code == 0, done.err
+    counts = re.findall(r"(\d+) (\w+)", done.err.split("split: ")[1])
+    assert [part for _, part in counts] == ["development", "calibration", "test"]
+    assert sum(int(count) for count, _ in counts) == 8
+    other = cli("study", "set", "--split", "0.6,0.2,0.2")
+    assert other.code == 1
+    assert "set aside in this workspace already" in other.err
+
+
+@pytest.mark.parametrize("shares", ["0.5,0.5", "0.5,0.2,0.2", "a,b,c"])
+def test_a_split_is_three_shares_of_one(cli: Cli, tmp_path: Path, shares: str) -> None:
+    done = cli("study", "set", runs(tmp_path, 2), "--annotators", "a,b", "--split", shares)
+    assert done.code == 2
+    assert "three shares" in done.err

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.rules import RulesJudge
+from mast_tui.redaction.engine import Redaction
 from mast_tui.traces.index import lines
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace

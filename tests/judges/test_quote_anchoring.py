@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, NEAR, Locator, anchored
 from mast_tui.labels import Evidence, Finding, Match
+from mast_tui.redaction.engine import Redaction
 from tests.judges.memory_trace import MemoryTrace
 
 TEXTS = (

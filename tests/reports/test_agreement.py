@@ -9,7 +9,7 @@ import pytest
 
 from mast_tui.figures.agreement.report import Agreement, StudyInput
 from mast_tui.figures.agreement.report import agreement_figures as figures_of
-from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Figure, FigureIndex
+from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Figure, FigureIndex, Sources
 from mast_tui.figures.spans.input import Place
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.labels import VerdictValue
@@ -99,15 +99,14 @@ def test_a_row_has_the_figures_of_its_mode_with_intervals_and_the_traces_behind(
     assert kappa.sources.modes == ("m0",)
     assert (mode.cells["n"], mode.cells["prevalence"]) == (50, "0.50/0.60")
     assert "ann in 50 % and bob in 60 % say present" in detail(mode)
-    assert mode.behind is not None
-    assert (mode.behind.modes, mode.behind.which) == (("m0",), (("page", "people"),))
+    assert mode.sources == Sources("people", ("m0",))
     assert report.document["modes"]["1.1"]["cohen_kappa"]["value"] == kappa.value
 
 
 def test_totals_come_last_with_all_modes_behind_them() -> None:
     modes = table(of_two("10", "11"), "modes")
     assert [one.id for one in modes.groups[-1]] == ["macro", "pooled"]
-    behind = [one.behind.modes for one in modes.rows if one.behind is not None]
+    behind = [one.sources.modes for one in modes.rows if one.sources is not None]
     assert [len(slugs) for slugs in behind] == [1, 1, 2, 2]
 
 
@@ -163,9 +162,7 @@ def test_kappa_paradox_is_marked_only_at_extreme_prevalence(
     document = figures_of(study(counts), rounds=0)
     report = agreement_report(document)
     figures = document.index.table("mode", mode="1.1")
-    shares = figures.values("prevalence").values()
-    kappa, raw = figures.value("cohen_kappa"), figures.value("raw_agreement")
-    assert is_kappa_paradox(kappa, raw, shares) is paradox
+    assert is_kappa_paradox(figures) is paradox
     assert row(table(report, "modes"), "m0").mark == ("†" if paradox else "")
     assert ("kappa_paradox" in reasons(report)) is paradox
 
@@ -182,8 +179,9 @@ def test_three_annotators_get_the_range_of_prevalence_and_a_matrix() -> None:
     for other in ("ann", "bob"):
         found = estimate(cat, f"with {other}")
         assert found.value == pairs[f"{other}|cat"]["cohen_kappa"]["value"]
-        behind = cat.behind_cells[f"with {other}"]
-        assert behind.which == (("page", "people"), ("pair", (other, "cat")))
+        sources = cat.cell_sources[f"with {other}"]
+        assert sources is not None
+        assert (sources.part, sources.subject) == ("people", (other, "cat"))
     assert row(table(report, "pairs"), "ann|cat").cells["n"] == 4
 
 
@@ -198,9 +196,9 @@ def test_a_pair_has_a_folded_table_by_mode() -> None:
         "ann and bob, by mode", "ann and cat, by mode", "bob and cat, by mode",
     ]  # fmt: skip
     mode = row(folded[1], "m")
-    assert mode.behind is not None
-    assert mode.behind.modes == ("m",)
-    assert ("pair", ("ann", "cat")) in mode.behind.which
+    assert mode.sources is not None
+    assert mode.sources.modes == ("m",)
+    assert mode.sources.subject == ("ann", "cat")
 
 
 def test_a_pair_that_shares_nothing_says_so() -> None:
@@ -385,8 +383,8 @@ def test_why_nobody_can_be_compared_is_a_warning() -> None:
 def test_categories_are_a_page_of_their_own() -> None:
     report = agreement_report(whole({"ann": "1101", "bob": "1001"}, (1, 1, 1, 1)))
     both = row(table(report, "categories"), "c")
-    assert both.behind is not None
-    assert both.behind.modes == ("m0", "m1")
+    assert both.sources is not None
+    assert both.sources.modes == ("m0", "m1")
     assert [one.id for one in report.sections] == ["modes", "categories", "spans", "judge"]
 
 
@@ -417,8 +415,8 @@ def test_places_have_rows_by_mode_and_for_finding_and_naming() -> None:
     assert (first.cells["places"], estimate(first, "f1_exact").value) == (2, 0.0)
     assert estimate(first, "f1_overlap_0.5").value == 1.0
     assert "1.00 at 0.1 to 0.7, 0.00 at 0.8 to 1.0" in detail(first)
-    assert first.behind is not None
-    assert first.behind.which == (("page", "spans"),)
+    assert first.sources is not None
+    assert first.sources.part == "spans"
     sweep = table(places_section(found), "spans_overlap")
     assert estimate(row(sweep, "finding_and_naming"), "f1_overlap_0.7").value == 0.5
 

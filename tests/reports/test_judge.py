@@ -46,8 +46,8 @@ def test_rates_stand_in_cells_and_who_said_what_in_words() -> None:
     assert row(table(page, "judge_chance"), MODE).cells["counts"] == "6/13/33/106"
     assert "only the judge in 13, only gold in 33" in detail(mode)
     assert "present less often than gold" in detail(mode)
-    assert mode.behind is not None
-    assert mode.behind.which == (("page", "judge"),)
+    assert mode.sources is not None
+    assert mode.sources.part == "judge"
 
 
 def test_a_good_judge_is_not_called_useless() -> None:

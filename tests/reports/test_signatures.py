@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.figures.intervals import MARGIN, more_for
+from mast_tui.figures.record import FigureScope
 from mast_tui.figures.signatures.bill import Spent
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -189,12 +190,19 @@ def test_examples_are_folded_and_cut(made: Report) -> None:
 
 
 def test_what_a_judge_says_stands_beside_what_is_left_of_it_after_correction() -> None:
-    apparent = {"value": 0.5, "ci": [0.4, 0.6]}
-    right = {"value": 0.31, "ci": [0.2, 0.4]}
-    known = {"n_unlabelled": 120, "apparent": apparent, "corrected": right}
-    missing = {"value": None, "undefined": "no_positives"}
-    corrected: Any = {PLAIN: {"1.1": known, "1.2": {**known, "corrected": missing}}}
-    report = signatures_report(signature_report(small_input(), rounds=0, corrected=corrected))
+    inputs = small_input()
+    corrected = []
+    for code, value, ends, reason in (
+        ("1.1", 0.31, (0.2, 0.4), ""),
+        ("1.2", None, None, "no_positives"),
+    ):
+        scope = FigureScope("prevalence", group=PLAIN, mode=code, subject=(inputs.labels,))
+        corrected += [
+            scope.number("n_unlabelled", 120),
+            scope.figure("apparent", 0.5, interval=(0.4, 0.6)),
+            scope.figure("corrected", value, interval=ends, reason=reason),
+        ]
+    report = signatures_report(signature_report(inputs, rounds=0, corrected=corrected))
     first, second = table(report, "corrected-plain").rows
     assert first.cells["apparent"] == Estimate(0.5, (0.4, 0.6))
     assert first.cells["corrected"] == Estimate(0.31, (0.2, 0.4))
@@ -211,28 +219,29 @@ def test_a_screen_takes_one_group_with_the_traces_behind_its_cells(
     assert [section.id for section in report.sections] == ["modes", "onset", "together", "helps"]
     assert report.charts == []
     row = table(report, "modes").rows[-1]
-    behind = row.behind_cells["rate:failed"]
-    assert behind.modes == (row.id,)
-    assert dict(behind.which) == {"group": PLAIN, "outcome": "failed"}
-    assert row.behind is not None
-    assert dict(row.behind.which) == {"group": PLAIN}
+    sources = row.cell_sources["rate:failed"]
+    assert sources is not None
+    assert (sources.group, sources.where) == (PLAIN, (("outcome", "failed"),))
+    assert row.sources is not None
+    assert (row.sources.group, row.sources.where) == (PLAIN, ())
+    assert row.sources.modes == sources.modes
     tenths = table(report, "first_failure").rows
     assert len(tenths) == 10
     counts = document["groups"][PLAIN]["places"]["failed"]["first_failure"]["bins"]
     for place, (tenth, count) in enumerate(zip(tenths, counts, strict=True)):
         assert tenth.cells["traces"] == count
-        assert (tenth.behind is None) == (count == 0)
-        if tenth.behind is not None:
-            assert dict(tenth.behind.which)["tenth"] == str(place)
+        assert (tenth.sources is None) == (count == 0)
+        if tenth.sources is not None:
+            assert dict(tenth.sources.where)["tenth"] == str(place)
     (first,) = table(report, "first_mode").rows[:1]
-    assert first.behind is not None
-    assert dict(first.behind.which)["first"] == first.cells["code"]
+    assert first.sources is not None
+    assert dict(first.sources.where)["first"] == first.cells["code"]
     (step,) = table(report, "transitions").rows[:1]
-    assert step.behind is not None
-    assert dict(step.behind.which)["step"].replace("|", " → ") == step.cells["step"]
+    assert step.sources is not None
+    assert dict(step.sources.where)["step"].replace("|", " → ") == step.cells["step"]
     onset = table(report, "mode_onsets").rows[0]
-    assert onset.behind is not None
-    assert dict(onset.behind.which)["placed"] == "yes"
+    assert onset.sources is not None
+    assert dict(onset.sources.where)["placed"] == "yes"
 
 
 def test_the_matrix_counts_both_modes_and_each_alone_on_the_diagonal(
@@ -251,7 +260,7 @@ def test_the_matrix_counts_both_modes_and_each_alone_on_the_diagonal(
             for other in (one.id for one in shown.rows if one.id != row.id):
                 count = both.get(frozenset((row.id, other)), 0)
                 assert row.cells[f"with {other}"] == count
-                assert (f"with {other}" in row.behind_cells) == bool(count)
+                assert (f"with {other}" in row.cell_sources) == bool(count)
 
 
 def test_a_warning_stands_where_all_models_at_once_mislead() -> None:
@@ -416,6 +425,6 @@ def test_a_report_that_can_say_little_is_sound_on_paper_and_on_a_screen(
         for one in report.tables:
             assert len({row.id for row in one.rows}) == len(one.rows)
             keys = {column.key for column in one.columns}
-            assert all(row.cells.keys() | row.behind_cells.keys() <= keys for row in one.rows)
+            assert all(row.cells.keys() | row.cell_sources.keys() <= keys for row in one.rows)
         assert "nan" not in " ".join(render_text(report, None)).split()
         assert render_markdown(report)

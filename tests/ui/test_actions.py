@@ -21,9 +21,9 @@ from mast_tui.ui.actions.registry import (
     actions_for,
     bindings_for,
     find_action,
+    key_text,
     keys_of,
     share_a_screen,
-    shown,
     textual_keymap,
 )
 from mast_tui.ui.app import MastApp
@@ -60,6 +60,7 @@ expression; ``v`` and a move stretch a range; one key goes through all places of
 
 def screen_class(where: Where) -> type[Screen[None]]:
     places = {
+        Where.TEACHING: "judge_runs.teaching",
         Where.OPEN_CODES: "open_codes",
         Where.SIDE_BY_SIDE: "side_by_side",
         Where.AGREEMENT: "reports.agreement",
@@ -173,9 +174,9 @@ def test_keys_that_a_person_has_set_replace_ours() -> None:
 
 
 def test_a_control_key_is_shown_as_terminals_write_it() -> None:
-    assert shown("ctrl+q") == "^q"
-    assert shown("Q") == "Q"
-    assert len({shown(key) for a in actions_for(Where.ANNOTATE) for key in a.keys}) == len(
+    assert key_text("ctrl+q") == "^q"
+    assert key_text("Q") == "Q"
+    assert len({key_text(key) for a in actions_for(Where.ANNOTATE) for key in a.keys}) == len(
         {key for a in actions_for(Where.ANNOTATE) for key in a.keys}
     )
 

@@ -31,7 +31,7 @@ async def test_a_step_that_repeats_another_to_the_letter_is_only_said_to(tmp_pat
         await on.press("=")
         assert "#1 repeats no step before it" in on.message
         await on.press("G", "=")
-        assert "#3 is the same as #1 to the letter" in on.message
+        assert "#3 is identical to #1" in on.message
         assert not isinstance(on.app.screen, CompareScreen)
 
 

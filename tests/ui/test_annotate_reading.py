@@ -37,7 +37,7 @@ async def test_a_run_of_equal_steps_is_folded_and_its_line_stands_for_all_of_it(
         assert on.annotate.timeline.row_count == 12
         assert all("1.3 ●" in on.row(number) for number in range(3, 9))
         await on.press("g", "space")
-        assert "no run of equal steps" in on.message
+        assert "no equal steps beside it" in on.message
 
 
 async def test_a_fold_opens_for_what_one_goes_to_inside_it(small: Path) -> None:

@@ -221,7 +221,7 @@ async def test_a_mended_place_is_told_and_gone_to(small: Path, tmp_path: Path) -
         await on.press("]")
         assert on.number == 12
         panel = " ".join(on.annotate.suggestions.panels[1].text.split())
-        assert "the judge named #5, the words stand in #12" in panel
+        assert "the judge named #5, the quote is in #12" in panel
         assert "quote found in other words" in panel
         assert "decisive for the outcome" in panel
 

@@ -15,7 +15,7 @@ from textual.theme import BUILTIN_THEMES
 from textual.widget import Widget
 
 import mast_tui.ui
-from mast_tui.ui.colours import GROUNDS, LEAST, TEXTS, contrast, line_colours
+from mast_tui.ui.colours import GROUNDS, MIN_CONTRAST, TEXTS, contrast, line_colours
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, finding, read_trace, stage, suggest, write_trace
 
@@ -30,7 +30,7 @@ def test_text_can_be_read_on_all_that_it_stands_on(name: str) -> None:
     for text in TEXTS:
         for ground in GROUNDS:
             pair = Color.parse(colours[text]), Color.parse(colours[ground])
-            assert contrast(*pair) >= LEAST, (text, ground)
+            assert contrast(*pair) >= MIN_CONTRAST, (text, ground)
 
 
 def test_contrast_is_that_of_the_standard() -> None:
@@ -84,7 +84,7 @@ async def test_what_is_on_screen_can_be_read(tmp_path: Path, keys: tuple[str, ..
                 own = widget.rich_style
                 style = own + widget.get_component_rich_style(part, partial=True)
                 pair = colour_of(style, ground=False), colour_of(style, ground=True)
-                assert contrast(*pair) >= LEAST, (name, widget, part)
+                assert contrast(*pair) >= MIN_CONTRAST, (name, widget, part)
 
 
 @pytest.mark.parametrize("name", ["ansi-dark", "ansi-light"])

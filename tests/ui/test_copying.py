@@ -112,7 +112,7 @@ async def test_the_place_and_the_whole_trace_are_chosen(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with stage(small) as on:
-        copied = await copied_by(on, monkeypatch, "j", "C", *"stands", "enter")
+        copied = await copied_by(on, monkeypatch, "j", "C", *"place", "enter")
         assert copied == [f"{small}#/messages/1"]
         await on.press("C", *"whole", "enter")
         assert copied[1] == whole_text(read_trace(small))

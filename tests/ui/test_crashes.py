@@ -98,15 +98,15 @@ def test_logs_are_few_small_and_for_ones_own_eyes() -> None:
     from platformdirs import user_log_path
 
     folder = user_log_path("mast-tui")
-    for _ in range(crashes.LOGS_KEPT + 3):
+    for _ in range(crashes.MAX_LOGS + 3):
         said = crashes.log_error(raised("chained"))
     assert "unexpected error (RuntimeError); the log is " in said
     assert SECRET not in said
     logs = [*folder.iterdir()]
-    assert len(logs) == crashes.LOGS_KEPT
+    assert len(logs) == crashes.MAX_LOGS
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {log.stat().st_mode & 0o777 for log in logs} == {0o600}
-    assert all(log.stat().st_size <= crashes.LONGEST_LOG for log in logs)
+    assert all(log.stat().st_size <= crashes.MAX_LOG_CHARS for log in logs)
 
 
 def test_a_log_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from mast_tui.ui.dialogs.form import completed
 from mast_tui.workspace import Workspace
 from tests.session.studies import study_of
 from tests.ui.office import Office
-from tests.ui.stage import Stage, stage
+from tests.ui.stage import SMALL, Stage, stage, write_trace
 
 ROW = "trace_id,annotator,mode,value"
 
@@ -90,7 +90,7 @@ async def test_where_the_order_of_spans_is_unknown_it_asks_before_it_writes(
         await write_over(on, gold)
         assert "order of 2 labelled spans in 1 trace is unknown" in said(on)
         assert "three.json" in said(on).replace(" ", "")
-        assert "Enter exports all the same" in said(on)
+        assert "Enter exports anyway" in said(on)
         await on.press("escape")
         assert not gold.exists()
         await on.press("enter")
@@ -138,6 +138,18 @@ async def test_the_run_on_screen_is_written_as_a_page_with_its_labels(
     run(
         "import", str(tmp_path / "run.html"), "--format", "page", "--workspace", str(tmp_path / "w")
     )
+
+
+async def test_a_run_can_be_written_with_masks(office: Office, tmp_path: Path) -> None:
+    first = {"role": "user", "content": "Ask ada@example.org why the checkout is slow."}
+    path = write_trace(office.folder / "three.json", (first, *SMALL[1:]), id="three")
+    async with stage(path, workspace=office.workspace) as on:
+        await choose(on, "markdown")
+        await on.press("end", "ctrl+u", *str(tmp_path / "run.md"), "tab", "tab", "space", "enter")
+        await on.press("enter")
+    written = (tmp_path / "run.md").read_text("utf-8")
+    assert "ada@example.org" not in written
+    assert "email" in written
 
 
 async def test_where_there_are_no_figures_no_report_is_offered(office: Office) -> None:
@@ -191,7 +203,7 @@ async def test_an_earlier_file_is_asked_about_and_a_foreign_one_named(
     async with stage(office.folder, workspace=office.workspace) as on:
         await choose(on, "csv-long")
         await write_over(on, earlier)
-        assert "is there already" in said(on)
+        assert "exists. The export" in said(on)
         assert earlier.read_text() == f"{ROW}\n"
         await on.press("enter")
         assert "Written" in on.text
@@ -254,7 +266,7 @@ async def test_whoever_works_blind_gets_no_ones_words_but_their_own(
         await on.press("down", "space", "up")
         await write_over(on, tmp_path / "all.csv")
         assert "2 traces are left out" in on.text
-        assert "No trace is in it" in on.text
+        assert "It has no traces" in on.text
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1
 
 

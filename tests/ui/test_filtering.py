@@ -150,3 +150,32 @@ def test_a_trace_is_narrowed_slice_by_slice_and_goes_on_where_it_grows() -> None
     assert narrowing.seen == 3
     assert list(narrowing.step(10)) == [3, 4]
     assert list(narrowing.step(10)) == []
+
+
+def test_slow_steps_and_idle_times_are_found_across_slices() -> None:
+    """A call with its own time, a late result, a pause before a message, and times unknown."""
+    call, result, message = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT, SpanKind.MESSAGE
+    times = (
+        (message, 0.0, None),
+        (call, 1.0, 11.0),
+        (result, 11.5, None),
+        (call, 12.0, None),
+        (message, None, None),
+        (result, 30.0, None),
+        (message, 89.0, None),
+        (message, 149.0, None),
+        (result, 300.0, None),
+        (message, 290.0, 295.0),
+    )
+    spans = [
+        replace(SPAN, index=index, kind=kind, start=start, end=end)
+        for index, (kind, start, end) in enumerate(times)
+    ]
+    for limit in (1, 3, 20):
+        found = {}
+        for name in ("slow", "idle"):
+            scan = FilterScan(Steps(spans), EVERYTHING.toggled(name), MarkedSpans())
+            found[name] = [i for _ in range(len(spans)) for i in scan.step(limit)]
+        assert found == {"slow": [1, 5, 8], "idle": [7]}
+    both = FilterScan(Steps(spans), SpanFilter(errors=True, slow=True), MarkedSpans())
+    assert list(both.step(20)) == []

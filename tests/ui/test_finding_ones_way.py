@@ -124,7 +124,7 @@ async def test_a_broken_configuration_stays_as_it_is_and_that_is_said(
     path.write_text("theme = \n")
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("f9", *"nord", "enter")
-        assert any("The theme is not kept" in note.message for note in on.app._notifications)
+        assert any("The theme is not saved" in note.message for note in on.app._notifications)
     assert path.read_text() == "theme = \n"
 
 

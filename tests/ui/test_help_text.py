@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.actions.registry import Where, actions_for, shown
+from mast_tui.ui.actions.registry import Where, actions_for, key_text
 from mast_tui.ui.dialogs.help import (
     Entry,
     HelpLines,
@@ -32,7 +32,7 @@ def test_every_action_of_the_screen_and_of_everywhere_is_explained_once(where: W
         for action in actions_for(place):
             if action.name.startswith(("digit_", "side_")):
                 continue
-            keys = "  ".join(shown(key) for key in action.keys)
+            keys = "  ".join(key_text(key) for key in action.keys)
             assert found.count((keys, action.help)) == 1
 
 
@@ -123,6 +123,6 @@ async def test_slash_narrows_it_and_escape_shows_all_again(small: Path, tmp_path
         await on.press("escape")
         assert lines_of(on).row_count == whole
         await on.press("/", *"zzz")
-        assert "Nothing here has “zzz”" in on.text
+        assert "No match for “zzz”" in on.text
         await on.press("escape", "escape")
         assert not isinstance(on.app.screen, HelpScreen)

@@ -134,4 +134,4 @@ class TestKeysWhileATraceIsRead:
         report = on.app.traces.prefetch.report()
         assert report is not None
         on.app.catalog.add(report)
-        on.app.traces_found()
+        on.app.show_new_traces()

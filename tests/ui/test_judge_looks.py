@@ -117,7 +117,7 @@ TEXTS = {
     "moved": (
         "judged",
         (":87", ["enter"]),
-        ("↷ place mended: the judge named #88", "≈ reworded: “the agent” put in", "! decisive for"),
+        ("↷ place moved: the judge named #88", "≈ reworded: “the agent” put in", "! decisive for"),
     ),
     "missing": ("judged", ("[",), ("✗ quote not in the trace:",)),
     "altered": (

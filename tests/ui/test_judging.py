@@ -160,7 +160,7 @@ async def test_the_decisive_step_is_asked_for_and_is_the_first_choice_then(
             asked = len(server.chats)
             assert asked == 1 or steps
             await on.press("]")
-            assert "decisive step: put right" in on.text
+            assert "decisive step: its correction" in on.text
             assert "instead: Ask first." in on.text
             await on.press("J", "enter")
             assert len(server.chats) == asked
@@ -405,5 +405,5 @@ async def test_without_a_workspace_no_judge_runs_and_that_is_said(
     monkeypatch.setattr("mast_tui.ui.services.open_workspace.Opening.open", refuse)
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("r", "L", "J")
-        assert any("no judge can keep" in note.message for note in on.app._notifications)
+        assert any("no judge can store" in note.message for note in on.app._notifications)
         assert on.app.judge_at_work is None

@@ -59,7 +59,7 @@ NO_KEYS: Final = frozenset(
         "B \0",
         "B  \0",
         "A → B: B begins next after A. A+B: both begin at the same span.",
-        "Nothing that was chosen by what its labels would tell is left for you."
+        "No trace that was chosen as most worth labelling is left for you."
         "\n\nmast-tui study add --sample N --judge NAME chooses such traces.",
     }
 )

@@ -72,7 +72,7 @@ async def test_hits_replace_the_traces_until_escape_or_tab(runs: Path, tmp_path:
         assert not screen.contents.line.display
         await on.press("escape")
         screen = await look_for(on, "F", *"zebra", "enter")
-        assert screen.contents.empty_words().startswith("No span holds “zebra”.")
+        assert screen.contents.empty_text().startswith("No span holds “zebra”.")
         await on.press("enter")
         assert on.app.screen is screen
 

@@ -187,14 +187,14 @@ async def test_thousands_of_unreadable_files_are_listed_without_drawing_them(
     from mast_tui.ui.services import trace_catalog as catalog
 
     told = 0
-    words: Callable[[catalog.FileProblem], str] = catalog.FileProblem.words.fget  # type: ignore[attr-defined]
+    words: Callable[[catalog.FileProblem], str] = catalog.FileProblem.text.fget  # type: ignore[attr-defined]
 
     def counted(self: catalog.FileProblem) -> str:
         nonlocal told
         told += 1
         return words(self)
 
-    monkeypatch.setattr(catalog.FileProblem, "words", property(counted))
+    monkeypatch.setattr(catalog.FileProblem, "text", property(counted))
     broken = [FileReport(Path(f"b{number}.json"), failed="not JSON") for number in range(5000)]
     async with stage(runs) as on:
         on.app.call_later(on.app.traces.take, FilesRead(broken, True, 5011))
@@ -203,7 +203,7 @@ async def test_thousands_of_unreadable_files_are_listed_without_drawing_them(
         assert "b4999.json" in on.text
         assert the_library(on).table.row_count == 11 + 1 + 5000
         on.app.catalog.remove(list(on.app.catalog.traces))
-        on.app.traces_found()
+        on.app.show_new_traces()
         await on.pilot.pause()
         assert told <= library.MOST_LEFT_OUT
 

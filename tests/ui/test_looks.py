@@ -295,7 +295,7 @@ async def test_a_workspace_that_does_not_open(
             "reading only · no workspace",
             "w.db is no workspace; name another file",
             "You can read traces, but nothing can be labelled.",
-            "r  read on without labelling  ↵",
-            "Without a workspace there are none",
+            "r  read without labelling  ↵",
+            "No suggestions without a workspace",
         )
         assert [text for text in texts if text not in on.text] == []

@@ -106,7 +106,7 @@ async def test_those_below_a_confidence_are_told_from_those_above(
         await on.press("[", "[")
         assert "3.1 Premature termination" in on.text
         await on.press("X", "s", "c")
-        assert "at most as sure as this one (0.40)" in on.text
+        assert "with at most its confidence (0.40)" in on.text
         await on.press("x")
         assert pending(on) == {"1.3": 30}
 
@@ -141,10 +141,10 @@ async def test_an_answer_goes_on_to_each_trace_that_is_opened_until_it_is_ended(
         assert "on each trace you open from now on" in on.text
         await on.press("x")
         assert pending(on) == {"3.1": 1}
-        assert "so on each trace you open" in on.message
+        assert "the same on each trace you open" in on.message
         await on.press(">")
         assert pending(on) == {"3.1": 1}
-        assert "as asked" in on.message
+        assert "as on earlier traces" in on.message
         reviews = [review_of(on.session, s.id) for s in on.session.suggestions]
         assert [r.answer for r in reviews if r is not None] == [Answer.REJECT] * 30
         await on.press("u")
@@ -171,7 +171,7 @@ async def test_an_answer_that_goes_on_is_not_given_once_it_was_ended_nor_where_o
     async with stage(folder, workspace=place) as on:
         await on.press("enter", "X", "m", "q", "x", ">")
         assert on.session.finished
-        assert "as asked" not in on.message
+        assert "as on earlier traces" not in on.message
         assert not any(review_of(on.session, s.id) for s in on.session.suggestions)
 
 

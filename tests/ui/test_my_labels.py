@@ -63,7 +63,7 @@ async def test_everything_that_was_said_is_listed_with_all_its_values(
 async def test_it_follows_what_is_labelled_and_the_cursor_stays_on_its_label(small: Path) -> None:
     async with stage(small) as on:
         await on.press("M")
-        assert "Nothing said" in on.text
+        assert "No labels on this trace" in on.text
         await on.press("escape", "j", "j", "2", "6", "j", "3", "1")
         await on.press("M", "j")
         assert "3.1" in at_cursor(on)

@@ -92,7 +92,7 @@ async def test_left_without_words_the_label_stays_and_a_range_is_one_too(small: 
 async def test_it_says_what_to_do_where_nothing_is_written_down(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("+")
-        assert "0 0 labels what is none of the modes" in on.text
+        assert "0 0 labels a failure that no mode describes" in on.text
         await on.press("n", "v", "enter", "/", "escape")
         assert isinstance(on.app.screen, OpenCodesScreen)
 

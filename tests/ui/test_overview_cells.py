@@ -14,7 +14,7 @@ from mast_tui.traces.index.span_totals import MOST_BUCKETS, SpanTotals
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.trace_view.background_index import CellContent
 from mast_tui.ui.trace_view.gutter import NO_MARKS, GutterMark, GutterMarks, MarkKind
-from mast_tui.ui.trace_view.overview import FEW, STANDS_OUT, Cell, Cells, cell_of, stretch
+from mast_tui.ui.trace_view.overview import FEW, STANDS_OUT, Cell, Cells, cell_of, spans_of_cell
 from tests.ui.build import SmallTrace
 
 PLAIN = SmallTrace("a step").span(0)
@@ -53,7 +53,7 @@ def failing(total: int, *errors: int) -> list[Span]:
 def test_every_span_is_in_one_cell_and_no_cell_above_the_last_is_empty(
     height: int, total: int
 ) -> None:
-    stretches = [stretch(cell, height, total) for cell in range(height)]
+    stretches = [spans_of_cell(cell, height, total) for cell in range(height)]
     filled = [pair for pair in stretches if pair[0] < pair[1]]
     assert [i for first, end in filled for i in range(first, end)] == list(range(total))
     assert stretches[: len(filled)] == filled
@@ -63,7 +63,7 @@ def test_every_span_is_in_one_cell_and_no_cell_above_the_last_is_empty(
 @given(heights, st.integers(1, 10**7), st.data())
 def test_a_span_is_found_in_its_cell(height: int, total: int, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, total - 1))
-    first, end = stretch(cell_of(index, height, total), height, total)
+    first, end = spans_of_cell(cell_of(index, height, total), height, total)
     assert first <= index < end
 
 

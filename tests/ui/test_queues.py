@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from mast_tui.errors import MastError
 from mast_tui.ui.library.queues import (
     QueueName,
-    QueueRead,
     QueueRequest,
+    QueueTraces,
+    continued_queue,
     count_queues,
-    count_words,
-    empty_words,
-    going_on,
+    count_text,
+    empty_queue_text,
     read_queue,
     sample_from,
 )
@@ -35,19 +35,19 @@ def opened_by(room: Class, who: str = "alice") -> OpenWorkspace:
 
 class TestGoingOn:
     def test_what_comes_behind_comes_behind_still_and_what_was_passed_by_comes_last(self) -> None:
-        assert going_on("abcde", "abde", "c") == list("cdeab")
+        assert continued_queue("abcde", "abde", "c") == list("cdeab")
 
     def test_what_is_to_be_done_anew_comes_at_once(self) -> None:
-        assert going_on("abcde", "ade", "c", anew="a") == list("cade")
+        assert continued_queue("abcde", "ade", "c", retests="a") == list("cade")
 
     def test_what_is_new_comes_before_what_was_passed_by(self) -> None:
-        assert going_on("abc", "acx", "b") == list("bcxa")
+        assert continued_queue("abc", "acx", "b") == list("bcxa")
 
     @given(IDS, IDS, st.sampled_from("abcdefgh"))
     def test_nothing_is_lost_doubled_or_added(
         self, before: list[str], now: list[str], here: str
     ) -> None:
-        found = going_on(before, now, here, anew=now[:1])
+        found = continued_queue(before, now, here, retests=now[:1])
         assert len(set(found)) == len(found)
         assert set(found) - {here} == set(now) - {here}
         if here in before:
@@ -60,7 +60,7 @@ class TestReading:
     def test_a_studys_annotator_begins_with_what_is_theirs_and_others_with_everything(self) -> None:
         room = Class(6, overlap=0.0)
         read = read_queue(opened_by(room), None, list(room.traces))
-        assert read.wanted.name is QueueName.MINE
+        assert read.request.name is QueueName.MINE
         assert read.trace_ids == room.order()
         assert 0 < len(room.order()) < 6
         assert read_queue(opened_by(room, "carol"), None, list(room.traces)).trace_ids is None
@@ -82,8 +82,8 @@ class TestReading:
         room = Class(14, retests=0.2)
         room.finish(*room.order()[:12])
         read = read_queue(opened_by(room), None, ())
-        assert read.anew
-        assert read.anew < set(read.trace_ids or ())
+        assert read.retests
+        assert read.retests < set(read.trace_ids or ())
 
     def test_counting_records_nothing_and_choosing_a_disagreement_does(self) -> None:
         room = Class(3)
@@ -114,19 +114,21 @@ class TestReading:
 class TestWords:
     def test_what_would_tell_of_others_is_counted_once_it_was_looked_at(self) -> None:
         counts = {QueueName.ALL: 9, QueueName.MINE: 4, QueueName.DISAGREEMENTS: 3}
-        assert count_words(QueueName.MINE, counts, {}) == "4"
-        assert "3 finished" in count_words(QueueName.DISAGREEMENTS, counts, {})
-        assert count_words(QueueName.DISAGREEMENTS, counts, {QueueName.DISAGREEMENTS: 2}) == "2"
-        assert count_words(QueueName.UNSURE, {}, {}) == "…"
+        assert count_text(QueueName.MINE, counts, {}) == "4"
+        assert "3 finished" in count_text(QueueName.DISAGREEMENTS, counts, {})
+        assert count_text(QueueName.DISAGREEMENTS, counts, {QueueName.DISAGREEMENTS: 2}) == "2"
+        assert count_text(QueueName.UNSURE, {}, {}) == "…"
 
     def test_an_empty_queue_says_why(self) -> None:
         mine = QueueRequest(QueueName.MINE)
-        nothing = empty_words(QueueRead(mine, ()), shown_key)
+        nothing = empty_queue_text(QueueTraces(mine, ()), shown_key)
         assert "Nothing is left" in nothing
-        assert "K shows agreement, Y how far the study is, V exports labels" in nothing
-        other = empty_words(QueueRead(mine, (), outside=True), shown_key)
+        assert "K shows agreement, Y the progress of the study, V exports labels" in nothing
+        other = empty_queue_text(QueueTraces(mine, (), is_outsider=True), shown_key)
         assert "no annotator of this study" in other
-        assert "not here" in empty_words(QueueRead(mine, ("t1", "t2")), shown_key)
+        assert "not under the open paths" in empty_queue_text(
+            QueueTraces(mine, ("t1", "t2")), shown_key
+        )
 
     @given(st.integers(1, 1_000_000), st.none() | st.integers(0, 10**17))
     def test_a_sample_is_written_with_or_without_a_seed(self, n: int, seed: int | None) -> None:

@@ -75,7 +75,7 @@ async def test_a_queue_is_chosen_by_two_keys_and_gone_through_in_its_order(
         assert len(drawn) == 2
         assert "random sample, seed 7" in on.lines[0]
         await on.press("f", "u")
-        assert "You have called no mode unsure" in on.text
+        assert "You have marked no mode as unsure" in on.text
         await on.press("f", "a", "f", "s", "backspace", "backspace", *"2 7", "enter")
         assert listed(on) == drawn
 

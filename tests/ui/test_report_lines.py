@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
+from mast_tui.figures.record import Sources
 from mast_tui.reports.model import (
-    Behind,
     Cell,
     Column,
     Estimate,
@@ -48,7 +48,7 @@ def row(place: int, **more: Cell) -> Row:
         "ac1": Estimate(0.5, (-0.2, 0.8)),
         "share": Estimate(0.5, (0.25, 0.75), n=20),
     }
-    return Row(f"m{place}", {**cells, **more}, behind=Behind(f"1.{place}"))
+    return Row(f"m{place}", {**cells, **more}, sources=Sources(f"1.{place}"))
 
 
 def table(id: str = "modes", rows: int = 3, **more: object) -> Table:
@@ -129,10 +129,10 @@ def test_a_column_that_is_empty_everywhere_is_not_shown() -> None:
 
 def test_of_many_columns_to_choose_from_those_near_the_chosen_one_stay() -> None:
     keys = [f"c{place}" for place in range(30)]
-    leads = {key: Behind(key) for key in keys}
+    leads = {key: Sources(key) for key in keys}
     cells: dict[str, Cell] = {"name": "one", **dict.fromkeys(keys, 7)}
     columns = (Column("name", "", Kind.TEXT), *(Column(key, key, Kind.COUNT) for key in keys))
-    matrix = Table("matrix", "", columns, ((Row("one", cells, behind_cells=leads),),))
+    matrix = Table("matrix", "", columns, ((Row("one", cells, cell_sources=leads),),))
     layout = fit_columns(matrix, 60, chosen="c20", pending=False)
     there = [one.column.key for one in layout.columns]
     assert {"name", "c19", "c20", "c21"} <= set(there)
@@ -256,24 +256,24 @@ async def test_what_is_folded_opens_on_its_title() -> None:
 
 
 async def test_a_cell_is_chosen_where_cells_have_traces_of_their_own() -> None:
-    leads = {"kappa": Behind("κ of it"), "ac1": Behind("AC1 of it")}
-    cells = replace(row(0), behind_cells=leads)
-    plain, one = row(1), replace(row(2), behind_cells={"kappa": Behind("κ of 2")})
+    leads = {"kappa": Sources("κ of it"), "ac1": Sources("AC1 of it")}
+    cells = replace(row(0), cell_sources=leads)
+    plain, one = row(1), replace(row(2), cell_sources={"kappa": Sources("κ of 2")})
     both = replace(table(), groups=((cells, plain, one),))
     async with shown(both) as app:
         lines = app.lines
         assert lines.chosen == "kappa"
-        assert lines.sources == Behind("κ of it")
+        assert lines.sources == Sources("κ of it")
         assert lines.move_across(1)
         assert lines.move_across(1)
-        assert lines.sources == Behind("AC1 of it")
+        assert lines.sources == Sources("AC1 of it")
         lines.move_by(1)
-        assert lines.sources == Behind("1.1")
+        assert lines.sources == Sources("1.1")
         lines.move_by(1)
         assert lines.sources is None
     async with shown(table()) as app:
         assert not app.lines.move_across(1)
-        assert app.lines.sources == Behind("1.0")
+        assert app.lines.sources == Sources("1.0")
 
 
 # A row in words

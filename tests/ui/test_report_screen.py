@@ -8,7 +8,8 @@ from pathlib import Path
 from threading import Event
 from typing import ClassVar
 
-from mast_tui.reports.model import Behind, Column, Estimate, Kind, Row, Section, Table
+from mast_tui.figures.record import Sources
+from mast_tui.reports.model import Column, Estimate, Kind, Row, Section, Table
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.context import TraceLocation
@@ -29,7 +30,7 @@ def table(id: str, names: str, value: float = 0.5) -> Table:
         Row(
             name,
             {"name": name, "kappa": Estimate(value)},
-            behind=Behind(f"traces of {name}") if name != "z" else None,
+            sources=Sources(f"traces of {name}") if name != "z" else None,
         )
         for name in names
     )
@@ -89,7 +90,7 @@ class GivenScreen(ReportScreen):
     def whole_report(self) -> None:
         """Nothing is written."""
 
-    def list_sources(self, sources: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+    def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         one = Row("t", {"name": "one.json"})
         listed = Table("traces", "", (Column("name", "trace", Kind.TEXT),), ((one,),))
 
@@ -171,7 +172,7 @@ async def test_the_way_to_a_trace_at_its_span_and_back_counts_anew(tmp_path: Pat
     async with showing(tmp_path) as (on, shown):
         await on.press("j", "enter")
         assert isinstance(on.app.screen, AgreementTracesScreen)
-        assert "traces of b · 1 trace" in on.lines[0]
+        assert " b · 1 trace" in on.lines[0]
         await on.press("enter")
         assert isinstance(on.app.screen, AnnotateScreen)
         assert on.number == 5

@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.figures.record import Sources
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, ModeInfo, Places, SignatureInput
 from mast_tui.figures.signatures.report import signature_report
-from mast_tui.reports.model import Behind, Estimate, Row
+from mast_tui.reports.model import Estimate, Row
 from mast_tui.reports.signatures import group_report
 from mast_tui.ui.reports.signature_traces import TraceFilter, chain_text, failing_traces
 from mast_tui.ui.reports.signatures import SignatureChoice, Signatures, no_signatures_text
@@ -73,18 +74,16 @@ def test_behind_each_figure_stand_as_many_traces_as_it_counts(seed: int, every: 
         report = group_report(found.report, group, every=every)
         for table in report.tables:
             for row in table.rows:
-                cells: dict[str | None, Behind] = dict(row.behind_cells.items())
-                if row.behind is not None and not row.behind_cells:
-                    cells[None] = row.behind
-                for column, behind in cells.items():
+                cells: dict[str | None, Sources | None] = dict(row.cell_sources.items())
+                if row.sources is not None and not row.cell_sources:
+                    cells[None] = row.sources
+                for column, sources in cells.items():
                     count = says(column, row)
                     if count is not None and not table.id.startswith(NOT_COUNTED):
-                        assert (
-                            failing_traces(
-                                found.inputs, group, TraceFilter.for_sources(behind)
-                            ).total
-                            == count
-                        )
+                        assert sources is not None
+                        trace_filter = TraceFilter.for_sources(sources, found.inputs)
+                        listed = failing_traces(found.inputs, group, trace_filter)
+                        assert listed.total == count
 
 
 @given(st.integers(0, 10_000))

@@ -85,13 +85,13 @@ async def test_from_a_bar_to_a_span_and_back_to_the_same_place(ended: Office) ->
         assert "unclear" in row
         await on.press("enter")
         assert isinstance(on.app.screen, SignatureTracesScreen)
-        assert "1.3 in successful traces · 1 trace" in on.lines[0]
+        assert "1.3 Step repetition, successful traces · 1 trace" in on.lines[0]
         assert "three.json" in under_cursor(on)
         await on.press("enter")
         assert on.annotate in on.app.screen_stack
         assert on.number == 7
         await on.press("escape")
-        assert "1.3 in successful traces" in on.lines[0]
+        assert "1.3 Step repetition, successful traces" in on.lines[0]
         await on.press("escape")
         assert under_cursor(on) == row
         assert screen(on).main_list.chosen == "rate:succeeded"
@@ -237,7 +237,7 @@ async def test_a_judges_share_is_corrected_by_how_it_errs_beside_the_gold(office
 
 def test_the_signatures_screen(snap_compare: Compare, samples: Path) -> None:
     opened = app(samples_folder(), workspace=samples, annotator="mira")
-    run = pressing("S", "vvvv", "1", "j")
+    run = pressing("S", "vvvvv", "1", "j")
     assert snap_compare(opened, terminal_size=WIDE, run_before=run)
 
 

@@ -39,20 +39,20 @@ STUDIES = st.builds(
 def test_a_form_that_is_left_as_it_is_changes_nothing(study: Study) -> None:
     texts = texts_of(study, ())
     assert set(texts) == {field.name for field in FIELDS}
-    assert study_of(texts, taxonomy=study.taxonomy, before=study) == study
+    assert study_of(texts, taxonomy=study.taxonomy, previous=study) == study
 
 
 @given(st.integers(0, 100))
 def test_a_whole_percentage_is_its_share(percent: int) -> None:
     texts = {**texts_of(None, ["a", "b"]), "overlap": f"{percent} %"}
-    study = study_of(texts, taxonomy="mast@1", before=None)
+    study = study_of(texts, taxonomy="mast@1", previous=None)
     assert study.overlap == percent / 100
     assert share_text(study.overlap) == f"{percent} %"
 
 
 def test_what_it_begins_with_suits_two_people() -> None:
     study = study_of(
-        texts_of(None, ["alice", "bob"]), taxonomy="mast@1", before=None, traces=["t1", "t2"]
+        texts_of(None, ["alice", "bob"]), taxonomy="mast@1", previous=None, traces=["t1", "t2"]
     )
     assert study == Study("mast@1", ("alice", "bob"), batches=(("t1", "t2"),))
 
@@ -60,7 +60,7 @@ def test_what_it_begins_with_suits_two_people() -> None:
 def test_only_the_fields_that_differ_are_changed() -> None:
     before = Study("mast@1", ("alice", "bob"), batches=(("t1",),), reasons=True, boundaries=True)
     texts = {**texts_of(before, ()), "seed": "7", "sight": "assisted", "withheld": "12.5"}
-    after = study_of(texts, taxonomy="mast@1", before=before)
+    after = study_of(texts, taxonomy="mast@1", previous=before)
     assert after == replace(before, seed=7, blind=False, withheld=0.125)
 
 
@@ -71,7 +71,7 @@ def test_only_the_fields_that_differ_are_changed() -> None:
         ("annotators", "judge:x, b", "annotators: "),
         ("annotators", "a", "2 annotators a trace need as many"),
         ("annotators", "a=two", "“a=two” is no weight"),
-        ("annotators", "a, a", "a stands there twice"),
+        ("annotators", "a, a", "a is listed twice"),
         ("per_trace", "two", "per trace: “two” is no whole number"),
         ("overlap", "0.5", "overlap: write 0.5 as a percentage"),
         ("overlap", "1", "overlap: write 1 as a percentage"),
@@ -84,4 +84,4 @@ def test_only_the_fields_that_differ_are_changed() -> None:
 def test_what_cannot_be_is_refused_in_words(field: str, text: str, words: str) -> None:
     texts = {**texts_of(None, ["a", "b"]), field: text}
     with pytest.raises(MastError, match=re.escape(words)):
-        study_of(texts, taxonomy="mast@1", before=None)
+        study_of(texts, taxonomy="mast@1", previous=None)

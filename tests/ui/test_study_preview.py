@@ -11,10 +11,10 @@ from mast_tui.study import Study, assigned
 from mast_tui.traces.model import Trace
 from mast_tui.ui.study.setup import (
     EFFECTS,
-    assignment_words,
-    lots_here,
-    preview_words,
-    work_words,
+    assignment_text,
+    effect_lines,
+    preview_text,
+    trace_selections,
 )
 from tests.session.build import put, span
 from tests.session.studies import Class, study_of
@@ -26,7 +26,7 @@ TRACES = tuple(f"t{number:02}" for number in range(12))
 
 def test_it_says_who_labels_how_much() -> None:
     study = study_of(TRACES, overlap=0.5, withheld=0.25, retests=0.2)
-    lines = assignment_words(None, study).splitlines()
+    lines = assignment_text(None, study).splitlines()
     assert lines[0] == "12 traces: 6 labelled by each of them, 6 by one."
     for name, line in zip(study.annotators, lines[1:], strict=True):
         assert line.startswith(f"{name:<5}  {len(assigned(study, name))} traces · 6 with others")
@@ -36,14 +36,14 @@ def test_it_says_who_labels_how_much() -> None:
 
 def test_what_each_labels_begins_in_the_same_cell() -> None:
     study = study_of(TRACES, annotators=("ann", "李明明"))
-    *_, ann, other = assignment_words(None, study).splitlines()
+    *_, ann, other = assignment_text(None, study).splitlines()
     assert ann.startswith("ann     12 traces")
     assert other.startswith("李明明  12 traces")
 
 
 def test_of_a_change_it_says_from_how_many_to_how_many() -> None:
     before = study_of(TRACES, per_trace=1)
-    words = assignment_words(before, study_of(TRACES))
+    words = assignment_text(before, study_of(TRACES))
     assert "alice  6 → 12 traces" in words
 
 
@@ -62,9 +62,9 @@ def test_every_part_of_the_protocol_says_what_it_does_to_work() -> None:
     assert values.keys() == EFFECTS.keys()
     for field, value in values.items():
         after = replace(before, **{field: value})
-        assert work_words(before, after, {}) == [EFFECTS[field]]
-        assert "Who labels what stays as it is." not in assignment_words(before, after)
-        assert EFFECTS[field] in preview_words(before, after)
+        assert effect_lines(before, after, {}) == [EFFECTS[field]]
+        assert "Who labels what stays as it is." not in assignment_text(before, after)
+        assert EFFECTS[field] in preview_text(before, after)
 
 
 def test_who_has_begun_what_is_dealt_to_others_is_told() -> None:
@@ -72,26 +72,26 @@ def test_who_has_begun_what_is_dealt_to_others_is_told() -> None:
     put(set_up.open("t00"), MODES[0], span(0))
     after = replace(set_up.study, annotators=("bob", "carol"))
     assert taken_away(set_up.workspace, after) == {"alice": 1}
-    words = preview_words(set_up.study, after, away={"alice": 1})
+    words = preview_text(set_up.study, after, away={"alice": 1})
     assert "alice has begun 1 trace that would no longer be theirs." in words
-    assert "Queues are dealt anew" in words
+    assert "The traces are assigned again" in words
     check_changes(set_up.workspace, after)
 
 
 def test_the_same_study_changes_nothing() -> None:
-    assert preview_words(study_of(TRACES), study_of(TRACES)) == "Nothing changes."
+    assert preview_text(study_of(TRACES), study_of(TRACES)) == "Nothing changes."
 
 
 def test_what_a_study_can_be_about(tmp_path: Path) -> None:
     office = Office(tmp_path / "set")
     library: list[Trace] = [office.trace(name) for name in ("one", "two", "three")]
     ids = sorted(trace.identity.trace_id for trace in library)
-    (whole,) = lots_here(library, ids, ids[:1], None)
+    (whole,) = trace_selections(library, ids, ids[:1], None)
     assert whole.title == "the library (3)"
-    _, few, known = lots_here(library, ids[:1], [*ids, "elsewhere"], None)
+    _, few, known = trace_selections(library, ids[:1], [*ids, "elsewhere"], None)
     assert (few.title, few.ids) == ("listed there (1)", (ids[0],))
     assert [trace.identity.trace_id for trace in few.traces] == ids[:1]
     assert (known.title, known.traces) == ("all that is known (4)", ())
     before: Study = study_of(("x",))
-    assert lots_here(library, ids, [], before)[0].title == "as they are (1)"
-    assert lots_here([], [], [], None) == ()
+    assert trace_selections(library, ids, [], before)[0].title == "as they are (1)"
+    assert trace_selections([], [], [], None) == ()

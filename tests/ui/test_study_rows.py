@@ -16,8 +16,8 @@ from mast_tui.ui.study.screen import (
     Overlap,
     StudyView,
     bar,
-    progress_words,
-    protocol_words,
+    progress_text,
+    protocol_text,
     study_view,
     table_columns,
     table_rows,
@@ -76,9 +76,9 @@ def test_an_annotator_sees_how_far_all_are_and_nothing_of_what_others_say_or_wha
     # What is to be labelled once more is to its annotator a trace that is not finished.
     assert counts(mine) == ("12", "10", "2")
     assert counts(theirs) == ("12", "11", "1")
-    assert "conflict" not in progress_words(mine) + protocol_words(mine, "A")
-    assert "2 conflicts left" in progress_words(theirs)
-    assert "A opens them" in protocol_words(theirs, "A")
+    assert "conflict" not in progress_text(mine) + protocol_text(mine, "A")
+    assert "2 conflicts left" in progress_text(theirs)
+    assert "A opens them" in protocol_text(theirs, "A")
 
 
 def test_without_a_study_there_is_no_view() -> None:
@@ -91,17 +91,17 @@ def test_without_a_study_there_is_no_view() -> None:
 def test_what_was_set_up_is_told_in_sentences() -> None:
     study = Study("mast@1", ("alice", "bo\x1bb"), ("carol",), (("t1", "t2"), ("t3",)))
     view = StudyView(study, (), Overlap(3, 0, 0), False, None)
-    words = protocol_words(view, "A")
+    words = protocol_text(view, "A")
     assert "3 traces in 2 lots" in words
     assert "\x1b" not in words
     assert "carol decides" in words
     assert "work blind" in words
     assisted = structs.replace(study, blind=False, withheld=0.25, retests=0.1)
-    words = protocol_words(replace(view, study=assisted), "A")
-    assert "on 25% of everybody's traces" in words
-    assert "10% of everybody's finished traces repeat" in words
+    words = protocol_text(replace(view, study=assisted), "A")
+    assert "on 25% of each annotator's traces" in words
+    assert "10% of each annotator's finished traces repeat" in words
     alone = structs.replace(study, per_trace=1, annotators=("alice",))
-    words = protocol_words(replace(view, study=alone, overlap=Overlap(0, 0, 0)), "A")
+    words = protocol_text(replace(view, study=alone, overlap=Overlap(0, 0, 0)), "A")
     assert "carol" not in words
     assert "by one of them" in words
 

@@ -50,7 +50,7 @@ async def test_a_study_is_set_up_by_keys_and_its_annotators_go_through_what_is_t
     async with stage(office.folder, workspace=office.workspace) as on:
         assert "mine to do" not in on.lines[0]
         await on.press("Y")
-        assert "No study is set up here" in on.text
+        assert "There is no study yet" in on.text
         await on.press("a")
         assert "e sets one up" in said(on)
         # Two people, suggestions shown, open modes left open.
@@ -67,7 +67,7 @@ async def test_a_study_is_set_up_by_keys_and_its_annotators_go_through_what_is_t
         assert study.open_modes is OpenModes.LEAVE
         assert len(study.traces) == 3
         assert len(study.batches) == 1
-        assert "0 of 3 finished by all of theirs" in on.lines[0]
+        assert "0 of 3 finished by all of their annotators" in on.lines[0]
         assert "alice and bob label; where they differ carol decides" in on.text
         await on.press("a")
         assert "in the study already" in said(on)
@@ -137,7 +137,7 @@ async def test_the_traces_of_a_study_are_those_that_the_library_lists(office: Of
         assert study is not None
         assert len(study.traces) == 1
         await on.press("a")
-        assert "Take in 2 traces?" in on.text
+        assert "Add 2 traces?" in on.text
         assert "alice  1 → 3 traces" in on.text
 
 
@@ -183,7 +183,7 @@ async def test_keys_are_heard_while_the_study_is_still_counted(
     monkeypatch.setattr(study_screen, "study_view", slow_view)
     async with stage(office.folder, workspace=office.workspace, annotator="carol") as on:
         await on.send("Y", "x")
-        for _ in waiting.until(lambda: "Put the cursor on an annotator" in on.text):
+        for _ in waiting.until(lambda: "Move the cursor to an annotator" in on.text):
             await on.pilot.pause()
         await on.send("n", *"dora", "enter")
         for _ in waiting.until(lambda: "dora   0 traces" in on.text):
@@ -209,5 +209,5 @@ async def test_who_has_left_is_told(office: Office) -> None:
         set_study(store, "olga", study)
         store.close()
         await on.press("Y")
-        assert "alice and eve label; where they differ anybody may decide." in on.text
+        assert "alice and eve label; where they differ anyone may decide." in on.text
         assert "bob has left; what they finished counts." in on.text

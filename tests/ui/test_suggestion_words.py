@@ -7,7 +7,7 @@ import pytest
 from mast_tui.labels import Evidence, Match, Target
 from mast_tui.session import Suggestion
 from mast_tui.ui.suggestion_wording import (
-    MOST_OF_A_NAME,
+    MAX_NAME_CHARS,
     SuggestionLine,
     judge_name,
     source_words,
@@ -33,7 +33,7 @@ def lines(evidence: Evidence | None, *, decisive: bool = False) -> tuple[Suggest
 
 
 def lit(line: SuggestionLine) -> list[str]:
-    return [line.text[start:end] for start, end in line.lit]
+    return [line.text[start:end] for start, end in line.highlights]
 
 
 @pytest.mark.parametrize("match", [None, Match.EXACT, Match.SPACING])
@@ -71,7 +71,7 @@ def test_of_many_altered_words_the_first_are_named() -> None:
         )
     )
     assert sign.text == "≠ altered: 10 → 1; 20 → 2; 30 → 3; 40 → 4; and 3 more"
-    assert len(judge.lit) == 7
+    assert len(judge.highlights) == 7
 
 
 def test_of_long_wordings_what_stands_beside_the_differences_is_shown() -> None:
@@ -121,7 +121,7 @@ def test_parts_show_what_the_judge_wrote() -> None:
         wording="a b c d … e f g h",
     )
     assert warnings(found) == (
-        "⋯ quote in parts: what stands between them is left out",
+        "⋯ quote in parts: the text between them is left out",
         "judge: “a b c d … e f g h”",
     )
 
@@ -144,14 +144,14 @@ def test_a_wording_that_nobody_kept_is_not_shown(match: Match) -> None:
 def test_a_quote_of_an_earlier_version_says_that_nobody_has_compared_its_words() -> None:
     assert warnings(
         Evidence(key="k3", quote="words", char_start=0, char_end=5, match=Match.FUZZY)
-    ) == ("≈ quote found in other words, which nobody has compared",)
+    ) == ("≈ quote found in other words, which were not compared",)
 
 
 def test_a_mended_place_names_both_places() -> None:
     mended = Evidence(
         key="k13", quote="words", char_start=0, char_end=5, match=Match.EXACT, named=("k11", "k11")
     )
-    assert warnings(mended) == ("↷ place mended: the judge named #12, the words stand in #14",)
+    assert warnings(mended) == ("↷ place moved: the judge named #12, the quote is in #14",)
     spans = Evidence(
         key="k13", quote="words", char_start=0, char_end=5, match=Match.FUZZY, named=("k3", "k11")
     )
@@ -185,6 +185,6 @@ def test_whose_it_is_how_sure_and_where() -> None:
 
 def test_a_long_name_keeps_its_prompt() -> None:
     name = judge_name(f"judge:{'vendor/model-' * 9}@ab12cd34")
-    assert len(name) <= MOST_OF_A_NAME
+    assert len(name) <= MAX_NAME_CHARS
     assert name.endswith("…@ab12cd34")
     assert judge_name("judge:rules@1") == "rules@1"

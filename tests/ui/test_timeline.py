@@ -127,7 +127,7 @@ async def test_what_belongs_under_a_step_is_folded_into_its_row(small: Path) -> 
         assert len(numbers(on)) == 12
         assert "⋮" not in on.row(10)
         await on.press("G", "space")
-        assert "nothing belongs under it" in on.message
+        assert "no steps below it" in on.message
 
 
 async def test_the_steps_of_a_sub_agent_are_one_line(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def place(tmp_path: Path) -> Path:
 @pytest.fixture
 def keys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is looked at or noted by the clock: only keys ask to write."""
-    monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
+    monkeypatch.setattr(watch, "WATCH_EVERY", 3600.0)
     monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
     monkeypatch.setattr(annotate, "SAVE_POSITION_EVERY", 3600.0)
 
@@ -305,7 +305,7 @@ async def test_what_was_saved_is_brought_into_the_one_file_when_nobody_labels(
     small: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "IDLE", 0.0)
-    monkeypatch.setattr(watch, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(watch, "WATCH_EVERY", 0.01)
     async with stage(small, workspace=place) as on:
         await on.press("j", "1", "3")
         copy = tmp_path / "copy.db"

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from mast_tui.workspace import RunSettings, TraceRecord, Workspace, WorkspaceError
 from mast_tui.workspace.merging import merge
-from mast_tui.workspace.registers.hold_out import held_out, set_aside, shares_set_aside
+from mast_tui.workspace.registers.hold_out import (
+    TracePart,
+    held_out,
+    set_aside,
+    set_split,
+    shares_set_aside,
+    trace_part,
+)
 from tests.workspace.build import MAST, TRACE, trace_of
 from tests.workspace.facts import texts
 
@@ -55,6 +62,37 @@ def test_the_share_holds_for_every_trace_and_after_opening_again(tmp_path: Path)
         set_aside(workspace, 0.25)
         assert shares_set_aside(workspace) == {0: 0.25}
         assert out(workspace) == first
+
+
+def parts(workspace: Workspace) -> dict[str, TracePart]:
+    return {trace_id: trace_part(workspace, trace_id) for trace_id in IDS}
+
+
+def test_a_split_has_three_parts_of_about_its_shares_and_survives_a_merge(
+    workspace: Workspace, other: Workspace
+) -> None:
+    set_split(workspace, 0.2, 0.3)
+    split = parts(workspace)
+    for part, share in zip(TracePart, (0.5, 0.2, 0.3), strict=True):
+        found = sum(each is part for each in split.values()) / len(IDS)
+        # Five standard deviations of a fair choice.
+        assert abs(found - share) < 5 * (share * (1 - share) / len(IDS)) ** 0.5
+    assert out(workspace) == {one for one in IDS if split[one] is not TracePart.DEVELOPMENT}
+    merge(other, workspace)
+    assert parts(other) == split
+    set_split(other, 0.2, 0.3)
+    for calibration, test in ((0.1, 0.3), (0.2, 0.2), (0, 0.3)):
+        with pytest.raises(WorkspaceError, match="set aside in this workspace already"):
+            set_split(other, calibration, test)
+    assert parts(other) == split
+
+
+@pytest.mark.parametrize(("calibration", "test"), [(0.5, 0.5), (0.2, 0), (-0.1, 0.2), (0, 1)])
+def test_a_split_leaves_something_for_development_and_tests(
+    workspace: Workspace, calibration: float, test: float
+) -> None:
+    with pytest.raises(WorkspaceError, match="shares of the traces"):
+        set_split(workspace, calibration, test)
 
 
 def test_another_share_or_seed_is_refused_once_there_is_one(workspace: Workspace) -> None:

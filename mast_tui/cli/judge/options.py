@@ -50,6 +50,41 @@ def looks_under(
             yield look
 
 
+MOST_EXAMPLES: Final = 50
+
+
+class NumberOrFile(click.ParamType[int | Path]):
+    """A number of examples, or the path of a file that exists."""
+
+    name = "number or file"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | Path:
+        """Return the number or the path.
+
+        Args:
+            value: The text of the option, or its converted value.
+            param: The option.
+            ctx: The context of the command.
+
+        Raises:
+            click.BadParameter: It is neither.
+        """
+        if isinstance(value, int | Path):
+            return value
+        text = str(value)
+        if text.isdecimal():
+            count = int(text)
+            if not 1 <= count <= MOST_EXAMPLES:
+                self.fail(f"{count} is not in the range 1<=x<={MOST_EXAMPLES}", param, ctx)
+            return count
+        path = Path(text)
+        if not path.is_file():
+            self.fail(f"{text!r} is neither a number nor a file", param, ctx)
+        return path
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
     """The options of ``mast-tui judge`` for a model."""
@@ -123,11 +158,17 @@ class ModelRequest:
         help="Show the model examples from settled gold, or one hit and one near miss for each mode"
         " from the sample traces; the traces they are from are left out of figures.",
     )
-    examples: int | None = options.option(
+    examples: int | Path | None = options.option(
         "--examples",
-        type=click.IntRange(1, 50),
-        metavar="N",
-        help="How many examples from gold. Default: 4.",
+        type=NumberOrFile(),
+        metavar="N|FILE",
+        help="How many examples from gold (default: 4); or a table with examples of your own: "
+        "trace_id, mode, value, span_first, span_last, quote, note, as csv-long has them.",
+    )
+    guidelines: bool = options.option(
+        "--guidelines",
+        is_flag=True,
+        help="Show the model what the team has agreed on each mode, in the mode's section.",
     )
     hold_out: float | None = options.option(
         "--hold-out",
@@ -282,9 +323,16 @@ JUDGE_RULES: Final = (
         when=lambda request: request.judge_name != "llm",
     ),
     OptionRule[JudgeRequest](
-        "--examples goes with --few-shot gold",
+        "--examples N goes with --few-shot gold",
         options=("--examples",),
-        when=lambda request: request.model.few_shot != "gold",
+        when=lambda request: (
+            isinstance(request.model.examples, int) and request.model.few_shot != "gold"
+        ),
+    ),
+    OptionRule[JudgeRequest](
+        "--examples FILE has all examples; leave out --few-shot",
+        options=("--few-shot",),
+        when=lambda request: isinstance(request.model.examples, Path),
     ),
     OptionRule[JudgeRequest](
         "--redact and --no-redact exclude each other; give one of them",
@@ -307,14 +355,15 @@ JUDGE_RULES: Final = (
         excludes=("--batch", "--write-batch", "--read-batch"),
     ),
     OptionRule[JudgeRequest](
-        "--decisive asks for one step, not for modes: leave out --verify and --few-shot",
+        "--decisive asks for one step, not for modes: leave out {other}",
         options=("--decisive", "--step-by-step"),
-        excludes=("--verify", "--few-shot"),
+        excludes=("--verify", "--few-shot", "--examples"),
     ),
     OptionRule[JudgeRequest](
         "{other} does not go together with --out",
         options=("--out",),
         excludes=(
+            "--guidelines",
             "--hold-out",
             "--record",
             "--replay",
@@ -324,8 +373,8 @@ JUDGE_RULES: Final = (
         ),
     ),
     OptionRule[JudgeRequest](
-        "--few-shot gold needs a workspace; with --out take built-in",
+        "examples of your own traces need a workspace; with --out take --few-shot built-in",
         options=("--out",),
-        when=lambda request: request.model.few_shot == "gold",
+        when=lambda request: request.model.few_shot == "gold" or request.model.examples,
     ),
 )

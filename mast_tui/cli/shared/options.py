@@ -317,6 +317,20 @@ force: Final = partial(
     help="Also replace what looks like a trace, a database or somebody else's file. The workspace "
     "in use and its traces are never replaced.",
 )
+redact: Final = partial(
+    option,
+    "--redact",
+    is_flag=True,
+    help="Mask personal data (e-mail addresses, telephone and card numbers, IBANs, IP addresses) "
+    "and keys, tokens and passwords. Needs mast-tui[redact].",
+)
+redact_file: Final = partial(
+    option,
+    "--redact-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Mask also what these patterns match, one a line (docs/page.md).",
+)
 seed: Final = partial(option, "--seed", type=click.IntRange(0), default=0, show_default=True)
 rounds: Final = partial(option, "--rounds", type=click.IntRange(0), default=2000, show_default=True)
 report_file: Final = partial(option, type=click.Path(path_type=Path), metavar="OUT")

@@ -24,6 +24,7 @@ from mast_tui.exchange.exporters.scores import TOOLS, score_text, scores_of
 from mast_tui.exchange.formats import Counts, ExportRequest, Format, FormatContent, Reporter
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.label_studio import CONFIG_MARK, META, label_config, label_studio_tasks
+from mast_tui.exchange.masked_work import WorkMasks, masked_document
 from mast_tui.exchange.mast_data import mast_data_records
 from mast_tui.exchange.selection import (
     GOLD,
@@ -33,7 +34,7 @@ from mast_tui.exchange.selection import (
     pseudonymous,
     selected_work,
 )
-from mast_tui.exchange.trace_files import texts_from_files
+from mast_tui.exchange.trace_files import redacted_from_files, texts_from_files
 from mast_tui.figures.agreement.report import Agreement, agreement_figures, agreement_json
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
@@ -233,6 +234,9 @@ def _add_gold_document(
         for entry in entries
         if entry.trace.trace_id in visible
     ]
+    if request.masks is not None:
+        work_masks = WorkMasks(request.masks, redacted_from_files(request.workspace, request.masks))
+        visible_entries = [work_masks.gold_entry(entry) for entry in visible_entries]
     request.stage("Counting agreement")
     agreement = _agreement(request)
     request.stage("Holding judges against the gold")
@@ -256,6 +260,8 @@ def _add_gold_document(
             name: report.renamed(letters.letters, letters.in_document)
             for name, report in judges.items()
         }
+    if request.masks is not None:
+        document = masked_document(document, request.masks)
     document["datasheet"] = _datasheet_values(request)
     traces = document["traces"]
     return {
@@ -404,6 +410,8 @@ def add_codebook(request: ExportRequest, outputs: Outputs) -> Counts:
     viewer.reveal({case["trace"] for case in cases})
     if request.pseudonyms is not None:
         pages = request.pseudonyms.in_document(pages)
+    if request.masks is not None:
+        pages = masked_document(pages, request.masks)
     is_latex = request.output.suffix.lower() == ".tex"
     write = codebook_latex if is_latex else codebook_markdown
     outputs.add(request.output, write(request.taxonomy, pages))
@@ -492,6 +500,13 @@ def _add_labels(
     if request.pseudonyms is not None:
         kinds = {request.pseudonyms.name(name): kind for name, kind in kinds.items()}
         exported_work = pseudonymous(exported_work, request.pseudonyms)
+    if request.masks is not None:
+        work_masks = WorkMasks(
+            request.masks,
+            redacted_from_files(request.workspace, request.masks),
+            in_masked_texts=request.format.holds_texts,
+        )
+        exported_work = work_masks.works(exported_work)
     to_write = LabelsToWrite(request, outputs, exported_work, records, kinds)
     text, format_counts = text_of(to_write)
     outputs.add(request.output, text)
@@ -518,7 +533,7 @@ def mast_data_text(labels: LabelsToWrite) -> LabelText:
 def label_studio_text(labels: LabelsToWrite) -> LabelText:
     """Return the tasks of ``label-studio``, and add the labelling configuration beside them."""
     request = labels.request
-    texts = labels.with_progress(texts_from_files(request.workspace))
+    texts = labels.with_progress(texts_from_files(request.workspace, request.masks))
     tasks = label_studio_tasks(labels.work, request.taxonomy, labels.records, labels.kinds, texts)
     config = label_config(request.taxonomy)
     return _json(tasks), {
@@ -530,7 +545,7 @@ def label_studio_text(labels: LabelsToWrite) -> LabelText:
 def doccano_text(labels: LabelsToWrite) -> LabelText:
     """Return the lines of ``doccano``."""
     request = labels.request
-    texts = labels.with_progress(texts_from_files(request.workspace))
+    texts = labels.with_progress(texts_from_files(request.workspace, request.masks))
     lines, missing = doccano_lines(labels.work, request.taxonomy, labels.records, texts)
     return "".join(lines), {"without_text": len(missing)}
 

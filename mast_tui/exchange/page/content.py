@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mast_tui.adjudication import words_by_trace
 from mast_tui.counts import duration
 from mast_tui.exchange.exporters.files import visible_work, without_hidden_outcome
+from mast_tui.exchange.masked_work import WorkMasks
 from mast_tui.exchange.page.records import records_of
 from mast_tui.exchange.selection import ALL, pseudonymous, selected_work
 from mast_tui.labels import AnnotatorKind, Target, annotator_kind, confidence_words
+from mast_tui.redaction.masked_trace import MaskedSpans, redacted_span
 from mast_tui.traces.model import AnswerKey, Outcome, Role, Span, SpanStatus, Trace
 from mast_tui.traces.sub_agent_steps import SubAgentFinder, acting_agent
 from mast_tui.workspace.records import TraceRecord
@@ -21,6 +23,7 @@ from mast_tui.workspace.records import TraceRecord
 if TYPE_CHECKING:
     from mast_tui.gold import GoldLabel, GoldTrace
     from mast_tui.labels import Label, TraceWork
+    from mast_tui.redaction.masked_trace import Masks
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Mode, Taxonomy
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
@@ -45,7 +48,7 @@ def file_name_of(trace_id: str, suffix: str) -> str:
     return f"{_NOT_IN_NAMES.sub('-', trace_id)[:_LONGEST_NAME]}.{suffix}"
 
 
-class QuotePlace(NamedTuple):
+class QuoteRange(NamedTuple):
     """The place of a quote: the index of its span, and code points in the span's text."""
 
     span: int
@@ -70,7 +73,7 @@ class PageLabel:
     last: int | None
     location: str
     quote: str
-    place: QuotePlace | None
+    quote_range: QuoteRange | None
     note: str
     details: tuple[str, ...]
 
@@ -138,7 +141,7 @@ class RunPage:
         written = sum(token.output or 0 for token in tokens)
         errors = sum(span.status is SpanStatus.ERROR for span in spans)
         agents = {span.agent for span in spans if span.role is Role.AGENT}
-        known = (
+        values = (
             ("System", record.system),
             ("Model", record.model),
             ("Benchmark", record.benchmark),
@@ -152,7 +155,7 @@ class RunPage:
             ("Tokens read", f"{read:,}" if read else None),
             ("Tokens written", f"{written:,}" if written else None),
         )
-        return [(name, value) for name, value in known if value]
+        return [(name, value) for name, value in values if value]
 
     def labels_by_author(self) -> list[tuple[str, list[PageLabel]]]:
         """Return the authors with their labels: the gold, then people, then judges."""
@@ -161,13 +164,15 @@ class RunPage:
             groups[_SOURCES.index(label.source), label.author].append(label)
         return [(author, labels) for (_rank, author), labels in sorted(groups.items())]
 
-    def quote_places(self) -> dict[int, list[tuple[int, int, PageLabel]]]:
+    def quotes_by_span(self) -> dict[int, list[tuple[int, int, PageLabel]]]:
         """Return the quotes to highlight by the index of their span: start, end and label."""
-        places: dict[int, list[tuple[int, int, PageLabel]]] = defaultdict(list)
+        ranges: dict[int, list[tuple[int, int, PageLabel]]] = defaultdict(list)
         for label in self.labels:
-            if label.place is not None:
-                places[label.place.span].append((label.place.start, label.place.end, label))
-        return places
+            if label.quote_range is not None:
+                ranges[label.quote_range.span].append(
+                    (label.quote_range.start, label.quote_range.end, label)
+                )
+        return ranges
 
     def steps(self) -> Iterator[PageStep]:
         """Yield the steps in order, with the labels that begin at each."""
@@ -224,6 +229,7 @@ class RunPages:
         *,
         blind: bool = False,
         pseudonyms: Pseudonyms | None = None,
+        masks: Masks | None = None,
     ) -> None:
         """Make pages under one taxonomy.
 
@@ -232,6 +238,7 @@ class RunPages:
             viewer: The reader, in their workspace; None where there is no workspace.
             blind: Hide what a blind annotator must not see, where there is no workspace.
             pseudonyms: Letters in place of people's names.
+            masks: Masks in place of personal data and secrets.
         """
         self.hidden = set[str]()
         """The traces so far of which some work is hidden from the reader."""
@@ -239,6 +246,7 @@ class RunPages:
         self._viewer = viewer
         self._blind = blind
         self._pseudonyms = pseudonyms
+        self._masks = masks
 
     def page_of(self, trace: Trace) -> RunPage:
         """Return the page of a trace, whose index must be complete."""
@@ -249,8 +257,8 @@ class RunPages:
         kinds: Mapping[str, AnnotatorKind] = {}
         viewer = self._viewer
         if viewer is not None:
-            known = viewer.workspace.find_trace(record)
-            record = record if known is None else replace(record, trace_id=known.trace_id)
+            recorded = viewer.workspace.find_trace(record)
+            record = record if recorded is None else replace(record, trace_id=recorded.trace_id)
             works = self._visible_work(record.trace_id, viewer)
             gold = self._visible_gold(record.trace_id, trace, viewer)
             sees_outcome = viewer.may_see_outcomes()(record.trace_id)
@@ -258,13 +266,19 @@ class RunPages:
                 self._shown_name(info.name): info.kind for info in viewer.workspace.annotators()
             }
         record = without_hidden_outcome(record, lambda _trace_id: sees_outcome)
-        labels = _Labels(self._taxonomy, trace, self._shown_name)
+        masks = self._masks
+        labels = _Labels(self._taxonomy, trace, self._shown_name).in_order(works, gold)
+        if masks is not None:
+            trace = masked = masks.trace(trace)
+            record = replace(record, task=masked.meta.task)
+            labels = tuple(_masked_label(label, trace, masks) for label in labels)
+            works = WorkMasks(masks, lambda _id, key: redacted_span(masked, key)).works(works)
         return RunPage(
             trace=trace,
             record=record,
             taxonomy=self._taxonomy,
-            labels=labels.in_order(works, gold),
-            verdicts=tuple(_verdicts(works, gold, self._taxonomy, self._shown_name)),
+            labels=labels,
+            verdicts=tuple(self._verdicts(works, gold)),
             authors=tuple(work.annotator for work in works if work.verdicts or work.labels),
             notes=_span_notes(works, trace),
             answer_key=trace.meta.answer_key if sees_outcome else AnswerKey(),
@@ -292,11 +306,31 @@ class RunPages:
         if not viewer.may_see_others(trace_id):
             return None
         sides = words_by_trace(viewer.workspace, self._taxonomy, trace_id=trace_id)
-        found = sides.get(trace_id)
-        return None if found is None else found.gold(self._taxonomy, trace.index_of)
+        trace_sides = sides.get(trace_id)
+        return None if trace_sides is None else trace_sides.gold(self._taxonomy, trace.index_of)
+
+    def _verdicts(
+        self, works: Sequence[TraceWork], gold: GoldTrace | None
+    ) -> Iterator[PageVerdict]:
+        for verdict in _verdicts(works, gold, self._taxonomy, self._shown_name):
+            masks = self._masks
+            yield verdict if masks is None else replace(verdict, source=masks.text(verdict.source))
 
     def _shown_name(self, name: str) -> str:
         return name if self._pseudonyms is None else self._pseudonyms.name(name)
+
+
+def _masked_label(label: PageLabel, trace: Trace, masks: Masks) -> PageLabel:
+    """Return a label with masks, its quote where it is in the masked text."""
+    quote_range = label.quote_range
+    quote = masks.text(label.quote)
+    if quote_range is not None:
+        assert isinstance(trace.spans, MaskedSpans)
+        redacted = trace.spans.redacted(quote_range.span)
+        start, end = redacted.to_shown(quote_range.start, quote_range.end)
+        quote_range = QuoteRange(quote_range.span, start, end)
+        quote = redacted.text[start:end]
+    return replace(label, note=masks.text(label.note), quote=quote, quote_range=quote_range)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +342,7 @@ class _Labels:
     shown_name: Callable[[str], str]
 
     def in_order(self, works: Iterable[TraceWork], gold: GoldTrace | None) -> tuple[PageLabel, ...]:
-        """Return all labels, numbered in the order of their places.
+        """Return all labels, numbered in the order of their ranges.
 
         Args:
             works: The work of annotators and judges.
@@ -316,7 +350,7 @@ class _Labels:
         """
         labels = [] if gold is None else [self._of_gold(label) for label in gold.labels]
         for work in works:
-            labels += [self._of(label) for label in work.labels.values()]
+            labels += [self._of_author(label) for label in work.labels.values()]
         labels.sort(key=_label_order)
         return tuple(replace(label, number=n) for n, label in enumerate(labels, start=1))
 
@@ -335,7 +369,7 @@ class _Labels:
             notes.append(label.reason)
         return self._page_label(GOLD, GOLD, label.mode, label.target, notes, details)
 
-    def _of(self, label: Label) -> PageLabel:
+    def _of_author(self, label: Label) -> PageLabel:
         is_judge = annotator_kind(label.annotator) is AnnotatorKind.JUDGE
         details = []
         if label.severity is not None:
@@ -348,20 +382,14 @@ class _Labels:
         evidence = label.evidence
         if evidence is not None and not evidence.placed:
             details.append("the quote was not found in the trace")
-        target = label.target
-        if evidence is not None and target.quote is None:
-            target = (
-                Target(evidence.key, None, evidence.quote, evidence.char_start, evidence.char_end)
-                if evidence.placed
-                else target
-            )
         source = JUDGE if is_judge else PERSON
-        made = self._page_label(label.annotator, source, label.mode, label.target, notes, details)
-        return (
-            made
-            if target is label.target
-            else replace(made, quote=target.quote or "", place=self._quote_place(target))
+        page_label = self._page_label(
+            label.annotator, source, label.mode, label.target, notes, details
         )
+        if evidence is None or not evidence.placed or label.target.quote is not None:
+            return page_label
+        quoted = Target(evidence.key, None, evidence.quote, evidence.char_start, evidence.char_end)
+        return replace(page_label, quote=evidence.quote, quote_range=self._quote_range(quoted))
 
     def _page_label(
         self,
@@ -377,7 +405,7 @@ class _Labels:
         if first is None or last is None:
             first = last = None
         elif last < first:
-            first, last = last, first
+            first, last = sorted((first, last))
         return PageLabel(
             number=0,
             mode=self.taxonomy.mode(mode),
@@ -387,12 +415,12 @@ class _Labels:
             last=last,
             location=_location(target, first, last),
             quote=target.quote or "",
-            place=self._quote_place(target),
+            quote_range=self._quote_range(target),
             note="\n".join(filter(None, notes)),
             details=tuple(details),
         )
 
-    def _quote_place(self, target: Target) -> QuotePlace | None:
+    def _quote_range(self, target: Target) -> QuoteRange | None:
         """Return the place of a quote; where the text has moved, that of the same words."""
         if target.quote is None or target.first is None:
             return None
@@ -403,7 +431,7 @@ class _Labels:
         start = target.char_start
         if start is None or text[start : target.char_end] != target.quote:
             start = text.find(target.quote)
-        return None if start < 0 else QuotePlace(index, start, start + len(target.quote))
+        return None if start < 0 else QuoteRange(index, start, start + len(target.quote))
 
 
 def _location(target: Target, first: int | None, last: int | None) -> str:

@@ -46,7 +46,7 @@ class _ShownStep:
     """A step as the template writes it.
 
     ``look`` is ``prose`` for texts of people and models, else ``code``. ``head`` is the text, or
-    its beginning where ``rest`` is folded away; ``more`` says how much that is. The fold is open
+    its beginning where ``tail`` is folded away; ``more`` says how much that is. The fold is open
     where a quote is in it.
     """
 
@@ -58,7 +58,7 @@ class _ShownStep:
     iso: str
     failed: bool
     head: Markup
-    rest: Markup
+    tail: Markup
     more: str
     is_open: bool
 
@@ -95,7 +95,7 @@ def _style() -> str:
 
 
 def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
-    quotes_by_span = page.quote_places()
+    quotes_by_span = page.quotes_by_span()
     for step in page.steps():
         span = step.span
         text = page.trace.text(span.index)
@@ -103,7 +103,7 @@ def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
         if span.kind is SpanKind.TOOL_CALL and not quotes:
             text = _readable_call(text)
         cut = _head_end(text)
-        rest = text[cut:]
+        tail = text[cut:]
         time = "" if step.elapsed is None else offset(step.elapsed)
         if step.took is not None and step.took >= 1:
             time = f"{time} took {duration(step.took)}"
@@ -116,10 +116,10 @@ def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
             iso="" if span.start is None else iso_time(span.start) or "",
             failed=span.status is SpanStatus.ERROR,
             head=_marked(text, 0, cut, quotes),
-            rest=_marked(text, cut, len(text), quotes),
-            more=f"{counted(rest.count(chr(10)) + 1, 'more line')}, "
-            f"{counted(len(rest), 'character')}"
-            if rest
+            tail=_marked(text, cut, len(text), quotes),
+            more=f"{counted(tail.count(chr(10)) + 1, 'more line')}, "
+            f"{counted(len(tail), 'character')}"
+            if tail
             else "",
             is_open=any(end > cut for _start, end, _label in quotes),
         )
@@ -186,12 +186,12 @@ def _marked(text: str, start: int, end: int, quotes: Iterable[Quote]) -> Markup:
     ordered = sorted(borders)
     parts: list[str] = []
     for first, last in pairwise(ordered):
-        shown = escape(_safe(text[first:last]))
+        html_text = escape(_safe(text[first:last]))
         labels = [label for begins, ends, label in inside if begins <= first and last <= ends]
         if labels:
             title = escape("; ".join(f"{label.mode.code} {label.mode.name}" for label in labels))
-            shown = Markup(f'<mark title="{title}">{shown}</mark>')
-        parts.append(shown)
+            html_text = Markup(f'<mark title="{title}">{html_text}</mark>')
+        parts.append(html_text)
     return Markup("".join(parts))
 
 

@@ -160,8 +160,8 @@ def _add_page(
         match line:
             case TaxonomyLine():
                 brought = from_dict(line.taxonomy, "taxonomy")
-                known = taxonomy if taxonomy.ref == brought.ref else find_taxonomy(brought.ref)
-                taxonomies[brought.ref] = known or brought
+                current = taxonomy if taxonomy.ref == brought.ref else find_taxonomy(brought.ref)
+                taxonomies[brought.ref] = current or brought
             case TraceLine():
                 batch.traces.setdefault(line.trace_id, line.trace_record())
             case AnnotatorLine():

@@ -127,10 +127,10 @@ class Coefficient:
 
 
 def mean_of_defined(coefficients: Sequence[Coefficient]) -> tuple[Coefficient, int]:
-    """The mean of the defined ones, and how many they are.
+    """Return the mean of the defined coefficients, and their number.
 
-    Where none is defined the reason is the one nearest to a figure; of nothing at all it is
-    ``single_rater``.
+    If none is defined, the reason is the one nearest to a figure, ``single_rater`` without any
+    coefficients.
     """
     values = [c.value for c in coefficients if c.value is not None]
     if values:

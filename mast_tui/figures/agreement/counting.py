@@ -85,7 +85,7 @@ class Sums:
         return len(self.rated)
 
     def of(self, modes: Sequence[int]) -> TableSums:
-        """The sums of some modes together, every mode of every trace as a unit of its own."""
+        """Return the sums of some modes together, with each mode of a trace as its own unit."""
         chosen = list(modes)
         shared = self.both[:, :, chosen].any(axis=2)
         return TableSums(
@@ -101,7 +101,7 @@ class Sums:
         )
 
     def everything(self) -> TableSums:
-        """The sums of all modes together."""
+        """Return the sums of all modes together."""
         return self.of(range(self.rated.shape[1]))
 
 
@@ -244,7 +244,7 @@ class TableSums:
 
     @property
     def rotates(self) -> bool:
-        """Whether two of three annotators or more share few of the traces, as in rotating pairs.
+        """True if two of three annotators or more share few of the traces, as in rotating pairs.
 
         Their κ is pulled down (by 0.06 at 13 traces), and so is the mean over the pairs, which
         therefore has no interval that holds.
@@ -252,13 +252,13 @@ class TableSums:
         fewest = min((n for n in self.pair_traces if n), default=0)
         return len(self.rated) > 2 and fewest < min(_SHARED_ENOUGH, self.traces / 2)
 
-    def pair(self, place: int) -> TableSums:
-        """The table of one pair of annotators, by its place among the combinations."""
-        cells = self.pairs[:, place]
+    def pair(self, number: int) -> TableSums:
+        """Return the table of one pair of annotators, by its number among the combinations."""
+        cells = self.pairs[:, number]
         both, first, second, neither = np.moveaxis(cells, -1, 0)
-        names = list(combinations(range(len(self.rated)), 2))[place]
+        names = list(combinations(range(len(self.rated)), 2))[number]
         patterns = np.stack((neither, first + second, both), axis=-1)
-        traces = self.pair_traces[place]
+        traces = self.pair_traces[number]
         return TableSums(
             cells[:, None],
             patterns,
@@ -268,7 +268,7 @@ class TableSums:
             self.left_out,
             int(cells[0].sum()),
             self.copied,
-            self.both[[place]],
+            self.both[[number]],
         )
 
     def rests_on(self, name: str) -> int:
@@ -285,8 +285,8 @@ class TableSums:
 
 def ways(annotators: int) -> NDArray[np.int_]:
     """Every (n ratings, k of them present) that a shared unit may have, as rows."""
-    found = [(n, k) for n in range(2, annotators + 1) for k in range(n + 1)]
-    return np.array(found, dtype=np.int_).reshape(-1, 2)
+    pairs = [(n, k) for n in range(2, annotators + 1) for k in range(n + 1)]
+    return np.array(pairs, dtype=np.int_).reshape(-1, 2)
 
 
 def sums_of(
@@ -365,8 +365,9 @@ def _pairs(people: int) -> int:
 
 
 def _counts_of_mode(said: Said) -> NDArray[np.uint8]:
-    """Traces × columns: what each trace adds to each sum, from annotators × traces."""
-    present, absent = said == PRESENT, said == ABSENT
+    """Return the part of each trace in each sum (traces × columns), from annotators × traces."""
+    present = said == PRESENT
+    absent = said == ABSENT
     columns: list[NDArray[np.bool_]] = []
     for a, b in combinations(range(len(said)), 2):
         columns += [present[a] & present[b], present[a] & absent[b]]
@@ -401,7 +402,12 @@ def _pair_figures(table: TableSums, figure: Callable[[Floats], Floats]) -> list[
 
 
 def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
-    """The mean of those that are defined in each row, and how many they are."""
+    """Return the mean of the defined values in each row, and their number.
+
+    Args:
+        values: The values of several statistics.
+        rows: The number of rows.
+    """
     stacked = np.array(values).reshape(len(values), rows)
     defined = ~np.isnan(stacked)
     count = defined.sum(axis=0).astype(np.float64)
@@ -409,24 +415,23 @@ def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
 
 
 def _shared_values(patterns: Floats, people: int) -> dict[str, Floats]:
-    """All figures but Cohen's κ from rows × the patterns of units with two ratings or more."""
+    """Return all figures but Cohen's κ, from rows × patterns of units with two ratings or more."""
     pattern = ways(people)
-    ratings, present = pattern[:, 0].astype(float), pattern[:, 1].astype(float)
+    ratings, present = pattern.astype(float).T
     absent = ratings - present
     units = patterns.sum(axis=-1)
     alike = present * (present - 1) + absent * (absent - 1)
     raw = ratio(patterns @ (alike / (ratings * (ratings - 1))), units)
-    said_present, said_absent = patterns @ present, patterns @ absent
-    varied = (said_present > 0) & (said_absent > 0)
+    presents = patterns @ present
+    absents = patterns @ absent
+    varied = (presents > 0) & (absents > 0)
     share = ratio(patterns @ (present / ratings), units)
     return {
         "raw_agreement": raw,
         "positive_agreement": _specific(patterns, present, ratings),
         "negative_agreement": _specific(patterns, absent, ratings),
         "fleiss_kappa": _fleiss(patterns[..., ratings == people], people),
-        "krippendorff_alpha": _alpha(
-            said_present, said_absent, patterns @ (alike / (ratings - 1)), varied
-        ),
+        "krippendorff_alpha": _alpha(presents, absents, patterns @ (alike / (ratings - 1)), varied),
         "gwet_ac1": _over_chance(raw, 2 * share * (1 - share), varied),
         "pabak": 2 * raw - 1,
     }
@@ -517,7 +522,7 @@ def with_interval(
 def _or_rotating(
     name: str, why: tuple[Withheld, int] | None, table: TableSums
 ) -> tuple[Withheld, int] | None:
-    """The same of κ, whose mean is over pairs that may share too few traces."""
+    """Return the reason for no interval, also for κ if its pairs share too few traces."""
     rotates = name == "cohen_kappa" and table.rotates
     if rotates and (why is None or why[0] not in ("few_traces", "copied_blocks")):
         return "few_shared_traces", min(_SHARED_ENOUGH, ceil(table.traces / 2))

@@ -1,4 +1,4 @@
-"""The traces behind a figure, the disagreements first."""
+"""The source traces of a figure, the disagreements first."""
 
 from __future__ import annotations
 
@@ -13,81 +13,79 @@ from mast_tui.labels import VerdictValue
 
 
 @dataclass(frozen=True, slots=True)
-class TraceBehind:
-    """One trace that a figure rests on: who said what of the mode; None is open.
+class SourceTrace:
+    """A trace that a figure rests on, with the verdicts on the mode; None is open.
 
-    Who has not finished the trace is not in ``said``. ``disagreement`` is the share of the pairs
-    of present and absent that differ, 0 where all agree.
+    ``verdicts`` are those of the annotators who have finished the trace. ``disagreement`` is the
+    share of the pairs of present and absent that differ, 0 if all agree.
     """
 
     trace_id: str
-    said: Mapping[str, VerdictValue | None]
+    verdicts: Mapping[str, VerdictValue | None]
     disagreement: float
 
 
-def traces_behind(
-    study: StudyInput, mode: str, pair: tuple[str, str] | None = None
-) -> tuple[TraceBehind, ...]:
+def source_traces(
+    study: StudyInput, mode: str, pair: tuple[str, ...] = ()
+) -> tuple[SourceTrace, ...]:
     """List the traces in which two or more have a verdict on a mode.
 
     Args:
-        study: Who said what of which traces.
+        study: The verdicts of the annotators.
         mode: The slug of one of its modes.
-        pair: Two of its annotators whose traces alone are meant; None for all of them.
+        pair: Two of its annotators whose traces alone are meant; empty for all of them.
 
     Returns:
         The greatest disagreement first, then what is present, then by trace id.
     """
-    names = study.annotators if pair is None else pair
+    names = pair or study.annotators
     table = study.verdicts
-    people = [study.annotators.index(name) for name in names]
-    cells = table.said[people, :, table.slugs.index(mode)]
-    rated, present = (cells >= 0).sum(axis=0), (cells == PRESENT).sum(axis=0)
-    behind = [
-        (
-            int(present[place]),
-            TraceBehind(
-                table.traces[place],
-                {
-                    name: VALUE_OF.get(cell)
-                    for name, cell in zip(names, cells[:, place].tolist(), strict=True)
-                    if table.traces[place] in study.finished.get(name, frozenset())
-                },
-                _differing(int(rated[place]), int(present[place])),
-            ),
-        )
-        for place in (rated > 1).nonzero()[0].tolist()
-    ]
-    behind.sort(key=lambda one: (-one[1].disagreement, -one[0], one[1].trace_id))
-    return tuple(trace for _, trace in behind)
+    rows = [study.annotators.index(name) for name in names]
+    cells = table.said[rows, :, table.slugs.index(mode)]
+    rated = (cells >= 0).sum(axis=0)
+    present = (cells == PRESENT).sum(axis=0)
+    traces = []
+    for column in (rated > 1).nonzero()[0].tolist():
+        trace_id = table.traces[column]
+        verdicts = {
+            name: VALUE_OF.get(cell)
+            for name, cell in zip(names, cells[:, column].tolist(), strict=True)
+            if trace_id in study.finished.get(name, frozenset())
+        }
+        n_present = int(present[column])
+        disagreement = _disagreement(int(rated[column]), n_present)
+        traces.append((n_present, SourceTrace(trace_id, verdicts, disagreement)))
+    traces.sort(key=lambda item: (-item[1].disagreement, -item[0], item[1].trace_id))
+    return tuple(trace for _, trace in traces)
 
 
-def _differing(rated: int, present: int) -> float:
+def _disagreement(rated: int, present: int) -> float:
     return present * (rated - present) / (rated * (rated - 1) / 2)
 
 
-def judged_traces_behind(
-    given: JudgeInput, compared: Compared, mode: str
-) -> tuple[TraceBehind, ...]:
+def judged_source_traces(
+    judge_input: JudgeInput, units: Compared, mode: str
+) -> tuple[SourceTrace, ...]:
     """List the traces on which a judge and its reference can be compared.
 
     Args:
-        given: What the judge said, and what it is measured by.
-        compared: The same, as it was compared.
+        judge_input: The verdicts of the judge and of its reference.
+        units: The units on which they were compared.
         mode: The slug of a mode.
 
     Returns:
         The judge's errors first, then what the reference calls present, then by trace id.
     """
-    words = {True: VerdictValue.PRESENT, False: VerdictValue.ABSENT}
-    sides = (given.judge, given.reference.name)
-    cases = [
-        (said is reference, not reference, trace, (words[said], words[reference]))
-        for (trace, slug), said in compared.judge.items()
-        if slug == mode
-        for reference in (compared.reference[trace, slug],)
-    ]
-    return tuple(
-        TraceBehind(trace, dict(zip(sides, said, strict=True)), float(not agree))
-        for agree, _, trace, said in sorted(cases, key=lambda case: case[:3])
-    )
+    value_of = {True: VerdictValue.PRESENT, False: VerdictValue.ABSENT}
+    traces = []
+    for (trace_id, slug), judge_says in units.judge.items():
+        if slug != mode:
+            continue
+        reference_says = units.reference[trace_id, slug]
+        verdicts = {
+            judge_input.judge: value_of[judge_says],
+            judge_input.reference.name: value_of[reference_says],
+        }
+        trace = SourceTrace(trace_id, verdicts, float(judge_says is not reference_says))
+        traces.append((-trace.disagreement, not reference_says, trace_id, trace))
+    return tuple(trace for *_, trace in sorted(traces, key=lambda item: item[:3]))

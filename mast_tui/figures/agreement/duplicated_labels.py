@@ -32,7 +32,7 @@ _LEAST_PRESENT: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Traces, by their places, that share a block of verdicts of these annotators."""
+    """Traces, by their numbers, that share a block of verdicts of these annotators."""
 
     traces: tuple[int, ...]
     annotators: tuple[int, ...]
@@ -54,42 +54,44 @@ class Blocks:
         return numbers
 
 
-def identical_blocks(said: Said, finished: NDArray[np.bool_]) -> Blocks:
-    """The blocks that several traces share; ``finished`` is annotators × traces.
+def identical_blocks(verdicts: Said, finished: NDArray[np.bool_]) -> Blocks:
+    """Return the blocks that several traces share, among those that two or more have finished.
 
-    Only traces that two annotators or more have finished are looked at.
+    Args:
+        verdicts: Annotators × traces × modes.
+        finished: Whether each annotator has finished each trace.
     """
-    modes = said.shape[2]
-    places = np.flatnonzero(finished.sum(axis=0) > 1)
-    if not places.size or not modes:
-        return Blocks(len(places), len(places), ())
-    cells = said[:, places].transpose(1, 2, 0)
-    who = np.broadcast_to(finished.T[places][:, None, :], cells.shape)
-    # Who has not finished is told from who left everything open.
-    answers = np.where(who, cells, np.int8(MISSING - 2))
-    # For each trace and mode a number for all that the annotators say together.
+    modes = verdicts.shape[2]
+    traces = np.flatnonzero(finished.sum(axis=0) > 1)
+    if not traces.size or not modes:
+        return Blocks(len(traces), len(traces), ())
+    cells = verdicts[:, traces].transpose(1, 2, 0)
+    has_finished = np.broadcast_to(finished.T[traces][:, None, :], cells.shape)
+    # An unfinished trace differs from a finished one with all modes left open.
+    answers = np.where(has_finished, cells, np.int8(MISSING - 2))
+    # For each trace and mode a number for the joint answer of the annotators.
     columns = np.stack([numbered_rows(answers[:, mode]) for mode in range(modes)], axis=1)
-    block = numbered_rows(columns)
-    sizes = np.bincount(block)
+    block_numbers = numbered_rows(columns)
+    sizes = np.bincount(block_numbers)
     shares = [np.bincount(column) for column in columns.T]
     named = []
     for number in np.flatnonzero(sizes > 1).tolist():
-        inside = np.flatnonzero(block == number)
+        inside = np.flatnonzero(block_numbers == number)
         first = int(inside[0])
         if (answers[first] == PRESENT).any(axis=1).sum() < _LEAST_PRESENT:
             continue
-        chance = _chance(columns[first], shares, len(inside), len(places))
-        if _at_least(len(inside) - 1, chance * len(places)) * len(sizes) < _HARDLY:
-            members = np.flatnonzero(finished[:, places[first]])
-            named.append(Block(tuple(places[inside].tolist()), tuple(members.tolist())))
-    named.sort(key=lambda one: (-len(one.traces), one.traces))
-    return Blocks(len(places), len(sizes), tuple(named))
+        chance = _chance(columns[first], shares, len(inside), len(traces))
+        if _at_least(len(inside) - 1, chance * len(traces)) * len(sizes) < _HARDLY:
+            members = np.flatnonzero(finished[:, traces[first]])
+            named.append(Block(tuple(traces[inside].tolist()), tuple(members.tolist())))
+    named.sort(key=lambda block: (-len(block.traces), block.traces))
+    return Blocks(len(traces), len(sizes), tuple(named))
 
 
 def _chance(
     block: NDArray[np.int_], shares: list[NDArray[np.int_]], inside: int, traces: int
 ) -> float:
-    """How likely independent modes give this block, from the traces outside it."""
+    """Return the chance of this block with independent modes, from the traces outside it."""
     outside = traces - inside
     logs = [
         math.log((int(share[answer]) - inside + 1) / (outside + 2))
@@ -99,7 +101,7 @@ def _chance(
 
 
 def _at_least(count: int, expected: float) -> float:
-    """A bound on the chance of ``count`` or more where so many are expected (Poisson, Chernoff)."""
+    """Return a bound on the chance of ``count`` or more of a Poisson variable (Chernoff)."""
     if expected >= count:
         return 1.0
     return math.exp(count - expected + count * math.log(expected / count))

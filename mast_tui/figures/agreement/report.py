@@ -432,22 +432,21 @@ def _prevalence(names: Sequence[str], verdicts: Said, scope: FigureScope) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class StudyInput:
-    """Whose verdicts are compared, on which modes, and what they verdicts.
+    """The verdicts of annotators, as the input of the figures of agreement.
 
-    ``modes`` are (slug, code, name) in the taxonomy's order; ``pass_label`` is what the report
-    calls the pass (``1``, ``last``). ``verdicts`` are those of ``annotators`` on ``modes``, over
-    the traces that any of them has ``finished``. ``examples`` is how many traces were left out of a
-    judge's figures because they stood in its prompt, ``unfinished`` how many traces an annotator
-    has begun without finishing the pass that counts. ``categories`` are the topmost
-    ones, ``levels`` by name all of each level, none where there is one only; ``rounds`` the trace
-    ids of each round by its name; ``retests`` are by annotator their verdicts at first and again,
-    without sight of the first, as those of two on the traces that have both. ``agents`` are the
-    verdicts of an agent and a person on the traces that both have finished, for every two of them.
-    ``not_in_study`` is how many traces those have finished who are left out, as they have no part
-    in the study, ``open_codes`` how many labels by annotator are none of the modes. ``suggested``
-    are the traces, by annotator, in which a judge's suggestions were on screen;
-    ``settled_absent`` the traces and modes that were decided to be absent. Raises ``ValueError``
-    where an annotator or a mode is named twice.
+    ``modes`` are (slug, code, name) in the taxonomy's order; ``pass_label`` is the report's name of
+    the pass (``1``, ``last``). ``verdicts`` are those of ``annotators`` on ``modes``, over the
+    traces that any of them has ``finished``. ``examples`` counts the traces that were left out of a
+    judge's figures because they were in its prompt, ``unfinished`` the traces that an annotator has
+    begun without finishing the pass that counts. ``categories`` are the topmost ones, ``levels`` by
+    name all categories of each level, empty for one level only. ``rounds`` are the trace ids of
+    each round by its name. ``retests`` are by annotator the first and the repeated verdicts, as
+    those of two annotators on the traces that have both. ``agents`` are the verdicts of an agent
+    and a person on the traces that both have finished, for every two of them. ``not_in_study``
+    counts the finished traces of people outside the study, who are left out, ``open_codes`` by
+    annotator the labels of none of the modes. ``suggested`` are the traces, by annotator, with a
+    judge's suggestions on screen; ``settled_absent`` the traces and modes that were decided to be
+    absent. Raises ``ValueError`` if an annotator or a mode is named twice.
     """
 
     taxonomy_ref: str

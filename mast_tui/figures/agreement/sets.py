@@ -65,7 +65,7 @@ SETS: Final = FigureScope("sets")
 
 
 def set_agreement(
-    said: Said,
+    verdicts: Said,
     rounds: int,
     seed: int,
     *,
@@ -75,13 +75,13 @@ def set_agreement(
     """Return the agreement on sets of modes, and the traces with two sets or more.
 
     Args:
-        said: Annotators × traces × modes.
-        rounds: How many resamples of many traces; 0 leaves out the intervals.
-        seed: What they are drawn from.
-        blocks: A number for each trace, the same for copies; None where there are none.
-        scope: What the figures are about.
+        verdicts: Annotators × traces × modes.
+        rounds: The number of resamples of many traces; 0 leaves out the intervals.
+        seed: The seed of the resamples.
+        blocks: A number for each trace, the same for copies; None if there are none.
+        scope: The scope of the figures.
     """
-    sets, members = _sets_of(said)
+    sets, members = _sets_of(verdicts)
     jaccard, masi = set_alphas(
         sets, members, (jaccard_distance, masi_distance), rounds=rounds, seed=seed, blocks=blocks
     )
@@ -93,11 +93,11 @@ def set_agreement(
     )
 
 
-def _sets_of(said: Said) -> tuple[Ratings, Members]:
-    """Who said which set of each trace, by its place among the different sets, and these."""
-    people, traces, modes = said.shape
-    whole = (said >= 0).all(axis=2)
-    chosen = (said == PRESENT)[whole].reshape(int(whole.sum()), modes)
+def _sets_of(verdicts: Said) -> tuple[Ratings, Members]:
+    """Return the number of each annotator's set on each trace, and the different sets."""
+    people, traces, modes = verdicts.shape
+    whole = (verdicts >= 0).all(axis=2)
+    chosen = (verdicts == PRESENT)[whole].reshape(int(whole.sum()), modes)
     numbers = numbered_rows(chosen.astype(np.int8))
     sets = np.full((people, traces), MISSING, dtype=np.int_)
     sets[whole] = numbers
@@ -113,23 +113,31 @@ def set_alphas(
     seed: int = 0,
     blocks: NDArray[np.int_] | None = None,
 ) -> list[Coefficient]:
-    """Krippendorff's α of raters × units whose values are rows of ``members``; gaps allowed.
+    """Return Krippendorff's α of raters × units whose values are rows of ``members``.
 
-    One α for each distance: 1 - D_o / D_e from the mean distance within units and that of all
-    values that are compared. Where there are more than a few hundred different sets, the expected
-    distance in resamples is taken to first order in the weights; the error is of the order of one
-    over the number of units, and the figure itself is exact.
+    α is 1 - D_o / D_e from the mean distance within units and that of all compared values. With
+    more than a few hundred different sets, the expected distance in resamples is computed to first
+    order in the weights; the error is of the order of one over the number of units, and the figure
+    itself is exact.
+
+    Args:
+        sets: The number of each rater's set on each unit; gaps are allowed.
+        members: The different sets.
+        distances: The distances, one α for each.
+        rounds: The number of resamples of many units; 0 leaves out the intervals.
+        seed: The seed of the resamples.
+        blocks: A number for each unit, the same for copies; None if there are none.
     """
-    given = sets != MISSING
-    compared_units = given.sum(axis=0) > 1
+    has_value = sets != MISSING
+    compared_units = has_value.sum(axis=0) > 1
     shared = sets[:, compared_units]
     units = shared.shape[1]
     if units < 2:
-        reason: Undefined = "single_trace" if units else _no_pairs(given)
+        reason: Undefined = "single_trace" if units else _no_pairs(has_value)
         return [Coefficient(undefined=reason) for _ in distances]
-    counted, places = np.unique(shared[shared != MISSING], return_inverse=True)
+    counted, numbers = np.unique(shared[shared != MISSING], return_inverse=True)
     compared = np.full_like(shared, MISSING)
-    compared[shared != MISSING] = places.ravel()
+    compared[shared != MISSING] = numbers.ravel()
     tables = _tables(compared, members[counted], distances)
     values = [[table.alpha(np.ones((1, units)))] for table in tables]
     block = np.arange(units)
@@ -156,100 +164,103 @@ def set_alphas(
     ]
 
 
-def _no_pairs(given: NDArray[np.bool_]) -> Undefined:
-    alone = len(given) < 2 or int(given.any(axis=1).sum()) == 1
+def _no_pairs(has_value: NDArray[np.bool_]) -> Undefined:
+    alone = len(has_value) < 2 or int(has_value.any(axis=1).sum()) == 1
     return "single_rater" if alone else "no_overlap"
 
 
 def _tables(sets: Ratings, members: Members, distances: Sequence[Distance]) -> list[_Table]:
-    """A table for each distance; every unit has two values or more."""
-    given = sets != MISSING
-    said = sets.T[given.T]
-    often = np.bincount(said, minlength=len(members)).astype(np.float64)
+    """Return a table for each distance; every unit has two values or more."""
+    values = sets.T[(sets != MISSING).T]
+    counts = np.bincount(values, minlength=len(members)).astype(np.float64)
     lookups = [_lookup(distance, members.shape[1]) for distance in distances]
-    from_all = _from_all(members, often, lookups)
+    from_all = _from_all(members, counts, lookups)
     return [
-        _Table(sets, members, lookup, often, apart)
-        for lookup, apart in zip(lookups, from_all, strict=True)
+        _Table(sets, members, lookup, counts, distances_from_all)
+        for lookup, distances_from_all in zip(lookups, from_all, strict=True)
     ]
 
 
 class _Table:
-    """What each unit adds to the sums that α is made of."""
+    """The part of each unit in the sums of α."""
 
     def __init__(
-        self, sets: Ratings, members: Members, lookup: Floats, often: Floats, from_all: Floats
+        self, sets: Ratings, members: Members, lookup: Floats, counts: Floats, from_all: Floats
     ) -> None:
-        given = sets != MISSING
-        ratings = given.sum(axis=0)
+        has_value = sets != MISSING
+        ratings = has_value.sum(axis=0)
         units = sets.shape[1]
-        said = sets.T[given.T]
+        values = sets.T[has_value.T]
         unit = np.repeat(np.arange(units), ratings)
         within = _within(sets, members, lookup) / (ratings - 1)
-        by_all = np.bincount(unit, weights=from_all[said], minlength=units)
+        by_all = np.bincount(unit, weights=from_all[values], minlength=units)
         self._linear: Floats = np.stack((ratings, within, by_all), axis=1)
-        self._all = float(often @ from_all)
+        self._all = float(counts @ from_all)
         self._exact: tuple[Floats, Floats] | None = None
         if len(members) <= _MOST_EXACT:
-            counts = np.zeros((units, len(members)))
-            np.add.at(counts, (unit, said), 1)
-            self._exact = counts, lookup.take(_codes(members, members))
+            by_unit = np.zeros((units, len(members)))
+            np.add.at(by_unit, (unit, values), 1)
+            self._exact = (by_unit, lookup.take(_codes(members, members)))
 
     def alpha(self, weights: Floats) -> Floats:
-        """α for each row of weights of the units; NaN where all that is compared is the same."""
+        """Return α for each row of weights of the units; NaN where all values are the same."""
         n, within, by_all = (weights @ self._linear).T
-        apart = 2 * by_all - self._all
+        distance = 2 * by_all - self._all
         if self._exact is not None:
-            counts, distances = self._exact
-            often = weights @ counts
-            apart = ((often @ distances) * often).sum(axis=1)
-        expected = apart / (n - 1)
+            by_unit, distances = self._exact
+            counts = weights @ by_unit
+            distance = ((counts @ distances) * counts).sum(axis=1)
+        expected = distance / (n - 1)
         nothing = np.full(len(weights), np.nan)
         ratio: Floats = np.divide(within, expected, out=nothing, where=expected > 1e-9)
         return 1 - ratio
 
 
-def _lookup(distance: Distance, things: int) -> Floats:
-    """The distances of all sizes that sets of so many things and their shared part may have."""
-    sizes = np.arange(things + 1, dtype=np.float64)
-    # Sizes that cannot be together are looked up by nobody.
+def _lookup(distance: Distance, modes: int) -> Floats:
+    """Return the distances for all sizes of two sets of modes and of their intersection."""
+    sizes = np.arange(modes + 1, dtype=np.float64)
+    # Impossible combinations of sizes are never looked up.
     other, size, shared = np.meshgrid(sizes, sizes, sizes, indexing="ij")
     return distance(np.minimum(shared, np.minimum(size, other)), size, other).ravel()
 
 
-def _codes(some: Members, others: Members) -> NDArray[np.intp]:
-    """Where the distances of some sets (rows) from others (columns) stand in a lookup."""
-    base = some.shape[1] + 1
+def _codes(row_sets: Members, column_sets: Members) -> NDArray[np.intp]:
+    """Return the indices in a lookup for the distances of sets (rows) from sets (columns)."""
+    base = row_sets.shape[1] + 1
     # Whole numbers below the cube of the base, which single precision holds for most taxonomies.
     exact = "f4" if base**3 < 2**24 else "f8"
-    ones = np.ones((len(some), 1)), np.ones((len(others), 1))
-    left = np.hstack((some, base * some.sum(axis=1, keepdims=True), ones[0])).astype(exact)
-    right = np.hstack((others, ones[1], base**2 * others.sum(axis=1, keepdims=True))).astype(exact)
+    row_sizes = row_sets.sum(axis=1, keepdims=True)
+    column_sizes = column_sets.sum(axis=1, keepdims=True)
+    left = np.hstack((row_sets, base * row_sizes, np.ones_like(row_sizes))).astype(exact)
+    right = np.hstack((column_sets, np.ones_like(column_sizes), base**2 * column_sizes))
+    right = right.astype(exact)
     codes: NDArray[np.intp] = (left @ right.T).astype(np.intp)
     return codes
 
 
 def _within(sets: Ratings, members: Members, lookup: Floats) -> Floats:
-    """Per unit the distances of all ordered pairs of its values."""
+    """Return the sum of the distances of all ordered pairs of values of each unit."""
     total = np.zeros(sets.shape[1])
-    sizes, base = members.sum(axis=1), members.shape[1] + 1
+    sizes = members.sum(axis=1)
+    base = members.shape[1] + 1
     for a, b in combinations(range(len(sets)), 2):
         both = np.flatnonzero((sets[a] != MISSING) & (sets[b] != MISSING))
-        some, others = sets[a, both], sets[b, both]
-        shared = (members[some] & members[others]).sum(axis=1)
-        total[both] += 2 * lookup[shared + base * sizes[some] + base**2 * sizes[others]]
+        of_a = sets[a, both]
+        of_b = sets[b, both]
+        shared = (members[of_a] & members[of_b]).sum(axis=1)
+        total[both] += 2 * lookup[shared + base * sizes[of_a] + base**2 * sizes[of_b]]
     return total
 
 
-def _from_all(members: Members, often: Floats, lookups: Sequence[Floats]) -> list[Floats]:
-    """For each lookup, per set the sum of its distances from all values."""
+def _from_all(members: Members, counts: Floats, lookups: Sequence[Floats]) -> list[Floats]:
+    """Return for each lookup the sum of each set's distances from all values."""
     sums = [np.zeros(len(members)) for _ in lookups]
     for start in range(0, len(members), _ROWS_AT_ONCE):
-        # Distances are the same both ways, so each row is held against the later ones only.
+        # Distances are symmetric, so each row is compared with the later ones only.
         stop = min(start + _ROWS_AT_ONCE, len(members))
         codes = _codes(members[start:stop], members[start:])
         for total, lookup in zip(sums, lookups, strict=True):
-            apart = lookup.take(codes)
-            total[start:stop] += apart @ often[start:]
-            total[stop:] += often[start:stop] @ apart[:, stop - start :]
+            distances = lookup.take(codes)
+            total[start:stop] += distances @ counts[start:]
+            total[stop:] += counts[start:stop] @ distances[:, stop - start :]
     return sums

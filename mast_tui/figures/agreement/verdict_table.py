@@ -1,4 +1,4 @@
-"""What each annotator said of each mode of each trace, as one array."""
+"""The verdicts of annotators on all modes of all traces, as one array."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VALUE_OF: Final = {cell: value for value, cell in CELL_OF.items()}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VerdictTable:
-    """What annotators said in the traces that they have finished, and nothing of any other."""
+    """The verdicts of annotators on the traces that they have finished."""
 
     annotators: tuple[str, ...]
     traces: tuple[str, ...]
@@ -36,9 +36,9 @@ class VerdictTable:
 
 
 def numbered_rows(rows: NDArray[np.integer]) -> NDArray[np.int_]:
-    """For each row of a matrix a number from 0 that equal rows share, and no others.
+    """Return a number from 0 for each row of a matrix, the same for equal rows.
 
-    Column by column, which is many times as fast as telling whole rows apart.
+    It works column by column, which is many times as fast as comparing whole rows.
     """
     numbers = np.zeros(len(rows), dtype=np.int_)
     for column in rows.T:

@@ -1,4 +1,4 @@
-"""What a judge said and what it is measured by: gold, or one person."""
+"""The verdicts of a judge, and the reference that it is compared with: gold, or one annotator."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ ModeNames = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The word that a judge is measured by.
+    """The verdicts and places that a judge is compared with.
 
-    ``seen`` are the verdicts that somebody came to with a judge on screen. ``places`` are where
-    the modes show, without labels on whole traces. ``unresolved`` is what people have spoken of and
-    nobody has settled. ``sources`` says how verdicts of gold came about, and ``sides`` whose they
-    are; with ``settled_only`` those of one person were left out. ``not_in_study`` is how many
-    traces those have finished who have no part in the study, and so none in gold.
-    ``merged`` are those of the places that cover different ones of several annotators.
+    ``seen`` are the units whose verdict was made with a judge on screen. ``places`` are the labels'
+    places, without those on whole traces. ``unresolved`` are the units on which annotators differ
+    and no one has decided. ``sources`` tells how verdicts of gold came about, and ``sides`` who
+    gave them; with ``settled_only`` verdicts of one annotator were left out. ``not_in_study``
+    counts the finished traces of annotators outside the study, who are no sides of the gold.
+    ``merged`` are the places that join different places of several annotators.
     """
 
     name: str
@@ -64,10 +64,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class AssistedPass:
-    """One person's finished first pass in a study that shows suggestions.
+    """The finished first pass of an annotator in a study that shows suggestions.
 
-    ``withheld`` says that they were kept back, ``judge_seen`` that some were on screen. ``labels``
-    counts the person's labels by mode.
+    With ``withheld`` they were hidden, with ``judge_seen`` some were on screen. ``labels`` counts
+    the annotator's labels by mode.
     """
 
     annotator: str
@@ -80,10 +80,9 @@ class AssistedPass:
 
 @dataclass(frozen=True, slots=True)
 class JudgedBeyond:
-    """What a judge said of ``traces`` that are not in the workspace.
+    """The verdicts of a judge on ``traces`` that are not in the workspace.
 
-    ``verdicts`` are by the slug of a mode how many it calls present and absent, and of how many it
-    is unsure.
+    ``verdicts`` counts by the slug of a mode the traces called present, absent and unsure.
     """
 
     traces: int = 0
@@ -92,16 +91,15 @@ class JudgedBeyond:
 
 @dataclass(frozen=True, slots=True)
 class JudgeInput:
-    """All that a report on one judge rests on.
+    """The input of a report on one judge.
 
-    ``modes`` are (slug, code, name) in the taxonomy's order. ``verdicts`` are the judge's, on the
-    modes that it looks at only; ``suggestions`` its labels and ``reviews`` people's answers to
-    them. ``examples`` are the traces that stood in its prompt; nothing of them is counted.
-    ``unlabelled`` are the traces that only the judge has judged:
-    nobody has finished them. ``order_of`` gives the order of a
-    trace's spans. ``study`` tells with which chances traces were drawn. ``beyond`` counts what the
-    judge said of traces that are only in shards. ``unfinished`` counts the traces that the judge
-    has begun and not finished; nothing of them is counted but its suggestions.
+    ``modes`` are in the taxonomy's order. ``verdicts`` are the judge's, on the modes that it judges
+    only; ``suggestions`` are its labels and ``reviews`` annotators' answers to them. ``examples``
+    are the traces in its prompt, which do not count. ``unlabelled`` are the traces that only the
+    judge has judged. ``order_of`` returns the order of a trace's spans. ``study`` has the chances
+    with which traces were drawn. ``beyond`` counts verdicts on traces that are only in shards.
+    ``unfinished`` counts the traces that the judge has begun and not finished; only its suggestions
+    on them count.
     """
 
     taxonomy_ref: str
@@ -152,51 +150,55 @@ def judge_input_from_workspace(
     traces: Container[str] | None = None,
     settled_only: bool = False,
 ) -> JudgeInput:
-    """Read a judge beside the gold, or beside one person's finished passes.
+    """Read the verdicts of a judge, and the gold or one annotator's finished passes.
 
     Args:
-        workspace: Where their words are.
-        taxonomy: Under which taxonomy.
-        judge: The judge's name.
-        against: ``gold``, or a person's name.
-        gold: The gold of every trace that has any, by trace id; needed where it is measured by it.
-        order_of: Gives the order of a trace's spans.
-        which: Which pass of a person counts.
-        traces: Those of which others' words may be seen; None for all.
-        settled_only: Whether what is one person's word is left out of the gold.
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        judge: The name of the judge.
+        against: The reference: ``gold``, or the name of an annotator.
+        gold: The gold by trace id, for the reference ``gold``.
+        order_of: Returns the order of a trace's spans.
+        which: The pass of an annotator that counts.
+        traces: The ids of the traces on which labels of others may be shown; None for all.
+        settled_only: Whether verdicts of one annotator are left out of the gold.
 
     Raises:
-        WorkspaceError: Nobody here has such a name, or it is no judge's.
-        ValueError: The gold that is asked for was not given.
+        WorkspaceError: There is no such annotator, or it is no judge.
+        ValueError: The reference is gold, and ``gold`` is missing.
     """
     if against == GOLD and gold is None:
-        raise ValueError("a judge can be held against gold only where the gold is given")
+        raise ValueError("a judge can be compared with gold only if the gold is given")
     _check(workspace, judge, against)
     ref = taxonomy.ref
     passes = workspace.passes(taxonomy=ref)
     outside = workspace.outside_study(ref) - {against}
-    of_people = [
-        one
-        for one in passes
-        if annotator_kind(one.annotator).is_person and (traces is None or one.trace_id in traces)
+    of_people = [labelling for labelling in passes if annotator_kind(labelling.annotator).is_person]
+    # A trace that anyone has labelled is no longer the judge's alone, even if it is hidden.
+    labelled = {labelling.trace_id for labelling in of_people if labelling.finished}
+    visible = [
+        labelling for labelling in of_people if traces is None or labelling.trace_id in traces
     ]
-    people = [one for one in of_people if one.annotator not in outside]
-    # What anybody has labelled is no longer the judge's alone, whoever may see it.
-    met = {
-        one.trace_id for one in passes if one.finished and annotator_kind(one.annotator).is_person
+    people = [labelling for labelling in visible if labelling.annotator not in outside]
+    judged = {
+        (judgement.trace_id, mode)
+        for judgement in workspace.judgements(annotator=judge, taxonomy=ref)
+        for mode in judgement.looks_at
     }
-    looked = {
-        (one.trace_id, mode)
-        for one in workspace.judgements(annotator=judge, taxonomy=ref)
-        for mode in one.looks_at
+    judged_traces = {trace for trace, _ in judged}
+    verdicts = {
+        (verdict.trace_id, verdict.mode): verdict.value
+        for verdict in workspace.verdicts(annotator=judge, taxonomy=ref)
+        if (verdict.trace_id, verdict.mode) in judged
     }
-    said = workspace.verdicts(annotator=judge, taxonomy=ref)
-    verdicts = {(v.trace_id, v.mode): v.value for v in said if (v.trace_id, v.mode) in looked}
     if against == GOLD:
-        chosen = {t: g for t, g in (gold or {}).items() if traces is None or t in traces}
-        not_in_study = finished_by(outside, counted_passes(of_people, "last"))
+        gold = gold or {}
+        chosen = {
+            trace: of_trace for trace, of_trace in gold.items() if traces is None or trace in traces
+        }
+        not_in_study = finished_by(outside, counted_passes(visible, "last"))
         reference = _reference_of_gold(chosen, settled_only, not_in_study)
-        met |= (gold or {}).keys()
+        labelled |= gold.keys()
     else:
         reference = _reference_of_person(workspace, ref, against, people, which)
     return JudgeInput(
@@ -212,27 +214,31 @@ def judge_input_from_workspace(
             if traces is None or review.trace_id in traces
         ),
         examples=workspace.run_examples(judge),
-        unlabelled=frozenset(trace for trace, _ in looked) - met,
+        unlabelled=frozenset(judged_traces - labelled),
         passes=_assisted(workspace, ref, people),
         order_of=order_of,
         study=workspace.study(ref),
         unfinished=len(
-            {mine.trace_id for mine in passes if mine.annotator == judge}
-            - {trace for trace, _ in looked}
+            {labelling.trace_id for labelling in passes if labelling.annotator == judge}
+            - judged_traces
         ),
     )
 
 
 def _check(workspace: Workspace, judge: str, against: str) -> None:
-    known = {info.name: info.kind for info in workspace.annotators()}
-    if known.get(judge) is not AnnotatorKind.JUDGE:
-        there = ", ".join(n for n, kind in known.items() if kind is AnnotatorKind.JUDGE)
+    kinds = {info.name: info.kind for info in workspace.annotators()}
+    if kinds.get(judge) is not AnnotatorKind.JUDGE:
+        judges = ", ".join(name for name, kind in kinds.items() if kind is AnnotatorKind.JUDGE)
         raise WorkspaceError(
-            f"no judge {judge!r} in this workspace; there are: {there or 'none yet'}"
+            f"no judge {judge!r} in this workspace; there are: {judges or 'none yet'}"
         )
-    if against != GOLD and against not in known:
-        there = ", ".join(known) or "nobody yet"
-        raise WorkspaceError(f"no annotator {against!r} in this workspace; there are: {there}")
+    if against != GOLD and against not in kinds:
+        names = ", ".join(kinds) or "nobody yet"
+        raise WorkspaceError(f"no annotator {against!r} in this workspace; there are: {names}")
+    if against != GOLD and not kinds[against].is_person:
+        raise WorkspaceError(
+            f"{against}: the labels of judges and agents are no reference; name gold or a person"
+        )
 
 
 def _reference_of_gold(
@@ -245,14 +251,16 @@ def _reference_of_gold(
     unresolved: set[Unit] = set()
     sources: dict[Unit, Source] = {}
     sides: dict[Unit, tuple[str, ...]] = {}
-    for trace_id, whole in gold.items():
-        settled = only_settled(whole) if settled_only else whole
+    for trace_id, whole_gold in gold.items():
+        settled = only_settled(whole_gold) if settled_only else whole_gold
         for verdict in settled.verdicts:
             unit = (trace_id, verdict.mode)
             if verdict.value is not None:
                 verdicts[unit] = verdict.value
                 sources[unit] = verdict.source
-                sides[unit] = tuple(n for n, v in verdict.sides.items() if v is not None)
+                sides[unit] = tuple(
+                    name for name, value in verdict.sides.items() if value is not None
+                )
                 if verdict.judge_seen:
                     seen.add(unit)
             elif verdict.source is not Source.SINGLE and any(
@@ -282,18 +290,20 @@ def _reference_of_gold(
 def _reference_of_person(
     workspace: Workspace, ref: str, name: str, passes: list[Pass], which: Which
 ) -> Reference:
-    own = counted_passes([one for one in passes if one.annotator == name], which)
-    counted = {trace_id: one for (_, trace_id), one in own.items()}
+    own = [labelling for labelling in passes if labelling.annotator == name]
+    counted = {
+        trace_id: labelling for (_, trace_id), labelling in counted_passes(own, which).items()
+    }
     verdicts = {
-        (v.trace_id, v.mode): v.value
-        for v in workspace.verdicts(annotator=name, taxonomy=ref, pass_number=None)
-        if v.trace_id in counted and counted[v.trace_id].number == v.pass_number
+        (verdict.trace_id, verdict.mode): verdict.value
+        for verdict in workspace.verdicts(annotator=name, taxonomy=ref, pass_number=None)
+        if verdict.trace_id in counted and counted[verdict.trace_id].number == verdict.pass_number
     }
     places: dict[Unit, tuple[Target, ...]] = {}
     seen = {unit for unit in verdicts if counted[unit[0]].judge_seen}
     for label in workspace.labels(annotator=name, taxonomy=ref, pass_number=None):
-        one = counted.get(label.trace_id)
-        if one is None or one.number != label.pass_number:
+        labelling = counted.get(label.trace_id)
+        if labelling is None or labelling.number != label.pass_number:
             continue
         unit = (label.trace_id, label.mode)
         if label.saw_suggestions:
@@ -304,16 +314,17 @@ def _reference_of_person(
 
 
 def _assisted(workspace: Workspace, ref: str, passes: list[Pass]) -> tuple[AssistedPass, ...]:
-    """The finished first passes of all who had suggestions kept back somewhere."""
-    first = counted_passes([one for one in passes if one.kind is PassKind.ASSISTED], "first")
-    names = {name for (name, _), one in first.items() if one.withheld}
+    """Return the finished first passes of annotators who had suggestions hidden on some trace."""
+    assisted = [labelling for labelling in passes if labelling.kind is PassKind.ASSISTED]
+    first = counted_passes(assisted, "first")
+    names = {name for (name, _), labelling in first.items() if labelling.withheld}
     verdicts: dict[Unit, dict[str, VerdictValue]] = {}
     labels: dict[Unit, Counter[str]] = {}
     for name in sorted(names):
-        for said in workspace.verdicts(annotator=name, taxonomy=ref, pass_number=None):
-            key = (name, said.trace_id)
-            if key in first and first[key].number == said.pass_number:
-                verdicts.setdefault(key, {})[said.mode] = said.value
+        for verdict in workspace.verdicts(annotator=name, taxonomy=ref, pass_number=None):
+            key = (name, verdict.trace_id)
+            if key in first and first[key].number == verdict.pass_number:
+                verdicts.setdefault(key, {})[verdict.mode] = verdict.value
         for label in workspace.labels(annotator=name, taxonomy=ref, pass_number=None):
             key = (name, label.trace_id)
             if key in first and first[key].number == label.pass_number:
@@ -322,11 +333,11 @@ def _assisted(workspace: Workspace, ref: str, passes: list[Pass]) -> tuple[Assis
         AssistedPass(
             name,
             trace,
-            one.withheld,
-            one.judge_seen,
+            labelling.withheld,
+            labelling.judge_seen,
             verdicts.get((name, trace), {}),
             labels.get((name, trace), Counter()),
         )
-        for (name, trace), one in sorted(first.items())
+        for (name, trace), labelling in sorted(first.items())
         if name in names
     )

@@ -17,6 +17,7 @@ from mast_tui.figures.judge.suggestions import (
     calibration,
     localisation,
 )
+from mast_tui.figures.judge.thresholds import ThresholdsJson
 from mast_tui.figures.prevalence import PATHS as PREVALENCE_PATHS
 from mast_tui.figures.prevalence import prevalence
 from mast_tui.figures.record import (
@@ -60,7 +61,7 @@ class JudgeReport:
     ``against`` is ``gold`` or an annotator. ``gold`` tells what the compared gold is made of; None
     beside an annotator. With ``judge_seen_counted`` verdicts count that were made with a judge on
     screen. ``both_kinds`` are the annotators who have passes with suggestions and without; None
-    where no study hides suggestions.
+    where no study hides suggestions. ``thresholds`` are those that the verdicts follow from.
     """
 
     taxonomy: str
@@ -72,6 +73,7 @@ class JudgeReport:
     modes: tuple[ModeNames, ...]
     both_kinds: tuple[str, ...] | None
     index: FigureIndex
+    thresholds: ThresholdsJson | None = None
 
     def table(self, scope: str, *, mode: str = "", group: str = "") -> FigureTable:
         """Return the figures of a scope.
@@ -150,6 +152,8 @@ def judge_json(report: JudgeReport) -> dict[str, Any]:
     document["answers"].setdefault("annotators", {})
     if document["withheld"] is not None:
         document["withheld"].setdefault("modes", {})
+    if report.thresholds is not None:
+        document["thresholds"] = report.thresholds
     return document
 
 

@@ -40,7 +40,7 @@ def calibration(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
     claims: dict[Unit, bool] = {
         unit: units.reference[unit] for unit, present in units.judge.items() if present
     }
-    highest = _highest_confidence(judge_input.suggestions)
+    highest = highest_confidence(judge_input.suggestions)
     rated = {unit: (highest[unit], right) for unit, right in claims.items() if unit in highest}
     cases = list(rated.values())
     slugs = judge_input.slugs
@@ -90,7 +90,7 @@ def acceptance(judge_input: JudgeInput) -> Iterator[Figure]:
         yield from _answers(replace(scope, name="answers_annotator", subject=(name,)), own)
 
 
-def _highest_confidence(suggestions: Iterable[Label]) -> Mapping[Unit, float]:
+def highest_confidence(suggestions: Iterable[Label]) -> Mapping[Unit, float]:
     """Return the highest confidence of the suggestions on each unit."""
     highest: dict[Unit, float] = {}
     for label in suggestions:

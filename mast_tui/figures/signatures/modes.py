@@ -39,7 +39,7 @@ Weights = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """How many traces show each mode (``present``) of those judged on it (``judged``).
+    """The numbers of traces that show each mode (``present``) and were judged on it (``judged``).
 
     Where traces have weights, ``weights`` are the sums of these and of their squares by mode, of
     those that show it and of those that do not: modes × 2 × 2. ``unresolved`` are the traces on

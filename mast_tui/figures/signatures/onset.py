@@ -1,4 +1,4 @@
-"""What places tell: where a run first fails, what comes first, what follows, and for how long."""
+"""Figures on places: the position of the first failure, the order of modes, and what follows."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Onsets:
     step: Whole
 
     def of(self, traces: Flags) -> Onsets:
-        """Those of some of the traces, given as a flag per trace."""
-        kept = traces[self.trace]
-        return Onsets(self.trace[kept], self.mode[kept], self.first[kept], self.step[kept])
+        """Return the onsets in some of the traces, which are flagged."""
+        rows = traces[self.trace]
+        return Onsets(self.trace[rows], self.mode[rows], self.first[rows], self.step[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,22 +43,22 @@ class FirstFatal:
 
 
 def onsets(inputs: SignatureInput) -> Onsets:
-    """The onsets of every trace with places."""
+    """Return the onsets of every trace with places."""
     places = inputs.places
     order = np.lexsort((places.first, places.mode, places.trace))
-    trace, mode, first = places.trace[order], places.mode[order], places.first[order]
-    opens = _changes(trace) | _changes(mode)
-    trace, mode, first = trace[opens], mode[opens], first[opens]
-    order = np.lexsort((mode, first, trace))
-    trace, mode, first = trace[order], mode[order], first[order]
-    return Onsets(trace, mode, first, _steps(trace, first))
+    # The first span of each mode in each trace.
+    order = order[_changes(places.trace[order]) | _changes(places.mode[order])]
+    order = order[np.lexsort((places.mode[order], places.first[order], places.trace[order]))]
+    trace = places.trace[order]
+    first = places.first[order]
+    return Onsets(trace, places.mode[order], first, _steps(trace, first))
 
 
 def _changes(column: Whole) -> Flags:
-    """Whether each row differs from the one before; the first one does."""
-    found = np.ones(len(column), dtype=bool)
-    found[1:] = column[1:] != column[:-1]
-    return found
+    """Return whether each row differs from the previous one; the first one does."""
+    changes = np.ones(len(column), dtype=bool)
+    changes[1:] = column[1:] != column[:-1]
+    return changes
 
 
 def _steps(trace: Whole, first: Whole) -> Whole:
@@ -114,42 +114,44 @@ def places_figures(
         fatal: The first fatal failure of every trace, by what made it fatal.
     """
     codes = [mode.code for mode in inputs.modes]
-    here = all_onsets.of(chosen)
-    traces = len(np.unique(here.trace))
-    opening = here.step == 0
-    starts, place, ties = np.unique(here.trace[opening], return_index=True, return_counts=True)
+    in_traces = all_onsets.of(chosen)
+    traces = len(np.unique(in_traces.trace))
+    opening = in_traces.step == 0
+    starts, opening_rows, ties = np.unique(
+        in_traces.trace[opening], return_index=True, return_counts=True
+    )
     lengths = inputs.spans[starts]
-    firsts = np.bincount(here.mode[opening], minlength=len(codes)).tolist()
+    firsts = np.bincount(in_traces.mode[opening], minlength=len(codes)).tolist()
     scope = group.scope(f"places_{side}")
     yield scope.number("traces", traces)
     yield scope.number("showing", showing)
     yield scope.number("uncounted", int((lengths < 1).sum()))
     yield scope.number("tied", int((ties > 1).sum()))
-    yield from position(scope, here.first[opening][place], lengths)
-    for by, failures in fatal.items():
-        yield from _after(scope, by, failures, inputs.spans, chosen)
+    yield from position(scope, in_traces.first[opening][opening_rows], lengths)
+    for cause, failures in fatal.items():
+        yield from _after(scope, cause, failures, inputs.spans, chosen)
     for i, code in enumerate(codes):
         if firsts[i]:
             yield rate(
                 group.scope(f"first_mode_{side}", code, code, first=code), "", firsts[i], traces
             )
     for i, code in enumerate(codes):
-        rows = here.mode == i
+        rows = in_traces.mode == i
         if rows.any():
             onset = group.scope(f"onset_{side}", code, code, placed="yes")
-            yield from position(onset, here.first[rows], inputs.spans[here.trace[rows]])
-    for pair, before, after, n in _order(here, codes):
+            yield from position(onset, in_traces.first[rows], inputs.spans[in_traces.trace[rows]])
+    for pair, earlier, later, n in _order(in_traces, codes):
         scope = group.scope(f"order_{side}", PAIR.join(pair), *pair, placed="yes")
-        counts = {"before": before, "after": after, "together": n - before - after}
+        counts = {"before": earlier, "after": later, "together": n - earlier - later}
         for condition, count in counts.items():
             yield scope.number("sets_on", count, condition=condition, n=n)
-    for pair, count in _transitions(here, codes):
+    for pair, count in _transitions(in_traces, codes):
         step = PAIR.join(pair)
         yield group.scope(f"transitions_{side}", step, step=step).number("transitions", count)
-    for chain, count in _chains(here, codes):
-        words = chain_text(chain)
+    for chain, count in _chains(in_traces, codes):
+        text = chain_text(chain)
         modes = [code for step in chain for code in step]
-        yield group.scope(f"chains_{side}", words, *modes, chain=words).number("chains", count)
+        yield group.scope(f"chains_{side}", text, *modes, chain=text).number("chains", count)
 
 
 def position(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figure]:
@@ -169,7 +171,8 @@ def position(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figur
     bins = np.bincount((shares * BINS).astype(np.int64), minlength=BINS).tolist()
     for tenth, count in enumerate(bins):
         if count:
-            yield scope.number("position_tenth", count, condition=str(tenth), n=len(shares))
+            number = scope.number("position_tenth", count, condition=str(tenth), n=len(shares))
+            yield number.narrowed("tenth", str(tenth))
 
 
 def spread(
@@ -192,32 +195,32 @@ def spread(
     yield scope.number(f"{statistic}_mean", float(values.mean()), condition=condition, n=n)
 
 
-def _order(here: Onsets, codes: list[str]) -> Iterator[tuple[tuple[str, str], int, int, int]]:
-    """Yield pairs of modes: in how many traces the first, the second sets on first, of how many."""
+def _order(in_traces: Onsets, codes: list[str]) -> Iterator[tuple[tuple[str, str], int, int, int]]:
+    """Yield pairs of modes with the traces in which either sets on first, and of all with both."""
     never = np.iinfo(np.int64).max
-    traces, row = np.unique(here.trace, return_inverse=True)
+    traces, row = np.unique(in_traces.trace, return_inverse=True)
     first = np.full((len(traces), len(codes)), never)
-    first[row, here.mode] = here.first
+    first[row, in_traces.mode] = in_traces.first
     for i, code in enumerate(codes):
         for j in range(i + 1, len(codes)):
             both = (first[:, i] != never) & (first[:, j] != never)
             n = int(both.sum())
             if n:
-                before = int((first[both, i] < first[both, j]).sum())
-                after = int((first[both, i] > first[both, j]).sum())
-                yield (code, codes[j]), before, after, n
+                earlier = int((first[both, i] < first[both, j]).sum())
+                later = int((first[both, i] > first[both, j]).sum())
+                yield (code, codes[j]), earlier, later, n
 
 
-def _transitions(here: Onsets, codes: list[str]) -> Iterator[tuple[tuple[str, str], int]]:
+def _transitions(in_traces: Onsets, codes: list[str]) -> Iterator[tuple[tuple[str, str], int]]:
     """Yield the steps from every mode of one onset to every mode of the next, with their traces."""
     counts: Counter[tuple[int, int]] = Counter()
     # Steps are short: neighbours further apart in a row than there are modes are never of one pair.
     for apart in range(1, len(codes)):
         earlier, later = slice(None, -apart), slice(apart, None)
-        follows = (here.trace[earlier] == here.trace[later]) & (
-            here.step[earlier] + 1 == here.step[later]
+        follows = (in_traces.trace[earlier] == in_traces.trace[later]) & (
+            in_traces.step[earlier] + 1 == in_traces.step[later]
         )
-        pairs = here.mode[earlier][follows] * len(codes) + here.mode[later][follows]
+        pairs = in_traces.mode[earlier][follows] * len(codes) + in_traces.mode[later][follows]
         numbers, times = np.unique(pairs, return_counts=True)
         for number, count in zip(numbers.tolist(), times.tolist(), strict=True):
             counts[divmod(number, len(codes))] += count
@@ -239,30 +242,37 @@ def chain_of(text: str) -> Chain:
     return tuple(tuple(step.split(PAIR)) for step in text.split(" "))
 
 
-def _chains(here: Onsets, codes: list[str]) -> list[tuple[Chain, int]]:
-    counts = Counter(chains(here, codes).values())
+def _chains(in_traces: Onsets, codes: list[str]) -> list[tuple[Chain, int]]:
+    counts = Counter(chains(in_traces, codes).values())
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_CHAINS]
 
 
-def chains(here: Onsets, codes: list[str]) -> dict[int, Chain]:
-    """The modes of each trace by their onset, those of one span together; by the trace's row."""
-    found: dict[int, list[list[str]]] = {}
-    columns = zip(here.trace.tolist(), here.mode.tolist(), here.step.tolist(), strict=True)
+def chains(in_traces: Onsets, codes: list[str]) -> dict[int, Chain]:
+    """Return by the row of a trace its modes by onset, those of one span together.
+
+    Args:
+        in_traces: The onsets.
+        codes: The codes of the modes.
+    """
+    steps_by_trace: dict[int, list[list[str]]] = {}
+    columns = zip(
+        in_traces.trace.tolist(), in_traces.mode.tolist(), in_traces.step.tolist(), strict=True
+    )
     for trace, mode, step in columns:
-        steps = found.setdefault(trace, [])
+        steps = steps_by_trace.setdefault(trace, [])
         if step == len(steps):
             steps.append([])
         steps[step].append(codes[mode])
-    return {trace: tuple(tuple(step) for step in steps) for trace, steps in found.items()}
+    return {trace: tuple(tuple(step) for step in steps) for trace, steps in steps_by_trace.items()}
 
 
 def _after(
-    scope: FigureScope, by: str, failures: FirstFatal, spans: Whole, chosen: Flags
+    scope: FigureScope, cause: str, failures: FirstFatal, spans: Whole, chosen: Flags
 ) -> Iterator[Figure]:
-    """Yield how many spans followed the first fatal failure, from its last and its first span."""
+    """Yield the number of spans after the first fatal failure, from its last and its first span."""
     rows = chosen & (failures.first >= 0) & (spans > 0)
     ends = np.maximum(spans[rows] - 1 - failures.last[rows], 0)
     begins = np.maximum(spans[rows] - 1 - failures.first[rows], 0)
-    yield from spread(scope, "spans_after", ends, by)
-    yield from spread(scope, "spans_after_onset", begins, by)
-    yield from spread(scope, "share_after", ends / spans[rows], by)
+    yield from spread(scope, "spans_after", ends, cause)
+    yield from spread(scope, "spans_after_onset", begins, cause)
+    yield from spread(scope, "share_after", ends / spans[rows], cause)

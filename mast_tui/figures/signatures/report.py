@@ -42,7 +42,7 @@ class Stated:
 
 
 def stated_for(taxonomy_ref: str) -> Stated | None:
-    """What is stated of the modes of a taxonomy (``id@version``), None where nothing is known."""
+    """Return the published classes of a taxonomy's modes (``id@version``), None without any."""
     text = files("mast_tui.figures.signatures").joinpath("published_claims.toml").read_text("utf-8")
     document = tomllib.loads(text)
     if taxonomy_ref != f"{document['taxonomy']}@{document['version']}":
@@ -181,7 +181,7 @@ def compares_outcomes(group: FigureTable) -> bool:
 
 
 def whose_labels(inputs: SignatureInput) -> str:
-    """Return whose labels a report rests on, and what a gold is made of; plain names, unescaped."""
+    """Return the source of a report's labels; names are not escaped."""
     if inputs.gold is not None:
         return gold_words(inputs.gold)
     kind = inputs.labels_kind

@@ -51,8 +51,10 @@ def stratified(
         return []
     sides: list[tuple[Counts, Counts]] = []
     for stratum in range(len(inputs.stratum_names)):
-        here = chosen & (inputs.stratum == stratum)
-        failed, succeeded = (here & (inputs.outcome == outcome) for outcome in (FAILED, SUCCEEDED))
+        in_stratum = chosen & (inputs.stratum == stratum)
+        failed, succeeded = (
+            in_stratum & (inputs.outcome == outcome) for outcome in (FAILED, SUCCEEDED)
+        )
         sides.append((Counts.of(inputs.verdicts[failed]), Counts.of(inputs.verdicts[succeeded])))
     figures = []
     for i, scope in enumerate(scopes):
@@ -77,8 +79,8 @@ def mantel_haenszel(
         scope: What the figures are about.
         needs: How many disagreements to resolve before the figures have intervals.
     """
-    used = [one for one in strata if one[1] and one[3]]
-    n = sum(cases + of for _, cases, _, of in used)
+    used = [stratum for stratum in strata if stratum[1] and stratum[3]]
+    n = sum(cases + cases_b for _, cases, _, cases_b in used)
     number = scope.number("strata", len(used), n=n)
     if not used:
         missing = "no_strata"
@@ -88,7 +90,7 @@ def mantel_haenszel(
             scope.figure("risk_ratio", None, n=n, reason=missing),
         ]
     value, ends = _difference(used)
-    sizes = (sum(cases for _, cases, _, _ in used), sum(of for *_, of in used))
+    sizes = (sum(cases for _, cases, _, _ in used), sum(cases_b for *_, cases_b in used))
     why = why_no_difference(sum(a + b for a, _, b, _ in used), sizes)
     least = LEAST_OF_DIFFERENCE if why else None
     if needs:
@@ -97,16 +99,16 @@ def mantel_haenszel(
     difference = scope.figure(
         "difference", value, interval=None if why else ends, n=n, reason=why or "", needs=least
     )
-    first = sum(a * of / (cases + of) for a, cases, _, of in used)
-    second = sum(b * cases / (cases + of) for _, cases, b, of in used)
+    first = sum(a * cases_b / (cases + cases_b) for a, cases, _, cases_b in used)
+    second = sum(b * cases / (cases + cases_b) for _, cases, b, cases_b in used)
     missing = "" if first and second else "none_in_failed" if second else "none_in_succeeded"
     if not first and not second:
         missing = "never_seen"
     ratio_ends = None
     if first and second and not why:
         spread = sum(
-            (cases * of * (a + b) - a * b * (cases + of)) / (cases + of) ** 2
-            for a, cases, b, of in used
+            (cases * cases_b * (a + b) - a * b * (cases + cases_b)) / (cases + cases_b) ** 2
+            for a, cases, b, cases_b in used
         ) / (first * second)
         middle = log(first / second)
         half = Z * sqrt(spread)
@@ -124,13 +126,13 @@ def mantel_haenszel(
 
 def _difference(used: Sequence[Stratum]) -> tuple[float, Interval]:
     """Return the common difference with its score interval, between -1 and 1."""
-    a, n, b, of = np.array(used, dtype=np.float64).T
-    weights = n * of / (n + of)
-    value = float((weights * (a / n - b / of)).sum() / weights.sum())
+    a, n, b, cases_b = np.array(used, dtype=np.float64).T
+    weights = n * cases_b / (n + cases_b)
+    value = float((weights * (a / n - b / cases_b)).sum() / weights.sum())
 
     def rejected(difference: float) -> bool:
-        p, q = _restricted(a, n, b, of, difference)
-        variance = (p * (1 - p) / n + q * (1 - q) / of) * (n + of) / (n + of - 1)
+        p, q = _restricted(a, n, b, cases_b, difference)
+        variance = (p * (1 - p) / n + q * (1 - q) / cases_b) * (n + cases_b) / (n + cases_b - 1)
         error = sqrt(float((weights**2 * variance).sum())) / float(weights.sum())
         return abs(value - difference) > Z * error
 
@@ -152,16 +154,16 @@ def _edge(inside: float, limit: float, rejected: Callable[[float], bool]) -> flo
 
 
 def _restricted(
-    a: Floats, n: Floats, b: Floats, of: Floats, difference: float
+    a: Floats, n: Floats, b: Floats, cases_b: Floats, difference: float
 ) -> tuple[Floats, Floats]:
     """Return by stratum the likeliest shares of both sides that lie this difference apart.
 
     The likelihood's slope is a cubic polynomial in the second share, with a root in closed form
     (Farrington and Manning 1990, Statistics in Medicine 9:1447-1454).
     """
-    both = n + of
-    square = (n + 2 * of) * difference - both - a - b
-    linear = (of * difference - both - 2 * b) * difference + a + b
+    both = n + cases_b
+    square = (n + 2 * cases_b) * difference - both - a - b
+    linear = (cases_b * difference - both - 2 * b) * difference + a + b
     constant = b * difference * (1 - difference)
     shift = square / (3 * both)
     q = shift**3 - linear * square / (6 * both**2) + constant / (2 * both)

@@ -1,4 +1,4 @@
-"""What a workspace knows of its annotators' verdicts, as the input of an agreement report."""
+"""The verdicts of a workspace as the input of an agreement report."""
 
 from __future__ import annotations
 
@@ -32,43 +32,47 @@ def study_from_workspace(
     which: Which = "first",
     traces: Container[str] | None = None,
     passes: Sequence[Pass] | None = None,
+    agents: bool = False,
 ) -> StudyInput:
     """Read the finished verdicts under one taxonomy, of the pass that counts.
 
-    The rounds are the lots in which the workspace's study took its traces in, where there are
-    several; retests are held against the first pass, whichever pass counts. A judge is never
-    compared on a trace that stood as an example in its prompt.
+    The rounds are the batches of traces that the study took in, if there are several. Retests are
+    compared with the first pass, whichever pass counts. A judge is never compared on a trace that
+    was an example in its prompt.
 
     Args:
-        workspace: Where they are.
-        taxonomy: Under which taxonomy.
-        annotators: Whose; by default the study's people who have finished a trace, or, without a
-            study, all people (where there are none, all imported annotators). Judges are compared
-            only by name.
-        which: Which pass of each counts.
-        traces: Those that may be seen; None for all.
-        passes: All of the taxonomy, where they were read already.
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        annotators: The annotators to compare. By default the study's people who have finished a
+            trace, or, without a study, all people (if there are none, all imported annotators).
+            Judges are compared only by name.
+        which: The pass of each annotator that counts.
+        traces: The ids of the traces that may be shown, None for all.
+        passes: All passes of the taxonomy, if they were read already.
+        agents: Whether named annotators are compared with agents, too. Without names they are.
 
     Raises:
-        WorkspaceError: Nobody here has such a name.
+        WorkspaceError: There is no such annotator.
     """
     if passes is None:
         passes = workspace.passes(taxonomy=taxonomy.ref)
     if traces is not None:
-        passes = [one for one in passes if one.trace_id in traces]
+        passes = [labelling for labelling in passes if labelling.trace_id in traces]
     counted = counted_passes(passes, which)
-    done = {name for name, _ in counted}
+    with_finished = {name for name, _ in counted}
     outside = frozenset[str]() if annotators else workspace.outside_study(taxonomy.ref)
-    done -= outside
+    with_finished -= outside
     names = tuple(
         _checked(workspace, annotators)
         if annotators
-        else _people(workspace, done, in_study=workspace.study(taxonomy.ref) is not None)
+        else _people(workspace, with_finished, in_study=workspace.study(taxonomy.ref) is not None)
     )
     finished, examples = _finished(workspace, names, counted)
-    done_by_any = tuple(sorted(frozenset().union(*finished.values())))
+    finished_by_any = tuple(sorted(frozenset().union(*finished.values())))
     sides = {
-        name: [counted[name, trace] if trace in finished[name] else None for trace in done_by_any]
+        name: [
+            counted[name, trace] if trace in finished[name] else None for trace in finished_by_any
+        ]
         for name in names
     }
     verdicts = _Verdicts(workspace, taxonomy, passes)
@@ -77,7 +81,7 @@ def study_from_workspace(
         modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
         annotators=names,
         pass_label="1" if which == "first" else "last",
-        verdicts=verdicts.table(sides, done_by_any),
+        verdicts=verdicts.table(sides, finished_by_any),
         finished=finished,
         examples={name: count for name, count in examples.items() if count},
         categories=taxonomy.at_level(0),
@@ -85,7 +89,7 @@ def study_from_workspace(
         unfinished=_unfinished(passes, counted, which),
         rounds=_rounds(workspace, taxonomy),
         retests=_retests(passes, verdicts),
-        agents=() if annotators else _agents(counted, finished, verdicts),
+        agents=() if annotators and not agents else _agents(counted, finished, verdicts),
         not_in_study=finished_by(outside, counted),
         open_codes=_open_codes(workspace, taxonomy, counted),
         suggested=_suggested(names, counted),
@@ -96,30 +100,30 @@ def study_from_workspace(
 def _open_codes(
     workspace: Workspace, taxonomy: Taxonomy, counted: Mapping[tuple[str, str], Pass]
 ) -> dict[str, int]:
-    """How many labels of none of the modes each annotator has in the passes that count."""
-    numbers = {key: one.number for key, one in counted.items()}
+    """Count each annotator's labels of none of the modes in the passes that count."""
+    numbers = {key: labelling.number for key, labelling in counted.items()}
 
-    def take(rows: Iterator[tuple[Any, ...]]) -> Counter[str]:
-        return Counter(who for who, trace, number in rows if numbers.get((who, trace)) == number)
+    def collect(rows: Iterator[tuple[Any, ...]]) -> Counter[str]:
+        return Counter(name for name, trace, number in rows if numbers.get((name, trace)) == number)
 
     if any(mode.slug == OPEN_SLUG for mode in taxonomy.modes):
         return {}
     columns = ("annotator", "trace_id", "pass_number")
-    wanted = {"taxonomy": taxonomy.ref, "mode": OPEN_SLUG}
-    return dict(workspace.read_columns("labels", columns, take, equal_to=wanted))
+    equal_to = {"taxonomy": taxonomy.ref, "mode": OPEN_SLUG}
+    return dict(workspace.read_columns("labels", columns, collect, equal_to=equal_to))
 
 
 def _finished(
     workspace: Workspace, names: Iterable[str], counted: Mapping[tuple[str, str], Pass]
 ) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
-    """The traces that each has finished, and how many were left out as a judge's examples."""
-    done: dict[str, set[str]] = {name: set() for name in names}
-    for who, trace_id in counted:
-        if who in done:
-            done[who].add(trace_id)
-    finished = {name: frozenset(traces) for name, traces in done.items()}
+    """Return each annotator's finished traces, and the number left out as a judge's examples."""
+    by_name: dict[str, set[str]] = {name: set() for name in names}
+    for name, trace_id in counted:
+        if name in by_name:
+            by_name[name].add(trace_id)
+    finished = {name: frozenset(traces) for name, traces in by_name.items()}
     examples: dict[str, int] = {}
-    for name, traces in done.items():
+    for name, traces in by_name.items():
         if annotator_kind(name) is AnnotatorKind.JUDGE:
             finished[name] = frozenset(traces) - workspace.run_examples(name)
             examples[name] = len(traces) - len(finished[name])
@@ -129,21 +133,21 @@ def _finished(
 def _suggested(
     names: Container[str], counted: Mapping[tuple[str, str], Pass]
 ) -> dict[str, frozenset[str]]:
-    """The traces, by annotator, that were labelled with a judge's suggestions on screen."""
-    found: dict[str, set[str]] = {}
-    for (who, trace_id), one in counted.items():
-        if who in names and one.judge_seen:
-            found.setdefault(who, set()).add(trace_id)
-    return {who: frozenset(traces) for who, traces in found.items()}
+    """Return the traces, by annotator, labelled with a judge's suggestions on screen."""
+    suggested: dict[str, set[str]] = {}
+    for (name, trace_id), labelling in counted.items():
+        if name in names and labelling.judge_seen:
+            suggested.setdefault(name, set()).add(trace_id)
+    return {name: frozenset(traces) for name, traces in suggested.items()}
 
 
 def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]]:
-    """The traces and modes on which an adjudicator's last word is absent."""
+    """Return the traces and modes on which an adjudicator's last decision is absent."""
     last = {
-        (trace_id, one.mode): one.value
+        (trace_id, decision.mode): decision.value
         for trace_id, decisions in workspace.all_decisions(ref).items()
-        for one in decisions
-        if one.is_verdict
+        for decision in decisions
+        if decision.is_verdict
     }
     return frozenset(unit for unit, value in last.items() if value is VerdictValue.ABSENT)
 
@@ -151,37 +155,38 @@ def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]
 def _unfinished(
     passes: Iterable[Pass], counted: Mapping[tuple[str, str], Pass], which: Which
 ) -> dict[str, int]:
-    """How many traces each has begun without a finished pass that counts."""
+    """Count the traces that each annotator has begun without a finished pass that counts."""
     begun = {
-        (one.annotator, one.trace_id)
-        for one in passes
-        if (one.kind in _FIRST_LOOKS if which == "first" else one.kind.is_reading)
+        (labelling.annotator, labelling.trace_id)
+        for labelling in passes
+        if (labelling.kind in _FIRST_LOOKS if which == "first" else labelling.kind.is_reading)
     }
-    return dict(Counter(who for who, _ in begun - counted.keys()))
+    return dict(Counter(name for name, _ in begun - counted.keys()))
 
 
 def _rounds(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:
-    """The lots of the study by their number, where there are several."""
+    """Return the batches of the study by their number, if there are several."""
     study = workspace.study(taxonomy.ref)
     if study is None or len(study.batches) < 2:
         return {}
-    return {str(n): frozenset(batch) for n, batch in enumerate(study.batches, start=1)}
+    batches = enumerate(study.batches, start=1)
+    return {str(number): frozenset(batch) for number, batch in batches}
 
 
 def _retests(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, VerdictTable]:
-    """By annotator the first pass, and the first retest, of each trace that has both."""
+    """Return by annotator the first pass and the first retest of each trace that has both."""
     first = counted_passes(passes, "first")
-    again: dict[tuple[str, str], Pass] = {}
-    for one in sorted(passes, key=lambda p: p.number, reverse=True):
-        key = (one.annotator, one.trace_id)
-        if one.kind is PassKind.RETEST and one.finished and key in first:
-            again[key] = one
+    retested: dict[tuple[str, str], Pass] = {}
+    for labelling in sorted(passes, key=lambda labelling: labelling.number, reverse=True):
+        key = (labelling.annotator, labelling.trace_id)
+        if labelling.kind is PassKind.RETEST and labelling.finished and key in first:
+            retested[key] = labelling
     retests: dict[str, VerdictTable] = {}
-    for name in sorted({who for who, _ in again}):
-        traces = tuple(sorted(trace for who, trace in again if who == name))
+    for name in sorted({name for name, _ in retested}):
+        traces = tuple(sorted(trace for annotator, trace in retested if annotator == name))
         sides = {
             "first": [first[name, trace] for trace in traces],
-            "retest": [again[name, trace] for trace in traces],
+            "retest": [retested[name, trace] for trace in traces],
         }
         retests[name] = verdicts.table(sides, traces)
     return retests
@@ -208,54 +213,55 @@ def _agents(
 
 
 class _Verdicts:
-    """All verdicts of some passes under one taxonomy."""
+    """The verdicts of passes under one taxonomy."""
 
     def __init__(self, workspace: Workspace, taxonomy: Taxonomy, passes: Sequence[Pass]) -> None:
         self._slugs = tuple(mode.slug for mode in taxonomy.modes)
-        self._rows = {_key(one): row for row, one in enumerate(passes)}
+        self._rows = {_key(labelling): row for row, labelling in enumerate(passes)}
         cells: Said
         cells, _ = verdict_cells(workspace, taxonomy, self._rows, CELL_OF, MISSING)
-        # The last row is for what was not finished.
+        # The last row stands for unfinished traces.
         self._cells = np.pad(cells, ((0, 1), (0, 0)), constant_values=MISSING)
 
     def table(
         self, sides: Mapping[str, Sequence[Pass | None]], traces: tuple[str, ...]
     ) -> VerdictTable:
-        """What stands in passes of several sides over the same traces, nothing where one is None.
+        """Return the verdicts of several sides on the same traces.
 
         Args:
-            sides: By name a pass for each trace.
-            traces: The ids of these.
+            sides: A pass for each trace by the name of the side, None for no verdicts.
+            traces: The ids of the traces.
         """
         rows = [
-            -1 if one is None else self._rows[_key(one)]
+            -1 if labelling is None else self._rows[_key(labelling)]
             for passes in sides.values()
-            for one in passes
+            for labelling in passes
         ]
         shape = len(sides), len(traces), len(self._slugs)
-        said = self._cells[np.array(rows, dtype=np.intp)].reshape(shape)
-        return VerdictTable(tuple(sides), traces, self._slugs, said)
+        cells = self._cells[np.array(rows, dtype=np.intp)].reshape(shape)
+        return VerdictTable(tuple(sides), traces, self._slugs, cells)
 
 
-def _key(one: Pass) -> tuple[str, str, int]:
-    return one.annotator, one.trace_id, one.number
+def _key(labelling: Pass) -> tuple[str, str, int]:
+    return labelling.annotator, labelling.trace_id, labelling.number
 
 
-def _people(workspace: Workspace, done: Container[str], *, in_study: bool) -> list[str]:
-    """All people with finished traces; where there are none, all imported annotators with some.
+def _people(workspace: Workspace, finished: Container[str], *, in_study: bool) -> list[str]:
+    """Return the people among annotators with finished traces; without any, the imported ones.
 
-    In a study somebody may take part whose labels come from a file.
+    A study may have members whose labels come from a file.
     """
-    found = [info for info in workspace.annotators() if info.name in done]
-    people = [info.name for info in found if info.kind is AnnotatorKind.HUMAN]
-    imported = [info.name for info in found if info.kind is AnnotatorKind.IMPORTED]
+    infos = [info for info in workspace.annotators() if info.name in finished]
+    people = [info.name for info in infos if info.kind is AnnotatorKind.HUMAN]
+    imported = [info.name for info in infos if info.kind is AnnotatorKind.IMPORTED]
     return sorted(people + imported) if in_study else people or imported
 
 
 def _checked(workspace: Workspace, names: Sequence[str]) -> Sequence[str]:
-    known = [info.name for info in workspace.annotators()]
+    """Return the names, all of which are annotators of the workspace."""
+    existing = [info.name for info in workspace.annotators()]
     for name in names:
-        if name not in known:
-            there = ", ".join(known) or "nobody yet"
-            raise WorkspaceError(f"no annotator {name!r} in this workspace; there are: {there}")
+        if name not in existing:
+            listed = ", ".join(existing) or "nobody yet"
+            raise WorkspaceError(f"no annotator {name!r} in this workspace; there are: {listed}")
     return names

@@ -13,7 +13,7 @@ from mast_tui.errors import WorkspaceError
 from mast_tui.figures.experiment import Experiment, Values
 from mast_tui.figures.signatures.bill import SpentOf
 from mast_tui.figures.signatures.model import NO_VALUE, OPEN, SignatureInput
-from mast_tui.figures.source.verdicts import Words
+from mast_tui.figures.source.verdicts import LabelledTraces
 
 if TYPE_CHECKING:
     from mast_tui.configuration import Prices
@@ -72,7 +72,7 @@ def experiment_of(
     *,
     baseline: str | None = None,
     tested: tuple[str, ...] = (),
-    judge: Words | None = None,
+    judge: LabelledTraces | None = None,
     spent_of: SpentOf | None = None,
     prices: Mapping[str, Prices] | None = None,
     change: float = 0.2,
@@ -127,7 +127,7 @@ def experiment_of(
     )
 
 
-def _aligned(judge: Words, traces: Sequence[str]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _aligned(judge: LabelledTraces, traces: Sequence[str]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return the verdicts of a judge in the order of the runs."""
     rows = {trace: row for row, trace in enumerate(judge.traces)}
     verdicts = np.full((len(traces), judge.verdicts.shape[1]), OPEN, dtype=np.uint8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,13 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
     Whole,
 )
-from mast_tui.figures.source.verdicts import GOLD, GoldOf, Words, words_of, words_of_gold
+from mast_tui.figures.source.verdicts import (
+    GOLD,
+    GoldOf,
+    LabelledTraces,
+    labelled_by,
+    labelled_by_gold,
+)
 from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.gold.sources import GoldKind
 from mast_tui.traces.model import Outcome, task_key
@@ -34,12 +40,12 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "reader", "version", "date")
-"""What is known of traces and can tell groups apart; the date is the day in UTC."""
+"""The fields of traces that can group them; the date is the day in UTC."""
 
-_NAMES_OF_COLUMNS: Final = {"date": "started"}
+_COLUMN_NAMES: Final = {"date": "started"}
 
 BETWEEN: Final = " · "
-"""What stands in a group's name between the values of several fields."""
+"""The separator of the values of several fields in a group's name."""
 
 _OUTCOMES: Final = {Outcome.FAILED.value: FAILED, Outcome.SUCCEEDED.value: SUCCEEDED}
 
@@ -57,105 +63,113 @@ def input_from_workspace(
     which: GoldKind = "all",
     with_unlabelled: bool = False,
 ) -> SignatureInput:
-    """Read the gold, or one annotator's finished words, under one taxonomy.
+    """Read the gold, or the finished labels of one annotator, under one taxonomy.
 
     Args:
-        workspace: Where they are.
-        taxonomy: Under which taxonomy.
-        labels: ``gold``, or an annotator's name.
-        by: What tells groups apart: ``all``, one of ``FIELDS``, or several with commas between,
-            whose groups are named ``A · B``.
-        failed_below: A trace with a lower score has failed, any other with a score has succeeded,
-            and without one its outcome is unknown. By default outcomes are those of the traces.
-        gold: The gold of the traces it is asked for.
-        order_of: Gives the order of a trace's spans.
-        traces: Those that may be seen; None for all.
-        which: How much of the gold counts.
-        with_unlabelled: Whether traces count as well on which nobody has said anything.
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        labels: ``gold``, or the name of an annotator.
+        by: The grouping: ``all``, one of ``FIELDS``, or several of them with commas between, whose
+            groups are named ``A · B``.
+        failed_below: The score below which a trace has failed. Any other trace with a score has
+            then succeeded, and one without a score has an unknown outcome. None for the outcomes
+            that the traces carry.
+        gold: Returns the gold of traces.
+        order_of: Returns the order of a trace's spans.
+        traces: The ids of the traces that may be shown, None for all.
+        which: The part of the gold that counts.
+        with_unlabelled: True to add the traces on which no annotator has said anything.
 
     Raises:
-        WorkspaceError: A field is not known of traces, or nobody here has such a name.
+        WorkspaceError: There is no such field, or no such annotator.
     """
     fields = fields_of(by)
     study = _drawn(workspace, taxonomy, labels)
     weighted = study is not None and study.trace_weights(study.traces) is not None
     if study is not None and weighted:
-        # Whatever else somebody labelled had no chance, and stands for nothing but itself.
-        traces = frozenset(one for one in study.traces if traces is None or one in traces)
+        # A labelled trace outside the study was not drawn, and represents only itself.
+        traces = frozenset(trace for trace in study.traces if traces is None or trace in traces)
     if labels == GOLD:
-        words = words_of_gold(workspace, taxonomy, gold, order_of, traces, which)
+        labelled = labelled_by_gold(workspace, taxonomy, gold, order_of, traces, which)
         kind = GOLD
     else:
-        words = words_of(workspace, taxonomy, labels, traces)
-        kind = next(one.kind.value for one in workspace.annotators() if one.name == labels)
+        labelled = labelled_by(workspace, taxonomy, labels, traces)
+        kind = next(info.kind.value for info in workspace.annotators() if info.name == labels)
     if with_unlabelled:
-        words = _with_unlabelled(workspace, words, traces)
-    facts = _facts(workspace, words, fields)
+        labelled = _with_unlabelled(workspace, labelled, traces)
+    facts = _facts(workspace, labelled, fields)
     if "task" in fields:
-        # The name of a task goes before its words, as where runs of one task are compared.
-        at = len(_COLUMNS) + fields.index("task")
-        facts = [(*one[:at], one[7] or one[at], *one[at + 1 :]) for one in facts]
-    names, parts, group = _groups([one[len(_COLUMNS) :] for one in facts], fields)
-    strata, stratum = _numbered([one[1] for one in facts])
-    tasks = [task_key(one[2], one[7], one[3]) for one in facts]
-    by_words = [not one[7] and task is not None for one, task in zip(facts, tasks, strict=True)]
-    score = np.array([one[5] for one in facts], dtype=float)
+        facts = [_grouped_by_task_id(trace, fields.index("task")) for trace in facts]
+    groups = _groups([trace.fields for trace in facts], fields)
+    strata, stratum = _numbered([trace.model for trace in facts])
+    tasks = [task_key(trace.benchmark, trace.task_id, trace.task) for trace in facts]
+    by_words = [
+        not trace.task_id and task is not None for trace, task in zip(facts, tasks, strict=True)
+    ]
+    score = np.array([trace.score for trace in facts], dtype=float)
     if failed_below is None:
-        outcomes = [_OUTCOMES.get(one[4], UNKNOWN) for one in facts]
+        outcomes = [_OUTCOMES.get(trace.outcome, UNKNOWN) for trace in facts]
         outcome = np.array(outcomes, dtype=np.int8)
     else:
         outcome = np.where(score < failed_below, FAILED, SUCCEEDED).astype(np.int8)
         outcome[np.isnan(score)] = UNKNOWN
-    places, unplaced = _placed(words, order_of)
+    spans = [-1 if trace.spans is None else trace.spans for trace in facts]
+    places, unplaced = _placed(labelled, order_of)
     return SignatureInput(
         taxonomy_ref=taxonomy.ref,
         modes=tuple(
-            ModeInfo(m.slug, m.code, m.name, taxonomy.path(m.category)[0].id)
-            for m in taxonomy.modes
+            ModeInfo(mode.slug, mode.code, mode.name, taxonomy.path(mode.category)[0].id)
+            for mode in taxonomy.modes
         ),
         categories=tuple((id, name) for id, name, _ in taxonomy.at_level(0)),
         levels=taxonomy.by_level,
         by=",".join(fields) or ALL,
         labels=labels,
         labels_kind=kind,
-        traces=words.traces,
-        group_names=names,
-        group=np.array(group, dtype=np.int64),
+        traces=labelled.traces,
+        group_names=groups.names,
+        group=np.array(groups.numbers, dtype=np.int64),
         outcome=outcome,
         score=score,
-        verdicts=words.verdicts,
-        spans=np.array([-1 if one[6] is None else one[6] for one in facts], dtype=np.int64),
+        verdicts=labelled.verdicts,
+        spans=np.array(spans, dtype=np.int64),
         places=places,
-        whole=words.marks.whole,
+        whole=labelled.marks.whole,
         unplaced=unplaced,
         failed_below=failed_below,
-        gold=words.mix,
-        unfinished=words.unfinished,
+        gold=labelled.mix,
+        unfinished=labelled.unfinished,
         stratum=stratum,
         stratum_names=strata,
-        group_parts=parts,
+        group_parts=groups.parts,
         task=_numbered(tasks)[1],
         task_by_words=np.array(by_words, dtype=bool),
-        weights=_weights(study, words.traces) if study is not None and weighted else None,
+        weights=_weights(study, labelled.traces) if study is not None and weighted else None,
         of_no_whole=study is not None and not weighted,
     )
 
 
-def _with_unlabelled(workspace: Workspace, words: Words, traces: Container[str] | None) -> Words:
-    """Add the traces without labels, every mode of which is open."""
+def _with_unlabelled(
+    workspace: Workspace, labelled: LabelledTraces, visible: Container[str] | None
+) -> LabelledTraces:
+    """Return the labelled traces with those that have no labels; in these every mode is open."""
     ids = workspace.read_columns("traces", ("id",), lambda rows: [row[0] for row in rows])
-    known = set(words.traces)
-    more = [one for one in sorted(ids) if one not in known and (traces is None or one in traces)]
-    verdicts = np.full((len(more), words.verdicts.shape[1]), OPEN, dtype=np.uint8)
+    known = set(labelled.traces)
+    unlabelled = [
+        trace
+        for trace in sorted(ids)
+        if trace not in known and (visible is None or trace in visible)
+    ]
+    verdicts = np.full((len(unlabelled), labelled.verdicts.shape[1]), OPEN, dtype=np.uint8)
     return replace(
-        words,
-        traces=(*words.traces, *more),
-        verdicts=np.concatenate([words.verdicts, verdicts]),
+        labelled,
+        traces=(*labelled.traces, *unlabelled),
+        verdicts=np.concatenate([labelled.verdicts, verdicts]),
     )
 
 
 def _drawn(workspace: Workspace, taxonomy: Taxonomy, labels: str) -> Study | None:
-    """The study whose traces were drawn with different chances, where it says who labels what."""
+    """Return the study if it draws traces with different chances and these labels belong to it."""
     study = workspace.study(taxonomy.ref)
     if study is None or study.chances_alike:
         return None
@@ -163,138 +177,165 @@ def _drawn(workspace: Workspace, taxonomy: Taxonomy, labels: str) -> Study | Non
 
 
 def _weights(study: Study, traces: Sequence[str]) -> NDArray[np.float64]:
-    found = study.trace_weights(frozenset(traces)) or {}
-    return np.array([found[trace] for trace in traces])
+    weights = study.trace_weights(frozenset(traces)) or {}
+    return np.array([weights[trace] for trace in traces])
 
 
 def fields_of(by: str) -> tuple[str, ...]:
-    """Take apart what is to tell groups apart.
+    """Return the fields of a grouping, in its order; none for ``all``.
 
     Args:
         by: ``all``, one of ``FIELDS``, or several of them with commas between.
 
-    Returns:
-        The fields, in the order that was asked for; none for ``all``.
-
     Raises:
-        WorkspaceError: A field is not known of traces, or stands there twice.
+        WorkspaceError: There is no such field, or it is named twice.
     """
     fields = tuple(name.strip() for name in by.split(","))
     if fields == (ALL,):
         return ()
-    for place, field in enumerate(fields):
+    for number, field in enumerate(fields):
         if field == ALL:
-            raise WorkspaceError("--by all makes one group of all traces; it stands alone")
+            raise WorkspaceError("--by all makes one group of all traces; name it alone")
         if field not in FIELDS:
-            there = ", ".join((*FIELDS, ALL))
-            raise WorkspaceError(
-                f"--by {field!r} is nothing that is known of traces; there are: {there}"
-            )
-        if field in fields[:place]:
+            valid = ", ".join((*FIELDS, ALL))
+            raise WorkspaceError(f"--by {field!r}: no such field is known of traces; use {valid}")
+        if field in fields[:number]:
             raise WorkspaceError(f"--by names {field} twice")
     return fields
 
 
 def without_outcomes(
-    given: SignatureInput, shown: Container[str] | None
+    signature_input: SignatureInput, visible: Container[str] | None
 ) -> tuple[SignatureInput, int]:
-    """Take out the outcomes and scores that may not be shown, and count their traces.
+    """Return the input without hidden outcomes and scores, and the number of their traces.
 
     Args:
-        given: The input of a report.
-        shown: The traces whose outcome may be shown; None for all.
+        signature_input: The input of a report.
+        visible: The traces whose outcome may be shown; None for all.
     """
-    if shown is None:
-        return given, 0
-    veiled = np.array([trace not in shown for trace in given.traces], dtype=bool)
-    if not veiled.any():
-        return given, 0
-    outcome = np.where(veiled, UNKNOWN, given.outcome).astype(np.int8)
-    score = np.where(veiled, np.nan, given.score)
-    return replace(given, outcome=outcome, score=score), int(veiled.sum())
+    if visible is None:
+        return signature_input, 0
+    hidden = np.array([trace not in visible for trace in signature_input.traces], dtype=bool)
+    if not hidden.any():
+        return signature_input, 0
+    outcome = np.where(hidden, UNKNOWN, signature_input.outcome).astype(np.int8)
+    score = np.where(hidden, np.nan, signature_input.score)
+    return replace(signature_input, outcome=outcome, score=score), int(hidden.sum())
 
 
-_COLUMNS: Final = ("id", "model", "benchmark", "task", "outcome", "score", "spans", "task_id")
-_NOTHING_KNOWN: Final = (None,) * len(_COLUMNS)
+class _TraceFacts(NamedTuple):
+    """The recorded facts of one trace, and the values of the fields that group traces."""
+
+    model: str | None = None
+    benchmark: str | None = None
+    task: str | None = None
+    outcome: str = ""
+    score: float | None = None
+    spans: int | None = None
+    task_id: str | None = None
+    fields: tuple[Any, ...] = ()
 
 
-def _facts(workspace: Workspace, words: Words, fields: Sequence[str]) -> list[tuple[Any, ...]]:
-    """What is known of the traces, in their order: ``_COLUMNS``, then the fields' values."""
-    rows = {trace: row for row, trace in enumerate(words.traces)}
-    found: list[tuple[Any, ...]] = [_NOTHING_KNOWN + (None,) * len(fields)] * len(rows)
+_COLUMNS: Final = _TraceFacts._fields[:-1]
 
-    def take(read: Iterator[tuple[Any, ...]]) -> None:
-        for one in read:
-            row = rows.get(one[0])
+
+def _grouped_by_task_id(trace: _TraceFacts, column: int) -> _TraceFacts:
+    """Return the facts with the task's id, where it has one, in the place of the task's text.
+
+    Args:
+        trace: The facts.
+        column: The index of the field of the task among the fields that group traces.
+    """
+    if not trace.task_id:
+        return trace
+    fields = (*trace.fields[:column], trace.task_id, *trace.fields[column + 1 :])
+    return trace._replace(fields=fields)
+
+
+def _facts(
+    workspace: Workspace, labelled: LabelledTraces, fields: Sequence[str]
+) -> list[_TraceFacts]:
+    """Return the facts of the labelled traces, in their order."""
+    rows = {trace: row for row, trace in enumerate(labelled.traces)}
+    facts = [_TraceFacts(fields=(None,) * len(fields))] * len(rows)
+
+    def collect(records: Iterator[tuple[Any, ...]]) -> None:
+        for trace_id, *values in records:
+            row = rows.get(trace_id)
             if row is not None:
-                found[row] = one
+                own_fields = tuple(values[len(_COLUMNS) :])
+                facts[row] = _TraceFacts._make((*values[: len(_COLUMNS)], own_fields))
 
-    named = (_NAMES_OF_COLUMNS.get(field, field) for field in fields)
-    workspace.read_columns("traces", (*_COLUMNS, *named), take)
-    return found
+    field_columns = (_COLUMN_NAMES.get(field, field) for field in fields)
+    workspace.read_columns("traces", ("id", *_COLUMNS, *field_columns), collect)
+    return facts
 
 
 def _day(started: float) -> str | None:
-    """The day of a moment in Unix seconds, in UTC; None of one that no calendar has."""
+    """Return the day of a Unix time, in UTC; None for a time outside the calendar."""
     try:
         return datetime.fromtimestamp(started, UTC).date().isoformat()
     except (OverflowError, ValueError, OSError):
         return None
 
 
-def _groups(
-    values: Sequence[tuple[Any, ...]], fields: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], list[int]]:
-    """The names and parts of the groups, and the place of each trace's own.
+class _TraceGroups(NamedTuple):
+    """The names of groups, their parts (a value for each field), and the number of each trace's."""
 
-    They are in the order of their parts, of each the unknown one last.
-    """
+    names: tuple[str, ...]
+    parts: tuple[tuple[str, ...], ...]
+    numbers: list[int]
+
+
+def _groups(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _TraceGroups:
+    """Group traces by their values; groups are sorted by parts, unknown values last."""
     parts_of: dict[tuple[Any, ...], tuple[str, ...]] = {}
-    for one in set(values):
-        told = [
+    for of_trace in set(values):
+        texts = (
             _day(value) if field == "date" and value is not None else value
-            for field, value in zip(fields, one, strict=True)
-        ]
-        parts_of[one] = tuple(value or NO_VALUE for value in told)
+            for field, value in zip(fields, of_trace, strict=True)
+        )
+        parts_of[of_trace] = tuple(text or NO_VALUE for text in texts)
     parts = sorted(
-        set(parts_of.values()), key=lambda one: [(value == NO_VALUE, value) for value in one]
+        set(parts_of.values()), key=lambda part: [(value == NO_VALUE, value) for value in part]
     )
-    place_of = {one: parts.index(own) for one, own in parts_of.items()}
+    number_of = {of_trace: parts.index(own_parts) for of_trace, own_parts in parts_of.items()}
     names: list[str] = []
-    for own in parts:
-        name = BETWEEN.join(own) or ALL
-        # Values that hold what stands between them could make two groups of one name.
+    for own_parts in parts:
+        name = BETWEEN.join(own_parts) or ALL
+        # Values that contain the separator could make two groups of one name.
         while name in names:
             name += "*"
         names.append(name)
-    return tuple(names), tuple(parts), [place_of[one] for one in values]
+    return _TraceGroups(tuple(names), tuple(parts), [number_of[of_trace] for of_trace in values])
 
 
 _Value = TypeVar("_Value", str, tuple[str, str])
 
 
 def _numbered(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Whole]:
-    """The different values in their order, and the number of each trace's own; -1 for none."""
+    """Return the sorted different values, and the number of each trace's own; -1 for none."""
     names = sorted({value for value in values if value})
-    places = {name: place for place, name in enumerate(names)}
-    numbers = [places[value] if value else -1 for value in values]
+    number_of = {name: number for number, name in enumerate(names)}
+    numbers = [number_of[value] if value else -1 for value in values]
     return tuple(names), np.array(numbers, dtype=np.int64)
 
 
-def _placed(words: Words, order_of: Callable[[str], Order]) -> tuple[Places, int]:
-    """The marks whose spans are known here, and how many are not."""
-    rows = {trace: row for row, trace in enumerate(words.traces)}
+def _placed(labelled: LabelledTraces, order_of: Callable[[str], Order]) -> tuple[Places, int]:
+    """Return the marks whose spans have a known index, and the number of the others."""
+    rows = {trace: row for row, trace in enumerate(labelled.traces)}
     orders: dict[str, Order] = {}
-    known = []
-    for trace, mode, opening, closing, fatal in words.marks.placed:
-        order = orders.get(trace)
+    placed = []
+    for mark in labelled.marks.placed:
+        order = orders.get(mark.trace)
         if order is None:
-            order = orders[trace] = order_of(trace)
-        index = order(opening)
-        end = index if closing == opening or index is None else order(closing)
-        if index is not None and end is not None:
-            # The ends may stand the other way round in somebody else's file.
-            known.append((rows[trace], mode, min(index, end), max(index, end), fatal))
-    row, column, first, last, said = np.array(known, dtype=np.int64).reshape(-1, 5).T
-    unknown = len(words.marks.placed) - len(known)
-    return Places(row, column, first, last, said.astype(bool)), unknown
+            order = orders[mark.trace] = order_of(mark.trace)
+        first = order(mark.first)
+        last = first if mark.last == mark.first else order(mark.last)
+        if first is not None and last is not None:
+            # In the files of others the last span may come before the first.
+            ends = (min(first, last), max(first, last))
+            placed.append((rows[mark.trace], mark.mode, *ends, mark.fatal))
+    row, column, first_index, last_index, fatal = np.array(placed, np.int64).reshape(-1, 5).T
+    unplaced = len(labelled.marks.placed) - len(placed)
+    return Places(row, column, first_index, last_index, fatal.astype(bool)), unplaced

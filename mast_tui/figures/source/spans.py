@@ -1,4 +1,4 @@
-"""What a workspace knows of the places that its annotators marked, as the input of a report."""
+"""The places that annotators of a workspace marked, as the input of a report."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from mast_tui.workspace.events.types import SpansRead
 
 SpanOrderOf = Callable[[str], tuple[Order, int] | None]
-"""The order of the spans of a trace and how many it has, None where that is not known.
+"""Returns the order of the spans of a trace and their number, None if they are unknown.
 
 The order may raise ``UnknownSpan``."""
 
 LengthOf = Callable[[str, str], int | None]
-"""The code points of a span's text, by trace id and key; None where it is not known."""
+"""Returns the code points of a span's text by trace id and key; None if it is unknown."""
 
 
 class UnknownSpan(LookupError):
-    """A span of a trace that nobody has read yet, so that its index is not known."""
+    """A span whose index is unknown, because its trace was not read yet."""
 
 
 def span_input_from_workspace(
@@ -51,28 +51,28 @@ def span_input_from_workspace(
 ) -> SpanInput:
     """Read the places marked under one taxonomy in finished traces, of the pass that counts.
 
-    Where it is known which spans were read by when the pass was finished, only these count as
-    seen, whatever was said of open modes at the finish; modes left open count as looked for on
-    them, and those said to be unsure do not. Where nobody kept that record (judges, imports), the
-    trace counts as seen from end to end for the modes with a verdict, and not at all for others.
+    With a record of the spans that were read before the pass was finished, only these count as
+    seen, whatever the finish said of open modes. Modes left open count as looked for on these
+    spans, modes marked unsure do not. Without a record (judges, imports), the whole trace counts as
+    seen for the modes with a verdict, and no span of it for others.
 
-    A judge is never compared on a trace that stood as an example in its prompt.
+    A judge is never compared on a trace that was an example in its prompt.
 
     Args:
-        workspace: Where they are.
-        taxonomy: Under which taxonomy.
-        annotators: Whose.
-        order_of: Gives the order of a trace's spans, and how many there are; asked once a trace,
-            and for traces in one file one after the other. A trace with a span whose index is not
-            known is left out.
-        length_of: Gives how long the text of a span is, for quotes.
-        which: Which pass of each counts.
-        traces: Those that may be seen; None for all.
-        read_passes: All of the taxonomy, where they were read already.
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        annotators: The annotators to compare.
+        order_of: Returns the order of a trace's spans and their number. It is called once a trace,
+            for traces in one file one after the other. A trace with a span of unknown index is
+            left out.
+        length_of: Returns the length of a span's text, for quotes.
+        which: The pass of each annotator that counts.
+        traces: The ids of the traces that may be shown, None for all.
+        read_passes: All passes of the taxonomy, if they were read already.
     """
     passes: dict[str, dict[str, Pass]] = defaultdict(dict)
     examples: dict[str, int] = {}
-    shown = {
+    examples_of = {
         name: workspace.run_examples(name)
         for name in annotators
         if annotator_kind(name) is AnnotatorKind.JUDGE
@@ -80,13 +80,13 @@ def span_input_from_workspace(
     if read_passes is None:
         read_passes = workspace.passes(taxonomy=taxonomy.ref)
     counted = counted_passes(read_passes, which)
-    for (name, trace_id), one in counted.items():
+    for (name, trace_id), labelling in counted.items():
         if name not in annotators or (traces is not None and trace_id not in traces):
             continue
-        if trace_id in shown.get(name, ()):
+        if trace_id in examples_of.get(name, ()):
             examples[name] = examples.get(name, 0) + 1
         else:
-            passes[trace_id][name] = one
+            passes[trace_id][name] = labelling
     compared: list[TraceReadings] = []
     not_at_hand = 0
     for trace_id in _by_file(workspace, passes):
@@ -95,9 +95,11 @@ def span_input_from_workspace(
             not_at_hand += 1
             continue
         length = None if length_of is None else partial(length_of, trace_id)
-        words = _Words(workspace, taxonomy, trace_id, order[0], length)
+        labels = _TraceLabels(workspace, taxonomy, trace_id, order[0], length)
         try:
-            readings = {name: words.reading(one) for name, one in passes[trace_id].items()}
+            readings = {
+                name: labels.reading(labelling) for name, labelling in passes[trace_id].items()
+            }
         except UnknownSpan:
             not_at_hand += 1
             continue
@@ -108,21 +110,21 @@ def span_input_from_workspace(
         annotators=tuple(annotators),
         pass_label="1" if which == "first" else "last",
         traces=tuple(sorted(compared, key=lambda trace: trace.trace_id)),
-        finished={name: sum(name in by for by in passes.values()) for name in annotators},
+        finished={name: sum(name in by_name for by_name in passes.values()) for name in annotators},
         not_at_hand=not_at_hand,
         examples=examples,
     )
 
 
 def _by_file(workspace: Workspace, passes: Mapping[str, Mapping[str, Pass]]) -> list[str]:
-    """The traces that two or more have finished, those of one file together."""
+    """Return the traces that two or more have finished, those of one file together."""
     files = {record.trace_id: str(record.path or "") for record in workspace.traces()}
-    shared = [trace_id for trace_id, by in passes.items() if len(by) > 1]
+    shared = [trace_id for trace_id, by_name in passes.items() if len(by_name) > 1]
     return sorted(shared, key=lambda trace_id: (files.get(trace_id, ""), trace_id))
 
 
-class _Words:
-    """What everybody said about one trace."""
+class _TraceLabels:
+    """The labels and verdicts of all annotators on one trace."""
 
     def __init__(
         self,
@@ -141,20 +143,26 @@ class _Words:
         ref = taxonomy.ref
         for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number=None):
             self._labels[label.annotator, label.pass_number].append(label)
-        for said in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number=None):
-            self._verdicts[said.annotator, said.pass_number][said.mode] = said.value
+        for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number=None):
+            self._verdicts[verdict.annotator, verdict.pass_number][verdict.mode] = verdict.value
 
-    def reading(self, one: Pass) -> Reading:
-        """What an annotator made of the trace in a pass."""
-        verdicts = self._verdicts.get((one.annotator, one.number), {})
-        read = self._read(one)
-        said = frozenset(
+    def reading(self, labelling: Pass) -> Reading:
+        """Return the places that an annotator marked in a pass, and the spans that count as seen.
+
+        Raises:
+            UnknownSpan: The index of a span is unknown.
+        """
+        key = (labelling.annotator, labelling.number)
+        verdicts = self._verdicts.get(key, {})
+        read = self._read(labelling)
+        decided = frozenset(
             mode for mode, value in verdicts.items() if value is not VerdictValue.UNSURE
         )
-        unsure = verdicts.keys() - said
+        unsure = verdicts.keys() - decided
         places: dict[str, list[Place]] = defaultdict(list)
-        whole_trace = not_found = 0
-        for label in self._labels.get((one.annotator, one.number), ()):
+        whole_trace = 0
+        not_found = 0
+        for label in self._labels.get(key, ()):
             if label.mode not in self._modes:  # an open code
                 continue
             place = place_of(label.target, self._order, self._length_of)
@@ -168,23 +176,26 @@ class _Words:
         return Reading(
             {mode: tuple(marked) for mode, marked in places.items()},
             read,
-            frozenset(self._modes - said if read is None else unsure),
+            frozenset(self._modes - decided if read is None else unsure),
             whole_trace,
             not_found,
             frozenset(present - places.keys()),
         )
 
-    def _read(self, one: Pass) -> tuple[Stretch, ...] | None:
-        """The spans that were read by the end of a pass, None where nobody counted them."""
-        if one.read is None:
+    def _read(self, labelling: Pass) -> tuple[Stretch, ...] | None:
+        """Return the spans that were read before the end of a pass, None without a record."""
+        if labelling.read is None:
             return None
-        read = self._workspace.reads(one.annotator, one.trace_id, one.taxonomy, one.number)
+        read = self._workspace.reads(
+            labelling.annotator, labelling.trace_id, labelling.taxonomy, labelling.number
+        )
         return merged(_stretches(read, self._order), touching=True)
 
 
 def _stretches(read: SpansRead, order: Order) -> Iterator[Stretch]:
     runs = ((run.first, run.last) for run in read.runs)
     for first, last in (*((key, key) for key in read.keys), *runs):
-        one, other = order(first), order(last)
-        if one is not None and other is not None:
-            yield min(one, other), max(one, other) + 1
+        start = order(first)
+        end = order(last)
+        if start is not None and end is not None:
+            yield min(start, end), max(start, end) + 1

@@ -1,11 +1,11 @@
-"""Whose words on which traces: verdicts and labels of a workspace, read into columns."""
+"""Verdicts and labels of a workspace, read into columns, for figures of failure signatures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,24 @@ FLAGS: Final = {
     VerdictValue.ABSENT: ABSENT,
     VerdictValue.UNSURE: UNSURE,
 }
-"""What stands for each verdict in ``Words``."""
+"""The flag of each verdict in ``LabelledTraces``."""
 
 GoldOf = Callable[[Collection[str]], Mapping[str, GoldTrace]]
-"""The gold of some traces, by trace id."""
+"""Returns the gold of traces by their ids."""
 
-Pass = tuple[str, str, int]
-"""Annotator, trace id and number."""
+PassKey = tuple[str, str, int]
+"""The annotator, the trace id and the number of a pass."""
+
+
+class Mark(NamedTuple):
+    """A label with spans: its trace, the column of its mode, and the keys of its ends."""
+
+    trace: str
+    mode: int
+    first: str
+    last: str
+    fatal: bool
+
 
 _READINGS: Final = frozenset(kind.value for kind in PassKind if kind.is_reading)
 _UNANIMOUS: Final = SOURCES.index(Source.UNANIMOUS)
@@ -45,22 +56,22 @@ _SINGLE: Final = SOURCES.index(Source.SINGLE)
 
 @dataclass(slots=True)
 class Marks:
-    """Labels with spans as they were read: trace id, mode's column, first and last key, fatal.
+    """The labels with spans, and the number of the others.
 
-    ``whole`` counts the labels on whole traces, ``merged`` the places that cover different ones of
-    several people.
+    ``whole`` counts the labels on whole traces, ``merged`` the gold places that join different
+    places of several annotators.
     """
 
-    placed: list[tuple[str, int, str, str, bool]] = field(default_factory=list)
+    placed: list[Mark] = field(default_factory=list)
     whole: int = 0
     merged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class LabelledTraces:
     """The traces that an annotator has judged, their verdicts (traces × modes), and the marks.
 
-    ``mix`` is what they are made of where they are the gold. ``unfinished`` counts the traces that
+    ``mix`` tells what they are made of if they are the gold. ``unfinished`` counts the traces that
     the annotator has begun and not finished.
     """
 
@@ -72,32 +83,32 @@ class Words:
 
 
 def last_readings(
-    workspace: Workspace, wanted: Mapping[str, str], *, unfinished: bool
+    workspace: Workspace, equal_to: Mapping[str, str], *, unfinished: bool
 ) -> dict[tuple[str, str], int]:
-    """Give the number of the last reading that counts, by annotator and trace id.
+    """Return the number of the last reading that counts, by annotator and trace id.
 
     Args:
-        workspace: Where the passes are.
-        wanted: The values that columns of the passes must have.
+        workspace: The workspace.
+        equal_to: The values that columns of the passes must have.
         unfinished: Whether a reading counts that was not finished.
     """
 
-    def take(rows: Iterator[tuple[Any, ...]]) -> dict[tuple[str, str], int]:
-        found: dict[tuple[str, str], int] = {}
+    def collect(rows: Iterator[tuple[Any, ...]]) -> dict[tuple[str, str], int]:
+        numbers: dict[tuple[str, str], int] = {}
         for name, trace, number, kind, finished_at, withdrawn in rows:
             if not withdrawn and kind in _READINGS and (unfinished or finished_at is not None):
                 key = (name, trace)
-                found[key] = max(number, found.get(key, number))
-        return found
+                numbers[key] = max(number, numbers.get(key, number))
+        return numbers
 
     columns = ("annotator", "trace_id", "number", "kind", "finished_at", "withdrawn")
-    return workspace.read_columns("passes", columns, take, equal_to=wanted)
+    return workspace.read_columns("passes", columns, collect, equal_to=equal_to)
 
 
 def verdict_cells(
     workspace: Workspace,
     taxonomy: Taxonomy,
-    rows: Mapping[Pass, int],
+    rows: Mapping[PassKey, int],
     values: Mapping[VerdictValue, int],
     no_verdict: int,
     *,
@@ -106,30 +117,32 @@ def verdict_cells(
     """Read the verdicts of some passes; a mode with labels is present.
 
     Args:
-        workspace: Where they are.
-        taxonomy: Its modes are the columns.
-        rows: The passes, with the row of each, from 0.
-        values: What stands for each verdict.
-        no_verdict: What stands where there is none.
-        annotator: Whose alone; None for everybody's.
+        workspace: The workspace.
+        taxonomy: The taxonomy, whose modes are the columns.
+        rows: The row of each pass, from 0.
+        values: The value of each verdict in a cell.
+        no_verdict: The value of a cell without a verdict.
+        annotator: The one annotator to read; None for all.
 
     Returns:
-        Passes × modes, and how many labels are on whole traces.
+        The cells, passes × modes, and the number of labels on whole traces.
     """
     slugs = [mode.slug for mode in taxonomy.modes]
     packed = np.zeros((len(rows), -(-len(slugs) // MODES_AT_ONCE)), dtype=np.int64)
     whole = 0
     for part, chunk in enumerate(workspace.packed_verdicts(taxonomy.ref, slugs, annotator)):
-        at, bits = [], []
+        chunk_rows = []
+        bits = []
         for name, trace, number, verdicts, labels in chunk.rows:
             row = rows.get((name, trace, number))
             if row is not None:
-                at.append(row)
+                chunk_rows.append(row)
                 bits.append(verdicts)
                 whole += labels if part == 0 else 0
-        np.bitwise_or.at(packed[:, part], np.array(at, dtype=np.intp), np.array(bits, np.int64))
-    places = np.arange(len(slugs))
-    codes = packed[:, places // MODES_AT_ONCE] >> (BITS * (places % MODES_AT_ONCE))
+        indices = np.array(chunk_rows, dtype=np.intp)
+        np.bitwise_or.at(packed[:, part], indices, np.array(bits, np.int64))
+    columns = np.arange(len(slugs))
+    codes = packed[:, columns // MODES_AT_ONCE] >> (BITS * (columns % MODES_AT_ONCE))
     cell_of_code = np.full(1 << BITS, no_verdict, dtype=np.int8)
     for value, code in CODES.items():
         cell_of_code[code] = values[value]
@@ -137,9 +150,9 @@ def verdict_cells(
 
 
 class _Sides:
-    """The passes of annotators that count with what was said in them, row by row.
+    """The verdicts of annotators in the passes that count, row by row.
 
-    ``keys`` are annotator and trace id of each row, sorted by trace; ``cells`` the verdicts.
+    ``keys`` are annotator and trace id of each row, sorted by trace; ``cells`` are the verdicts.
     """
 
     def __init__(
@@ -155,32 +168,37 @@ class _Sides:
         self.cells: NDArray[np.uint8] = cells.astype(np.uint8)
         columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
 
-        def take(found: Iterator[tuple[Any, ...]]) -> Marks:
+        def collect(records: Iterator[tuple[Any, ...]]) -> Marks:
             placed = []
-            for name, trace, number, mode, first, last, severity, decisive in found:
+            for name, trace, number, mode, first, last, severity, decisive in records:
                 row = rows.get((name, trace, number))
                 if row is not None and mode in columns:
                     fatal = severity == Severity.FATAL or decisive == 1
-                    # One text for equal ones, as there may be a million of them.
+                    # Equal keys share one string, as there may be a million of them.
                     last = first if last == first else last
-                    placed.append((self.keys[row][1], columns[mode], first, last, fatal))
+                    placed.append(Mark(self.keys[row][1], columns[mode], first, last, fatal))
             return Marks(placed, whole)
 
-        wanted = {"taxonomy": taxonomy.ref} | (
-            {} if annotator is None else {"annotator": annotator}
-        )
-        passed = ("annotator", "trace_id", "pass_number")
-        named = (*passed, "mode", "first_key", "last_key", "severity", "decisive")
+        equal_to = {"taxonomy": taxonomy.ref}
+        if annotator is not None:
+            equal_to["annotator"] = annotator
+        pass_columns = ("annotator", "trace_id", "pass_number")
+        label_columns = ("mode", "first_key", "last_key", "severity", "decisive")
         self.marks = workspace.read_columns(
-            "labels", named, take, equal_to=wanted, not_null="first_key"
+            "labels",
+            (*pass_columns, *label_columns),
+            collect,
+            equal_to=equal_to,
+            not_null="first_key",
         )
 
     def settled(
-        self, besides: Collection[str]
+        self, further: Collection[str]
     ) -> tuple[list[str], NDArray[np.uint8], NDArray[np.bool_]]:
-        """The traces with a side, and ``besides`` others, with what all sides say of each mode.
+        """Return the traces with a side and further ones, with the joint verdict on each mode.
 
-        Where they differ, the mode is unresolved. Beside it whether several sides have a verdict.
+        A mode on which sides differ is unresolved. The last part tells where several sides have a
+        verdict.
         """
         ids: list[str] = []
         starts = []
@@ -188,59 +206,60 @@ class _Sides:
             if not ids or trace != ids[-1]:
                 ids.append(trace)
                 starts.append(row)
-        new = sorted(set(besides) - set(ids))
+        new = sorted(set(further) - set(ids))
         cells = np.full((len(ids) + len(new), self.cells.shape[1]), OPEN, dtype=np.uint8)
         several = np.zeros(cells.shape, dtype=bool)
         if ids:
-            said = self.cells != OPEN
+            has_verdict = self.cells != OPEN
             cells[: len(ids)] = np.bitwise_or.reduceat(self.cells, starts, axis=0)
-            several[: len(ids)] = np.add.reduceat(said.astype(np.int64), starts, axis=0) > 1
+            several[: len(ids)] = np.add.reduceat(has_verdict.astype(np.int64), starts, axis=0) > 1
         cells[~np.isin(cells, (OPEN, PRESENT, ABSENT, UNSURE))] = UNRESOLVED
         return [*ids, *new], cells, several
 
 
-def words_of(
+def labelled_by(
     workspace: Workspace, taxonomy: Taxonomy, name: str, traces: Container[str] | None = None
-) -> Words:
+) -> LabelledTraces:
     """Read the verdicts of one annotator in the last finished pass.
 
     A judge has a verdict only on modes that it looks at, and none on a trace that it has not
     finished or that was an example in its prompt.
 
     Args:
-        workspace: Where they are.
-        taxonomy: Under which taxonomy.
-        name: The annotator's name.
-        traces: Those that may be seen; None for all.
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        name: The name of the annotator.
+        traces: The ids of the traces that may be shown, None for all.
 
     Raises:
-        WorkspaceError: Nobody here has such a name.
+        WorkspaceError: There is no such annotator.
     """
-    known = {info.name: info.kind for info in workspace.annotators()}
-    if name not in known:
-        there = ", ".join([GOLD, *known])
-        raise WorkspaceError(f"--labels {name!r} is nobody in this workspace; there are: {there}")
-    judge = known[name] is AnnotatorKind.JUDGE
-    wanted = {"taxonomy": taxonomy.ref, "annotator": name}
+    kinds = {info.name: info.kind for info in workspace.annotators()}
+    if name not in kinds:
+        names = ", ".join([GOLD, *kinds])
+        raise WorkspaceError(f"--labels {name!r} is nobody in this workspace; there are: {names}")
+    judge = kinds[name] is AnnotatorKind.JUDGE
+    equal_to = {"taxonomy": taxonomy.ref, "annotator": name}
     left_out = workspace.run_examples(name) if judge else frozenset[str]()
     begun = {
         key: number
-        for key, number in last_readings(workspace, wanted, unfinished=True).items()
+        for key, number in last_readings(workspace, equal_to, unfinished=True).items()
         if (traces is None or key[1] in traces) and key[1] not in left_out
     }
-    looked = workspace.judgements(annotator=name, taxonomy=taxonomy.ref) if judge else ()
-    looks_at = {one.trace_id: one.looks_at for one in looked}
+    judgements = workspace.judgements(annotator=name, taxonomy=taxonomy.ref) if judge else ()
+    looks_at = {judgement.trace_id: judgement.looks_at for judgement in judgements}
     if judge:
         passes = {key: number for key, number in begun.items() if key[1] in looks_at}
     else:
-        finished = last_readings(workspace, wanted, unfinished=False)
+        finished = last_readings(workspace, equal_to, unfinished=False)
         passes = {key: number for key, number in finished.items() if key in begun}
     sides = _Sides(workspace, taxonomy, passes, name)
     if judge:
         for row, (_, trace) in enumerate(sides.keys):
-            seen = looks_at.get(trace, ())
-            sides.cells[row, [mode.slug not in seen for mode in taxonomy.modes]] = OPEN
-    return Words(
+            judged_modes = looks_at.get(trace, ())
+            not_judged = [mode.slug not in judged_modes for mode in taxonomy.modes]
+            sides.cells[row, not_judged] = OPEN
+    return LabelledTraces(
         tuple(trace for _, trace in sides.keys),
         sides.cells,
         sides.marks,
@@ -248,30 +267,30 @@ def words_of(
     )
 
 
-def words_of_gold(
+def labelled_by_gold(
     workspace: Workspace,
     taxonomy: Taxonomy,
     gold: GoldOf,
     order_of: Callable[[str], Order],
     traces: Container[str] | None = None,
     which: GoldKind = "all",
-) -> Words:
+) -> LabelledTraces:
     """Read the gold verdicts and places.
 
-    Where nobody has decided anything, verdicts follow from the sides alone: equal ones hold,
-    different ones are unresolved. So ``gold`` is asked only for traces with decisions, and for
-    those where several people named places that ``order_of`` knows.
+    Without decisions, verdicts follow from the sides alone: equal ones hold, different ones are
+    unresolved. So ``gold`` is called only for traces with decisions, and for those where several
+    annotators marked places that ``order_of`` knows.
 
     Args:
-        workspace: Where the words are.
-        taxonomy: Under which taxonomy.
-        gold: The gold of the traces it is asked for.
-        order_of: Gives the order of a trace's spans.
-        traces: Those that may be seen; None for all.
-        which: How much of the gold counts; of ``settled`` only what is more than one person's word.
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        gold: Returns the gold of traces.
+        order_of: Returns the order of a trace's spans.
+        traces: The ids of the traces that may be shown, None for all.
+        which: The part of the gold that counts; ``settled`` leaves out verdicts of one annotator.
     """
-    wanted = {"taxonomy": taxonomy.ref}
-    passes = last_readings(workspace, wanted, unfinished=False)
+    equal_to = {"taxonomy": taxonomy.ref}
+    passes = last_readings(workspace, equal_to, unfinished=False)
     if traces is not None:
         passes = {key: number for key, number in passes.items() if key[1] in traces}
     outside = workspace.outside_study(taxonomy.ref)
@@ -283,56 +302,58 @@ def words_of_gold(
         passes = {key: number for key, number in passes.items() if key[0] in people}
     sides = _Sides(workspace, taxonomy, passes)
     decided = workspace.read_columns(
-        "decisions", ("trace_id",), lambda rows: {row[0] for row in rows}, equal_to=wanted
+        "decisions", ("trace_id",), lambda rows: {row[0] for row in rows}, equal_to=equal_to
     )
     if traces is not None:
         decided = {trace for trace in decided if trace in traces}
     ids, verdicts, several = sides.settled(decided)
     sources = np.where(several, _UNANIMOUS, _SINGLE).astype(np.uint8)
     sources[verdicts == UNRESOLVED] = SOURCES.index(Source.UNRESOLVED)
-    shared = {trace for (_, trace), (_, other) in pairwise(sides.keys) if trace == other}
+    shared = {trace for (_, trace), (_, next_trace) in pairwise(sides.keys) if trace == next_trace}
     marks = sides.marks
     if which == "settled":
-        # Whatever counts here is on these, so that nothing of the sides alone is left.
-        asked = decided | shared
+        # All settled verdicts are on these traces, so that the sides alone add nothing.
+        with_gold = decided | shared
         verdicts[:] = OPEN
         marks = Marks()
     else:
-        asked = decided | {
-            trace
-            for trace, _, key, _, _ in marks.placed
-            if trace in shared and order_of(trace)(key) is not None
+        with_gold = decided | {
+            mark.trace
+            for mark in marks.placed
+            if mark.trace in shared and order_of(mark.trace)(mark.first) is not None
         }
-    if asked:
-        marks = Marks([mark for mark in marks.placed if mark[0] not in asked], marks.whole)
+    if with_gold:
+        placed = [mark for mark in marks.placed if mark.trace not in with_gold]
+        marks = Marks(placed, marks.whole)
         rows = {trace: row for row, trace in enumerate(ids)}
-        columns = {mode.slug: i for i, mode in enumerate(taxonomy.modes)}
-        for trace, settled in gold(asked).items():
+        columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
+        for trace, whole_gold in gold(with_gold).items():
             if trace in rows:
-                kept = only_settled(settled) if which == "settled" else settled
+                settled = only_settled(whole_gold) if which == "settled" else whole_gold
                 row = rows[trace]
-                _take_over(kept, trace, verdicts[row], sources[row], columns, marks)
+                _replace_by_gold(settled, trace, verdicts[row], sources[row], columns, marks)
     if which == "settled":
-        held = (verdicts != OPEN).any(axis=1)
-        ids = [trace for trace, is_held in zip(ids, held, strict=True) if is_held]
-        verdicts, sources = verdicts[held], sources[held]
-    there = set(ids)
+        has_verdict = (verdicts != OPEN).any(axis=1)
+        ids = [trace for trace, is_judged in zip(ids, has_verdict, strict=True) if is_judged]
+        verdicts = verdicts[has_verdict]
+        sources = sources[has_verdict]
+    counted_ids = set(ids)
     mix: GoldMixJson = {
         "sources": {},
         "traces": {},
-        "annotators": sorted({name for name, trace in sides.keys if trace in there}),
+        "annotators": sorted({name for name, trace in sides.keys if trace in counted_ids}),
         "settled_only": which == "settled",
         "not_in_study": not_in_study,
         "merged": marks.merged,
     }
-    for place, source in enumerate(SOURCES):
-        own = (sources == place) & (verdicts != OPEN)
-        mix["sources"][source.value] = int(own.sum())
-        mix["traces"][source.value] = int(own.any(axis=1).sum())
-    return Words(tuple(ids), verdicts, marks, mix)
+    for number, source in enumerate(SOURCES):
+        of_source = (sources == number) & (verdicts != OPEN)
+        mix["sources"][source.value] = int(of_source.sum())
+        mix["traces"][source.value] = int(of_source.any(axis=1).sum())
+    return LabelledTraces(tuple(ids), verdicts, marks, mix)
 
 
-def _take_over(
+def _replace_by_gold(
     settled: GoldTrace,
     trace: str,
     row: NDArray[np.uint8],
@@ -340,7 +361,7 @@ def _take_over(
     columns: Mapping[str, int],
     marks: Marks,
 ) -> None:
-    """Put what is settled of a trace in the stead of what its sides say."""
+    """Replace the verdicts and places of the sides of a trace by its gold."""
     row[:] = OPEN
     for verdict in settled.verdicts:
         source = counted_source(verdict)
@@ -349,10 +370,11 @@ def _take_over(
             row[columns[verdict.mode]] = UNRESOLVED if value is None else FLAGS[value]
             sources[columns[verdict.mode]] = SOURCES.index(source)
     for label in settled.labels:
-        first, last = label.target.first, label.target.last
+        first = label.target.first
+        last = label.target.last
         if label.mode in columns and (first is None or last is None):
             marks.whole += 1
         elif label.mode in columns and first is not None and last is not None:
             fatal = label.severity is Severity.FATAL
-            marks.placed.append((trace, columns[label.mode], first, last, fatal))
+            marks.placed.append(Mark(trace, columns[label.mode], first, last, fatal))
             marks.merged += label.merged

@@ -1,4 +1,4 @@
-"""Who marked which places in which traces, and which spans they had read."""
+"""The places that annotators marked in traces, and the spans that they had read."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from mast_tui.gold import Order
 from mast_tui.labels import Target
 
 LEVELS: Final = 10
-"""Overlap is told in tenths: level 3 is an intersection of at least 0.3 of the union."""
+"""The levels of overlap, in tenths: level 3 is an intersection of at least 0.3 of the union."""
 
 Stretch = tuple[int, int]
-"""The spans from an index up to another (exclusive)."""
+"""Neighbouring spans: the index of the first, and the index after the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """The spans from ``first`` to ``last`` (indices, both included), or a quote in one of them.
 
-    ``chars`` are the quote's start and end (exclusive) in code points of the span's text, None
-    where the whole spans are meant or nobody knows where the quote stands. ``text`` is how many
-    code points that text has, None where it is not known.
+    ``chars`` are the quote's start and end (exclusive) in code points of the span's text, None for
+    whole spans, or if the position of the quote is unknown. ``text`` is the number of code points
+    of that text, None if it is unknown.
     """
 
     first: int
@@ -33,39 +33,49 @@ class Place:
 
     @property
     def spans(self) -> int:
-        """How many spans it touches."""
+        """The number of spans that it touches."""
         return self.last - self.first + 1
 
 
 def place_of(
     target: Target, order: Order, length_of: Callable[[str], int | None] | None = None
 ) -> Place | None:
-    """The place of a target, None for the whole trace and where a span is not in the trace.
+    """Return the place of a target, None for the whole trace or a span outside the trace.
 
-    ``length_of`` gives the length of a span's text by its key. A quote that does not fit into the
-    text has moved: it counts as its whole span.
+    A quote that does not fit into the text of its span has moved: it counts as the whole span.
+
+    Args:
+        target: The target of a label.
+        order: Returns the index of a span by its key.
+        length_of: Returns the length of a span's text by its key.
     """
     if target.first is None or target.last is None:
         return None
-    one, other = order(target.first), order(target.last)
-    if one is None or other is None:
+    first = order(target.first)
+    last = order(target.last)
+    if first is None or last is None:
         return None
-    chars, text = None, None
-    start, end = target.char_start, target.char_end
+    chars = None
+    text = None
+    start = target.char_start
+    end = target.char_end
     if target.quote is not None and start is not None and end is not None:
         text = length_of(target.first) if length_of is not None else None
         if 0 <= start < end and (text is None or end <= text):
-            chars = start, end
-    return Place(min(one, other), max(one, other), chars, text if chars else None)
+            chars = (start, end)
+    return Place(min(first, last), max(first, last), chars, text if chars else None)
 
 
 def level(a: Place, b: Place) -> int:
-    """By how many tenths two places overlap, from 0 to 10: intersection over union, rounded down.
+    """Return the overlap of two places in tenths, from 0 to 10: intersection over union.
 
-    It is counted in spans, each of length 1, of which a quote is the part that it covers; two
-    quotes in one span are compared by their characters. Where the length of the span's text is
-    not known, a quote counts as the whole span beside anything but a quote, yet never as exactly
-    that: the level is 9 at most.
+    It is rounded down and counted in spans of length 1, of which a quote is the part that it
+    covers. Two quotes in one span are compared by their characters. If the length of the span's
+    text is unknown, a quote beside a range counts as the whole span, but the level is 9 at most.
+
+    Args:
+        a: One place.
+        b: The other place.
     """
     shared = min(a.last, b.last) - max(a.first, b.first) + 1
     if shared <= 0:
@@ -82,41 +92,49 @@ def level(a: Place, b: Place) -> int:
 
 
 def merged(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ...]:
-    """The same spans in order, each once; what overlaps is joined, and so is what is ``touching``.
+    """Return the same spans in order, each once, with overlapping stretches joined.
 
-    Stretches that hold nothing are left out.
+    Empty stretches are left out.
+
+    Args:
+        stretches: The stretches.
+        touching: Whether stretches that only touch are joined too.
     """
-    found: list[Stretch] = []
+    joined: list[Stretch] = []
     for first, after in sorted(stretches):
         if first >= after:
             continue
-        if found and (first < found[-1][1] or (touching and first == found[-1][1])):
-            found[-1] = found[-1][0], max(found[-1][1], after)
+        if joined and (first < joined[-1][1] or (touching and first == joined[-1][1])):
+            joined[-1] = (joined[-1][0], max(joined[-1][1], after))
         else:
-            found.append((first, after))
-    return tuple(found)
+            joined.append((first, after))
+    return tuple(joined)
 
 
 def matched(ours: Sequence[Place], theirs: Sequence[Place]) -> tuple[int, ...]:
-    """How many pairs can be made at each level of overlap, from 1 to 10 tenths.
+    """Return the most pairs that can be made at each level of overlap, from 1 to 10 tenths.
 
-    Each place is in one pair at most, and the two of a pair overlap by that level or more. There
-    is no way to make more pairs: this is the size of a maximum matching (Berge 1957), found by
-    augmenting paths. It cannot grow with the level.
+    Each place is in one pair at most, and both places of a pair overlap by that level or more. The
+    number is the size of a maximum matching (Berge 1957), computed by augmenting paths. It cannot
+    grow with the level.
+
+    Args:
+        ours: The places of one annotator.
+        theirs: The places of the other.
     """
     edges: dict[int, list[tuple[int, int]]] = {}
-    by_first = sorted(range(len(theirs)), key=lambda place: theirs[place].first)
-    for left, one in enumerate(ours):
+    by_first = sorted(range(len(theirs)), key=lambda right: theirs[right].first)
+    for left, our_place in enumerate(ours):
         for right in by_first:
-            if theirs[right].first > one.last:
+            if theirs[right].first > our_place.last:
                 break
-            tenths = level(one, theirs[right])
+            tenths = level(our_place, theirs[right])
             if tenths:
                 edges.setdefault(tenths, []).append((left, right))
     pairs = _Pairs()
     sizes = []
     for tenths in range(LEVELS, 0, -1):
-        # Pairs that overlap more stay pairs, so each level goes on from the one above.
+        # Pairs that overlap more remain pairs, so each level continues from the one above.
         for left, right in edges.get(tenths, ()):
             pairs.reach.setdefault(left, []).append(right)
         if tenths in edges:
@@ -159,20 +177,22 @@ class _Pairs:
         right: int | None = end
         while right is not None:
             left = came_from[right]
-            self.of_right[right], self._of_left[left], right = left, right, self._of_left.get(left)
+            next_right = self._of_left.get(left)
+            self.of_right[right] = left
+            self._of_left[left] = right
+            right = next_right
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one annotator made of one trace.
+    """The reading of one trace by one annotator.
 
-    ``places`` are the places that they marked, by mode. ``read`` are the spans that they have
-    read; None where nobody kept a record of it, as with judges and imported labels: such a
-    reading counts as one of the whole trace. ``unanswered`` are the modes on which they gave no
-    answer, so that a place without a mark says nothing. ``unplaced`` are the modes that they
-    called present without a place: these show somewhere, and nothing is said of where.
-    ``whole_trace`` counts their labels on the trace as a whole, ``not_found`` those on spans that
-    the trace does not have. Raises ``ValueError`` where a mode has places and is unplaced.
+    ``places`` are the marked places by mode. ``read`` are the spans that were read; None without a
+    record, as with judges and imported labels, which count as readings of the whole trace.
+    ``unanswered`` are the modes without an answer, on which a missing mark means nothing.
+    ``unplaced`` are the modes called present without a place, which are somewhere in the trace.
+    ``whole_trace`` counts labels on the whole trace, ``not_found`` labels on spans that the trace
+    does not have. Raises ``ValueError`` if a mode has places and is unplaced.
     """
 
     places: Mapping[str, tuple[Place, ...]]
@@ -191,9 +211,10 @@ class Reading:
         )
 
     def seen(self, spans: int) -> tuple[Stretch, ...]:
-        """The spans of a trace of that many on which a missing mark says something.
+        """Return the stretches in which a missing mark means absent: those read or marked.
 
-        They are those that were read, and those that were marked with whatever mode.
+        Args:
+            spans: The number of spans of the trace.
         """
         if self.read is None:
             return merged([(0, spans)], touching=True)
@@ -212,13 +233,13 @@ class TraceReadings:
 
 @dataclass(frozen=True, slots=True)
 class SpanInput:
-    """Whose places are compared, on which modes, in which traces.
+    """The marked places of annotators, as the input of the figures on places.
 
-    ``modes`` are (slug, code, name) in the taxonomy's order; ``pass_label`` is what the report
-    calls the pass. ``traces`` are those that two annotators or more have finished and that are at
-    hand; ``not_at_hand`` is how many are not, ``finished`` how many each annotator has finished at
-    all. ``examples`` is how many were left out of a judge's figures as they stood in its prompt.
-    Raises ``ValueError`` where an annotator or a trace is named twice.
+    ``modes`` are (slug, code, name) in the taxonomy's order; ``pass_label`` is the report's name of
+    the pass. ``traces`` are those that two annotators or more have finished and whose spans are
+    known; ``not_at_hand`` counts the others, ``finished`` all finished traces of each annotator.
+    ``examples`` counts traces that were left out because they were in a judge's prompt. Raises
+    ``ValueError`` if an annotator or a trace is named twice.
     """
 
     taxonomy_ref: str
@@ -238,11 +259,16 @@ class SpanInput:
 
 
 def covered(places: Iterable[Place]) -> tuple[Stretch, ...]:
-    """The spans that places touch, each once."""
+    """Return the spans that places touch, each once."""
     return merged(((place.first, place.last + 1) for place in places), touching=True)
 
 
 def touches(place: Place, stretches: tuple[Stretch, ...]) -> bool:
-    """Whether any span of a place stands in stretches that are in order and disjoint."""
+    """Return whether any span of a place is in the stretches.
+
+    Args:
+        place: The place.
+        stretches: Disjoint stretches in order.
+    """
     last = bisect_right(stretches, place.last, key=lambda stretch: stretch[0])
     return last > 0 and stretches[last - 1][1] > place.first

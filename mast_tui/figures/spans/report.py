@@ -66,11 +66,11 @@ LEAST_MEETS: Final = 3
 class Figures:
     """Some figures that are functions of the same sums.
 
-    ``features`` are traces × columns, ``of`` makes figures (resamples × figures, NaN where
-    undefined) of sums of the columns (resamples × columns), and ``reasons`` says for each figure
-    why it is undefined where it is. ``lowest`` is where their scale begins. ``needs`` are how many
-    traces each takes for an interval, and ``meets`` in how many places of two meet; an interval
-    takes some of these, None where it does not.
+    ``features`` are traces × columns. ``of`` computes figures (resamples × figures, NaN where
+    undefined) from sums of the columns (resamples × columns). ``reasons`` tells for each figure
+    why it may be undefined, ``lowest`` is the least value of their scale. ``needs`` is the number
+    of traces that the interval of each takes. ``meets`` counts the traces in which places of two
+    meet, None where an interval does not depend on them.
     """
 
     features: Floats
@@ -85,13 +85,13 @@ def estimated(several: Sequence[Figures], rounds: int, seed: int) -> list[list[C
     """Return figures with 95 % intervals: by the jackknife of few traces, of many by BCa.
 
     All have the same traces, and each resample serves all of them. There is no interval without
-    rounds, nor where every resample gives the same figure: resampling what is all alike tells
-    nothing of what else there may be. Traces of which all columns are zero cost nothing.
+    rounds, nor where every resample gives the same figure: resamples of equal traces show nothing
+    of other possible traces. Traces of which all columns are zero cost nothing.
 
     Args:
         several: The figures of several sums.
-        rounds: How many resamples of the traces.
-        seed: What they are drawn from.
+        rounds: The number of resamples of the traces.
+        seed: The seed of the resamples.
     """
     drawn: list[list[Floats]] = [[] for _ in several]
     telling = [np.flatnonzero(figures.features.any(axis=1)) for figures in several]
@@ -106,26 +106,26 @@ def estimated(several: Sequence[Figures], rounds: int, seed: int) -> list[list[C
 
 
 def _coefficients(figures: Figures, resampled: Floats | None) -> list[Coefficient]:
-    """The figures themselves, with intervals from what they are in the resamples."""
+    """Return the figures with intervals from their values in the resamples."""
     total = figures.features.sum(axis=0)
     values = figures.of(total[None, :])[0]
     left_out = None if resampled is None else figures.of(total - figures.features)
-    found = []
+    coefficients = []
     of_each = zip(values, figures.reasons, figures.needs, figures.meets, strict=True)
     for number, (value, reason, needs, meets) in enumerate(of_each):
         if np.isnan(value):
-            found.append(Coefficient(undefined=reason))
+            coefficients.append(Coefficient(undefined=reason))
         elif resampled is None or left_out is None:
-            found.append(Coefficient(float(value)))
+            coefficients.append(Coefficient(float(value)))
         elif (withheld := _withheld(len(figures.features), needs, meets)) is not None:
-            found.append(Coefficient(float(value), withheld=withheld))
+            coefficients.append(Coefficient(float(value), withheld=withheld))
         else:
-            found.append(
+            coefficients.append(
                 spread_coefficient(
                     float(value), resampled[:, number], left_out[:, number], Scale(figures.lowest)
                 )
             )
-    return found
+    return coefficients
 
 
 def _withheld(traces: int, needs: int, meets: int | None) -> tuple[Withheld, int] | None:
@@ -162,9 +162,8 @@ PATHS: Final = scope_paths("""
 class SpanAgreement:
     """The figures on places, and all that is no figure.
 
-    ``modes`` are (slug, code, name). ``never_placed`` has, by annotator, the codes of the modes of
-    which they never say where they show, though they call them present; with no place at all, of
-    every mode.
+    ``modes`` are (slug, code, name). ``never_placed`` has, by annotator, the codes of the modes
+    that they call present but never place; all modes for an annotator without any place.
     """
 
     taxonomy: str
@@ -247,7 +246,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
     """
     slugs = [slug for slug, _, _ in span_input.modes]
     silent = never_placed(span_input.traces, slugs)
-    looked = [Looked.at(trace, silent) for trace in span_input.traces]
+    looked = [Looked.of(trace, silent) for trace in span_input.traces]
     names = span_input.annotators
     sums_by_pair = {pair: finding_sums(looked, pair, slugs) for pair in combinations(names, 2)}
 
@@ -260,7 +259,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
             yield from _rests_on(span_input, name)
         of_pairs: list[Figure] = []
         for pair, sums in sums_by_pair.items():
-            both = [row for row, trace in enumerate(looked) if len(trace.by(pair)) == 2]
+            both = [row for row, trace in enumerate(looked) if len(trace.looks_of(pair)) == 2]
             group = _Group(span_input, pair, [looked[row] for row in both], sums[both])
             of_pairs += [_of_pair(figure, pair) for figure in group.figures(rounds, seed)]
         if len(sums_by_pair) == 1:
@@ -455,17 +454,17 @@ class _Group:
 
 
 def _flat(sums: Floats) -> Floats:
-    """The same, with one row per trace or resample, of which there may be none."""
+    """Return the sums with one row for each trace or resample, of which there may be none."""
     return sums.reshape(len(sums), int(np.prod(sums.shape[1:])))
 
 
 def _with_naming(blocks: Floats) -> Floats:
-    """Sums of findings with those of finding and naming, all modes together, in second place."""
+    """Insert the sums of finding and naming, over all modes, in second place."""
     return np.insert(blocks, 1, blocks[:, 1:].sum(axis=1), axis=1)
 
 
 def _f1(blocks: Floats) -> Floats:
-    """F1 at each level of overlap from sums of findings, NaN where nothing was marked."""
+    """Return F1 at each level of overlap from sums of findings, NaN where nothing was marked."""
     return ratio(2 * blocks[..., PAIRS:], blocks[..., MARKS, None])
 
 
@@ -475,7 +474,7 @@ def _f1_figures(
     """Yield F1 of places, exact and by overlap of at least each of the thresholds.
 
     ``places`` are those of both sides that were compared, over all pairs of annotators;
-    ``places_left_out`` those on whose mode or spans the other side has said nothing.
+    ``places_left_out`` those on whose mode or spans the other side has no answer.
     """
     places = int(block[MARKS])
     yield scope.number("places", places)

@@ -1,8 +1,8 @@
-"""What each trace adds to the figures on spans, for two annotators or more.
+"""The sums of each trace for the figures on spans, for two annotators or more.
 
-Of Krippendorff's α over spans a unit is a span that two raters or more have read; what they say of
-it is whether a mark of theirs covers it. A trace gives a few sums, counted by stretches between two
-places where anything changes, so that neither many spans nor many traces cost much.
+A unit of Krippendorff's α over spans is a span that two raters or more have read; their value is
+whether a mark of theirs covers it. The sums of a trace are counted by stretches without a change,
+so that neither many spans nor many traces cost much.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from mast_tui.figures.spans.unitizing import Continuum, Section, UnitSums
 Floats = NDArray[np.float64]
 
 COVERAGE_COLUMNS: Final = 4
-"""Sums of a trace: units, what was said of them, how often that was 'marked', disagreement."""
+"""Sums of a trace: units, values, values that are 'marked', disagreement."""
 
 
 class ReadBy:
-    """How many of some raters have read the spans of a trace, from the stretches of each."""
+    """The number of raters who have read each span of a trace, from the stretches of each."""
 
     def __init__(self, read: Sequence[Sequence[Stretch]]) -> None:
         self.raters = len(read)
@@ -46,92 +46,101 @@ class ReadBy:
             for first, after in stretches:
                 changes[first] += 1
                 changes[after] -= 1
-        # Between two of these places nothing changes; what was counted before each of them.
-        self._places: list[int] = []
+        # The indices at which the number of readers changes, and the counts up to each of them.
+        self._changes: list[int] = []
         self._rated: list[int] = []
-        self._before: list[tuple[int, ...]] = []
+        self._counts: list[tuple[int, ...]] = []
         counts = [0] * (self.raters + 1)
-        rated = last = 0
-        for place, change in sorted({0: 0, **changes}.items()):
-            counts[rated] += place - last
-            rated, last = rated + change, place
-            self._places.append(place)
+        rated = 0
+        previous = 0
+        for index, change in sorted({0: 0, **changes}.items()):
+            counts[rated] += index - previous
+            rated += change
+            previous = index
+            self._changes.append(index)
             self._rated.append(rated)
-            self._before.append(tuple(counts))
+            self._counts.append(tuple(counts))
 
-    def before(self, index: int) -> tuple[int, ...]:
-        """Of the spans before one: how many were read by nobody, by one rater, by two …"""
-        piece = bisect_right(self._places, index) - 1
+    def up_to(self, index: int) -> tuple[int, ...]:
+        """Count the spans before an index that were read by no rater, by one, by two …"""
+        piece = bisect_right(self._changes, index) - 1
         rated = self._rated[piece]
-        counts = self._before[piece]
-        more = index - self._places[piece]
+        counts = self._counts[piece]
+        more = index - self._changes[piece]
         return (*counts[:rated], counts[rated] + more, *counts[rated + 1 :])
 
     @property
     def in_all(self) -> tuple[int, ...]:
-        """The same of all spans that anybody has read."""
-        return self.before(self._places[-1])
+        """The counts over all spans up to the last one that was read."""
+        return self.up_to(self._changes[-1])
 
 
 def coverage_sums(
     read_by: ReadBy, marked: Iterable[Sequence[Stretch]]
 ) -> tuple[float, float, float, float]:
-    """What the spans of one trace add to the sums, ``COVERAGE_COLUMNS`` of them.
+    """Return the sums of one trace, ``COVERAGE_COLUMNS`` of them.
 
-    ``marked`` are the spans that each rater marked, in order and disjoint, among those that they
-    have read. Disagreement is that of Krippendorff (2011): 2 k (r - k) / (r - 1) of a span that r
-    raters have read and k of them marked.
+    Disagreement is that of Krippendorff (2011): 2 k (r - k) / (r - 1) of a span that r raters have
+    read and k of them marked.
+
+    Args:
+        read_by: The number of readers of each span.
+        marked: The marked spans of each rater among those that they have read, in order and
+            disjoint.
     """
     in_all = read_by.in_all
     units = sum(in_all[2:])
-    said = sum(rated * spans for rated, spans in enumerate(in_all) if rated > 1)
-    covered, disagreement = 0, 0.0
+    values = sum(rated * spans for rated, spans in enumerate(in_all) if rated > 1)
+    covered = 0
+    disagreement = 0.0
     for first, after, present in _pieces(marked):
-        counts = zip(read_by.before(first), read_by.before(after), strict=True)
-        for rated, (before, until) in enumerate(counts):
+        counts = zip(read_by.up_to(first), read_by.up_to(after), strict=True)
+        for rated, (up_to_first, up_to_after) in enumerate(counts):
             if rated > 1:
-                covered += present * (until - before)
-                disagreement += 2 * present * (rated - present) / (rated - 1) * (until - before)
-    return units, said, covered, disagreement
+                spans = up_to_after - up_to_first
+                covered += present * spans
+                disagreement += 2 * present * (rated - present) / (rated - 1) * spans
+    return units, values, covered, disagreement
 
 
 def coverage_alpha(sums: Floats) -> Floats:
-    """α from sums of the columns (any shape, the columns last), NaN where it is undefined.
+    """Return α from sums of the columns (any shape, the columns last), NaN where undefined.
 
     1 - D_o / D_e of binary values (Krippendorff 2011): with n values, p of them 'marked', D_e is
     2 p (n - p) / (n - 1).
     """
-    said, marked, disagreement = sums[..., 1], sums[..., 2], sums[..., 3]
-    figures: Floats = 1 - ratio(disagreement * (said - 1), 2 * marked * (said - marked))
+    _, values, marked, disagreement = np.moveaxis(sums, -1, 0)
+    figures: Floats = 1 - ratio(disagreement * (values - 1), 2 * marked * (values - marked))
     return figures
 
 
 def _pieces(marked: Iterable[Sequence[Stretch]]) -> Iterator[tuple[int, int, int]]:
-    """The stretches (first, after) that so many raters marked."""
+    """Yield stretches (first, after) with the number of raters who marked them."""
     changes: Counter[int] = Counter()
     for stretches in marked:
         for first, after in stretches:
             changes[first] += 1
             changes[after] -= 1
-    present = begin = 0
-    for place in sorted(changes):
+    present = 0
+    begin = 0
+    for index in sorted(changes):
         if present:
-            yield begin, place, present
-        present += changes[place]
-        begin = place
+            yield begin, index, present
+        present += changes[index]
+        begin = index
 
 
-# Columns of the findings: the places that are compared, those left out, and from there on how
-# many pairs there are at each level of overlap.
+# Columns of the findings: the places that are compared, those left out, and then the pairs at each
+# level of overlap.
 MARKS: Final = 0
 LEFT_OUT: Final = 1
 PAIRS: Final = 2
 
 
 class Look:
-    """One annotator's reading of a trace, with what several figures need of it.
+    """The reading of a trace by one annotator, prepared for several figures.
 
-    ``silent`` are the modes of which they never say where they show.
+    ``silent`` are the modes that the annotator calls present but never places.
     """
 
     def __init__(self, reading: Reading, spans: int, silent: frozenset[str] = frozenset()) -> None:
@@ -145,61 +154,71 @@ class Look:
         }
 
     def answers(self, mode: str) -> bool:
-        """Whether a span without a mark of the mode says that it does not show there."""
+        """Return whether a span without a mark of the mode counts as absent."""
         return mode not in self._silent
 
     def places(self, mode: str) -> tuple[Place, ...]:
-        """The different places marked with the mode."""
+        """Return the different places marked with the mode."""
         return self.reading.places.get(mode, ())
 
     def covered(self, mode: str) -> tuple[Stretch, ...]:
-        """The spans that these touch."""
+        """Return the spans that these places touch."""
         return self._covered.get(mode, ())
 
     def units(self, mode: str) -> tuple[Stretch, ...]:
-        """The same, where places that overlap are one unit and those that only touch are two."""
+        """Return these spans as units: overlapping places are one unit, touching ones are two."""
         return self._units.get(mode, ())
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A trace with everybody's look at it."""
+    """A trace with the readings of all annotators."""
 
     spans: int
     looks: Mapping[str, Look]
 
     @classmethod
-    def at(cls, trace: TraceReadings, silent: Mapping[str, frozenset[str]]) -> Looked:
-        """Who looked at a trace, and who never says where which modes show."""
+    def of(cls, trace: TraceReadings, silent: Mapping[str, frozenset[str]]) -> Looked:
+        """Prepare the readings of a trace.
+
+        Args:
+            trace: The trace.
+            silent: The modes that each annotator never places.
+        """
         looks = {
             name: Look(reading, trace.spans, silent.get(name, frozenset()))
             for name, reading in trace.readings.items()
         }
         return cls(trace.spans, looks)
 
-    def by(self, names: Sequence[str]) -> list[Look]:
-        """Those of some annotators."""
+    def looks_of(self, names: Sequence[str]) -> list[Look]:
+        """Return the readings of some annotators."""
         return [self.looks[name] for name in names if name in self.looks]
 
     def unplaced(self, names: Sequence[str]) -> frozenset[str]:
-        """The modes that any of some annotators calls present here without saying where."""
-        return frozenset().union(*(look.reading.unplaced for look in self.by(names)))
+        """Return the modes that any of these annotators calls present without a place."""
+        return frozenset().union(*(look.reading.unplaced for look in self.looks_of(names)))
 
 
 def never_placed(
     traces: Sequence[TraceReadings], modes: Sequence[str]
 ) -> dict[str, frozenset[str]]:
-    """The modes of which each annotator never says where they show, though they call them present.
+    """Return the modes that each annotator calls present but never places.
 
-    All modes where nothing that they call present has a place. Their 'absent' is then no word on
-    places either: with the traces left out that they call present, where theirs could meet the
-    places of others, only those would be left where they cannot.
+    These are all modes if nothing that they call present has a place. Their 'absent' then does not
+    count for places either: the traces that they call present are left out, where their places
+    could meet those of others, so only traces where they cannot meet would remain.
+
+    Args:
+        traces: The readings of traces.
+        modes: The slugs of all modes.
     """
     placed: dict[str, set[str]] = {}
     unplaced: dict[str, set[str]] = {}
     for trace in traces:
         for name, reading in trace.readings.items():
-            placed.setdefault(name, set()).update(m for m, p in reading.places.items() if p)
+            with_places = (mode for mode, places in reading.places.items() if places)
+            placed.setdefault(name, set()).update(with_places)
             unplaced.setdefault(name, set()).update(reading.unplaced)
     return {
         name: frozenset(never - placed[name] if placed[name] else modes)
@@ -209,20 +228,25 @@ def never_placed(
 
 
 def finding_sums(traces: Sequence[Looked], pair: tuple[str, str], modes: Sequence[str]) -> Floats:
-    """What two annotators found: traces × (finding at all, then each mode) × columns.
+    """Return the findings of two annotators: traces × (any mode, then each mode) × columns.
 
-    A place is compared where both gave an answer on its mode and the other has seen one of its
-    spans at least; else it is left out. Nothing is said of a trace that only one has read.
+    A place is compared if both gave an answer on its mode and the other annotator has seen one of
+    its spans at least; otherwise it is left out. A trace that only one has read adds nothing.
+
+    Args:
+        traces: The traces.
+        pair: The two annotators.
+        modes: The slugs of the modes.
     """
     sums = np.zeros((len(traces), 1 + len(modes), PAIRS + LEVELS))
     for row, trace in enumerate(traces):
-        looks = trace.by(pair)
+        looks = trace.looks_of(pair)
         if len(looks) == 2 and any(look.reading.places for look in looks):
-            sums[row] = _found(looks[0], looks[1], modes)
+            sums[row] = _findings(looks[0], looks[1], modes)
     return sums
 
 
-def _found(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
+def _findings(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
     sums = np.zeros((1 + len(modes), PAIRS + LEVELS))
     all_ours: dict[Place, None] = {}
     all_theirs: dict[Place, None] = {}
@@ -230,14 +254,15 @@ def _found(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
         marked = len(ours.places(mode)) + len(theirs.places(mode))
         if not marked:
             continue
-        one: list[Place] = []
-        other: list[Place] = []
+        our_places: list[Place] = []
+        their_places: list[Place] = []
         if ours.answers(mode) and theirs.answers(mode):
-            one = [place for place in ours.places(mode) if touches(place, theirs.seen)]
-            other = [place for place in theirs.places(mode) if touches(place, ours.seen)]
-        sums[block] = _compared(one, other, marked - len(one) - len(other))
-        all_ours |= dict.fromkeys(one)
-        all_theirs |= dict.fromkeys(other)
+            our_places = [place for place in ours.places(mode) if touches(place, theirs.seen)]
+            their_places = [place for place in theirs.places(mode) if touches(place, ours.seen)]
+        left_out = marked - len(our_places) - len(their_places)
+        sums[block] = _compared(our_places, their_places, left_out)
+        all_ours |= dict.fromkeys(our_places)
+        all_theirs |= dict.fromkeys(their_places)
     sums[0] = _compared(list(all_ours), list(all_theirs), int(sums[1:, LEFT_OUT].sum()))
     return sums
 
@@ -248,11 +273,11 @@ def _compared(ours: Sequence[Place], theirs: Sequence[Place], left_out: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class SpanSums:
-    """What traces add to the figures on spans of some annotators.
+    """The sums of traces for the figures on spans of some annotators.
 
     ``coverage`` are the sums for α (traces × modes × columns), ``units`` those for α_U by mode.
-    ``answered`` counts the traces in which two or more gave an answer on each mode, ``rated_by``
-    the annotators who gave any span there an answer on it.
+    ``answered`` counts by mode the traces with answers of two or more, ``rated_by`` the annotators
+    who gave an answer on any span.
     """
 
     coverage: Floats
@@ -262,33 +287,39 @@ class SpanSums:
 
 
 def span_sums(traces: Sequence[Looked], names: Sequence[str], modes: Sequence[str]) -> SpanSums:
-    """The sums over what the annotators in ``names`` said of the spans of these traces."""
+    """Return the sums of traces.
+
+    Args:
+        traces: The traces.
+        names: The annotators.
+        modes: The slugs of the modes.
+    """
     coverage = np.zeros((len(traces), len(modes), COVERAGE_COLUMNS))
     continua: list[list[Continuum | None]] = [[] for _ in modes]
     answered = [0] * len(modes)
     rated_by: list[set[str]] = [set() for _ in modes]
     for row, trace in enumerate(traces):
-        there = [(name, trace.looks[name]) for name in names if name in trace.looks]
+        looks = [(name, trace.looks[name]) for name in names if name in trace.looks]
         shared: dict[tuple[str, ...], _Shared] = {}
-        for place, mode in enumerate(modes):
-            sides = [(name, look) for name, look in there if look.answers(mode)]
-            rated_by[place].update(name for name, look in sides if look.seen)
-            answered[place] += len(sides) > 1
-            who = tuple(name for name, _ in sides)
-            if who not in shared:
-                shared[who] = _Shared([look for _, look in sides])
-            coverage[row, place] = shared[who].coverage(mode)
-            continua[place].append(shared[who].continuum(mode))
+        for column, mode in enumerate(modes):
+            sides = [(name, look) for name, look in looks if look.answers(mode)]
+            rated_by[column].update(name for name, look in sides if look.seen)
+            answered[column] += len(sides) > 1
+            raters = tuple(name for name, _ in sides)
+            if raters not in shared:
+                shared[raters] = _Shared([look for _, look in sides])
+            coverage[row, column] = shared[raters].coverage(mode)
+            continua[column].append(shared[raters].continuum(mode))
     return SpanSums(
         coverage,
-        tuple(UnitSums.of(one) for one in continua),
+        tuple(map(UnitSums.of, continua)),
         tuple(answered),
         tuple(map(len, rated_by)),
     )
 
 
 class _Shared:
-    """What the same annotators say of one trace on one mode after the other."""
+    """The answers of the same annotators on one trace, for one mode after the other."""
 
     def __init__(self, looks: Sequence[Look]) -> None:
         self._looks = looks
@@ -299,19 +330,19 @@ class _Shared:
         self._empty = Continuum(length, none_for_each) if length and len(looks) > 1 else None
 
     def coverage(self, mode: str) -> tuple[float, float, float, float]:
-        """The trace's sums for α."""
+        """Return the sums of the trace for α."""
         marked = [look.covered(mode) for look in self._looks]
         return coverage_sums(self._read_by, marked) if any(marked) else self._nothing_marked
 
     def continuum(self, mode: str) -> Continuum | None:
-        """The spans that all have read, put side by side, with the units on them."""
+        """Return the spans that all have read, joined, with the units on them."""
         units = [look.units(mode) for look in self._looks]
         if self._empty is None or not any(units):
             return self._empty
         return Continuum(self._empty.length, tuple(map(self._moved, units)))
 
     def _moved(self, units: Sequence[Stretch]) -> tuple[Section, ...]:
-        """Where units stand once what somebody has not read is taken out."""
-        before = self._read_by.before
-        moved = ((before(first)[-1], before(after)[-1]) for first, after in units)
+        """Return units by their positions among the spans that all have read."""
+        up_to = self._read_by.up_to
+        moved = ((up_to(first)[-1], up_to(after)[-1]) for first, after in units)
         return tuple((first, after) for first, after in moved if first < after)

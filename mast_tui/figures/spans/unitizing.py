@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.bootstrap import ratio
 
 Section = tuple[int, int]
-"""Where a unit or a gap begins and where it ends (exclusive), in positions from 0."""
+"""The begin and the end (exclusive) of a unit or a gap, in positions from 0."""
 
 Floats = NDArray[np.float64]
 
@@ -55,10 +55,10 @@ _COLUMNS: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Continuum:
-    """What raters marked of one category on ``length`` positions.
+    """The marks of raters for one category on ``length`` positions.
 
     ``units`` are those of each rater, in order and not overlapping; they may touch. Raises
-    ``ValueError`` for fewer than two raters, no positions, and units that cannot be.
+    ``ValueError`` for fewer than two raters, no positions, or units that overlap.
     """
 
     length: int
@@ -75,21 +75,22 @@ class Continuum:
                 end = after
 
     def gaps(self, rater: int) -> list[Section]:
-        """What lies between the units of a rater, as long as can be."""
-        found, end = [], 0
+        """Return the gaps between the units of a rater."""
+        gaps = []
+        end = 0
         for first, after in (*self.units[rater], (self.length, self.length)):
             if first > end:
-                found.append((end, first))
+                gaps.append((end, first))
             end = after
-        return found
+        return gaps
 
 
 @dataclass(frozen=True, slots=True)
 class UnitSums:
-    """Of one category, what of each continuum goes into the figures: continua × columns.
+    """The sums of each continuum for the figures of one category: continua × columns.
 
-    ``lengths`` are the different lengths of its units. The columns may be added up over any
-    continua, as often as each counts.
+    ``lengths`` are the different lengths of its units. The columns can be added up over any
+    continua, each as often as it counts.
     """
 
     lengths: Floats
@@ -97,53 +98,60 @@ class UnitSums:
 
     @classmethod
     def of(cls, continua: Sequence[Continuum | None]) -> UnitSums:
-        """Those of continua in order; None is a continuum that nobody compared."""
-        there = [(row, one) for row, one in enumerate(continua) if one is not None]
+        """Return the sums of continua in order; None is a continuum without a comparison."""
+        compared = [
+            (row, continuum) for row, continuum in enumerate(continua) if continuum is not None
+        ]
         units = np.array(
-            [(row, after - first) for row, one in there for u in one.units for first, after in u],
+            [
+                (row, after - first)
+                for row, continuum in compared
+                for of_rater in continuum.units
+                for first, after in of_rater
+            ],
             dtype=np.int64,
         ).reshape(-1, 2)
         gaps = np.array(
             [
                 (row, after - first)
-                for row, one in there
-                for rater in range(len(one.units))
-                for first, after in one.gaps(rater)
+                for row, continuum in compared
+                for rater in range(len(continuum.units))
+                for first, after in continuum.gaps(rater)
             ],
             dtype=np.int64,
         ).reshape(-1, 2)
         lengths = np.unique(units[:, 1]).astype(np.float64)
         features = np.zeros((len(continua), _COLUMNS + 2 * len(lengths)))
-        for row, one in there:
-            raters = len(one.units)
-            features[row, _OBSERVED] = _observed(one)
-            features[row, _COMPARED] = raters * (raters - 1) * one.length
-            features[row, _POSITIONS] = raters * one.length
-            features[row, _LENGTH] = one.length
+        for row, continuum in compared:
+            raters = len(continuum.units)
+            features[row, _OBSERVED] = _observed(continuum)
+            features[row, _COMPARED] = raters * (raters - 1) * continuum.length
+            features[row, _POSITIONS] = raters * continuum.length
+            features[row, _LENGTH] = continuum.length
             features[row, _RATERS] = raters
         long = units[:, 1].astype(np.float64)
         features[:, _UNITS] = _per_row(units, np.ones_like(long), len(continua))
         features[:, _OVERLAPS] = _per_row(units, 2 * long**3 - 3 * long**2 + long, len(continua))
         features[:, _WITHIN] = _per_row(units, long * (long - 1), len(continua))
         features[:, _GAPS] = _per_row(gaps, np.ones(len(gaps)), len(continua))
-        for place, length in enumerate(lengths):
+        for column, length in enumerate(lengths, start=_COLUMNS):
             room = np.maximum(gaps[:, 1] - length + 1, 0)
-            features[:, _COLUMNS + place] = _per_row(units, long == length, len(continua))
-            features[:, _COLUMNS + len(lengths) + place] = _per_row(gaps, room, len(continua))
+            features[:, column] = _per_row(units, long == length, len(continua))
+            features[:, column + len(lengths)] = _per_row(gaps, room, len(continua))
         return cls(lengths, features)
 
     @property
     def units(self) -> int:
-        """How many units there are."""
+        """The number of units."""
         return int(self.features[:, _UNITS].sum())
 
     @property
     def positions(self) -> int:
-        """How long the continua are together."""
+        """The joint length of the continua."""
         return int(self.features[:, _LENGTH].sum())
 
     def disagreement(self, sums: Floats) -> Disagreement:
-        """What follows from sums of the columns, resamples × columns."""
+        """Return the disagreements of sums of the columns, resamples × columns."""
         total = sums[:, _LENGTH]
         held = sums[:, _COLUMNS : _COLUMNS + len(self.lengths)]
         room = sums[:, _COLUMNS + len(self.lengths) :]
@@ -160,7 +168,7 @@ class UnitSums:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Observed and expected, and where anything varied at all; one of each per resample."""
+    """Observed and expected disagreement, and whether anything varied, one for each resample."""
 
     observed: Floats
     expected: Floats
@@ -168,16 +176,16 @@ class Disagreement:
 
 
 def alpha_u(categories: Sequence[Disagreement]) -> Floats:
-    """α_U over categories per resample, NaN where nothing varied."""
-    observed = np.sum([one.observed for one in categories], axis=0)
-    expected = np.sum([one.expected for one in categories], axis=0)
-    varied = np.any([one.varied for one in categories], axis=0)
+    """Return α_U over categories for each resample, NaN where nothing varied."""
+    observed = np.sum([category.observed for category in categories], axis=0)
+    expected = np.sum([category.expected for category in categories], axis=0)
+    varied = np.any([category.varied for category in categories], axis=0)
     figures: Floats = 1 - ratio(observed, np.where(varied, expected, 0))
     return figures
 
 
 def _observed(continuum: Continuum) -> int:
-    """The sum of the differences over ordered pairs of raters."""
+    """Return the sum of the differences over ordered pairs of raters."""
     return 2 * sum(
         _one_way(ours, theirs, shared=True) + _one_way(theirs, ours, shared=False)
         for ours, theirs in combinations(continuum.units, 2)
@@ -185,26 +193,26 @@ def _observed(continuum: Continuum) -> int:
 
 
 def _one_way(ours: Sequence[Section], theirs: Sequence[Section], *, shared: bool) -> int:
-    """The differences of our units from their gaps and, where ``shared``, from their units.
+    """Return the differences of our units from their gaps and, with ``shared``, from their units.
 
-    A unit that meets no unit of the other lies wholly in a gap, since gaps end only at units.
+    A unit that meets no unit of the other rater is inside a gap, since gaps end only at units.
     """
     difference = 0
     begin = 0
     for first, after in ours:
         while begin < len(theirs) and theirs[begin][1] <= first:
             begin += 1
-        place = begin
-        while place < len(theirs) and theirs[place][0] < after:
+        end = begin
+        while end < len(theirs) and theirs[end][0] < after:
             if shared:
-                difference += (first - theirs[place][0]) ** 2 + (after - theirs[place][1]) ** 2
-            place += 1
-        if place == begin:
+                difference += (first - theirs[end][0]) ** 2 + (after - theirs[end][1]) ** 2
+            end += 1
+        if end == begin:
             difference += (after - first) ** 2
     return difference
 
 
 def _per_row(sections: NDArray[np.int64], values: NDArray[np.generic], rows: int) -> Floats:
-    """The sum of the sections' values for each continuum."""
-    found = np.bincount(sections[:, 0], weights=values, minlength=rows)
-    return found.astype(np.float64)
+    """Return the sum of the sections' values for each continuum."""
+    sums = np.bincount(sections[:, 0], weights=values, minlength=rows)
+    return sums.astype(np.float64)

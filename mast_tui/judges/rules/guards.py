@@ -74,9 +74,9 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
         if self.condition == PHRASES:
             if not self.phrases:
                 raise InvalidGuards(f"guard {self.name!r} names no phrases")
-            said = any_of(*map(_escaped, self.phrases))
+            forbidden = any_of(*map(_escaped, self.phrases))
             find = Saying(
-                self.mode, said, f"says what {self.name} forbids.", _CONFIDENCE, every=True
+                self.mode, forbidden, f"says what {self.name} forbids.", _CONFIDENCE, every=True
             )
             return Rule(self.name, self.mode, "phrases of an agent", find)
         condition = _CONDITIONS.get(self.condition)

@@ -83,7 +83,7 @@ def find(walk: Walk) -> Iterator[Finding]:
     for call in walk.calls:
         if call.step.span.kind is SpanKind.TOOL_CALL:
             for name, value in _values(call.step):
-                if _must_be_given(name, value):
+                if _needs_source(name, value):
                     passed.setdefault(_plain(value), (call, name, value))
     sources = _first_occurrences(
         walk, {plain: call.agent for plain, (call, _, _) in passed.items()}
@@ -170,7 +170,7 @@ def _values(step: Step) -> Iterator[tuple[str, str]]:
                 yield name, text
 
 
-def _must_be_given(name: str, value: str) -> bool:
+def _needs_source(name: str, value: str) -> bool:
     if _PLACEHOLDER.fullmatch(value):
         return True
     return bool(_ASKED_FOR.search(name) and _IDENTIFIER.fullmatch(value))

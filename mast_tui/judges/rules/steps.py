@@ -142,9 +142,16 @@ def read_steps(trace: Trace, final_message: str = "") -> tuple[Step, ...]:
         OSError: The source of the trace cannot be read.
     """
     steps = [_step(trace.span(index), trace.text(index)) for index in range(len(trace))]
-    speech = next((step.span for step in reversed(steps) if step.is_speech), None)
-    if final_message and speech is not None and final_message.strip() != steps[-1].head.strip():
-        span = replace(speech, index=len(steps), key=FINAL_MESSAGE, kind=SpanKind.MESSAGE)
+    agent = next((step.span for step in reversed(steps) if step.span.role is Role.AGENT), None)
+    if final_message and agent is not None and final_message.strip() != steps[-1].head.strip():
+        span = replace(
+            agent,
+            index=len(steps),
+            key=FINAL_MESSAGE,
+            kind=SpanKind.MESSAGE,
+            name=None,
+            parent=None,
+        )
         steps.append(_step(span, final_message))
     return _with_sentences(steps)
 

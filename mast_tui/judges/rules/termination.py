@@ -79,20 +79,25 @@ def _limit_in(step: Step) -> Quote | None:
 
 
 def find_open_plan(walk: Walk) -> Iterator[Finding]:
-    """Suggest the run's last message if its last plan has steps that are not done."""
+    """Suggest the run's last message if its last plan has more open steps than calls followed.
+
+    Plans are often not kept up to date, but every step takes a call.
+    """
     plans = [call for call in walk.calls if _PLAN_WORDS & set(name_words(call.tool))]
     final = next((step for step in reversed(walk.steps) if step.is_message), None)
     if not plans or final is None or final.index < plans[-1].index:
         return
-    states = _STATE.findall(walk.text_of(plans[-1].index))
+    plan = plans[-1].step
+    states = _STATE.findall(walk.text_of(plan.index))
     left = sum(state.lower() not in _STATES_DONE for state in states)
-    if left and not final.own_text.rstrip().endswith("?"):
+    calls = walk.calls_between(plan.index, final.index)
+    if left > len(calls) and not final.own_text.rstrip().endswith("?"):
         yield walk.finding(
             TOO_EARLY,
-            (plans[-1].index, final.index),
+            (plan.index, final.index),
             final.first_sentence() or final.quote(0, final.length),
             f"{final.number} ends the run, and {left} of {len(states)} steps of the plan in "
-            f"{plans[-1].step.number} are not done.",
+            f"{plan.number} are not done.",
             0.7,
         )
 

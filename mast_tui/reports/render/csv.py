@@ -1,8 +1,8 @@
 """Every figure of a report's document as one row: tidy, long, for R, pandas or a spreadsheet.
 
-The rows come of a walk through the JSON document, so that a new figure is among them without a
-change here. The names on the way to a number are what its row calls the ``statistic``
-(``failed_rate``), unless the document's layout puts one in a column of its own: a mode, a group.
+The rows come from a walk through the JSON document, so that a new figure needs no change here. The
+keys that lead to a number are joined to the ``statistic`` of its row (``failed_rate``), unless the
+layout of the document puts a key into its own column: a mode, a group.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, Final, Literal
 from mast_tui.figures.signatures.model import ALL
 from mast_tui.reports.model import Report
 
-Way = tuple[str, ...]
+Keys = tuple[str, ...]
 Values = Mapping[str, Any]
 
 _OF_A_FIGURE: Final = frozenset({"n", "ci", "undefined", "ci_withheld", "ci_needs", "low", "high"})
-"""What belongs to a figure, or names a part of a list; it stands in the rows of its neighbours."""
+"""The keys that describe a figure or an item of a list; the rows of the figure have them."""
 
 _HAS_CI: Final = ("value", "rate", "difference")
-"""What an interval that is called just ``ci`` belongs to."""
+"""The keys of numbers whose interval is called just ``ci``."""
 
 _QUARTILES: Final = (1, 3)
 
@@ -33,7 +33,7 @@ _Column = Literal["group", "mode", "name", "annotators", ""]
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What is special about the place that a path leads to, as ``csv_layouts.toml`` tells."""
+    """The special treatment of a path, from ``csv_layouts.toml``."""
 
     scope: str | None = None
     column: _Column | None = None
@@ -43,7 +43,7 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How the document of one report becomes rows, as ``csv_layouts.toml`` tells."""
+    """The layout of the rows of one report, from ``csv_layouts.toml``."""
 
     columns: Sequence[str]
     omitted: Sequence[str]
@@ -52,31 +52,33 @@ class _Layout:
     counts: Sequence[str] | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
 
-    def rule(self, path: Way) -> _Rule:
-        """What is special here; a path that is named in full goes before one with ``*``."""
-        ways = [way for way in self.rules if _leads(way, path)]
-        return self.rules[min(ways, key=lambda way: way.count("*"))] if ways else _Rule()
+    def rule(self, path: Keys) -> _Rule:
+        """Return the rule of a path; one for the full path precedes one with ``*``."""
+        patterns = [pattern for pattern in self.rules if _matches(pattern, path)]
+        if not patterns:
+            return _Rule()
+        return self.rules[min(patterns, key=lambda pattern: pattern.count("*"))]
 
-    def tells(self, path: Way, value: object) -> bool:
-        """Whether what stands here has rows."""
+    def has_rows(self, path: Keys, value: object) -> bool:
+        """Return whether the value at a path has rows of its own."""
         name = path[-1]
         if name in _OF_A_FIGURE or name.endswith(("_ci", "_ci_pp")):
             return False
-        if any(_leads(way, path) for way in self.omitted):
+        if any(_matches(pattern, path) for pattern in self.omitted):
             return False
         if self.counts is None or not isinstance(value, int):
             return True
-        return any(_meets(way, path) for way in self.counts)
+        return any(_names(pattern, path) for pattern in self.counts)
 
 
 @dataclass(frozen=True, slots=True)
-class _About:
-    """What the rows from some place of the document on are about.
+class _Context:
+    """The cells that all rows under a path of the document share.
 
-    ``n_by`` has the counts by the names that come next, ``modes`` what is told of modes by code.
+    ``n_by`` has the counts by the next keys, ``modes`` the document's modes by code.
     """
 
-    path: Way = ()
+    path: Keys = ()
     scope: str = ""
     group: str = ""
     mode: str = ""
@@ -87,18 +89,18 @@ class _About:
     n_by: Values = field(default_factory=dict)
     modes: Mapping[str, Values] = field(default_factory=dict)
 
-    def of_mode(self, code: str) -> _About:
-        """The same of one mode, whose name and count hold unless more is told of it here."""
-        known = self.modes.get(code, {})
-        return replace(self, mode=code, name=known.get("name", ""), n=known.get("n", self.n))
+    def of_mode(self, code: str) -> _Context:
+        """Return the context of one mode, with its name and count from ``modes``."""
+        mode = self.modes.get(code, {})
+        return replace(self, mode=code, name=mode.get("name", ""), n=mode.get("n", self.n))
 
 
 @cache
 def _layout_of(report: str) -> _Layout:
     text = Path(__file__).with_name("csv_layouts.toml").read_text("utf-8")
-    found = tomllib.loads(text)[report]
-    found["rules"] = {way: _Rule(**rule) for way, rule in found["rules"].items()}
-    return _Layout(**found)
+    layout = tomllib.loads(text)[report]
+    layout["rules"] = {pattern: _Rule(**rule) for pattern, rule in layout["rules"].items()}
+    return _Layout(**layout)
 
 
 def render_csv(report: Report) -> str:
@@ -127,31 +129,31 @@ def _cell(text: str) -> str:
 
 
 def csv_columns(document: Values) -> Sequence[str]:
-    """Say which columns the rows of a document have."""
+    """Return the columns of the rows of a document."""
     return _layout(document).columns
 
 
 def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
-    """Walk through a document and make a row of every figure in it.
+    """Yield a row for every figure in a document.
 
-    ``annotators`` are parted by ``|``, as names hold none.
-    Numbers are written in full, and an empty cell is no value. An undefined figure has no value
-    and its reason under ``undefined``, an interval that would not hold under ``ci_withheld``.
+    ``annotators`` are separated by ``|``, which no name contains. Numbers are written in full, and
+    an empty cell is no value. The reason of an undefined figure is in ``undefined``, the reason of
+    a withheld interval in ``ci_withheld``.
     """
     layout = _layout(document)
     if "overall" in document:
         document = _with_all_traces(document)
-    whose = document.get("annotators", [document.get("labels", "")])
-    yield from _walk(layout, document, _About(annotators=_joined(whose)))
+    annotators = _joined(document.get("annotators", [document.get("labels", "")]))
+    yield from _walk(layout, document, _Context(annotators=annotators))
     if "identical_blocks" in document:
         shared = sum(len(block["traces"]) for block in document["identical_blocks"])
-        about = _About(scope="blocks", annotators=_joined(whose))
-        about = replace(about, statistic="traces_that_share_a_block")
-        yield _row(layout, {"value": shared}, "value", about, "")
+        statistic = "traces_that_share_a_block"
+        context = _Context(scope="blocks", annotators=annotators, statistic=statistic)
+        yield _row(layout, {"value": shared}, "value", context, "")
 
 
 def _with_all_traces(document: Values) -> Values:
-    """Make all traces of failure signatures together the first of the groups."""
+    """Return the document with all traces together as the first group."""
     remaining = {key: value for key, value in document.items() if key != "overall"}
     if document["by"] == ALL:
         return remaining
@@ -167,66 +169,69 @@ def _layout(document: Values) -> _Layout:
     return _layout_of("signatures" if "groups" in document else "agreement")
 
 
-def _meets(way: str, path: Way) -> bool:
-    """Whether a name or a path says what stands here."""
-    return way == path[-1] or _leads(way, path)
+def _names(pattern: str, path: Keys) -> bool:
+    """Return whether a pattern is the last key of a path, or matches the path."""
+    return pattern == path[-1] or _matches(pattern, path)
 
 
-def _leads(way: str, path: Way) -> bool:
-    names = way.split(".")
-    return len(names) == len(path) and all(
-        name in ("*", there) for name, there in zip(names, path, strict=True)
+def _matches(pattern: str, path: Keys) -> bool:
+    keys = pattern.split(".")
+    return len(keys) == len(path) and all(
+        pattern_key in ("*", key) for pattern_key, key in zip(keys, path, strict=True)
     )
 
 
-def _walk(layout: _Layout, here: Values, about: _About) -> Iterator[dict[str, str]]:
-    about = _entered(layout, here, about)
-    for key, value in here.items():
-        if not layout.tells((*about.path, key), value):
+def _walk(layout: _Layout, part: Values, context: _Context) -> Iterator[dict[str, str]]:
+    """Yield the rows of a part of the document."""
+    context = _context_in(layout, part, context)
+    for key, value in part.items():
+        if not layout.has_rows((*context.path, key), value):
             continue
-        below = _below(layout, here, key, about)
+        below = _below(layout, part, key, context)
         if isinstance(value, Mapping):
             yield from _walk(layout, value, below)
         elif isinstance(value, list):
             yield from _listed(layout, value, below)
         elif value is None:
-            reason = _reason(layout, here, key, about)
+            reason = _reason(layout, part, key, context)
             if reason:
-                yield _row(layout, here, key, below, reason)
+                yield _row(layout, part, key, below, reason)
         elif _is_number(value):
-            yield _row(layout, here, key, below, "")
+            yield _row(layout, part, key, below, "")
 
 
-def _entered(layout: _Layout, here: Values, about: _About) -> _About:
-    """What a part of the document itself says of all that is in it."""
-    rule = layout.rule(about.path)
-    if isinstance(here.get("name"), str):
-        about = replace(about, name=here["name"])
-    modes = here.get("modes")
+def _context_in(layout: _Layout, part: Values, context: _Context) -> _Context:
+    """Return the context of all rows in a part of the document."""
+    rule = layout.rule(context.path)
+    if isinstance(part.get("name"), str):
+        context = replace(context, name=part["name"])
+    modes = part.get("modes")
     if isinstance(modes, Mapping) and any(
-        isinstance(one, Mapping) and "name" in one for one in modes.values()
+        isinstance(mode, Mapping) and "name" in mode for mode in modes.values()
     ):
-        about = replace(about, modes=modes)
-    if "against" in here:
-        judges = here["judges"] if "judges" in here else [here["judge"]]
-        about = replace(about, annotators=_joined([*judges, here["against"]]))
-    elif "over" in here:
-        about = replace(about, group=_joined(here["groups"]))
-    elif "others" in here:
-        about = replace(about, annotators=here["first"])
-    if "modes_defined" in here:
-        about = replace(about, n_by=here["modes_defined"])
-    return replace(about, n=here[rule.n]) if rule.n in here else about
+        context = replace(context, modes=modes)
+    if "against" in part:
+        judges = part["judges"] if "judges" in part else [part["judge"]]
+        context = replace(context, annotators=_joined([*judges, part["against"]]))
+    elif "over" in part:
+        context = replace(context, group=_joined(part["groups"]))
+    elif "others" in part:
+        context = replace(context, annotators=part["first"])
+    if "modes_defined" in part:
+        context = replace(context, n_by=part["modes_defined"])
+    return replace(context, n=part[rule.n]) if rule.n in part else context
 
 
-def _below(layout: _Layout, here: Values, key: str, about: _About) -> _About:
-    """What is said of ``key``: what it rests on, and what it is called."""
-    path = (*about.path, key)
+def _below(layout: _Layout, part: Values, key: str, context: _Context) -> _Context:
+    """Return the context of the value under a key: its n, and the names in its row."""
+    path = (*context.path, key)
     rule = layout.rule(path)
-    counts = next((found for way, found in layout.rests_on.items() if _meets(way, path)), None)
-    n = None if counts is not None and not counts else about.n_by.get(key, about.n)
-    n = next((here[name] for name in counts or () if name in here), n)
-    below = replace(about, path=path, n=n, n_by=here.get(f"{key}_n", {}))
+    n_keys = next(
+        (keys for pattern, keys in layout.rests_on.items() if _names(pattern, path)), None
+    )
+    n = None if n_keys is not None and not n_keys else context.n_by.get(key, context.n)
+    n = next((part[name] for name in n_keys or () if name in part), n)
+    below = replace(context, path=path, n=n, n_by=part.get(f"{key}_n", {}))
     if rule.scope is not None:
         below = replace(below, scope=rule.scope)
     match rule.column:
@@ -242,69 +247,72 @@ def _below(layout: _Layout, here: Values, key: str, about: _About) -> _About:
         return replace(below, statistic=rule.statistic)
     if rule.column is not None or key == "value":
         return below
-    return replace(below, statistic=f"{about.statistic}_{key}".lstrip("_"))
+    return replace(below, statistic=f"{context.statistic}_{key}".lstrip("_"))
 
 
-def _listed(layout: _Layout, values: Sequence[Any], about: _About) -> Iterator[dict[str, str]]:
-    """The rows of a list: numbers are called by their place, parts by what tells them apart."""
-    for place, one in enumerate(values):
-        if isinstance(one, Mapping):
-            yield from _walk(layout, one, _item(one, replace(about, path=(*about.path, "*"))))
-        elif _is_number(one):
-            which = _QUARTILES[place] if about.path[-1] == "quartiles" else place + 1
-            number = replace(about, statistic=f"{about.statistic}_{which}")
-            yield _row(layout, {"value": one}, "value", number, "")
+def _listed(layout: _Layout, values: Sequence[Any], context: _Context) -> Iterator[dict[str, str]]:
+    """Yield the rows of a list; its numbers are named by their position."""
+    for index, value in enumerate(values):
+        if isinstance(value, Mapping):
+            in_list = replace(context, path=(*context.path, "*"))
+            yield from _walk(layout, value, _item(value, in_list))
+        elif _is_number(value):
+            number = _QUARTILES[index] if context.path[-1] == "quartiles" else index + 1
+            of_number = replace(context, statistic=f"{context.statistic}_{number}")
+            yield _row(layout, {"value": value}, "value", of_number, "")
 
 
-def _item(one: Values, about: _About) -> _About:
-    if "modes" in one:
-        return replace(about, mode=_joined(one["modes"]))
-    if "steps" in one:
-        return replace(about, mode=" > ".join("+".join(step) for step in one["steps"]))
-    if "low" in one:
-        return replace(about, name=f"{one['low']:.1f} to {one['high']:.1f}")
-    return replace(about, statistic=f"{about.statistic}_{one.get('by', '')}".rstrip("_"))
+def _item(item: Values, context: _Context) -> _Context:
+    """Return the context of an item of a list, named by its modes, steps, range or cause."""
+    if "modes" in item:
+        return replace(context, mode=_joined(item["modes"]))
+    if "steps" in item:
+        return replace(context, mode=" > ".join("+".join(step) for step in item["steps"]))
+    if "low" in item:
+        return replace(context, name=f"{item['low']:.1f} to {item['high']:.1f}")
+    return replace(context, statistic=f"{context.statistic}_{item.get('by', '')}".rstrip("_"))
 
 
-def _row(layout: _Layout, here: Values, key: str, about: _About, reason: str) -> dict[str, str]:
-    """A row of the number under ``key``; its interval stands beside it under a like name."""
+def _row(layout: _Layout, part: Values, key: str, context: _Context, reason: str) -> dict[str, str]:
+    """Return the row of the number under a key, with the interval beside it."""
     interval = f"{key.removesuffix('_pp')}_ci_pp" if key.endswith("_pp") else f"{key}_ci"
-    if interval not in here and key in _HAS_CI:
+    if interval not in part and key in _HAS_CI:
         interval = "ci"
-    low, high = here.get(interval) or (None, None)
-    why_none = here.get("ci_withheld", "") if interval == "ci" else ""
-    if here[key] is not None and low is None:
-        why_none = why_none or _said(here, interval)
+    low, high = part.get(interval) or (None, None)
+    withheld = part.get("ci_withheld", "") if interval == "ci" else ""
+    if part[key] is not None and low is None:
+        withheld = withheld or _own_reason(part, interval)
     cells = {
-        "scope": about.scope,
-        "group": about.group,
-        "mode": about.mode,
-        "name": about.name,
-        "statistic": about.statistic,
-        "value": _text(here[key]),
+        "scope": context.scope,
+        "group": context.group,
+        "mode": context.mode,
+        "name": context.name,
+        "statistic": context.statistic,
+        "value": _text(part[key]),
         "ci_low": _text(low),
         "ci_high": _text(high),
         "undefined": reason,
-        "n": _text(about.n),
-        "annotators": about.annotators,
-        "ci_withheld": why_none,
+        "n": _text(context.n),
+        "annotators": context.annotators,
+        "ci_withheld": withheld,
     }
     return {name: cells[name] for name in layout.columns}
 
 
-def _reason(layout: _Layout, here: Values, key: str, about: _About) -> str:
-    """Why there is no number, by name; empty where nothing was asked for."""
-    said = here.get("undefined", "")
-    if isinstance(said, str) and said:
-        return said
-    of = about.path[-1] if about.path else ""
-    return _said(here, key) or layout.missing.get(key, "") or layout.missing.get(of, "")
+def _reason(layout: _Layout, part: Values, key: str, context: _Context) -> str:
+    """Return the reason for a missing number; empty if the number was not requested."""
+    undefined = part.get("undefined", "")
+    if isinstance(undefined, str) and undefined:
+        return undefined
+    parent = context.path[-1] if context.path else ""
+    missing = layout.missing
+    return _own_reason(part, key) or missing.get(key, "") or missing.get(parent, "")
 
 
-def _said(here: Values, key: str) -> str:
-    """What a part says of why one of its numbers is missing."""
-    said = here.get("undefined")
-    return str(said.get(key, "")) if isinstance(said, Mapping) else ""
+def _own_reason(part: Values, key: str) -> str:
+    """Return the reason that a part gives for one of its numbers."""
+    undefined = part.get("undefined")
+    return str(undefined.get(key, "")) if isinstance(undefined, Mapping) else ""
 
 
 def _is_number(value: object) -> bool:

@@ -82,7 +82,7 @@ def colour_variables() -> str:
 
 
 def _visible(value: object) -> object:
-    """Whatever a template writes, on one line and without control characters; then it escapes."""
+    """Return a value for a template, a text on one line and without control characters."""
     return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -107,7 +107,7 @@ def _style() -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The heading of a column; ``tip`` has its whole name and unit, where these say more."""
+    """The heading of a column; ``tip`` has its whole name and unit, if these add anything."""
 
     column: Column
     tip: str
@@ -119,8 +119,8 @@ class _Head:
 class _Cell:
     """A cell, with its numbers in full for sorting and for copies.
 
-    ``letters`` is how wide the numbers of its column are, ``share`` how far its bar reaches in
-    percent; None where there is no bar.
+    ``letters`` is the width of the numbers of its column, ``share`` the length of its bar in
+    percent, None for no bar.
     """
 
     words: Written
@@ -145,25 +145,25 @@ def _heads(table: Table) -> list[_Head]:
 
 
 def _kind(table: Table, column: Column) -> str:
-    """The class of a column's cells: ``n`` numbers, ``r`` such with nothing beside, ``s`` short."""
+    """Return a column's CSS class: ``n`` numbers, ``n r`` without intervals, ``s`` short texts."""
     if not is_right(column):
         longest = max((len(written(row, column).whole) for row in table.rows), default=0)
         return "s" if longest <= _SHORT else ""
-    beside = column.kind is Kind.SHARE or any(written(row, column).interval for row in table.rows)
-    return "n" if beside else "n r"
+    has_interval = any(written(row, column).interval for row in table.rows)
+    return "n" if has_interval or column.kind is Kind.SHARE else "n r"
 
 
 def _groups(table: Table) -> list[list[list[_Cell]]]:
     columns = _columns(table)
-    kinds = [_kind(table, one) for one in columns]
+    kinds = [_kind(table, column) for column in columns]
     letters = [
-        max((len(written(row, one).text) for row in table.rows), default=0) for one in columns
+        max((len(written(row, column).text) for row in table.rows), default=0) for column in columns
     ]
     return [
         [
             [
-                _cell(row, one, row.mark if place == 0 else "", kinds[place], letters[place])
-                for place, one in enumerate(columns)
+                _cell(row, column, "" if index else row.mark, kinds[index], letters[index])
+                for index, column in enumerate(columns)
             ]
             for row in rows
         ]

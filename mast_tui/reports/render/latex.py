@@ -86,37 +86,39 @@ _SPECIAL: Final = {
     "φ": r"$\varphi$",
     "χ": r"$\chi$",
     "ω": r"$\omega$",
-    # Control characters, which stand here as their pictures.
+    # Control characters, which are in the text as their pictures.
     **{chr(0x2400 + code): rf"$\langle$U+{code:04X}$\rangle$" for code in range(0x20)},
     "␡": r"$\langle$U+007F$\rangle$",
 }
 _ANY: Final = re.compile(f"[{re.escape(''.join(_SPECIAL))}]")
 _LIGATURE: Final = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
-"""Between two signs that fonts would make one of another meaning."""
+"""The positions between two signs that fonts would join to another sign."""
 
-_ROOM, _SMALL_ROOM = 72, 96
-"""Letters of a line that fit in common text width, and in a smaller size."""
+_ROOM: Final = 72
+"""Letters of a line that fit in common text width."""
+
+_SMALL_ROOM: Final = 96
+"""Letters of a line that fit in a smaller size."""
 
 _MOST_ROWS: Final = 40
 """Rows of a table that fit on a page, with its caption and notes."""
 
 _LONG_WORDS: Final = 40
-"""Letters from which on a column of words is broken into lines."""
+"""Letters from which on a column of text is broken into lines."""
 
 
 def escaped(text: str) -> str:
-    """The text in one line, with nothing in it that LaTeX would take for a command."""
+    """Return the text in one line, with everything escaped that LaTeX would read as a command."""
     apart = _LIGATURE.sub("\0", one_line(text))
-    return _ANY.sub(lambda found: _SPECIAL[found[0]], apart).replace("\0", "{}")
+    return _ANY.sub(lambda match: _SPECIAL[match[0]], apart).replace("\0", "{}")
 
 
 def render_latex(report: Report) -> str:
     """Write the tables of a report as LaTeX, with their captions, labels and notes.
 
-    What the whole report and its sections tell stands in quotations around them. A column that is
-    empty everywhere is left out, and the caption says so. A table that is too wide or too long for
-    a page is split into several, each with the columns that name its rows. Drawings and texts are
-    left out.
+    The notes of the report and its sections are quotations around the tables. An empty column is
+    left out, and the caption says so. A table that is too wide or too long for a page is split
+    into several, each with the columns that name its rows. Charts and texts are left out.
     """
     blocks = [
         f"% {one_line(report.title)}: {one_line(report.about)}\n{_HEAD}".rstrip(),
@@ -147,11 +149,11 @@ def _section(report: Report, section: Section) -> Iterator[str]:
 
 
 def _quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
-    """Yield notes as one quotation that begins with what they are about; nothing without notes."""
-    told = [escaped(note.text) for note in notes]
-    if told:
+    """Yield notes as one quotation that begins with their title; nothing without notes."""
+    paragraphs = [escaped(note.text) for note in notes]
+    if paragraphs:
         head = rf"\textbf{{{escaped(as_sentence(title))}}} "
-        text = "\\par\n".join(told)
+        text = "\\par\n".join(paragraphs)
         yield f"\\begin{{quote}}\\footnotesize\n{head}{text}\n\\end{{quote}}"
 
 
@@ -187,7 +189,9 @@ def _table(
     """Yield the lines of one of the parts into which a table is split."""
     first = number == 0
     last = number == parts - 1
-    beside = {one.key for one in columns if any(written(row, one).interval for row in table.rows)}
+    with_interval = {
+        column.key for column in columns if any(written(row, column).interval for row in table.rows)
+    }
     letters = _letters(table, columns)
     title = table.title if parts == 1 else f"{table.title} ({number + 1} of {parts})"
     caption = f"{escaped(as_sentence(title))} {about}".rstrip()
@@ -202,39 +206,38 @@ def _table(
         yield r"\resizebox{\linewidth}{!}{%"
     elif letters > _ROOM:
         yield r"\footnotesize\setlength{\tabcolsep}{4pt}%"
-    spec = "".join(_spec(table, one, one.key in beside) for one in columns)
+    spec = "".join(_spec(table, column, column.key in with_interval) for column in columns)
     yield rf"\begin{{tabular}}{{@{{}}{spec}@{{}}}}"
     yield r"\toprule"
-    yield _line(_head(one, one.key in beside) for one in columns)
+    yield _line(_head(column, column.key in with_interval) for column in columns)
     for group in filter(None, table.groups):
         yield r"\midrule"
         for row in group:
             mark = escaped(row.mark)
-            cells = [_cell(row, one, one.key in beside) for one in columns]
+            cells = [_cell(row, column, column.key in with_interval) for column in columns]
             yield _line([mark + cells[0], *cells[1:]])
     yield r"\bottomrule"
     yield r"\end{tabular}" + ("}" if letters > _SMALL_ROOM else "")
     below = [escaped(note.text) for note in table.notes if not note.warning and last]
     if below:
-        words = r"\par ".join(below)
-        yield rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize\raggedright {words}}}"
+        text = r"\par ".join(below)
+        yield rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize\raggedright {text}}}"
     yield r"\end{table}"
 
 
 def _caption(table: Table) -> str:
-    """Return what stands in a caption after the title."""
+    """Return the part of a caption after the title."""
     paragraphs = [escaped(table.caption)]
     columns, empty = table.shown()
     if columns and empty:
-        paragraphs.append(
-            f"Without values: {escaped(', '.join(one.name or one.title for one in empty))}."
-        )
+        names = ", ".join(column.name or column.title for column in empty)
+        paragraphs.append(f"Without values: {escaped(names)}.")
     return " ".join(filter(None, paragraphs))
 
 
 def _letters(table: Table, columns: Sequence[Column]) -> int:
-    """Return roughly how wide a line is in letters."""
-    return sum(2 + min(_longest(table, one), _LONG_WORDS) for one in columns)
+    """Return the approximate width of a line in letters."""
+    return sum(2 + min(_longest(table, column), _LONG_WORDS) for column in columns)
 
 
 def _longest(table: Table, column: Column) -> int:
@@ -269,5 +272,5 @@ def _numbers(text: str) -> str:
 
 def _line(cells: Iterable[str]) -> str:
     line = " & ".join(cells)
-    # After a rule or the end of a row, these would be an argument.
+    # After a rule or the end of a row, [ and * would begin an argument.
     return ("{}" if line.lstrip().startswith(("[", "*")) else "") + line + r" \\"

@@ -16,25 +16,25 @@ from mast_tui.safe_text import one_line
 
 GAP: Final = "  "
 SHORTEST_NAME: Final = 12
-"""To how many cells the words of a row are cut at most."""
+"""The least width to which the names of rows are cut."""
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _BAR: Final = 6
 _LOW: Final = 50
-"""Columns that keep less than this give their intervals before names are cut."""
+"""Columns with a lower ``keeps`` lose their intervals before names are cut."""
 
 
 def render_text(report: Report, width: int | None) -> list[str]:
     """Write a report as lines: warnings first, then its tables, each with its notes.
 
-    What is folded and what is drawn is left to other renderers, and a caption or a note that was
-    told further up is not told again: lines are read from top to bottom.
+    Folded parts and charts are left to other renderers. A caption or note is written once only,
+    because lines are read from top to bottom.
 
     Args:
         report: The report.
-        width: How many cells a line should not exceed. Numbers are never cut for it: intervals of
-            columns that keep little go first, then names are cut, then whole columns go. None for
-            lines of any length.
+        width: The number of cells that a line should not exceed, None for any length. Numbers are
+            never cut: first columns with a low ``keeps`` lose their intervals, then names are cut,
+            then whole columns are left out.
     """
     report = _once(report)
     lines = [
@@ -53,27 +53,27 @@ def render_text(report: Report, width: int | None) -> list[str]:
 
 
 def _once(report: Report) -> Report:
-    """Leave out captions and notes that are word for word those of a part above."""
-    told: set[str] = set()
+    """Leave out captions and notes that repeat those of a part above."""
+    written_texts: set[str] = set()
 
     def first(text: str) -> bool:
-        known = text in told
-        told.add(text)
-        return not known
+        is_new = text not in written_texts
+        written_texts.add(text)
+        return is_new
 
     def table(part: Table) -> Table:
         caption = part.caption if first(part.caption) else ""
         return replace(part, caption=caption, notes=notes(part.notes))
 
-    def notes(these: Iterable[Note]) -> tuple[Note, ...]:
-        return tuple(note for note in these if first(note.text))
+    def notes(all_notes: Iterable[Note]) -> tuple[Note, ...]:
+        return tuple(note for note in all_notes if first(note.text))
 
-    def section(one: Section) -> Section:
-        shown = (part for part in one.parts if isinstance(part, Chart) or not part.folded)
-        parts = tuple(table(part) if isinstance(part, Table) else part for part in shown)
-        return replace(one, parts=parts, notes=notes(one.notes))
+    def section(whole: Section) -> Section:
+        open_parts = (part for part in whole.parts if isinstance(part, Chart) or not part.folded)
+        parts = tuple(table(part) if isinstance(part, Table) else part for part in open_parts)
+        return replace(whole, parts=parts, notes=notes(whole.notes))
 
-    sections = tuple(section(one) for one in report.sections)
+    sections = tuple(map(section, report.sections))
     return replace(report, sections=sections, notes=notes(report.notes))
 
 
@@ -98,8 +98,8 @@ def _rule(title: str, width: int | None) -> str:
 
 
 def _facts(facts: Iterable[tuple[str, str, str]], width: int | None) -> list[str]:
-    told = [f"{name} {value}{f' ({more})' if more else ''}" for name, value, more in facts]
-    return _wrapped("; ".join(told), width)
+    sentences = [f"{name} {value}{f' ({more})' if more else ''}" for name, value, more in facts]
+    return _wrapped("; ".join(sentences), width)
 
 
 def _notes(notes: Iterable[Note], width: int | None) -> list[str]:
@@ -107,12 +107,13 @@ def _notes(notes: Iterable[Note], width: int | None) -> list[str]:
 
 
 def _text(part: Text, width: int | None) -> list[str]:
-    told = [part.title, *part.paragraphs, *(f"{words}: {url}" for words, url in part.links)]
-    return [line for paragraph in told for line in _wrapped(paragraph, width)]
+    links = (f"{title}: {url}" for title, url in part.links)
+    paragraphs = [part.title, *part.paragraphs, *links]
+    return [line for paragraph in paragraphs for line in _wrapped(paragraph, width)]
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
-    """A sentence broken at spaces; a word that is longer than a line stands alone and whole."""
+    """Break a sentence at spaces; a word that is longer than a line has a line of its own."""
     text = one_line(text)
     if not text:
         return []
@@ -137,10 +138,12 @@ def _table(table: Table, width: int | None) -> list[str]:
     if width is not None:
         shape = shape.named_within(width)
     lines = [*_wrapped(table.title, width), *_notes(_warnings(table), width), *shape.lines()]
-    kept, _ = table.shown()
-    gone = [one.name or one.title for one in kept if one not in shape.columns]
-    if gone:
-        lines += _wrapped(f"No room for: {', '.join(gone)}.", width)
+    with_values, _ = table.shown()
+    left_out = [
+        column.name or column.title for column in with_values if column not in shape.columns
+    ]
+    if left_out:
+        lines += _wrapped(f"No room for: {', '.join(left_out)}.", width)
     bare = [column.title for column in shape.columns if shape.has_bared(column)]
     if bare:
         lines += _wrapped(f"No room for the intervals of: {', '.join(bare)}.", width)
@@ -155,15 +158,16 @@ def _warnings(table: Table) -> Iterator[Note]:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A table of which some columns have given up their bar or interval.
+    """A table of which some columns may have lost their bar or interval.
 
     Args:
         table: The table.
-        cells: Its cells in words, by row and by the keys of the columns.
-        columns: The columns that have stayed.
-        barred: The keys of those that have a bar.
-        bare: The keys of those that have no interval.
-        name: How wide a row's last name and a heading over narrower cells may be, None for any.
+        cells: Its written cells, by row and by the keys of the columns.
+        columns: The columns that are left.
+        barred: The keys of columns with a bar.
+        bare: The keys of columns without intervals.
+        name: The most cells of a row's last name, and of a heading over narrower cells; None for
+            any number.
     """
 
     table: Table
@@ -175,14 +179,16 @@ class _Shape:
 
     @classmethod
     def of(cls, table: Table) -> _Shape:
-        """The table with all that it has."""
+        """Return the shape of a whole table."""
         columns = table.shown()[0] or table.columns
-        cells = [{one.key: _safe(written(row, one)) for one in columns} for row in table.rows]
-        shares = frozenset(one.key for one in columns if one.kind is Kind.SHARE)
+        cells = [
+            {column.key: _safe(written(row, column)) for column in columns} for row in table.rows
+        ]
+        shares = frozenset(column.key for column in columns if column.kind is Kind.SHARE)
         return cls(table, cells, columns, shares)
 
     def smaller(self) -> Iterator[_Shape]:
-        """Shapes that take less and less room: first no bars, then by what columns keep."""
+        """Yield ever narrower shapes: first without bars, then in the order of ``keeps``."""
         shape = replace(self, barred=frozenset())
         yield shape
         by_worth = sorted(self.columns[naming(self.columns) :], key=lambda column: column.keeps)
@@ -196,34 +202,36 @@ class _Shape:
             shape = replace(shape, bare=shape.bare | {column.key})
             yield shape
         for column in by_worth[:-1]:
-            shape = replace(shape, columns=tuple(c for c in shape.columns if c is not column))
+            remaining = tuple(other for other in shape.columns if other is not column)
+            shape = replace(shape, columns=remaining)
             yield shape
 
     def named_within(self, width: int) -> _Shape:
-        """The same with its names cut no further than has to be."""
+        """Return the shape with the longest names that fit."""
         if self.name is None:
             return self
         return replace(self, name=self.name + max(0, width - self.width()))
 
     def has_bared(self, column: Column) -> bool:
-        """Whether a column has given up an interval."""
+        """Return whether a column has lost an interval."""
         return column.key in self.bare and any(
             written(row, column).interval not in ("", WITHHELD) for row in self.table.rows
         )
 
     def width(self) -> int:
-        """The width of a line."""
+        """Return the width of a line."""
         return self._total(self._widths())
 
     def lines(self) -> list[str]:
-        """The heading, and the rows with a rule before each group."""
-        widths, before = self._widths(), self._before()
+        """Return the heading, and the rows with a rule before each group."""
+        widths = self._widths()
+        number_widths = self._number_widths()
         heads = []
         for column, width in zip(self.columns, widths, strict=True):
             title = one_line(column.title)
             if is_right(column):
-                # A heading stands over the numbers, not over their intervals.
-                title = " " * (before[column.key] - cell_len(title)) + title
+                # A heading is over the numbers, not over their intervals.
+                title = " " * (number_widths[column.key] - cell_len(title)) + title
             heads.append(padded(title, width))
         lines = [(" " * self._marks() + GAP.join(heads)).rstrip()]
         rows = zip(self.table.rows, self.cells, strict=True)
@@ -231,48 +239,53 @@ class _Shape:
             lines.append("─" * self._total(widths))
             for row, cells in islice(rows, len(group)):
                 mark = set_cell_size(one_line(row.mark), self._marks())
-                lines.append(mark + self._line(cells, widths, before))
+                lines.append(mark + self._line(cells, widths, number_widths))
         return lines
 
     def _line(
-        self, cells: Mapping[str, Written], widths: Sequence[int], before: Mapping[str, int]
+        self,
+        cells: Mapping[str, Written],
+        widths: Sequence[int],
+        number_widths: Mapping[str, int],
     ) -> str:
         parts = []
         for start, end in self._runs(cells):
             column = self.columns[start]
             room = sum(widths[start:end]) + len(GAP) * (end - start - 1)
             cell = cells[column.key]
-            parts.append(padded(cell.reason or self._words(cell, column, before[column.key]), room))
+            text = cell.reason or self._cell_text(cell, column, number_widths[column.key])
+            parts.append(padded(text, room))
         return GAP.join(parts).rstrip()
 
-    def _words(self, cell: Written, column: Column, before: int) -> str:
-        """A cell with its bar and its interval, the number aligned to the right."""
+    def _cell_text(self, cell: Written, column: Column, number_width: int) -> str:
+        """Write a cell with its bar and its interval, the number aligned to the right."""
         if not is_right(column) or not cell.text:
             return cell.text
         bar = self._bar(cell, column)
-        room = before - cell_len(bar)
-        beside = f" {cell.interval}" if cell.interval and column.key not in self.bare else ""
-        return bar + " " * (room - cell_len(cell.text)) + cell.text + beside
+        room = number_width - cell_len(bar)
+        interval = f" {cell.interval}" if cell.interval and column.key not in self.bare else ""
+        return bar + " " * (room - cell_len(cell.text)) + cell.text + interval
 
     def _bar(self, cell: Written, column: Column) -> str:
         if column.key not in self.barred or cell.value is None:
             return ""
-        full, rest = divmod(round(min(max(cell.value, 0), 1) * _BAR * 8), 8)
-        return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(_BAR) + " "
+        full, eighths = divmod(round(min(max(cell.value, 0), 1) * _BAR * 8), 8)
+        return ("█" * full + (_EIGHTHS[eighths] if eighths else "")).ljust(_BAR) + " "
 
-    def _before(self) -> dict[str, int]:
-        """How wide the bars and numbers of each column are, without their intervals."""
-        before = {}
-        for one in self.columns:
-            cells = [row[one.key] for row in self.cells]
-            wide = max((cell_len(self._bar(cell, one) + cell.text) for cell in cells), default=0)
-            if one.key in self.bare or not any(cell.interval for cell in cells):
-                wide = max(wide, self._head(one, wide))
-            before[one.key] = wide
-        return before
+    def _number_widths(self) -> dict[str, int]:
+        """Return the width of bars and numbers of each column, without their intervals."""
+        widths = {}
+        for column in self.columns:
+            cells = [row[column.key] for row in self.cells]
+            texts = (self._bar(cell, column) + cell.text for cell in cells)
+            wide = max(map(cell_len, texts), default=0)
+            if column.key in self.bare or not any(cell.interval for cell in cells):
+                wide = max(wide, self._head(column, wide))
+            widths[column.key] = wide
+        return widths
 
     def _head(self, column: Column, wide: int) -> int:
-        """How wide the heading of a column may be over cells of this width."""
+        """Return the width of a column's heading over cells of some width."""
         head = cell_len(one_line(column.title))
         return head if self.name is None else min(head, max(wide, SHORTEST_NAME))
 
@@ -283,17 +296,17 @@ class _Shape:
         return self._marks() + sum(widths) + len(GAP) * (len(widths) - 1)
 
     def _widths(self) -> list[int]:
-        """The widths of the columns, such that each reason fits over the cells that share it."""
-        before = self._before()
+        """Return the widths of the columns; each reason fits over the cells that share it."""
+        number_widths = self._number_widths()
         last_name = naming(self.columns) - 1
         widths = []
-        for place, column in enumerate(self.columns):
-            words = [
-                cell_len(self._words(cells[column.key], column, before[column.key]))
+        for index, column in enumerate(self.columns):
+            texts = (
+                self._cell_text(cells[column.key], column, number_widths[column.key])
                 for cells in self.cells
-            ]
-            wide = max(words, default=0)
-            if self.name is not None and place == last_name:
+            )
+            wide = max(map(cell_len, texts), default=0)
+            if self.name is not None and index == last_name:
                 wide = min(wide, self.name)
             widths.append(max(wide, self._head(column, wide)))
         for cells in self.cells:
@@ -304,12 +317,12 @@ class _Shape:
         return widths
 
     def _runs(self, cells: Mapping[str, Written]) -> list[tuple[int, int]]:
-        """Stretches of neighbours with one and the same reason; any other cell is its own."""
+        """Return the ranges of neighbours with the same reason; any other cell is alone."""
         reasons = [cells[column.key].reason for column in self.columns]
         starts = [
-            place
-            for place, reason in enumerate(reasons)
-            if not (place and reason and reasons[place - 1] == reason)
+            index
+            for index, reason in enumerate(reasons)
+            if not (index and reason and reasons[index - 1] == reason)
         ]
         return list(pairwise([*starts, len(reasons)]))
 

@@ -1,1 +1,1 @@
-"""What keys do: the rows of the registry, and the keys that a person chose."""
+"""The actions of the screens, and the keys that run them."""

@@ -1,4 +1,4 @@
-"""What of ``config.toml`` only the screens know: actions, keys, presets of keys, themes."""
+"""The settings of ``config.toml`` that only the screens can check: actions, keys, themes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mast_tui.ui.actions.registry import ACTIONS, Keymap, find_action, keys_of, 
 _MODIFIERS: Final = re.compile(r"(?:(?:ctrl|alt|shift|super|meta|hyper)\+)+(?=.)")
 
 _SCROLL: Final = {"text_down": ("f8",), "text_up": ("f7",)}
-"""Keys of the plain preset for what letters alone do else."""
+"""The keys of the plain preset for actions that otherwise have only letters."""
 
 _MOTIONS: Final = {
     *("up", "down", "top", "bottom", "left", "right"),
@@ -25,92 +25,97 @@ _MOTIONS: Final = {
 
 
 def preset_keys(preset: str) -> Keymap:
-    """The keys of a preset that are not those of the registry, which is ``vim``."""
+    """Return the keys of a preset that differ from the registry, whose keys are those of
+    ``vim``.
+    """
     if preset != "plain":
         return {}
-    own = {action.id: _SCROLL[action.name] for action in ACTIONS if action.name in _SCROLL}
-    return own | {
+    scroll_keys = {action.id: _SCROLL[action.name] for action in ACTIONS if action.name in _SCROLL}
+    return scroll_keys | {
         action.id: tuple(key for key in action.keys if len(key) > 1)
         for action in ACTIONS
         if action.name in _MOTIONS
     }
 
 
-def checked(found: Configuration) -> Configuration:
-    """The configuration with the keys of its preset, and without what names nothing there is."""
-    wrong: list[tuple[Place, str]] = []
-    own: dict[str, tuple[str, ...]] = {}
-    for name, keys in found.keys.items():
-        place = _place(found, name)
+def checked(configuration: Configuration) -> Configuration:
+    """Return the configuration with the keys of its preset, without unknown actions, keys and
+    themes.
+    """
+    problems: list[tuple[Place, str]] = []
+    valid_keys: dict[str, tuple[str, ...]] = {}
+    for name, keys in configuration.keys.items():
+        location = _location_of(configuration, name)
         unknown = [key for key in keys if not _is_key(key)]
         if find_action(name) is None:
             ids = (action.id for action in ACTIONS)
             hint = meant(name, ids, "the palette (ctrl+p) names them all")
-            wrong.append((place, f"there is no action {name}{hint}"))
+            problems.append((location, f"there is no action {name}{hint}"))
         elif unknown:
             names = (key.value for key in Keys)
             hint = meant(unknown[0], names, 'one is written such as "m", "ctrl+n" or "pageup"')
-            wrong.append((place, f'{name}: there is no key "{unknown[0]}"{hint}'))
+            problems.append((location, f'{name}: there is no key "{unknown[0]}"{hint}'))
         else:
-            own[name] = keys
-    keymap = {**preset_keys(found.preset), **own}
-    wrong += [(_place(found, name), text) for name, text in _taken_twice(keymap)]
-    theme = found.theme
+            valid_keys[name] = keys
+    keymap = {**preset_keys(configuration.preset), **valid_keys}
+    problems += [
+        (_location_of(configuration, name), text) for name, text in _duplicate_keys(keymap)
+    ]
+    theme = configuration.theme
     if theme is not None and theme not in BUILTIN_THEMES:
-        wrong.append((("theme",), f'there is no theme "{theme}"{meant(theme, BUILTIN_THEMES)}'))
+        problems.append((("theme",), f'there is no theme "{theme}"{meant(theme, BUILTIN_THEMES)}'))
         theme = None
-    return found.without(wrong, keys=keymap, theme=theme)
+    return configuration.without(problems, keys=keymap, theme=theme)
 
 
 class KeySetting(NamedTuple):
-    """The keys of an action as they are set, and whether the person has set them (``own``)."""
+    """The keys of an action; ``is_custom`` tells whether the user has set them."""
 
     name: str
     keys: tuple[str, ...]
-    own: bool
+    is_custom: bool
     help: str
 
 
-def key_settings(found: Configuration) -> list[KeySetting]:
-    """What a checked configuration says of the keys of every action."""
-    preset = preset_keys(found.preset)
+def key_settings(configuration: Configuration) -> list[KeySetting]:
+    """Return the keys of every action in a checked configuration."""
+    preset = preset_keys(configuration.preset)
     return [
         KeySetting(action.id, keys, keys != preset.get(action.id, action.keys), action.help)
         for action in ACTIONS
-        for keys in (keys_of(action, found.keys),)
+        for keys in (keys_of(action, configuration.keys),)
     ]
 
 
-def _place(found: Configuration, name: str) -> Place:
-    """Where the keys of an action stand: its id may be one name or two."""
-    whole = ("keys", name)
-    return whole if whole in found.lines else ("keys", *name.split("."))
+def _location_of(configuration: Configuration, name: str) -> Place:
+    """Return where the keys of an action are in the file: its id may be one key or two."""
+    whole_name = ("keys", name)
+    return whole_name if whole_name in configuration.lines else ("keys", *name.split("."))
 
 
 def _is_key(key: str) -> bool:
-    """Whether Textual may send it: one character, or a name, with modifiers before it."""
+    """Return whether Textual may send a key: a character or a name, with modifiers before it."""
     name = _MODIFIERS.sub("", key)
     if len(name) == 1:
         return not name.isspace()
-    known = name in KEY_NAME_REPLACEMENTS.values() or name in {one.value for one in Keys}
-    return known or _is_character(name)
+    key_names = {*KEY_NAME_REPLACEMENTS.values(), *(key.value for key in Keys)}
+    return name in key_names or _is_character(name)
 
 
 def _is_character(name: str) -> bool:
-    """Whether it is the name of a character, as Textual has them (``question_mark``)."""
+    """Return whether a name is that of a character in Textual (``question_mark``)."""
     try:
         return name.islower() and bool(unicodedata.lookup(name.replace("_", " ")))
     except KeyError:
         return False
 
 
-def _taken_twice(keymap: Keymap) -> Iterator[tuple[str, str]]:
-    """Keys with which a person has covered another action of the same screen."""
+def _duplicate_keys(keymap: Keymap) -> Iterator[tuple[str, str]]:
+    """Yield the keys that the user has set although another action of the screen has them."""
     for name, keys in keymap.items():
         for other in ACTIONS:
-            told = other.id in keymap and other.id <= name
-            if not told and share_a_screen(name, other.id):
-                both = set(keys) & set(keys_of(other, keymap))
-                yield from (
-                    (name, f"{key} of {name} is also the key of {other.id}") for key in sorted(both)
-                )
+            is_reported = other.id in keymap and other.id <= name
+            if not is_reported and share_a_screen(name, other.id):
+                shared = set(keys) & set(keys_of(other, keymap))
+                for key in sorted(shared):
+                    yield name, f"{key} of {name} is also the key of {other.id}"

@@ -1,4 +1,4 @@
-"""What keys do, once: bindings, footer, help, palette and docs/keys.md come from here."""
+"""The registry of actions, from which bindings, footer, help, palette and docs/keys.md are made."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from mast_tui.ui.actions.tables import (
     SIGNATURE_TRACES,
     SIGNATURES,
     STUDY,
+    TEACHING,
 )
 from mast_tui.ui.actions.tables import KeyAction as KeyAction
 from mast_tui.ui.actions.tables import Where as Where
 
 Keymap = Mapping[str, tuple[str, ...]]
-"""Keys that a person has set, by action id."""
+"""The keys that the user has set, by action id."""
 
 KeyOf = Callable[[str], str]
 """A function that returns how the key of an action is shown, given the id of the action."""
@@ -44,6 +45,7 @@ ACTIONS: Final[tuple[KeyAction, ...]] = (
     + RUNS
     + RUN
     + COMPARISON
+    + TEACHING
     + SIGNATURES
     + SIGNATURE_TRACES
     + GUIDELINES
@@ -53,7 +55,7 @@ ACTIONS: Final[tuple[KeyAction, ...]] = (
 )
 """Every action, in the order in which help and docs/keys.md show them."""
 
-_SHOWN: Final = {
+_KEY_SIGNS: Final = {
     "up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End",
     "escape": "Esc", "enter": "Enter", "space": "Space", "tab": "Tab", "backspace": "⌫",
     "left": "←", "right": "→",
@@ -62,23 +64,28 @@ _SHOWN: Final = {
 _FUNCTION_KEY: Final = re.compile(r"f\d{1,2}")
 
 
-def shown(key: str) -> str:
-    """How a key is written for people."""
+def key_text(key: str) -> str:
+    """Return how a key is written on screen: ``^p`` for ``ctrl+p``."""
     for modifier, sign in (("ctrl+", "^"), ("shift+", "⇧")):
         if key.startswith(modifier):
-            return sign + shown(key.removeprefix(modifier))
+            return sign + key_text(key.removeprefix(modifier))
     if _FUNCTION_KEY.fullmatch(key):
         return key.upper()
-    return _SHOWN.get(key, key)
+    return _KEY_SIGNS.get(key, key)
 
 
 def actions_for(where: Where) -> tuple[KeyAction, ...]:
-    """The actions of one screen, without those that work everywhere."""
+    """Return the actions of one screen, without those of all screens."""
     return tuple(action for action in ACTIONS if action.where is where)
 
 
 def keys_of(action: KeyAction, keymap: Keymap) -> tuple[str, ...]:
-    """The keys that run the action, with those that a person has set in place of our own."""
+    """Return the keys of an action: those that the user has set, or its own.
+
+    Args:
+        action: The action.
+        keymap: The keys that the user has set.
+    """
     return keymap.get(action.id, action.keys)
 
 
@@ -105,7 +112,7 @@ def key_of(action_id: str, keymap: Keymap) -> str:
     plain = (
         key for key in keys if not key.startswith("ctrl+") and not _FUNCTION_KEY.fullmatch(key)
     )
-    return shown(next(plain, keys[0])) if keys else ""
+    return key_text(next(plain, keys[0])) if keys else ""
 
 
 def key_while_typing(action_id: str, keymap: Keymap) -> str:
@@ -120,16 +127,18 @@ def key_while_typing(action_id: str, keymap: Keymap) -> str:
     """
     action = find_action(action_id)
     keys = () if action is None else keys_of(action, keymap)
-    return next((shown(key) for key in keys if len(key) > 1 and key != "space"), "")
+    return next((key_text(key) for key in keys if len(key) > 1 and key != "space"), "")
 
 
 def _joined(keys: Iterable[str]) -> str:
-    """Keys as Textual takes them: separated by commas, so that a comma goes by its name."""
+    """Return keys as Textual expects them: separated by commas, a comma itself by its name."""
     return ",".join("comma" if key == "," else key for key in keys)
 
 
-def bindings_for(*places: Where) -> list[BindingType]:
-    """Textual bindings for the actions of these places; a keymap may change their keys later."""
+def bindings_for(*screens: Where) -> list[BindingType]:
+    """Return the Textual bindings for the actions of some screens; a keymap may change their
+    keys.
+    """
     return [
         Binding(
             _joined(action.keys),
@@ -141,24 +150,31 @@ def bindings_for(*places: Where) -> list[BindingType]:
             id=action.id,
         )
         for action in ACTIONS
-        if action.where in places
+        if action.where in screens
     ]
 
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
-    """A person's keys for ``App.set_keymap``, which knows characters by their names only."""
+    """Return the user's keys for ``App.set_keymap``, which expects names for characters."""
     return {
-        name: ",".join(made.key for made in Binding.make_bindings([Binding(_joined(keys), "")]))
+        name: ",".join(
+            binding.key for binding in Binding.make_bindings([Binding(_joined(keys), "")])
+        )
         for name, keys in keymap.items()
     }
 
 
-def share_a_screen(one: str, other: str) -> bool:
-    """Whether two different actions can be taken on one screen, given their ids."""
-    places = {one.partition(".")[0], other.partition(".")[0]}
-    return one != other and (len(places) == 1 or Where.EVERYWHERE in places)
+def share_a_screen(action_id: str, other_id: str) -> bool:
+    """Return whether two different actions can be run on the same screen.
+
+    Args:
+        action_id: The id of an action.
+        other_id: The id of another action.
+    """
+    screens = {action_id.partition(".")[0], other_id.partition(".")[0]}
+    return action_id != other_id and (len(screens) == 1 or Where.EVERYWHERE in screens)
 
 
 def find_action(command_id: str) -> KeyAction | None:
-    """The action with this id, or None."""
+    """Return the action with an id, or None."""
     return next((action for action in ACTIONS if action.id == command_id), None)

@@ -19,6 +19,7 @@ class Where(StrEnum):
     RUNS = "runs"
     RUN = "run"
     COMPARISON = "comparison"
+    TEACHING = "teaching"
     GUIDELINES = "guidelines"
     SIGNATURES = "signatures"
     SIGNATURE_TRACES = "signature_traces"
@@ -28,10 +29,10 @@ class Where(StrEnum):
 
 
 class KeyAction(NamedTuple):
-    """One thing that a person can do, and the keys for it.
+    """An action of a screen, and its keys.
 
-    ``command`` is the Textual action that it runs; ``title`` fits the footer; ``hint`` orders the
-    footer (0 keeps it out; low numbers stay longest when the screen is narrow).
+    ``command`` is the Textual action that it runs; ``title`` is shown in the footer; ``hint`` is
+    its order there (0 leaves it out; low numbers stay longest on a narrow screen).
     """
 
     where: Where
@@ -46,7 +47,7 @@ class KeyAction(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The name by which a configuration file and the palette know the action."""
+        """The id of the action in the configuration file and the palette."""
         return f"{self.where}.{self.name}"
 
 
@@ -62,53 +63,53 @@ def action(  # noqa: PLR0913 - a row of the table of actions
     priority: bool = False,
     section: str = "",
 ) -> KeyAction:
-    """Write an action down.
+    """Make an action.
 
     Args:
-        where: On which screen it can be taken.
-        name: What it is called in a file of settings.
+        where: The screen of the action.
+        name: Its name in the configuration file.
         keys: Its keys, with spaces between them.
-        title: What it is called in the footer.
-        help: What it does, for help and palette.
-        command: The Textual action that it runs, where that is not called as it is.
-        hint: Its place in the footer; 0 keeps it out.
-        priority: Whether its keys do the same while somebody types.
-        section: Under which heading of the screen's help it stands; the screen's own without one.
+        title: Its title in the footer.
+        help: Its effect, for help and palette.
+        command: The Textual action that it runs, if that has another name.
+        hint: Its order in the footer; 0 leaves it out.
+        priority: Whether its keys work while the user types.
+        section: Its heading in the help of the screen; empty for the screen's own.
     """
-    taken = tuple(keys.split())
-    return KeyAction(where, name, taken, title, help, command or name, hint, priority, section)
+    key_list = tuple(keys.split())
+    return KeyAction(where, name, key_list, title, help, command or name, hint, priority, section)
 
 
 def moves(where: Where) -> tuple[KeyAction, ...]:
-    """The actions that move over a list."""
-    here = partial(action, where, section="Move")
+    """Return the actions that move over a list."""
+    row = partial(action, where, section="Move")
     return (
-        here("up", "up k", "up", "One line up", "move(-1)"),
-        here("down", "down j", "down", "One line down", "move(1)"),
-        here("top", "g home", "first", "To the first line", "move_to_start"),
-        here("bottom", "G end", "last", "To the last line", "move_to_end"),
-        here("page_up", "pageup", "page up", "One page up", "move_page(-1)"),
-        here("page_down", "pagedown", "page down", "One page down", "move_page(1)"),
-        here("half_up", "ctrl+u", "half page up", "Half a page up", "move_half(-1)"),
-        here("half_down", "ctrl+d", "half page down", "Half a page down", "move_half(1)"),
+        row("up", "up k", "up", "One line up", "move(-1)"),
+        row("down", "down j", "down", "One line down", "move(1)"),
+        row("top", "g home", "first", "To the first line", "move_to_start"),
+        row("bottom", "G end", "last", "To the last line", "move_to_end"),
+        row("page_up", "pageup", "page up", "One page up", "move_page(-1)"),
+        row("page_down", "pagedown", "page down", "One page down", "move_page(1)"),
+        row("half_up", "ctrl+u", "half page up", "Half a page up", "move_half(-1)"),
+        row("half_down", "ctrl+d", "half page down", "Half a page down", "move_half(1)"),
     )
 
 
 def scrolls(
-    where: Where, what: str, *, up: str = "b", section: str = ""
+    where: Where, subject: str, *, up: str = "b", section: str = ""
 ) -> tuple[KeyAction, KeyAction]:
-    """The two actions that scroll a text beside a list.
+    """Return the two actions that scroll a text beside a list.
 
     Args:
-        where: On which screen they can be taken.
-        what: What the text is called in help.
-        up: The key that scrolls up, where ``b`` does something else.
-        section: Under which heading they stand.
+        where: The screen of the actions.
+        subject: The name of the text in the help.
+        up: The key that scrolls up, if ``b`` has another effect.
+        section: Their heading in the help.
     """
-    here = partial(action, where, section=section)
+    row = partial(action, where, section=section)
     return (
-        here("text_down", "d", "text ↓", f"Scroll {what} down", "text(1)"),
-        here("text_up", up, "text ↑", f"Scroll {what} up", "text(-1)"),
+        row("text_down", "d", "text ↓", f"Scroll {subject} down", "text(1)"),
+        row("text_up", up, "text ↑", f"Scroll {subject} up", "text(-1)"),
     )
 
 
@@ -118,7 +119,11 @@ _everywhere = partial(action, Where.EVERYWHERE)
 EVERYWHERE: Final = (
     _everywhere("library", "L", "library", "Open the library of traces", "app.show('library')"),
     _everywhere(
-        "adjudicate", "A", "adjudicate", "Settle where annotators differ", "app.show('adjudicate')"
+        "adjudicate",
+        "A",
+        "adjudicate",
+        "Resolve the conflicts between annotators",
+        "app.show('adjudicate')",
     ),
     _everywhere(
         "agreement", "K", "agreement", "See the agreement per mode", "app.show('agreement')"
@@ -126,13 +131,13 @@ EVERYWHERE: Final = (
     _everywhere(
         "signatures", "S", "signatures", "See how and why runs fail", "app.show('signatures')"
     ),
-    _everywhere("runs", "R", "judge runs", "See what the judges have run on", "app.show('runs')"),
-    _everywhere("study", "Y", "study", "Set a study up, or see how far it is", "app.show('study')"),
+    _everywhere("runs", "R", "judge runs", "See the runs of judges", "app.show('runs')"),
+    _everywhere("study", "Y", "study", "Set up a study, or see its progress", "app.show('study')"),
     _everywhere(
         "open_codes",
         "+",
         "open codes",
-        "Gather notes and 'none of these' of all traces, and make modes of them",
+        "Group the notes and open labels of all traces, and make modes of them",
         "app.show('open_codes')",
     ),
     _everywhere("back", "escape", "back", "Leave what is open, or go back"),
@@ -142,14 +147,14 @@ EVERYWHERE: Final = (
         "palette",
         ": ctrl+p",
         "go to",
-        "Every action by name; or go to a number or a key",
+        "Find any action by name; or go to a span by number or key",
         "app.palette",
     ),
     _everywhere(
         "theme",
         "f9",
         "theme",
-        "Choose a theme: each is shown as you look, and kept when taken",
+        "Choose a theme: the one under the cursor is shown, Enter saves it",
         "app.theme",
     ),
     _everywhere(
@@ -167,7 +172,7 @@ EVERYWHERE: Final = (
         "suspend",
         "ctrl+z",
         "suspend",
-        "Suspend, also while typing; fg in the shell comes back",
+        "Suspend, also while typing; fg in the shell returns",
         "app.suspend_process",
         priority=True,
     ),
@@ -194,7 +199,7 @@ LIBRARY: Final = (
         "compare",
         "=",
         "compare",
-        "Put the run under the cursor beside another, such as one of the same task that succeeded",
+        "Show the run under the cursor beside another, such as a successful one of the same task",
         hint=45,
     ),
     _library("judge", "J", "run judge", "Run a judge on the listed traces, or cancel it", hint=40),
@@ -227,21 +232,21 @@ ANNOTATE: Final = (
         "extend_down",
         "shift+down",
         "range ↓",
-        "Stretch the range by the next span, or begin one with it",
+        "Extend the range by the next span, or begin one with it",
         "extend(1)",
     ),
     _label(
         "extend_up",
         "shift+up",
         "range ↑",
-        "Stretch the range by the span before, or begin one with it",
+        "Extend the range by the previous span, or begin one with it",
         "extend(-1)",
     ),
     _label(
         "other_end",
         "o",
         "other end",
-        "Go to the other end of the range that is being marked, to move that one",
+        "Move the other end of the range",
     ),
     _label("quote", 'w "', "quote", "Mark words inside the span, then label them", hint=42),
     _label("whole", "t", "whole trace", "Label the whole trace"),
@@ -272,14 +277,14 @@ ANNOTATE: Final = (
         "edit",
         "e",
         "edit",
-        "Give the suggestion, or your label here, another mode or place",
+        "Change the mode or place of the suggestion, or of your label here",
         hint=22,
     ),
     _label(
         "absent",
         "-",
         "absent",
-        "Two digits: that mode does not show in this trace",
+        "Two digits: that mode is absent in this trace",
         "verdict('absent')",
         hint=50,
     ),
@@ -306,7 +311,7 @@ ANNOTATE: Final = (
         "my_labels",
         "M",
         "my labels",
-        "List what you have said of this trace; keys for labels work on it",
+        "List your labels on this trace; keys for labels work on the list",
         hint=57,
     ),
     _find("search", "/", "search", "Find text in all spans", hint=65),
@@ -316,7 +321,7 @@ ANNOTATE: Final = (
         "search_regex",
         "ctrl+t",
         "regular expression",
-        "Find a regular expression, or plain text again; /…/ is one as well",
+        "Switch between a regular expression and plain text; /…/ is a regular expression too",
     ),
     _find(
         "filter",
@@ -332,21 +337,21 @@ ANNOTATE: Final = (
         "Back to where you were before a jump: to a match, a suggestion, an error, a number",
         "trail(-1)",
     ),
-    _move("go_forward", "I", "forth", "Forth again, after going back", "trail(1)"),
+    _move("go_forward", "I", "forth", "Return after going back", "trail(1)"),
     _move("next_error", "E", "next error", "Next step that failed", "error(1)"),
     _move("previous_error", "B ctrl+e", "previous error", "Previous step that failed", "error(-1)"),
     _read(
         "fold",
         "space",
         "fold",
-        "Fold or unfold equal steps, a sub-agent's, those under a step, or modes",
+        "Fold or unfold equal steps, steps of a sub-agent or under a step, or modes",
     ),
-    _read("compare", "=", "compare", "What differs from the step that this one repeats"),
+    _read("compare", "=", "compare", "Show the difference to the step that this one repeats"),
     _read(
         "answer_key",
         "i",
         "answer key",
-        "Expected actions, reference answer, rewards, the scorer's words, patches",
+        "Show expected actions, reference answer, rewards, the scorer's reasons, patches",
     ),
     _read("copy", "y", "copy", "Copy the span's text, or the quote"),
     _read("copy_what", "C", "copy…", "Copy the text, its place in the file, or the whole trace"),
@@ -357,47 +362,50 @@ ANNOTATE: Final = (
         "read",
         "z enter",
         "read",
-        "The text of the span over the whole window, or back; all keys go on to work",
+        "Show the text of the span in the whole window, or return; all keys keep working",
         hint=44,
     ),
     _move("next_span", ") ;", "next span", "Next span", "span(1)"),
     _move("previous_span", "( '", "previous span", "Previous span", "span(-1)"),
     _read(
-        "next_split", "Z", "more text", "More of the height for the text; after most of it, little"
+        "next_split",
+        "Z",
+        "more text",
+        "Give the text more of the height; after the most, the least",
     ),
     _read("split_up", "ctrl+up", "border up", "Move the border above the text up", "split(1)"),
     _read(
         "split_down", "ctrl+down", "border down", "Move the border above the text down", "split(-1)"
     ),
-    _read("time_bar", "H", "time bar", "Show when each step was, or leave the columns to its text"),
-    _read("raw", "p", "raw text", "Show texts as they are, or set out and in colour"),
-    _read("wrap", "W", "wrap", "Wrap long lines of the text, or let them run on"),
+    _read("time_bar", "H", "time bar", "Show or hide the time of each step"),
+    _read("raw", "p", "raw text", "Switch between raw and formatted text"),
+    _read("wrap", "W", "wrap", "Wrap long lines of the text, or not"),
     _read(
         "follow",
         "f5 O",
         "read on",
-        "Read what has come to the file, or all of it where it was replaced or cut",
+        "Read what was added to the file, or all of it if it was replaced or cut",
     ),
     _move("next_trace", "} >", "next trace", "Next trace in the queue", "trace(1)", hint=75),
     _move("previous_trace", "{ <", "previous trace", "Previous trace in the queue", "trace(-1)"),
     _finish(
         "finish", "D", "finish", "Finish the trace: your labels are frozen as this pass", hint=46
     ),
-    _finish("reveal", "r", "reveal", "After finishing: see others' labels and what was hidden"),
+    _finish("reveal", "r", "reveal", "After finishing: show labels of others and what was hidden"),
     _suggest("judge", "J", "run judge", "Run a judge on this trace, or cancel it"),
-    _label("guidelines", "P", "page", "What was agreed about the mode, to read"),
+    _label("guidelines", "P", "page", "Read the guidelines of the mode"),
     _label(
         "word_right",
         "right",
         "next word",
-        "Next word, while a quote is being marked; or scroll lines that run on",
+        "Next word while you mark a quote; else scroll long lines",
         "word(1)",
     ),
     _label(
         "word_left",
         "left",
         "previous word",
-        "Previous word, while a quote is being marked; or scroll lines that run on",
+        "Previous word while you mark a quote; else scroll long lines",
         "word(-1)",
     ),
 )
@@ -417,12 +425,12 @@ ADJUDICATE: Final = (
         )
         for d in range(1, 10)
     ),
-    _adjudicate("both", "b", "both", "Keep all that the sides marked", hint=20),
+    _adjudicate("both", "b", "both", "Keep all places that the sides marked", hint=20),
     _adjudicate(
         "nobody",
         "0",
         "absent",
-        "The mode is absent, or no disputed place is taken; among the sides, that place",
+        "Decide absent, or drop the disputed places; among the sides, drop that place",
         hint=30,
     ),
     _adjudicate("unsure", "_", "unsure", "Leave it as unsure", hint=35),
@@ -433,7 +441,9 @@ ADJUDICATE: Final = (
         "Move the boundary: move one end, press it again for the other end, then decide",
         hint=40,
     ),
-    _adjudicate("other_mode", "l", "other mode", "It is another mode, at the same places", hint=45),
+    _adjudicate(
+        "other_mode", "l", "other mode", "Choose another mode, at the same places", hint=45
+    ),
     _adjudicate(
         "enter",
         "enter",
@@ -449,18 +459,20 @@ ADJUDICATE: Final = (
     _adjudicate(
         "previous_trace", "{ <", "previous trace", "Previous trace with conflicts", "trace(-1)"
     ),
-    _adjudicate("agreed", "v", "agreed items", "Look through what was agreed", hint=55),
+    _adjudicate("agreed", "v", "agreed items", "Show or hide the agreed items", hint=55),
     _adjudicate(
         "overrule",
         "x",
         "overrule",
-        "Overrule what was agreed: absent for present, else present in the whole trace",
+        "Overrule an agreed item: absent for present, else present in the whole trace",
     ),
     _adjudicate("confirm", "c", "confirm", "Confirm a decision after which a side has changed"),
-    _adjudicate("reason", "m", "reason", "Say why it was decided so", hint=57),
+    _adjudicate("reason", "m", "reason", "Write the reason for a decision", hint=57),
     _adjudicate("names", "h", "names", "Hide the sides' names, or show them", hint=60),
-    _adjudicate("judge", "J", "judge's word", "The judge's word, once it is decided"),
-    _adjudicate("guidelines", "p", "page", "What was agreed about the mode, with cases", hint=58),
+    _adjudicate("judge", "J", "judge's word", "Show the judge's word, once it is decided"),
+    _adjudicate(
+        "guidelines", "p", "page", "Open the guidelines of the mode, with decided cases", hint=58
+    ),
     *scrolls(Where.ADJUDICATE, "the evidence", up="s"),
     _adjudicate("pane", "tab", "other pane", "Go to the other pane"),
 )
@@ -472,8 +484,8 @@ AGREEMENT: Final = (
     _agreement(
         "open",
         "enter",
-        "traces behind",
-        "The traces behind the figure, disagreements first",
+        "source traces",
+        "List the source traces of the figure, disagreements first",
         hint=5,
     ),
     _agreement("page", "tab", "next page", "The next page of figures", "page(1)", hint=10),
@@ -481,49 +493,47 @@ AGREEMENT: Final = (
     _agreement(
         "categories", "2", "categories", "Agreement per category", "show_page('categories')"
     ),
-    _agreement("pairs", "3", "pairs", "Every two annotators, as a matrix", "show_page('pairs')"),
+    _agreement("pairs", "3", "pairs", "Agreement of every two annotators", "show_page('pairs')"),
     _agreement("spans", "4", "spans", "Agreement on places", "show_page('spans')"),
-    _agreement("judge", "5", "judge", "How good a judge is", "show_page('judge')"),
+    _agreement("judge", "5", "judge", "Quality of a judge", "show_page('judge')"),
     _agreement(
         "left",
         "left h",
         "column left",
-        "The cell to the left, where cells have traces",
+        "Choose the cell to the left, if cells have traces",
         "across(-1)",
     ),
     _agreement(
         "right",
         "right l",
         "column right",
-        "The cell to the right, where cells have traces",
+        "Choose the cell to the right, if cells have traces",
         "across(1)",
     ),
     _agreement("next_judge", "] .", "next judge", "Another judge", "next_judge(1)"),
-    _agreement("previous_judge", "[ ,", "previous judge", "The judge before", "next_judge(-1)"),
-    _agreement("against", "c", "against", "Hold the judge against gold, or the next person"),
+    _agreement("previous_judge", "[ ,", "previous judge", "The previous judge", "next_judge(-1)"),
+    _agreement("against", "c", "against", "Compare the judge with gold, or with the next person"),
     _agreement(
-        "seen", "s", "judge was seen", "Count also verdicts that came with a judge on screen"
+        "seen", "s", "judge was seen", "Include verdicts that were made with a judge on screen"
     ),
-    _agreement("adjudicate", "a", "adjudicate", "Settle the disagreements on the mode", hint=15),
+    _agreement("adjudicate", "a", "adjudicate", "Resolve the conflicts about the mode", hint=15),
     _agreement("passes", "p", "first or last pass", "Count first or last passes", hint=20),
     _agreement(
         "look",
         "o",
         "look as adjudicator",
-        "Count traces that you have not finished; recorded",
+        "Include traces that you have not finished; this is recorded",
         hint=30,
     ),
-    _agreement("anew", "f5 O", "count anew", "Count what others have said since"),
-    *scrolls(Where.AGREEMENT, "what the figures rest on"),
+    _agreement("anew", "f5 O", "count again", "Compute the figures again with the newest labels"),
+    *scrolls(Where.AGREEMENT, "the detail of the row"),
 )
 
 _agreement_traces = partial(action, Where.AGREEMENT_TRACES)
 
 AGREEMENT_TRACES: Final = (
     *moves(Where.AGREEMENT_TRACES),
-    _agreement_traces(
-        "open", "enter", "open", "Open the trace at the place, where the sides differ", hint=5
-    ),
+    _agreement_traces("open", "enter", "open", "Open the trace where the sides differ", hint=5),
     _agreement_traces(
         "differing", "v", "only unlike", "List only where the sides differ, or all", hint=10
     ),
@@ -569,36 +579,57 @@ COMPARISON: Final = (
     _comparison(
         "seen", "o", "judge was seen", "Count also gold that was settled with a judge on screen"
     ),
+    _comparison(
+        "wrong", "x", "wrong", "Mark the judge as wrong on this trace, with the reason", hint=15
+    ),
+    _comparison("guideline", "m", "guideline", "Write a guideline for the mode", hint=20),
+    _comparison(
+        "teach", "t", "teach", "See the next version of the judge and what it takes", hint=25
+    ),
+    _comparison(
+        "default", "v", "make default", "Ask this judge from now on; undo goes back", hint=30
+    ),
+)
+
+_teaching = partial(action, Where.TEACHING)
+
+TEACHING: Final = (
+    *moves(Where.TEACHING),
+    _teaching("choose", "space x", "choose", "Show this place to the judge, or not", hint=5),
+    _teaching("run", "enter", "run", "Ask the new version", "open", hint=10),
+    *scrolls(Where.TEACHING, "the change of the prompt"),
 )
 
 _signatures = partial(action, Where.SIGNATURES)
 
 SIGNATURES: Final = (
     *moves(Where.SIGNATURES),
-    _signatures("open", "enter", "traces behind", "The traces behind the bar or cell", hint=5),
+    _signatures(
+        "open", "enter", "source traces", "List the source traces of the bar or cell", hint=5
+    ),
     _signatures("page", "tab", "next page", "The next page of figures", "page(1)", hint=10),
     _signatures(
         "modes",
         "1",
         "modes",
-        "How often each mode shows in failed and successful traces",
+        "Frequency of each mode in failed and successful traces",
         "show_page('modes')",
     ),
     _signatures(
         "onset",
         "2",
         "onset",
-        "Where in the run failures set on, and in which order",
+        "Position of failures in the run, and their order",
         "show_page('onset')",
     ),
-    _signatures("together", "3", "together", "Which modes show together", "show_page('together')"),
-    _signatures("traces", "4", "traces", "How each trace fails", "show_page('traces')"),
-    _signatures("helps", "5", "what helps", "What helps against each mode", "show_page('helps')"),
+    _signatures("together", "3", "together", "Modes that occur together", "show_page('together')"),
+    _signatures("traces", "4", "traces", "Modes of each trace", "show_page('traces')"),
+    _signatures("helps", "5", "what helps", "Advice against each mode", "show_page('helps')"),
     _signatures(
         "experiment",
         "x",
         "experiment",
-        "The groups as arms over the same tasks, the first one as the baseline",
+        "Groups as arms over the same tasks, the first one as the baseline",
         "show_page('experiment')",
     ),
     _signatures("left", "left h", "bar left", "The bar or column to the left", "across(-1)"),
@@ -611,14 +642,14 @@ SIGNATURES: Final = (
         "next_group(1)",
         hint=15,
     ),
-    _signatures("previous_group", "[ ,", "previous group", "The group before", "next_group(-1)"),
+    _signatures("previous_group", "[ ,", "previous group", "The previous group", "next_group(-1)"),
     _signatures("choose_group", "/", "group…", "Choose a group by its name", hint=25),
     _signatures(
         "by", "v", "group by", "Group by model, system, benchmark, version, reader, or not", hint=20
     ),
     _signatures("labels", "w", "whose labels", "Gold, or one person's or judge's labels", hint=30),
     _signatures(
-        "outcome", "f", "failed below", "Let the outcome follow from the score, or not", hint=40
+        "outcome", "f", "failed below", "Derive the outcome from the score, or not", hint=40
     ),
     _signatures(
         "every", "a", "failed or all", "Count failed traces, or all: onset and together", hint=35
@@ -627,18 +658,18 @@ SIGNATURES: Final = (
         "look",
         "o",
         "look as adjudicator",
-        "Count traces that you have not finished; recorded",
+        "Include traces that you have not finished; this is recorded",
         hint=50,
     ),
-    _signatures("anew", "f5 O", "count anew", "Count what others have said since"),
-    *scrolls(Where.SIGNATURES, "what the figures rest on"),
+    _signatures("anew", "f5 O", "count again", "Compute the figures again with the newest labels"),
+    *scrolls(Where.SIGNATURES, "the detail of the row"),
 )
 
 _signature_traces = partial(action, Where.SIGNATURE_TRACES)
 
 SIGNATURE_TRACES: Final = (
     *moves(Where.SIGNATURE_TRACES),
-    _signature_traces("open", "enter", "open", "Open the trace where the mode stands", hint=5),
+    _signature_traces("open", "enter", "open", "Open the trace at the mode", hint=5),
 )
 
 _guidelines = partial(action, Where.GUIDELINES)
@@ -647,9 +678,9 @@ GUIDELINES: Final = (
     *moves(Where.GUIDELINES),
     _guidelines("open", "enter", "open case", "Go to the decided case under the cursor", hint=10),
     _guidelines("entry", "tab", "next entry", "Next guideline or case", hint=20),
-    _guidelines("write", "m", "write", "Write down what was agreed about the mode", hint=30),
-    _guidelines("edit", "e", "edit", "Put the guideline under the cursor otherwise", hint=40),
-    _guidelines("take_back", "x", "take back", "Take the guideline under the cursor back", hint=50),
+    _guidelines("write", "m", "write", "Write a guideline for the mode", hint=30),
+    _guidelines("edit", "e", "edit", "Edit the guideline under the cursor", hint=40),
+    _guidelines("take_back", "x", "take back", "Remove the guideline under the cursor", hint=50),
     _guidelines("next_mode", "} >", "next mode", "The page of the next mode", "mode(1)", hint=60),
     _guidelines(
         "previous_mode", "{ <", "previous mode", "The page of the previous mode", "mode(-1)"
@@ -661,17 +692,17 @@ _study = partial(action, Where.STUDY)
 STUDY: Final = (
     *moves(Where.STUDY),
     _study("set_up", "e", "set up", "Set the study up, or change it", hint=10),
-    _study("add", "a", "take in traces", "Take in what of the library is not in it yet", hint=20),
-    _study("join", "n", "join", "Let somebody join as an annotator"),
+    _study("add", "a", "add traces", "Add traces of the library that it does not have", hint=20),
+    _study("join", "n", "join", "Let a person join as an annotator"),
     _study(
         "release",
         "r",
         "give back",
-        "Give what the annotator under the cursor has not finished to the others",
+        "Give the unfinished traces of the annotator under the cursor to the others",
         "give_back",
     ),
     _study("leave_study", "x", "leave", "Let the annotator under the cursor leave the study"),
-    *scrolls(Where.STUDY, "what was set up"),
+    *scrolls(Where.STUDY, "the protocol"),
 )
 
 _open_codes = partial(action, Where.OPEN_CODES)
@@ -679,41 +710,45 @@ _open_codes = partial(action, Where.OPEN_CODES)
 OPEN_CODES: Final = (
     *moves(Where.OPEN_CODES),
     _open_codes(
-        "open", "enter", "open", "Open the trace at the place; on a group at its first one", hint=5
+        "open",
+        "enter",
+        "open",
+        "Open the trace at the place; for a group at its first place",
+        hint=5,
     ),
     _open_codes(
         "mark",
         "v space",
         "mark",
-        "Mark the place, or all of the group; again, take the mark off",
+        "Mark the place or the whole group, or remove the mark",
         hint=10,
     ),
     _open_codes(
         "new_mode",
         "n",
         "make a mode",
-        "Make a mode of what is marked, or else of the group under the cursor",
+        "Make a mode of the marked places, or of the group under the cursor",
         hint=15,
     ),
     _open_codes(
         "tag",
         "t",
         "tag",
-        "Give what is marked, or else what is under the cursor, a tag, or take it off",
+        "Add or remove a tag of the marked places, or of those under the cursor",
         hint=17,
     ),
     _open_codes(
         "search",
         "/",
         "search",
-        "Show only what holds some words or a #tag; nothing shows all again",
+        "Show only texts with some words or a #tag; an empty line shows all",
         hint=20,
     ),
     _open_codes(
         "group_by_model",
         "J",
         "ask the model",
-        "Have the model of config.toml group what no tag does, or go by words again",
+        "Let the model of config.toml group texts without a tag, or group by words again",
         hint=22,
     ),
     _open_codes("next_group", "tab } >", "next group", "Go to the next group", "group(1)", hint=25),
@@ -725,12 +760,12 @@ _side_by_side = partial(action, Where.SIDE_BY_SIDE)
 
 SIDE_BY_SIDE: Final = (
     *moves(Where.SIDE_BY_SIDE),
-    _side_by_side("fork", "f", "where they part", "To where the two runs part", hint=10),
+    _side_by_side("fork", "f", "where they part", "Go to the step at which the runs part", hint=10),
     _side_by_side(
         "next",
         "] .",
         "next difference",
-        "To the next place where the agents do something else",
+        "Go to the next step at which the agents differ",
         "difference(1)",
         hint=20,
     ),
@@ -738,7 +773,7 @@ SIDE_BY_SIDE: Final = (
         "previous",
         "[ ,",
         "previous difference",
-        "To the place before where the agents do something else",
+        "Go to the previous step at which the agents differ",
         "difference(-1)",
     ),
     _side_by_side(
@@ -747,5 +782,5 @@ SIDE_BY_SIDE: Final = (
     _side_by_side(
         "open_b", "o", "open B", "Open the run on the right at this step", "open('b')", hint=40
     ),
-    *scrolls(Where.SIDE_BY_SIDE, "what differs"),
+    *scrolls(Where.SIDE_BY_SIDE, "the difference"),
 )

@@ -92,6 +92,9 @@ class EvidencePanes:
         self.show_span()
 
     def _range_of(self, target: Target | None) -> tuple[int, int] | None:
+        """Return the first and last index of a target, or None for the whole trace or unknown
+        spans.
+        """
         if target is None or target.first is None or target.last is None:
             return None
         first = self.index_of(target.first)

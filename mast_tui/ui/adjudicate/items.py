@@ -343,6 +343,7 @@ class TraceItems:
         ]
 
     def _subjects(self) -> list[RowSubject]:
+        """Return the disputes and the agreed verdicts in the order of the rows."""
         disputed = self.disputes()
         modes = {dispute.mode for dispute in disputed}
         subjects: list[RowSubject] = [*disputed]
@@ -367,6 +368,7 @@ class TraceItems:
         return (row != subject.mode, mode, is_single, -1 if index is None else index, row)
 
     def _row(self, subject: RowSubject) -> QueueRow:
+        """Return the row of a dispute or an agreed verdict."""
         names = self.names
         if isinstance(subject, GoldVerdict):
             state = RowState.AGREED
@@ -506,6 +508,7 @@ def _changed_remarks(
 
 
 def _answer_text(side: Said, index_of: IndexOf, places_only: bool) -> str:
+    """Return the verdict or mark of a side with its first span ranges."""
     if places_only:
         text = "marked" if side.targets else "no place"
     else:
@@ -552,6 +555,7 @@ def _verdict_text(side: Said, group: ConflictGroup) -> str:
 
 
 def _side_place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> SidePlace:
+    """Return a target as the panel of the sides shows it, with the facts of its label."""
     label = next((label for label in labels if label.target == target), None)
     extra = []
     if label is not None:
@@ -628,6 +632,7 @@ def read_queue(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
 
 
 def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
+    """Read the entries of the queue, and the items of each trace that may be seen."""
     workspace = opened.workspace
     taxonomy = opened.taxonomy
     annotator = opened.annotator

@@ -167,6 +167,7 @@ class Queue:
         return -trace_disagreement(conflict for conflict in conflicts if conflict.mode == self.mode)
 
     def _go_to_start(self, begin_at: str | None) -> None:
+        """Move to a trace, listing agreed items if needed, or else to the first open item."""
         start = self.next_open(-1)
         if begin_at is not None:
             if self.lines.position_of(begin_at, None) is None and not self.agreed:
@@ -217,6 +218,7 @@ class Queue:
         ]
 
     def _locked_rows(self) -> list[QueueRow]:
+        """Return the rows of the traces that the adjudicator may not see yet."""
         return [
             QueueRow(
                 trace_id=entry.trace_id,
@@ -287,6 +289,7 @@ class Queue:
         return parts
 
     def _progress(self) -> list[str]:
+        """Return the numbers of decided, changed and open conflicts as texts."""
         open_count = self.open_count()
         traces = sum(items.open_count(self.mode) > 0 for items in self.items.values())
         decided, changed = self.decided_counts()

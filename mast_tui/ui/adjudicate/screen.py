@@ -344,6 +344,7 @@ class AdjudicateScreen(BaseScreen):
             self._show_item(items, row.item)
 
     def _show_item(self, items: TraceItems, item: str | None) -> None:
+        """Show an item, or the names of the sides for the row of a trace."""
         if item is None:
             names = joined(items.names.listed(side.annotator for side in items.sides))
             self.evidence.show_item(None, empty=f"{names} have finished this trace.")
@@ -360,6 +361,7 @@ class AdjudicateScreen(BaseScreen):
             self.evidence.show_item(view, reading=self.queue.is_reading)
 
     def _open_trace(self, trace_id: str) -> None:
+        """Show the trace of the row, and read it first if needed."""
         if trace_id == self._visible_trace_id:
             return
         self._visible_trace_id = trace_id
@@ -502,6 +504,7 @@ class AdjudicateScreen(BaseScreen):
                 self.main_list.focus()
 
     def _list_agreed(self, agreed: bool) -> None:
+        """Show or hide the agreed items, with a hint about them."""
         self.queue.agreed = agreed
         self.queue.show()
         self.show_title()
@@ -536,12 +539,13 @@ class AdjudicateScreen(BaseScreen):
 
     @piece_of_work
     async def _take_on(self, opened: OpenWorkspace, trace_ids: list[str]) -> None:
-        opened_traces = await self._attempt(
+        """Begin to adjudicate traces, and read the queue again."""
+        started_ids = await self._attempt(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, trace_ids)
         )
-        if opened_traces is None:
+        if started_ids is None:
             return
-        if not opened_traces:
+        if not started_ids:
             key = self.mast.key_of("annotate.finish")
             self.hints.say(
                 f"You have begun to label this trace: finish it ({key}), then adjudicate",
@@ -647,6 +651,7 @@ class AdjudicateScreen(BaseScreen):
     def _news_text(
         self, trace_id: str, dispute: Dispute, new: Sequence[Decision], items: TraceItems
     ) -> str:
+        """Return who has decided a dispute, on which trace, and the result."""
         names = list(dict.fromkeys(one_line(decision.decided_by) for decision in new))
         verb = "has" if len(names) == 1 else "have"
         trace = ""
@@ -892,6 +897,7 @@ class AdjudicateScreen(BaseScreen):
             self._move_on(message, reviews_agreed)
 
     def _move_on(self, message: str, reviews_agreed: bool) -> None:
+        """Move to the next row or open conflict, and report the decision."""
         if reviews_agreed:
             self.queue.lines.move_by(1)
             self._report(message)

@@ -23,7 +23,7 @@ from mast_tui.ui.wording import plain_title
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
-MOST_MATCHES: Final = 10_000
+MAX_MATCHES: Final = 10_000
 """The number of matches at which the search stops."""
 
 _KEYS: Final = "/ finds · y copies · Esc closes"
@@ -76,11 +76,12 @@ class AnswerKeyScreen(LinesDialog):
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
+        """Highlight the matches of the typed text, and go to the first one."""
         event.stop()
         text = event.value.strip()
         matches = re.finditer(re.escape(text), self._page.text, re.IGNORECASE) if text else ()
         self._matches = [
-            match.span() for match, _ in zip(matches, range(MOST_MATCHES), strict=False)
+            match.span() for match, _ in zip(matches, range(MAX_MATCHES), strict=False)
         ]
         self._match = -1
         self._show_matches()

@@ -47,7 +47,7 @@ class CompareScreen(LinesDialog):
         self.lines.show_text(
             self._comparison.text,
             [TextPart(first, end, "evidence") for first, end in self._comparison.changed],
-            empty="Nothing differs so far.",
+            empty="No differences so far.",
             text_format="diff",
         )
 
@@ -73,7 +73,7 @@ def compare_step(screen: AnnotateScreen) -> None:
 
     def show(comparison: TextComparison) -> None:
         if comparison.equal:
-            hints.say(f"#{index + 1} is the same as #{earlier_index + 1} to the letter")
+            hints.say(f"#{index + 1} is identical to #{earlier_index + 1}")
         else:
             screen.app.push_screen(
                 CompareScreen(f"#{earlier_index + 1} and then #{index + 1}", comparison)

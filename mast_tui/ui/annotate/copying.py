@@ -17,7 +17,7 @@ from mast_tui.ui.services.clipboard import TERMINAL_CHARS, copied_words, copy_by
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
-MOST_CHARS: Final = 20_000_000
+MAX_CHARS: Final = 20_000_000
 """The length at which the copy of a trace is cut."""
 
 _LINE: Final = re.compile(r"line (\d+)")
@@ -46,7 +46,7 @@ class Copying:
         if self._state.selection.quote is not None:
             choices.insert(0, FinderChoice("quote", "", "the quote that is marked"))
         location = location_of(trace, trace.span(self._state.index))
-        choices.append(FinderChoice("place", "", "its location in the file", location))
+        choices.append(FinderChoice("place", "", "its place in the file", location))
         choices.append(
             FinderChoice("trace", "", "the whole trace as text", f"{len(trace):,} spans")
         )
@@ -54,6 +54,7 @@ class Copying:
         self._screen.app.push_screen(dialog, self._copy)
 
     def _copy(self, content: str | None) -> None:
+        """Copy the content of a choice: ``text``, ``quote``, ``place`` or ``trace``."""
         trace = self._state.trace
         quote = self._state.selection.quote
         if trace is None or content is None:
@@ -85,6 +86,7 @@ class Copying:
         self._screen.in_background(partial(self._make_and_copy, name, make), "copy")
 
     def _make_and_copy(self, name: str, make: Callable[[], str]) -> None:
+        """Make a text and copy it with the available tools, in a worker thread."""
         worker = get_current_worker()
         try:
             text = make()
@@ -127,6 +129,6 @@ def whole_text(trace: Trace) -> str:
         name = f" · {span.name}" if span.name else ""
         text.write(f"#{index + 1} {span.kind.replace('_', ' ')} · {span.agent}{name}\n")
         text.write(f"{trace.text(index).rstrip()}\n\n")
-        if text.tell() >= MOST_CHARS:
+        if text.tell() >= MAX_CHARS:
             break
-    return text.getvalue()[:MOST_CHARS]
+    return text.getvalue()[:MAX_CHARS]

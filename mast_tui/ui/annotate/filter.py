@@ -20,7 +20,9 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
 from mast_tui.ui.annotate.span_filter import (
     EVERYTHING,
+    IDLE_SECONDS,
     KIND_NAMES,
+    SLOW_SECONDS,
     FilterScan,
     MarkedSpans,
     SpanFilter,
@@ -40,7 +42,7 @@ KIND_KEYS: Final[dict[SpanKind, str]] = {
     SpanKind.TOOL_RESULT: "o",
     SpanKind.LOG: "g",
 }
-MOST_AGENTS: Final = 9
+MAX_AGENTS: Final = 9
 """The number of agents that have a digit as their key."""
 
 
@@ -66,7 +68,12 @@ def offers(
         matches: Whether to offer matches of the search.
     """
     rows = [_kind_offer(kind, name) for kind, name in KIND_NAMES.items()]
-    flags = [("n", "all but log records", "no_logs"), ("e", "errors", "errors")]
+    flags = [
+        ("n", "all but log records", "no_logs"),
+        ("e", "errors", "errors"),
+        ("w", f"slow: took {SLOW_SECONDS:.0f} s or more", "slow"),
+        ("i", f"idle: {IDLE_SECONDS:.0f} s without a step before", "idle"),
+    ]
     flags += [("l", "labelled by you", "labelled")] if labelled else []
     flags += [("s", "suggested, not answered", "suggested")] if suggested else []
     flags += [("/", "matches of the search", "matches")] if matches else []
@@ -75,7 +82,7 @@ def offers(
         for key, name, flag in flags
     ]
     if len(agents) > 1:
-        rows += [_agent_offer(str(n), agent) for n, agent in enumerate(agents[:MOST_AGENTS], 1)]
+        rows += [_agent_offer(str(n), agent) for n, agent in enumerate(agents[:MAX_AGENTS], 1)]
     return tuple(rows)
 
 
@@ -236,6 +243,7 @@ class Filter:
         self._applied = False
 
     def _marked_spans(self) -> MarkedSpans:
+        """Return the spans with labels, suggestions and matches, as the session has them now."""
         trace = self._state.trace
         session = self._state.session
         assert trace is not None
@@ -273,6 +281,7 @@ class Filter:
         self._screen.in_background(partial(self._scan_in_background, self._scan), "filter")
 
     def _scan_in_background(self, scan: FilterScan) -> None:
+        """Check the spans that the trace has now, and pass on those that match."""
         worker = get_current_worker()
         indices = array("Q")
         over = False

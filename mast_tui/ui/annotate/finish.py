@@ -99,6 +99,9 @@ class DrawnSpans:
             await self._write(*unwritten)
 
     def _take_unwritten(self) -> tuple[Session, Sequence[str], tuple[range, ...]] | None:
+        """Return the session with the keys and runs to write, and reset them; None if there are
+        none.
+        """
         self._delays = 0
         session = self._state.session
         trace = self._state.trace
@@ -112,6 +115,7 @@ class DrawnSpans:
         return (session, new, runs) if new or runs else None
 
     async def _write(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
+        """Record the spans as read; if that is refused, keep them for the next write."""
         commands = self._screen.commands
         try:
             await commands.note(lambda s: s.mark_read(keys, runs), session)
@@ -141,7 +145,7 @@ NEXT_VERDICT: Final[dict[VerdictValue | None, VerdictValue | None]] = {
 }
 """The verdict that the key of a mode sets, by its present verdict."""
 
-MOST_SCORES: Final = 2
+MAX_SCORES: Final = 2
 """The number of scores in the message after hidden parts are shown; the answer key has all."""
 
 
@@ -305,6 +309,7 @@ class Finish:
             self._commands.when_session_opens(self._finish)
 
     async def _finish(self, session: Session) -> None:
+        """Finish the trace, after a question unless the study has decided about open modes."""
         if session.finished:
             self._hints.say(
                 f"This pass is finished already · {self._key_of('annotate.next_trace')} next trace "
@@ -402,6 +407,7 @@ class Finish:
             self._commands.when_session_opens(self._reveal)
 
     async def _reveal(self, session: Session) -> None:
+        """Show what is hidden; ask first if that keeps the trace from repeating in the study."""
         if not session.finished:
             key = self._key_of("annotate.finish")
             self._hints.say(f"What others say is shown after you have finished the trace ({key})")
@@ -424,12 +430,13 @@ class Finish:
         self._screen.app.push_screen(question, answered)
 
     async def _show_hidden(self, session: Session) -> None:
+        """Show the hidden parts, record that, and report the number of others' labels."""
         await self._commands.change(lambda s: s.reveal())
         self._screen.session_changed()
         assert self._state.trace is not None
         annotators = sorted({label.annotator for label in session.others})
         scores = self._state.trace.meta.answer_key.scores
-        hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in scores[:MOST_SCORES]]
+        hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in scores[:MAX_SCORES]]
         if self._state.trace.meta.hidden:
             hidden.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
         parts = (

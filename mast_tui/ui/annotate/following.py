@@ -97,6 +97,7 @@ class Following:
         return True
 
     def _check_in_background(self, trace: Trace, *, asked: bool) -> None:
+        """Read what the file has gained, or all of it if it was replaced, and report the result."""
         worker = get_current_worker()
         growth = Growth.NONE
         reason = None

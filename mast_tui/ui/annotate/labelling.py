@@ -352,7 +352,7 @@ class Labelling:
 
         question = Ask(
             f"{mode.code} {mode.name}",
-            f"{location} lies in your {mode.code} on {self._state.target_text(label.target)}.",
+            f"{location} is inside your {mode.code} on {self._state.target_text(label.target)}.",
             (("x", "remove that label"), ("a", f"add one on {location} too"), ("n", "leave it")),
         )
         self._screen.app.push_screen(question, answered)
@@ -421,11 +421,12 @@ class Labelling:
         self._marking.mark(PLAIN)
         return waiting
 
-    def step(self, *, back: bool) -> None:
-        """Undo the last change on this trace, or redo it."""
-        self._commands.when_session_opens(lambda _: self._step(back=back))
+    def undo_or_redo(self, *, back: bool) -> None:
+        """Undo the last change on this trace (``back``), or redo the one undone last."""
+        self._commands.when_session_opens(lambda _: self._undo_or_redo(back=back))
 
-    async def _step(self, *, back: bool) -> None:
+    async def _undo_or_redo(self, *, back: bool) -> None:
+        """Undo or redo a change, and go to its span and mode."""
         self._hints.clear()
         change = await self._commands.change(lambda s: s.undo() if back else s.redo())
         if change is None:
@@ -494,6 +495,7 @@ class Labelling:
     async def _act_at_cursor(
         self, session: Session, action: LabelAction, index: int, whole: bool
     ) -> None:
+        """Act on the only label at the cursor; if there are several, ask which."""
         labels = self._state.labels_on(session, index, whole=whole)
         if not labels and action == "note" and not whole:
             self._note_span(session, index)
@@ -516,6 +518,7 @@ class Labelling:
         self._show_choice(action, labels, 0)
 
     def _note_span(self, session: Session, index: int) -> None:
+        """Open the dialog for the note on a span."""
         assert self._state.trace is not None
         key = self._state.trace.span(index).key
         self._write_note(
@@ -567,6 +570,7 @@ class Labelling:
         return True
 
     def _show_choice_again(self) -> None:
+        """Repeat the question which label to use, if its label still exists."""
         assert self._choice is not None
         labels = self._labels_under_cursor()
         chosen = self._choice_among(self._choice[0], labels)
@@ -588,6 +592,7 @@ class Labelling:
         return True
 
     def _show_choice(self, action: LabelAction, labels: tuple[Label, ...], position: int) -> None:
+        """Ask in the last line whether to use the label at a position."""
         label = labels[position]
         self._choice = (action, label.id)
         self._choosing = True
@@ -601,6 +606,7 @@ class Labelling:
         )
 
     async def _perform(self, action: LabelAction, label: Label) -> None:
+        """Carry out an action on a label."""
         if action == "remove":
             await self._commands.change(lambda s: s.remove_label(label.id))
         elif action == "edit":

@@ -147,12 +147,13 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         self._show()
 
     def _rows(self) -> list[tuple[str, str]]:
+        """Return key and text of each scope, with the number of its suggestions."""
         code = self._mode.partition(" ")[0]
         names = {
             Breadth.RULE: f"{code}, same rule: “{rule_words(self._like.rationale)} …”",
             Breadth.MODE: f"{self._mode}, by {judge_name(self._like.judge)}",
             Breadth.JUDGE: f"all by {judge_name(self._like.judge)}",
-            Breadth.ALL: "all, whoever says it" if self._onward else "all on this trace",
+            Breadth.ALL: "all, of every judge" if self._onward else "all on this trace",
         }
         rows = []
         for breadth, name in names.items():
@@ -164,12 +165,13 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 
     def _confidence(self) -> str:
         if self.scope.most is not None:
-            return f"only those at most as sure as this one ({self.scope.most:.2f})"
+            return f"only those with at most its confidence ({self.scope.most:.2f})"
         if self.scope.least is not None:
-            return f"only those at least as sure as this one ({self.scope.least:.2f})"
-        return "however sure the judge is"
+            return f"only those with at least its confidence ({self.scope.least:.2f})"
+        return "with any confidence"
 
     def _show(self) -> None:
+        """Show the scopes, limits and answers with the present choice."""
         count = counted(len(self.scope.select(self._pending)), "suggestion")
         rows = self._rows()
         if self._like.confidence is not None:
@@ -177,11 +179,11 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         traces = "here and on each trace you open from now on" if self._onward else "on this trace"
         rows.append(("q", traces))
         self._fill("#scopes", rows)
-        onward = ", and such ones on the traces that follow" if self._onward else ""
+        onward = " and similar ones on later traces" if self._onward else ""
         answers = [
             ("x", f"reject {count}{onward}"),
             ("a", f"accept {count}{onward}"),
-            ("h", f"hide {count}, and such ones on other traces, unanswered"),
+            ("h", f"hide {count} and similar ones on all traces, without an answer"),
         ]
         if self._reversible:
             answers.append(("w", self._reversal))
@@ -196,9 +198,9 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """The effect of ``w``."""
         parts = []
         if self._hidden:
-            parts.append(f"show what is hidden again ({self._hidden} here)")
+            parts.append(f"show hidden ones again ({self._hidden} here)")
         if self._standing:
-            parts.append("answer no more on the traces that follow")
+            parts.append("stop answering on later traces")
         return ", ".join(parts)
 
     def _fill(self, selector: str, rows: Sequence[tuple[str, str]]) -> None:

@@ -143,7 +143,7 @@ class MyLabels(VirtualLines):
         self._lines = [line for entry in self._entries for line in self._lines_of(entry, width)]
         first_rows = self._first_rows()
         if not first_rows:
-            message = "Nothing said of this trace yet: two digits label the span under the cursor."
+            message = "No labels on this trace yet: two digits label the span under the cursor."
             self._lines = [_LabelLine(f" {row}", "quiet") for row in wrapped(message, width - 1)]
         same = [row for row in first_rows if _is_same(self._lines[row].entry, current)]
         if first_rows:
@@ -196,6 +196,7 @@ class MyLabels(VirtualLines):
         return [row for row, line in enumerate(self._lines) if line.entry is not None]
 
     def _lines_of(self, entry: Entry, width: int) -> Iterator[_LabelLine]:
+        """Yield the rows of an entry."""
         if isinstance(entry, NotedSpan):
             index = self._index_of(entry.key)
             location = one_line(entry.key, 24) if index is None else f"#{index + 1}"

@@ -53,9 +53,9 @@ from mast_tui.ui.context import (
     context_of,
 )
 from mast_tui.ui.services.view_settings import (
-    LEAST_SHARE,
-    MOST_SHARE,
-    SHARE,
+    DEFAULT_SHARE,
+    MAX_SHARE,
+    MIN_SHARE,
     ViewSettings,
     remembered_settings,
 )
@@ -90,7 +90,7 @@ if TYPE_CHECKING:
 SPLIT_STEP: Final = 10
 """The percentage of the height by which a key moves the border above the text."""
 
-SPLIT_SHARES: Final = (SHARE, 60, MOST_SHARE, LEAST_SHARE)
+SPLIT_SHARES: Final = (DEFAULT_SHARE, 60, MAX_SHARE, MIN_SHARE)
 """The percentages of the height for the text that a key cycles through."""
 
 REPORTS_BETWEEN_MARKS: Final = 4
@@ -173,7 +173,7 @@ class Panes:
         """Make the text higher; after the largest share, choose the smallest."""
         share = self._settings.text_share
         larger = [candidate for candidate in SPLIT_SHARES if candidate > share]
-        self._set_share(min(larger) if larger else LEAST_SHARE)
+        self._set_share(min(larger) if larger else MIN_SHARE)
 
     def drag_split(self, y: int) -> None:
         """Move the border above the text to a line of the screen."""
@@ -183,11 +183,12 @@ class Panes:
             self._set_share(round(100 * (bottom - y) / (bottom - top)))
 
     def _set_share(self, share: int) -> None:
+        """Set the share of the text in the height, within its limits, and remember it."""
         if self.reading:
             key = self._screen.context.key_of("annotate.read")
             self._screen.hints.say(f"The text fills the window; {key} goes back")
             return
-        share = max(LEAST_SHARE, min(share, MOST_SHARE))
+        share = max(MIN_SHARE, min(share, MAX_SHARE))
         if share != self._settings.text_share:
             self._settings = self._settings._replace(text_share=share)
             self._settings.remember()
@@ -246,7 +247,7 @@ class SessionCommands:
             self._hints.say("No workspace is open, so nothing can be labelled", error=True)
         elif state.session is None:
             self._waiting.append(work)
-            self._hints.say("Opening the workspace; keys wait their turn")
+            self._hints.say("Opening the workspace; keys wait for it")
         else:
             self._queue(work, state.session, HeldKeys.ALL)
 
@@ -271,6 +272,8 @@ class SessionCommands:
         self._queue(work, session, HeldKeys.NOTHING)
 
     def _queue(self, work: Callable[[Session], object], session: Session, blocks: HeldKeys) -> None:
+        """Queue work with a session; a refusal is shown."""
+
         async def piece() -> None:
             try:
                 outcome = work(session)
@@ -622,6 +625,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._fill(trace)
 
     def _fill(self, trace: Trace) -> None:
+        """Show a trace in all panes, without labels."""
         self.timeline.show_trace(trace, reads=True)
         self.filter.show_titles()
         self.overview.show_trace(trace, self.timeline.background)
@@ -708,6 +712,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._other_screen_open = False
 
     async def _read_again(self, session: Session) -> None:
+        """Read the labels that were changed on another screen, and show them."""
         read = partial(session.read_anew, passes=True)
         session.take_anew(await self.context.writes.run(read))
         session.take_news()  # no news: the user has made these changes
@@ -969,6 +974,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._show_hints()
 
     def _show_hints(self) -> None:
+        """Show the hints of the keys that have something to act on."""
         left_out = set() if self.suggestions.pending else set(SUGGESTING)
         if not self._can_edit:
             left_out.add("edit")
@@ -1010,6 +1016,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.filter.remove_if_left()
 
     def _show_text(self, trace: Trace, span: Span) -> None:
+        """Show the text of a span, or only its highlights if the text is shown already."""
         self._name_span(trace, span)
         self.suggestions.select_at(span)
         if self._text_index == span.index:
@@ -1051,6 +1058,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.span_view.reveal(quote.head[0], quote.head[1])
 
     def _highlights(self, span: Span) -> list[TextPart]:
+        """Return the parts of a text to highlight; later ones are drawn over earlier ones."""
         highlights: list[TextPart] = []
         suggestion = self.suggestions.current()
         if (
@@ -1180,7 +1188,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.hints.say("No earlier position" if step < 0 else "No later position")
             return
         self._forget_message()
-        self.timeline.bring(index)
+        self.timeline.move_to_span(index)
         self._follow_cursor()
 
     def action_error(self, step: int) -> None:
@@ -1279,6 +1287,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     @on(VirtualLines.Chosen, "#mine")
     def _entry_chosen(self, event: VirtualLines.Chosen) -> None:
+        """Go to the span and the mode of the chosen entry."""
         event.stop()
         entry = self.picked
         trace = self.trace
@@ -1519,11 +1528,11 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_undo(self) -> None:
         """Undo the last change on this trace."""
-        self.labelling.step(back=True)
+        self.labelling.undo_or_redo(back=True)
 
     def action_redo(self) -> None:
         """Redo the change that was undone last."""
-        self.labelling.step(back=False)
+        self.labelling.undo_or_redo(back=False)
 
     # Keys: suggestions
 
@@ -1601,6 +1610,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
 
 def _span_title(trace: Trace, span: Span) -> str:
+    """Return number, kind, agent, tool, call, duration and status of a span."""
     parts = [f"#{span.index + 1} {span.kind.replace('_', ' ')}", span.agent]
     if span.name:
         parts.append(span.name)
@@ -1616,6 +1626,7 @@ def _span_title(trace: Trace, span: Span) -> str:
 
 
 def _fold_message(fold: Fold) -> str:
+    """Return the message after steps were folded."""
     numbers = f"#{fold.first + 1}"
     if fold.end > fold.first + 1:
         numbers += f" to #{fold.end}"

@@ -111,13 +111,13 @@ class Hits(Sequence[int]):
     def __contains__(self, index: object) -> bool:
         return isinstance(index, int) and self.match_count(index) > 0
 
-    def _find(self, index: int) -> tuple[_HitPart, int]:
+    def _position_of(self, index: int) -> tuple[_HitPart, int]:
         part = self._after_start if index >= self.start else self._before_start
         return part, bisect_left(part.indices, index)
 
     def match_count(self, index: int) -> int:
         """Return the number of matches in a span."""
-        part, position = self._find(index)
+        part, position = self._position_of(index)
         if position == len(part.indices) or part.indices[position] != index:
             return 0
         return part.cumulative[position] - part.matches_before(position)
@@ -138,7 +138,7 @@ class Hits(Sequence[int]):
             index: The span of the match.
             nth: Its number in the span, from 0.
         """
-        part, position = self._find(index)
+        part, position = self._position_of(index)
         earlier = 0 if part is self._before_start else self._before_start.total
         return earlier + part.matches_before(position) + nth + 1
 
@@ -355,6 +355,7 @@ class Search:
         return None
 
     def _search_near(self, search: TextSearch) -> None:
+        """Search near the cursor at once, if that is fast, and the rest in the background."""
         # A regular expression may be slow even on a short text.
         if self._starts_in_short_text and self._is_plain:
             progress = search.step(max_bytes=NEAR_BYTES)
@@ -367,6 +368,7 @@ class Search:
         self._screen.in_background(partial(self._search_in_background, search), "search")
 
     def _search_in_background(self, search: TextSearch) -> None:
+        """Search the trace in a worker thread, and report hits in groups."""
         worker = get_current_worker()
         unreported = Hits(search.start)
         reported = 0.0
@@ -414,6 +416,7 @@ class Search:
             self._show_status()
 
     def _add_hits(self, hits: Hits) -> None:
+        """Add hits, and put the cursor on the first one unless the user has moved it."""
         first = not self._state.hits
         self._state.hits.extend(hits)
         self._redraw_matches(hits)
@@ -470,13 +473,14 @@ class Search:
             self.go_to_next(step)
 
     def _go_to_match(self, index: int, nth: int) -> None:
+        """Put the cursor on a match of a span, counted from 0."""
         self._current = (index, nth)
         if self._state.index != index:
             if not self._timeline.rows.shows(index):
                 # The timeline learns of new spans a few times a second, the search earlier.
                 self._timeline.grown()
             # While the user types, the cursor moves often; the jump is recorded once, at the end.
-            move = self._timeline.bring if self.line.display else self._timeline.go_to
+            move = self._timeline.move_to_span if self.line.display else self._timeline.go_to
             move(index)
         self._screen.show_span()
         self._reveal_match()
@@ -529,6 +533,7 @@ class Search:
             self._last_message = self._hints.message
 
     def _show_progress(self) -> None:
+        """Show how many matches there are, and which one is the current one."""
         typing = self.line.display
         description = self._description(40)
         if not self._state.hits and self._done:

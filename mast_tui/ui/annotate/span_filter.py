@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf, isnan
 from typing import Any, Final, Protocol
 
 from mast_tui.traces.model import STATUSES, Shape, SpanColumns, SpanKind, SpanStatus, Trace
@@ -21,9 +22,15 @@ KIND_NAMES: Final[Mapping[SpanKind, str]] = {
 
 FLAG_NAMES: Final[Mapping[str, str]] = {
     "no_logs": "no log records",
-    **{flag: flag for flag in ("errors", "labelled", "suggested", "matches")},
+    **{flag: flag for flag in ("errors", "slow", "idle", "labelled", "suggested", "matches")},
 }
 """The other conditions of a filter with their names."""
+
+SLOW_SECONDS: Final = 10.0
+"""The seconds from which on a step is slow."""
+
+IDLE_SECONDS: Final = 60.0
+"""The seconds without any step from which on the run was idle before the next one."""
 
 _ERROR: Final = STATUSES.index(SpanStatus.ERROR)
 
@@ -34,7 +41,8 @@ class SpanFilter:
     suffices.
 
     Without kinds every kind passes, and without agents every agent. ``no_logs`` excludes log
-    records.
+    records. ``slow`` are steps that took long, and results that came long after the step before
+    them; ``idle`` are other steps before which nothing happened for long.
     """
 
     kinds: frozenset[SpanKind] = frozenset()
@@ -44,6 +52,8 @@ class SpanFilter:
     labelled: bool = False
     suggested: bool = False
     matches: bool = False
+    slow: bool = False
+    idle: bool = False
 
     @property
     def shows_all(self) -> bool:
@@ -145,6 +155,10 @@ class FilterScan:
         )
         self._required = [indices for required, indices in conditions if required]
         self._by_shape = bool(chosen.kinds or chosen.agents or chosen.no_logs)
+        self._by_time = chosen.slow or chosen.idle
+        self._by_column = self._by_shape or self._by_time or chosen.errors
+        self._latest = -inf
+        """The latest time of the spans that have been checked."""
         self.seen = 0
 
     def step(self, limit: int) -> array[int]:
@@ -156,13 +170,16 @@ class FilterScan:
         for number, marked in enumerate(self._required):
             in_slice = marked.within(first, end)
             indices = in_slice if number == 0 else sorted({*indices} & {*in_slice})
-        if indices and (self._by_shape or self.chosen.errors):
+        if self._by_time or (indices and self._by_column):
             indices = self._matching(self.trace.columns(first, end), indices)
         return array("Q", indices)
 
     def _matching(self, columns: SpanColumns, indices: Sequence[int]) -> Sequence[int]:
         """Return the spans that pass by kind, agent and status."""
         first = columns.first
+        if self._by_time:
+            slow_or_idle = self._slow_or_idle(columns)
+            indices = [index for index in indices if index in slow_or_idle]
         if self.chosen.errors:
             statuses = columns.statuses
             indices = [index for index in indices if statuses[index - first] == _ERROR]
@@ -174,6 +191,23 @@ class FilterScan:
             }
             shapes = columns.shapes
             indices = [index for index in indices if shapes[index - first] in passing]
+        return indices
+
+    def _slow_or_idle(self, columns: SpanColumns) -> set[int]:
+        """Return the spans that are slow, or before which the run was idle, as far as chosen."""
+        indices: set[int] = set()
+        for row, (start, end) in enumerate(zip(columns.starts, columns.ends, strict=True)):
+            if isnan(start):
+                continue
+            kind, *_ = columns.shape_list[columns.shapes[row]]
+            gap = start - self._latest if self._latest > -inf else 0.0
+            is_result = kind is SpanKind.TOOL_RESULT
+            took = 0.0 if isnan(end) else end - start
+            slow = took >= SLOW_SECONDS or (is_result and gap >= SLOW_SECONDS)
+            idle = not is_result and gap >= IDLE_SECONDS
+            if (self.chosen.slow and slow) or (self.chosen.idle and idle):
+                indices.add(columns.first + row)
+            self._latest = max(self._latest, start if isnan(end) else end)
         return indices
 
     def _passes_shape(self, shape: Shape) -> bool:

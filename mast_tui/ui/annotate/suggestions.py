@@ -69,7 +69,9 @@ class SuggestionPanel(SpanView):
             offset = len(head) + 1
             if line.warns:
                 marked.append(TextPart(offset, offset + len(line.text), "warning"))
-            marked += [TextPart(offset + start, offset + end, "match") for start, end in line.lit]
+            marked += [
+                TextPart(offset + start, offset + end, "match") for start, end in line.highlights
+            ]
             head = f"{head}\n{line.text}"
         self._fill(f"{head}\n{body}", marked)
         self.set_class(False, "-idle")
@@ -334,6 +336,7 @@ class Suggestions:
         self._commands.when_session_opens(partial(self._answer, accept=accept))
 
     async def _answer(self, session: Session, *, accept: bool) -> None:
+        """Answer the suggestion under the cursor, and go to the next one in any case."""
         suggestion = self.current()
         if suggestion is None:
             if self._go_to_pending(session, 1):
@@ -375,6 +378,7 @@ class Suggestions:
         self._commands.when_session_opens(lambda s: self._begin_edit(s, begun))
 
     async def _begin_edit(self, session: Session, begun: Callable[[], None]) -> None:
+        """Mark the range of the suggestion under the cursor for editing."""
         suggestion = self.current()
         if suggestion is None:
             await self._answer(session, accept=True)
@@ -477,9 +481,10 @@ class Suggestions:
             panel.show(title, name, source, warnings, suggestion.rationale)
 
     def _idle_text(self, session: Session | None) -> str:
+        """Return the text of the panel while no suggestion is under the cursor."""
         if session is None:
             refused = self._screen.context.refused is not None
-            return "Without a workspace there are none" if refused else "Opening the workspace …"
+            return "No suggestions without a workspace" if refused else "Opening the workspace …"
         count = len(self.pending)
         if not count:
             return self._none_text(session)
@@ -513,13 +518,16 @@ class Suggestions:
         self._commands.when_session_opens(self._ask_many)
 
     def _ask_many(self, session: Session) -> None:
+        """Open the dialog about several suggestions, if any wait."""
         pending = self.pending
         hidden = len(session.pending) - len(pending)
         like = self.current() or next(iter(pending or session.pending), None)
         if like is None:
             if self._standing_answers:
                 self._end_standing_answers()
-                self._hints.say("None waits here, and none is answered any more as traces open")
+                self._hints.say(
+                    "No suggestion waits; traces that you open are not answered any more"
+                )
             else:
                 self._hints.say(no_suggestion_text(session, self._screen.context))
             return
@@ -533,6 +541,7 @@ class Suggestions:
         self._screen.app.push_screen(question, answered)
 
     async def _answer_many(self, done: ManyAnswered) -> None:
+        """Carry out the answer of the dialog."""
         selected = done.scope.select(self.pending)
         if done.answer in ("h", "w"):
             self._hidden = () if done.answer == "w" else (*self._hidden, done.scope)
@@ -555,10 +564,10 @@ class Suggestions:
             assert session is not None
             self._standing_answers = (*self._standing_answers, done)
             self._answered_traces.add(session.trace_id)
-            message = f"{one_line(change.message)}, so on each trace you open"
+            message = f"{one_line(change.message)}; the same on each trace you open"
         self._id = None
         self._screen.show_span()
-        self._hints.say(f"{message} · {self._key_of('everywhere.undo')} takes back")
+        self._hints.say(f"{message} · {self._key_of('everywhere.undo')} undoes it")
 
     def _end_standing_answers(self) -> None:
         self._standing_answers = ()
@@ -573,6 +582,7 @@ class Suggestions:
             self._commands.when_session_opens(self._repeat_answers)
 
     async def _repeat_answers(self, session: Session) -> None:
+        """Give the standing answers on the open trace, unless it is finished or has had them."""
         open_now = session is self._state.session
         if not open_now or session.finished or session.trace_id in self._answered_traces:
             return
@@ -588,7 +598,7 @@ class Suggestions:
         if messages := list(filter(None, messages)):
             self._screen.show_span()
             key = self._key_of("everywhere.undo")
-            self._hints.say(f"{'; '.join(messages)} · as asked, {key} takes back")
+            self._hints.say(f"{'; '.join(messages)} · as on earlier traces, {key} undoes it")
 
 
 def _answer_those(session: Session, key: str, suggestions: Sequence[Suggestion]) -> Change:

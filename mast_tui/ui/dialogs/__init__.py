@@ -1,1 +1,1 @@
-"""Questions and choices that lie over a screen."""
+"""Dialogs over a screen: questions, choices and forms."""

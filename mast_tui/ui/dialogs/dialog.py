@@ -1,4 +1,4 @@
-"""What all dialogs share, those that each key answers, and those that show a text to scroll."""
+"""The base classes of dialogs, dialogs that one key answers, and dialogs of lines to scroll."""
 
 from __future__ import annotations
 
@@ -22,69 +22,74 @@ Result = TypeVar("Result")
 
 
 class Dialog(ModalScreen[Result | None]):
-    """A dialog that Escape leaves without an answer."""
+    """A dialog that Escape closes without an answer."""
 
     CSS_PATH = DIALOGS
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     def action_leave(self) -> None:
-        """No answer."""
+        """Close the dialog without an answer."""
         self.dismiss(None)
 
-    def say_below(self, words: str, *, error: bool = False) -> None:
-        """Put other words on the lines of hints."""
+    def say_below(self, text: str, *, error: bool = False) -> None:
+        """Replace the text of the hint.
+
+        Args:
+            text: The text.
+            error: Whether it is an error.
+        """
         hint = self.query_one(".hint", Static)
-        hint.update(plain_lines(words))
+        hint.update(plain_lines(text))
         hint.set_class(error, "-error")
 
 
 class KeyDialog(Dialog[Result]):
-    """A dialog that keys answer; a click on the row of a key is that key."""
+    """A dialog that a key answers; a click on the row of a key has the same effect."""
 
     default: str | None = None
     """The key that Enter stands for."""
 
     @abstractmethod
     def take(self, key: str) -> bool:
-        """Do what a key is for; False where it is for nothing."""
+        """Answer with a key; return False if the key is no answer."""
 
     def on_key(self, event: events.Key) -> None:
-        """Take a key."""
+        """Answer with the key."""
         key = self.default if event.key == "enter" else event.character
         if key is not None and self.take(key):
             event.stop()
 
 
 class KeyRow(Static):
-    """A row of such a dialog, with its key."""
+    """A row of a ``KeyDialog`` with its key."""
 
-    def __init__(self, key: str, words: str = "", *, classes: str = "answer") -> None:
-        """Show a key.
+    def __init__(self, key: str, text: str = "", *, classes: str = "answer") -> None:
+        """Make a row.
 
         Args:
             key: The key.
-            words: What it does.
-            classes: Its names in the styles.
+            text: Its effect.
+            classes: The CSS classes.
         """
         super().__init__(classes=classes)
         self.key = key
-        self.show(words)
+        self.show(text)
 
-    def show(self, *words: str | tuple[str, str]) -> None:
-        """Say behind the key what it does, or what it is about; parts may have a style."""
-        self.update(Content.assemble((f" {self.key} ", "bold"), *words))
+    def show(self, *parts: str | tuple[str, str]) -> None:
+        """Show the effect of the key; parts of the text may have a style."""
+        self.update(Content.assemble((f" {self.key} ", "bold"), *parts))
 
     def on_click(self) -> None:
-        """Do what the key does."""
+        """Answer with the key."""
         if isinstance(self.screen, KeyDialog):
             self.screen.take(self.key)
 
 
 class LinesDialog(MovesLines, Dialog[None]):
-    """Lines to scroll, by the keys that move on every screen."""
+    """A dialog with lines to scroll, by the same keys as on every screen."""
 
     lines: VirtualLines
-    """What is scrolled."""
+    """The lines to scroll."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,Q", "close", show=False),
@@ -104,12 +109,14 @@ class LinesDialog(MovesLines, Dialog[None]):
         return self.lines
 
     def action_close(self) -> None:
-        """Close, whatever is looked for."""
+        """Close the dialog, also during a search."""
         self.dismiss(None)
 
 
 class Ask(KeyDialog[str]):
-    """Gives back the key of the answer, or None after Escape. Texts are never markup."""
+    """A question that returns the key of the answer, or None after Escape. Texts are never
+    markup.
+    """
 
     def __init__(
         self,
@@ -127,20 +134,20 @@ class Ask(KeyDialog[str]):
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
-        """The answers, and how to give none."""
+        """The keys of the answers, and the key that closes the dialog."""
         return (*self._answers, ("Esc", "leaves"))
 
     def compose(self) -> ComposeResult:
-        """The question and its answers."""
+        """Yield the question and its answers."""
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title(self._title)
             yield Static(plain_lines(self._question), classes="question")
-            for key, words in self._answers:
-                yield KeyRow(key, f" {words}{'  ↵' * (key == self.default)}")
+            for key, answer in self._answers:
+                yield KeyRow(key, f" {answer}{'  ↵' * (key == self.default)}")
 
     def take(self, key: str) -> bool:
-        """Give an answer back."""
-        known = key in dict(self._answers)
-        if known:
+        """Return the answer of a key."""
+        is_answer = key in dict(self._answers)
+        if is_answer:
             self.dismiss(key)
-        return known
+        return is_answer

@@ -1,7 +1,7 @@
-"""Writing labels to files from the app: which format, whose labels, where to, and what came of it.
+"""The dialogs that export labels or the report on screen to files.
 
-What is written, what must not be written over and whose sight it keeps to is the same as of
-``mast-tui export``: both ask ``exchange/exporters/files.py``.
+The files, the checks before they are replaced, and the labels that are hidden from the annotator
+are the same as those of ``mast-tui export``: both use ``exchange/exporters/files.py``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD
 from mast_tui.labels import checked_person
 from mast_tui.output_files import InTheWay, Outputs, is_stream
+from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer, hidden_words, viewer_named
@@ -41,7 +42,7 @@ from mast_tui.ui.dialogs.form import Field, Form, Texts
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import counted
 from mast_tui.workspace.outputs import outputs_beside
-from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import mask_key, pseudonyms_of
 
 REPORTS: Final[Mapping[str, tuple[str, str]]] = {
     "html": ("the report on this screen as one page", "html"),
@@ -66,13 +67,12 @@ def _formats_of(report: ReportToWrite | RunToWrite | None) -> Mapping[str, tuple
 
 
 class ExportFormats(FinderDialog):
-    """Gives back the format in which to export, or None."""
+    """A dialog that returns the format of an export, or None."""
 
     def __init__(self, report: ReportToWrite | RunToWrite | None = None) -> None:
-        """List them.
+        """List the formats.
 
-        Args:
-            report: The report or run on the screen, whose formats come first.
+        ``report`` is the report or run on the screen, whose formats come first.
         """
         own_formats = _formats_of(report).items()
         choices = [FinderChoice(name, name, title) for name, (title, _) in own_formats]
@@ -80,55 +80,61 @@ class ExportFormats(FinderDialog):
         super().__init__("Export as", choices, placeholder="a format, or what it holds")
 
 
-_NAMES_AS_THEY_ARE: Final = "as they are"
+_AS_THEY_ARE: Final = "as they are"
 _PSEUDONYMS: Final = Field(
     "pseudonyms",
     "names",
     "People's names as they are, or letters, the same in every export of this workspace.",
-    (_NAMES_AS_THEY_ARE, "letters"),
+    (_AS_THEY_ARE, "letters"),
+)
+_MASKS: Final = Field(
+    "masks",
+    "personal data",
+    "E-mail addresses, telephone and card numbers, keys and such as they are, or masked.",
+    (_AS_THEY_ARE, "masked"),
 )
 
 
 def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
-    """Return the fields of an export that its format heeds.
+    """Return the fields of an export that its format uses.
 
     Args:
         file_format: The format.
-        names: The annotators of the workspace, judges among them.
+        names: The names of the annotators and judges.
     """
     all_fields = (
         _file_field("folder" if file_format.is_folder else "file"),
         Field(
             "gold",
             "gold",
-            "All of it, or only what two agreed on or somebody decided.",
+            "All of it, or only what two annotators agreed on or an adjudicator decided.",
             ("all", "settled"),
         ),
         Field("annotators", "annotators", "The sides of the gold, with commas. Empty: all."),
         Field(
             "labels",
             "whose labels",
-            "The gold, what everybody has said, or what one has. What others say is left out of "
+            "The gold, the labels of everyone, or those of one. Labels of others are left out on "
             "traces that you have not finished.",
             (GOLD, ALL, *names),
         ),
         Field(
             "majority",
             "majority",
-            "Whether more than half settle a verdict of the gold that nobody has decided.",
+            "Whether more than half settle a verdict of the gold that no one has decided.",
             ("no", "yes"),
         ),
         Field(
             "which",
             "pass",
-            "Which reading counts, where somebody has labelled a trace again.",
+            "Which pass counts if someone has labelled a trace again.",
             ("first", "last"),
         ),
         Field(
             "datasheet",
             "datasheet",
             "Who labelled, licence, contact and such (TOML). Empty: datasheet.toml beside the "
-            "workspace, where there is one.",
+            "workspace, if there is one.",
             path=True,
         ),
         _PSEUDONYMS,
@@ -149,6 +155,7 @@ _FIELDS: Final[Mapping[FormatContent, str]] = {
 
 
 def _file_field(title: str) -> Field:
+    """Return the field for the path of the file or folder."""
     return Field(
         "file",
         title,
@@ -167,7 +174,7 @@ def default_texts(file_format: Format) -> dict[str, str]:
         "majority": "no",
         "which": file_format.usual_pass,
         "datasheet": "",
-        "pseudonyms": _NAMES_AS_THEY_ARE,
+        "pseudonyms": _AS_THEY_ARE,
     }
 
 
@@ -190,7 +197,7 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
         opened.taxonomy,
         _viewer(opened),
         file_format,
-        _place(values["file"], "folder" if file_format.is_folder else "file"),
+        _output_path(values["file"], "folder" if file_format.is_folder else "file"),
         labels=values["labels"],
         which="first" if values["which"] == "first" else "last",
         annotators=_names(values["annotators"]),
@@ -201,7 +208,7 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
     )
 
 
-def _place(text: str, title: str) -> Path:
+def _output_path(text: str, title: str) -> Path:
     if not text.strip():
         raise MastError(f"{title}: say where to write it")
     return Path(text.strip()).expanduser().absolute()
@@ -214,112 +221,112 @@ def _names(text: str) -> list[str] | None:
         raise MastError(f"annotators: {error}") from error
 
 
-def done_words(
-    request: ExportRequest, counts: Mapping[str, Any], said: Sequence[str], adjudicate_key: str
+def success_text(
+    request: ExportRequest, counts: Mapping[str, Any], remarks: Sequence[str], adjudicate_key: str
 ) -> str:
     """Return what was written, what the gold leaves open, and what is left out and why.
 
     Args:
         request: The export.
-        counts: How much of what is in it.
-        said: What was reported on the way.
+        counts: The counts of what was written.
+        remarks: The remarks of the exporter.
         adjudicate_key: The key that opens the adjudication.
     """
-    told = []
+    notes = []
     if counts.get("traces") == 0:
-        told.append(
-            "No trace is in it: an export holds labelled traces, an export of gold finished ones."
+        notes.append(
+            "It has no traces: an export has labelled traces, an export of gold finished ones."
         )
     unresolved = counts.get("unresolved", 0)
     if unresolved:
         conflicts = counted(unresolved, "conflict")
-        told.append(f"{conflicts} left to decide: {adjudicate_key} opens them.")
-    told += [*left_out_lines(counts, request.format.name), *said]
+        notes.append(f"{conflicts} left to decide: {adjudicate_key} opens them.")
+    notes += [*left_out_lines(counts, request.format.name), *remarks]
     lines = ["Written:", *written_lines(str(request.output), counts)]
-    for words in told:
-        lines += ["", words]
+    for note in notes:
+        lines += ["", note]
     return "\n".join(one_line(line, 2000) for line in lines)
 
 
 class _Stopped(Exception):
-    """Nobody waits for the export any more."""
+    """An export was stopped."""
 
 
-At = Callable[[str], None]
-"""Is told what is at work; it raises an error to stop."""
+ReportStage = Callable[[str], None]
+"""Shows the present stage; it raises an error to stop the export."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """Something that is to be written to ``output``, the file or folder that was named.
+class ExportJob:
+    """A job that writes files to ``output``, the file or folder that the user named.
 
-    ``check`` refuses a place where it cannot or must not be written. ``add`` adds its files, and
-    says what is in them; it is slow, for workers. ``although_unordered``
-    makes the same order with gold allowed where the order of labelled spans is unknown.
+    ``check`` raises an error if it cannot or must not be written. ``add`` adds the files to the
+    outputs and returns a summary; it is slow, for workers. ``although_unordered`` returns a job
+    that allows gold with labels whose order is unknown.
     """
 
     output: Path
     check: Callable[[Outputs], None]
-    add: Callable[[Outputs, At], str]
-    although_unordered: Callable[[], Order] | None = None
+    add: Callable[[Outputs, ReportStage], str]
+    although_unordered: Callable[[], ExportJob] | None = None
 
 
-def labels_order(request: ExportRequest, adjudicate_key: str) -> Order:
-    """Return the order of an export of labels.
+def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
+    """Return the job of an export of labels.
 
     Args:
         request: The export.
         adjudicate_key: The key that opens the adjudication.
     """
 
-    def check(outputs: Outputs) -> None:
+    def _check(outputs: Outputs) -> None:
         check_output(outputs, request.format, request.output)
 
-    def add(outputs: Outputs, at: At) -> str:
+    def _add(outputs: Outputs, report_stage: ReportStage) -> str:
         remarks = list[str]()
         if request.format.writes is None:
-            at("Reading the workspace")
+            report_stage("Reading the workspace")
             counts = add_workspace(request.workspace, outputs, request.output, remarks.append)
         else:
-            reporting = replace(request, say=remarks.append, stage=at)
+            reporting = replace(request, say=remarks.append, stage=report_stage)
             counts = request.format.writes(reporting, outputs)
-        return done_words(request, counts, remarks, adjudicate_key)
+        return success_text(request, counts, remarks, adjudicate_key)
 
-    def although_unordered() -> Order:
-        return labels_order(replace(request, allow_unordered=True), adjudicate_key)
+    def although_unordered() -> ExportJob:
+        return labels_job(replace(request, allow_unordered=True), adjudicate_key)
 
-    return Order(request.output, check, add, although_unordered)
+    return ExportJob(request.output, _check, _add, although_unordered)
 
 
-def report_order(
+def report_job(
     opened: OpenWorkspace, report: ReportToWrite, language: str, output: Path
-) -> Order:
-    """Make the order of a report.
+) -> ExportJob:
+    """Return the job of an export of a report.
 
     Args:
-        opened: The workspace that it is about.
+        opened: The open workspace.
         report: The report.
         language: One of ``REPORTS``.
         output: The file.
     """
 
-    def add(outputs: Outputs, at: At) -> str:
+    def _add(outputs: Outputs, report_stage: ReportStage) -> str:
         def stopped() -> bool:
-            at("Counting the figures")
+            report_stage("Counting the figures")
             return False
 
         stopped()
-        made = report.make(opened, stopped)
-        at("Putting them into words")
-        outputs.add(output, rendered(made, language))
-        lines = ["Written:", str(output), "", made.about]
+        computed = report.make(opened, stopped)
+        report_stage("Making the page")
+        outputs.add(output, rendered(computed, language))
+        lines = ["Written:", str(output), "", computed.about]
         return "\n".join(one_line(line, 2000) for line in lines)
 
-    return Order(output, lambda outputs: outputs.check(output), add)
+    return ExportJob(output, lambda outputs: outputs.check(output), _add)
 
 
-def page_order(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts) -> Order:
-    """Return the order of the page of a run.
+def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts) -> ExportJob:
+    """Return the job of the page of a run.
 
     Args:
         opened: The workspace, and the annotator who works in it.
@@ -327,16 +334,18 @@ def page_order(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Tex
         file_format: One of ``RUN_PAGES``.
         texts: The texts of the fields.
     """
-    output = _place(texts["file"], "file")
+    output = _output_path(texts["file"], "file")
 
-    def add(outputs: Outputs, at: At) -> str:
+    def _add(outputs: Outputs, report_stage: ReportStage) -> str:
         if not trace.loaded.complete:
             raise MastError("the trace is still being read; wait until all of it is there")
-        at("Reading the labels")
+        report_stage("Reading the labels")
         letters = pseudonyms_of(opened.workspace) if texts["pseudonyms"] == "letters" else None
-        pages = RunPages(opened.taxonomy, _viewer(opened), pseudonyms=letters)
+        key = partial(mask_key, opened.workspace)
+        masks = requested_masks(texts["masks"] == "masked", None, key)
+        pages = RunPages(opened.taxonomy, _viewer(opened), pseudonyms=letters, masks=masks)
         page = pages.page_of(trace)
-        at("Writing the run")
+        report_stage("Writing the run")
         is_page = file_format == "page"
         outputs.add(output, render_page(page) if is_page else render_page_markdown(page))
         lines = ["Written:", f"{output}: {counted(len(page.labels), 'label')}"]
@@ -344,7 +353,7 @@ def page_order(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Tex
             lines += ["", hidden_words(opened.annotator, len(pages.hidden))]
         return "\n".join(one_line(line, 2000) for line in lines)
 
-    return Order(output, lambda outputs: outputs.check(output), add)
+    return ExportJob(output, lambda outputs: outputs.check(output), _add)
 
 
 def _viewer(opened: OpenWorkspace) -> Viewer:
@@ -359,7 +368,7 @@ def _viewer(opened: OpenWorkspace) -> Viewer:
 
 
 class ExportForm(Form):
-    """Where an export goes and what it holds; it is written beside the screen, and told of."""
+    """The form of an export, which is written in the background."""
 
     def __init__(
         self,
@@ -367,10 +376,10 @@ class ExportForm(Form):
         file_format: str,
         report: ReportToWrite | RunToWrite | None = None,
     ) -> None:
-        """Ask for what an export in this format needs.
+        """Make the form for a format.
 
         Args:
-            opened: The workspace, and the annotator who works in it.
+            opened: The open workspace.
             file_format: A format of labels, or of the report or run.
             report: The report or run on the screen.
         """
@@ -381,120 +390,125 @@ class ExportForm(Form):
         fields: tuple[Field, ...] = (_file_field("file"),)
         match self._report:
             case ReportToWrite(name=name):
-                at_first = {"file": f"{name}.{own_formats[file_format][1]}"}
+                first_texts = {"file": f"{name}.{own_formats[file_format][1]}"}
                 title = f"Write the report: {file_format}"
             case RunToWrite(trace=trace):
-                fields += (_PSEUDONYMS,)
+                fields += (_PSEUDONYMS, _MASKS)
                 name = file_name_of(trace.identity.trace_id, own_formats[file_format][1])
-                at_first = {"file": name, "pseudonyms": _NAMES_AS_THEY_ARE}
+                first_texts = {"file": name, "pseudonyms": _AS_THEY_ARE, "masks": _AS_THEY_ARE}
                 title = f"Write the run: {file_format}"
             case None:
                 names = [info.name for info in opened.workspace.annotators()]
                 row = EXPORT_FORMATS[file_format]
                 fields = fields_of(row, names)
-                at_first = default_texts(row)
+                first_texts = default_texts(row)
                 title = f"Export as {file_format}"
-        super().__init__(title, fields, {field.name: at_first[field.name] for field in fields})
-        self._turn = 0
+        super().__init__(title, fields, {field.name: first_texts[field.name] for field in fields})
+        self._export_number = 0
 
-    def _order(self, texts: Texts) -> Order:
+    def _job(self, texts: Texts) -> ExportJob:
+        """Return the job that the fields describe."""
         if isinstance(self._report, RunToWrite):
-            return page_order(self._opened, self._report.trace, self._format, texts)
+            return page_job(self._opened, self._report.trace, self._format, texts)
         if self._report is None:
             request = request_of(self._opened, EXPORT_FORMATS[self._format], texts)
-            return labels_order(request, context_of(self).key_of("everywhere.adjudicate"))
-        place = _place(texts["file"], "file")
-        return report_order(self._opened, self._report, self._format, place)
+            return labels_job(request, context_of(self).key_of("everywhere.adjudicate"))
+        output = _output_path(texts["file"], "file")
+        return report_job(self._opened, self._report, self._format, output)
 
     async def take(self, texts: Texts) -> None:
-        """Write it, unless something lies there that is asked about first."""
-        order = self._order(texts)
+        """Start the export, or ask first if it replaces a file."""
+        job = self._job(texts)
         try:
-            order.check(outputs_beside(self._opened.workspace, force=False))
-        except InTheWay as found:
-            self._ask_to_replace(order, found)
+            job.check(outputs_beside(self._opened.workspace, force=False))
+        except InTheWay as obstacle:
+            self._ask_to_replace(job, obstacle)
             return
         except OSError as error:
-            self.refuse(_said_by(error))
+            self.refuse(_problem_of(error))
             return
-        if order.output.exists() and not is_stream(order.output):
-            self.show_words(
-                f"{one_line(str(order.output))} is there already. What is written takes its place, "
-                "once all of it is there.",
+        if job.output.exists() and not is_stream(job.output):
+            self.show_text(
+                f"{one_line(str(job.output))} exists. The export replaces it once it is complete.",
                 "Enter replaces it · Esc back to the fields",
-                then=partial(self._begin, order),
+                on_enter=partial(self._start, job),
             )
         else:
-            self._begin(order)
+            self._start(job)
 
-    def _ask_to_replace(self, order: Order, found: InTheWay) -> None:
-        self.show_words(
-            f"{one_line(str(found.path))} {one_line(found.reason)}. Is it to be replaced all the "
-            "same? What is in it now is lost then.",
+    def _ask_to_replace(self, job: ExportJob, obstacle: InTheWay) -> None:
+        """Ask whether to replace what is in the way."""
+        self.show_text(
+            f"{one_line(str(obstacle.path))} {one_line(obstacle.reason)}. Replace it? Its present "
+            "content is then lost.",
             "Enter replaces it · Esc back to the fields",
-            then=partial(self._begin, order, force=True),
+            on_enter=partial(self._start, job, force=True),
         )
 
-    def _ask_although_unordered(self, order: Order, error: UnorderedSpans, *, force: bool) -> None:
-        assert order.although_unordered is not None, "only labels have an order of spans"
-        self.show_words(
-            f"{one_line(error.explanation, 2000)} Open the traces once, or export all the same: "
+    def _ask_although_unordered(
+        self, job: ExportJob, error: UnorderedSpans, *, force: bool
+    ) -> None:
+        """Ask whether to export although the order of labelled spans is unknown."""
+        assert job.although_unordered is not None, "only labels have an order of spans"
+        self.show_text(
+            f"{one_line(error.explanation, 2000)} Open the traces once, or export anyway: "
             "the datasheet of gold then says how many there are.",
-            "Enter exports all the same · Esc back to the fields",
-            then=partial(self._begin, order.although_unordered(), force=force),
+            "Enter exports anyway · Esc back to the fields",
+            on_enter=partial(self._start, job.although_unordered(), force=force),
         )
 
-    def _begin(self, order: Order, *, force: bool = False) -> None:
-        self._turn += 1
-        self._at("Beginning")
-        self._write(self._turn, order, force=force)
+    def _start(self, job: ExportJob, *, force: bool = False) -> None:
+        self._export_number += 1
+        self._show_stage("Beginning")
+        self._write(self._export_number, job, force=force)
 
-    def _at(self, words: str) -> None:
-        self.show_words(f"{words} …", "Esc stops; nothing is written then", back=self._stop)
+    def _show_stage(self, stage: str) -> None:
+        self.show_text(f"{stage} …", "Esc stops; nothing is written then", on_escape=self._stop)
 
     def _stop(self) -> None:
-        self._turn += 1
+        self._export_number += 1
         self.workers.cancel_group(self, "export")
         self.refuse("Stopped: nothing was written")
 
     @work(thread=True, group="export", exclusive=True)
-    def _write(self, turn: int, order: Order, *, force: bool) -> None:
+    def _write(self, export_number: int, job: ExportJob, *, force: bool) -> None:
+        """Write the files in a worker, then show the summary, a question or the problem."""
         worker = get_current_worker()
 
-        def at(words: str) -> None:
+        def report_stage(stage: str) -> None:
             if worker.is_cancelled:
                 raise _Stopped
-            self.call_later(self._in_turn, turn, partial(self._at, words))
+            self.call_later(self._if_current, export_number, partial(self._show_stage, stage))
 
         try:
             outputs = outputs_beside(self._opened.workspace, force=force)
-            order.check(outputs)
-            words = order.add(outputs, at)
-            at("Writing")
+            job.check(outputs)
+            summary = job.add(outputs, report_stage)
+            report_stage("Writing")
             outputs.commit()
-            ended = partial(self._done, words)
+            finish = partial(self._show_success, summary)
         except _Stopped:
             return
-        except InTheWay as found:
-            ended = partial(self._ask_to_replace, order, found)
+        except InTheWay as obstacle:
+            finish = partial(self._ask_to_replace, job, obstacle)
         except UnorderedSpans as error:
-            ended = partial(self._ask_although_unordered, order, error, force=force)
+            finish = partial(self._ask_although_unordered, job, error, force=force)
         except MastError as error:
-            ended = partial(self.refuse, str(error))
+            finish = partial(self.refuse, str(error))
         except OSError as error:
-            ended = partial(self.refuse, _said_by(error))
-        self.call_later(self._in_turn, turn, ended)
+            finish = partial(self.refuse, _problem_of(error))
+        self.call_later(self._if_current, export_number, finish)
 
-    def _in_turn(self, turn: int, told: Callable[[], None]) -> None:
-        """Tell something of an export, unless that one has been stopped."""
-        if turn == self._turn:
-            told()
+    def _if_current(self, export_number: int, update: Callable[[], None]) -> None:
+        """Update the screen, unless the export has been stopped."""
+        if export_number == self._export_number:
+            update()
 
-    def _done(self, words: str) -> None:
+    def _show_success(self, summary: str) -> None:
         close = partial(self.dismiss, None)
-        self.show_words(words, "Enter closes", then=close, back=close)
+        self.show_text(summary, "Enter closes", on_enter=close, on_escape=close)
 
 
-def _said_by(error: OSError) -> str:
-    place = f"{error.filename}: " if error.filename else ""
-    return f"{place}{error.strerror or error}"
+def _problem_of(error: OSError) -> str:
+    path = f"{error.filename}: " if error.filename else ""
+    return f"{path}{error.strerror or error}"

@@ -1,4 +1,4 @@
-"""Choosing one of many by typing a part of it."""
+"""Dialogs in which a choice is found by typing a part of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mast_tui.errors import MastError
 from mast_tui.output_files import write_output
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.ui.actions.registry import Keymap, Where, actions_for, keys_of, shown
+from mast_tui.ui.actions.registry import Keymap, Where, actions_for, key_text, keys_of
 from mast_tui.ui.context import context_of
 from mast_tui.ui.dialogs.note import TypingDialog
 from mast_tui.ui.widgets.text_line import TextLine
@@ -33,7 +33,7 @@ from mast_tui.ui.wording import plain_title
 
 @dataclass(frozen=True, slots=True)
 class FinderChoice:
-    """Something to choose: what is given back, what is shown, and what else is searched."""
+    """A choice: the value to return, the texts of its row, and a detail that is searched too."""
 
     value: str
     code: str
@@ -42,26 +42,28 @@ class FinderChoice:
 
 
 LEAST_WIDTH: Final = 72
-"""Cells of the dialog where no row needs more; the styles keep it within the screen."""
+"""The fewest cells of the dialog; the styles keep it within the screen."""
 
 MOST_WIDTH: Final = 110
-"""Cells of the dialog at most, so that long definitions leave some of the screen in sight."""
+"""The most cells of the dialog, so that some of the screen stays visible."""
 
 FRAME: Final = 7
-"""Cells of the dialog beside its rows: border, padding and scroll bar."""
+"""The cells of the border, the padding and the scroll bar."""
 
 CODE_CELLS: Final = 14
-"""Cells of the codes at most."""
+"""The most cells of a code."""
 
 MEASURED: Final = 1_000
-"""Rows that are measured; a list of all traces may have more."""
+"""The number of rows that are measured; a list of traces may have many more."""
 
 
 def widest_row(choices: Sequence[FinderChoice]) -> int:
-    """Return how many cells the longest of the choices takes when nothing of it is cut."""
+    """Return the cells of the widest row when nothing of it is cut."""
     measured = choices[:MEASURED]
-    code = min(CODE_CELLS, max((cell_len(one.code) for one in measured), default=0))
-    texts = (cell_len(one_line(one.name)) + cell_len(one_line(one.detail)) for one in measured)
+    code = min(CODE_CELLS, max((cell_len(choice.code) for choice in measured), default=0))
+    texts = (
+        cell_len(one_line(choice.name)) + cell_len(one_line(choice.detail)) for choice in measured
+    )
     return code + 5 + max(texts, default=0)
 
 
@@ -78,41 +80,51 @@ class ChoiceList(VirtualLines):
 
     @property
     def row_count(self) -> int:
-        """The choices that match."""
+        """The number of choices that match."""
         return len(self.choices)
 
     def show(self, choices: Sequence[FinderChoice]) -> None:
-        """Show other choices, with the cursor on the best."""
+        """Show other choices, with the cursor on the first."""
         self.choices = choices
         self.cursor = 0
         self.rows_changed()
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Code, name, and a part of the detail."""
+        """Render a choice: its code, its name, and a part of its detail.
+
+        Args:
+            row: The position of the row.
+            width: The cells of the row.
+        """
         choice = self.choices[row]
         base = self.row_style(row)
         code = base + self._part("code")
         detail = base + self._part("detail")
-        wide = max((cell_len(item.code) for item in self.choices), default=0)
-        head = f" {set_cell_size(choice.code, min(wide, CODE_CELLS))} " if wide else " "
+        code_cells = max((cell_len(item.code) for item in self.choices), default=0)
+        head = f" {set_cell_size(choice.code, min(code_cells, CODE_CELLS))} " if code_cells else " "
         name = one_line(choice.name, max(1, width - cell_len(head) - 1))
-        room = max(0, width - cell_len(head) - cell_len(name) - 2)
+        detail_cells = max(0, width - cell_len(head) - cell_len(name) - 2)
         return Strip(
             [
                 Segment(head, code),
                 Segment(name, base),
-                Segment("  " + one_line(choice.detail, max(1, room)), detail),
+                Segment("  " + one_line(choice.detail, max(1, detail_cells)), detail),
             ]
         ).adjust_cell_length(width, base)
 
 
 def best_first(query: str, choices: Sequence[FinderChoice]) -> list[FinderChoice]:
-    """The choices that match ``query``, best first: in the code, then the name, then the detail."""
+    """Return the choices that match a query in the code, the name or the detail, best first.
+
+    Args:
+        query: The text that the user typed.
+        choices: The choices.
+    """
     if not query.strip():
         return list(choices)
     matcher = Matcher(query)
     scored: list[tuple[float, int, FinderChoice]] = []
-    for place, choice in enumerate(choices):
+    for index, choice in enumerate(choices):
         compact = choice.code.replace(".", "")
         if query in (choice.code, compact):
             score = 100.0
@@ -126,12 +138,14 @@ def best_first(query: str, choices: Sequence[FinderChoice]) -> list[FinderChoice
                 else 0,
             )
         if score > 0:
-            scored.append((-score, place, choice))
+            scored.append((-score, index, choice))
     return [choice for _, _, choice in sorted(scored, key=lambda item: item[:2])]
 
 
 class FinderDialog(TypingDialog):
-    """Gives back the value of the choice, or None. ``free`` also gives back what was typed."""
+    """A dialog that returns the value of the choice, or None. With ``free`` it may return the typed
+    text.
+    """
 
     dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "takes it"), ("Esc", "leaves")),)
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -150,7 +164,7 @@ class FinderDialog(TypingDialog):
         self._free = free
 
     def compose(self) -> ComposeResult:
-        """What is typed, and what matches."""
+        """Yield the input line, and the matches."""
         with Vertical(classes="dialog finder") as box:
             box.border_title = plain_title(self._title)
             needed = widest_row(self._choices) + FRAME
@@ -159,34 +173,35 @@ class FinderDialog(TypingDialog):
             yield ChoiceList()
 
     def on_mount(self) -> None:
-        """Show everything."""
+        """Show all choices."""
         self.query_one(ChoiceList).show(self._choices)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         self.query_one(ChoiceList).show(best_first(event.value, self._choices))
-        self._look()
+        self._preview_choice()
 
-    def _look(self) -> None:
-        listed = self.query_one(ChoiceList)
-        if listed.choices:
-            self.looked_at(listed.choices[listed.cursor].value)
+    def _preview_choice(self) -> None:
+        choice_list = self.query_one(ChoiceList)
+        if choice_list.choices:
+            self.preview(choice_list.choices[choice_list.cursor].value)
 
-    def looked_at(self, value: str) -> None:
-        """Show what the cursor stands on, where that can be seen before it is chosen."""
+    def preview(self, value: str) -> None:
+        """Preview the choice under the cursor; subclasses override it."""
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
+        """Return the choice under the cursor, or with ``free`` the typed text."""
         event.stop()
-        listed = self.query_one(ChoiceList)
+        choice_list = self.query_one(ChoiceList)
         if (
             self._free
             and event.value.strip()
-            and (event.value.strip().removeprefix("#").isdecimal() or not listed.choices)
+            and (event.value.strip().removeprefix("#").isdecimal() or not choice_list.choices)
         ):
             self.dismiss(event.value.strip())
-        elif listed.choices:
-            self.dismiss(listed.choices[listed.cursor].value)
+        elif choice_list.choices:
+            self.dismiss(choice_list.choices[choice_list.cursor].value)
 
     @on(VirtualLines.Moved)
     def _clicked(self, event: VirtualLines.Moved) -> None:
@@ -195,17 +210,17 @@ class FinderDialog(TypingDialog):
     @on(VirtualLines.Chosen)
     def _chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
-        listed = self.query_one(ChoiceList)
-        self.dismiss(listed.choices[event.row].value)
+        choice_list = self.query_one(ChoiceList)
+        self.dismiss(choice_list.choices[event.row].value)
 
     def action_move(self, delta: int) -> None:
-        """Another choice."""
+        """Move to another choice."""
         self.query_one(ChoiceList).move_by(delta)
-        self._look()
+        self._preview_choice()
 
 
 class ModeFinder(FinderDialog):
-    """Gives back a mode's slug."""
+    """A dialog that returns the slug of a mode."""
 
     def __init__(self, taxonomy: Taxonomy) -> None:
         choices = [
@@ -221,22 +236,23 @@ class ModeFinder(FinderDialog):
 
 
 class Palette(FinderDialog):
-    """Every action by name, with its keys, and the places of a screen by number or key.
+    """The palette of all actions of a screen with their keys; it also goes to a span by number or
+    key.
 
-    It gives back the id of an action, or what was typed where that is a place, or None.
+    It returns the id of an action, the typed number or key, or None.
     """
 
     def __init__(self, where: Where, keymap: Keymap) -> None:
-        """List what can be done on a screen.
+        """List the actions.
 
         Args:
-            where: Which screen it is.
-            keymap: Keys that the person has set.
+            where: The screen.
+            keymap: The keys that the user has set.
         """
         choices = [
-            FinderChoice(action.id, " ".join(map(shown, keys_of(action, keymap))), action.help)
-            for place in dict.fromkeys((where, Where.EVERYWHERE))
-            for action in actions_for(place)
+            FinderChoice(action.id, " ".join(map(key_text, keys_of(action, keymap))), action.help)
+            for screen in dict.fromkeys((where, Where.EVERYWHERE))
+            for action in actions_for(screen)
             if not action.name.startswith(("digit_", "side_"))
         ]
         hint = "what to do, a #number or a span's key"
@@ -244,44 +260,39 @@ class Palette(FinderDialog):
 
 
 class ThemeChoice(FinderDialog):
-    """Gives back the name of the theme that was taken, or None and the theme of before."""
+    """A dialog that returns the name of the chosen theme, or None and restores the previous
+    theme.
+    """
 
     def __init__(self, current: str) -> None:
-        """List all themes, the one that is set first.
-
-        Args:
-            current: The theme that is set.
-        """
-        self._before = current
+        """List all themes, first the current one."""
+        self._previous = current
         names = sorted(BUILTIN_THEMES, key=lambda name: (name != current, name))
         choices = [FinderChoice(name, "", name, _kind(name)) for name in names]
         super().__init__("Theme", choices, placeholder="a part of its name")
 
-    def looked_at(self, value: str) -> None:
+    def preview(self, value: str) -> None:
         """Show the theme under the cursor."""
         self.app.theme = value
 
     def dismiss(self, result: str | None = None) -> AwaitComplete:
-        """Take the theme and keep it in the configuration; without one go back to that of before.
-
-        Args:
-            result: The theme.
-        """
-        self.app.theme = result or self._before
+        """Set the theme and save it in the configuration, or restore the previous one for None."""
+        self.app.theme = result or self._previous
         if result is not None:
             self._keep(result)
         return super().dismiss(result)
 
     def _keep(self, name: str) -> None:
+        """Save the theme in the configuration file."""
         path = configuration_path()
         try:
             text = path.read_text("utf-8") if path.exists() else ""
             path.parent.mkdir(parents=True, exist_ok=True)
             write_output(path, with_theme(text, name))
         except (MastError, OSError, UnicodeDecodeError) as error:
-            context_of(self).show_error(f"The theme is not kept: {one_line(str(error))}")
+            context_of(self).show_error(f"The theme is not saved: {one_line(str(error))}")
         else:
-            context_of(self).say(f"{name} is kept in {one_line(str(path))}")
+            context_of(self).say(f"{name} is saved in {one_line(str(path))}")
 
 
 def _kind(name: str) -> str:

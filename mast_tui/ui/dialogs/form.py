@@ -1,4 +1,4 @@
-"""A form by keys alone: fields, then words about what they come to before it is done."""
+"""A form that works by keys alone: fields, and a text in place of them, such as a preview."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from mast_tui.ui.context import MastApp
 
 Texts = Mapping[str, str]
-"""What stands in the fields, by their names."""
+"""The texts of the fields, by their names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: a line to write on, or one of some choices; ``path`` completes names of files."""
+    """A field: a line to write on, or some choices. ``path`` completes file names."""
 
     name: str
     title: str
@@ -47,7 +47,7 @@ class Field:
 
 
 class ChoiceLine(Static, can_focus=True):
-    """One of some words; space, ← and → take another."""
+    """A line of choices, one of which is chosen; space, ← and → choose another."""
 
     def __init__(self, field: Field, value: str) -> None:
         super().__init__(id=field.name, classes="choice")
@@ -55,85 +55,86 @@ class ChoiceLine(Static, can_focus=True):
         self.value = value
 
     def on_mount(self) -> None:
-        """Show what is chosen."""
+        """Show the choices."""
         self._show()
 
     def on_resize(self) -> None:
-        """Show as many of the choices as there is room for."""
+        """Show as many choices as fit."""
         self._show()
 
     def _show(self) -> None:
+        """Show all choices, or only the chosen one if they do not fit."""
         parts = []
         for choice in self._choices:
             chosen = choice == self.value
-            words = f"{'●' if chosen else '○'} {one_line(choice)}   "
-            parts.append((words, "bold" if chosen else ""))
-        if sum(cell_len(words) for words, _ in parts) > self.size.width > 0:
-            place = self._choices.index(self.value) + 1
-            told = f"  {place} of {len(self._choices)}: space takes the next"
-            parts = [(f"● {one_line(self.value)}", "bold"), (told, "")]
+            text = f"{'●' if chosen else '○'} {one_line(choice)}   "
+            parts.append((text, "bold" if chosen else ""))
+        if sum(cell_len(text) for text, _ in parts) > self.size.width > 0:
+            number = self._choices.index(self.value) + 1
+            hint = f"  {number} of {len(self._choices)}: space takes the next"
+            parts = [(f"● {one_line(self.value)}", "bold"), (hint, "")]
         self.update(Content.assemble(*parts))
 
     def on_key(self, event: events.Key) -> None:
-        """Take the next choice, or the one before."""
+        """Choose the next or previous choice."""
         step = {"space": 1, "right": 1, "left": -1}.get(event.key)
         if step is not None:
             event.stop()
             self.turn(step)
 
     def on_click(self) -> None:
-        """Take the next choice."""
+        """Choose the next choice."""
         self.turn(1)
 
     def turn(self, step: int) -> None:
-        """Take another choice."""
-        place = (self._choices.index(self.value) + step) % len(self._choices)
-        self.value = self._choices[place]
+        """Choose another choice, as many further as ``step``."""
+        index = (self._choices.index(self.value) + step) % len(self._choices)
+        self.value = self._choices[index]
         self._show()
 
 
 class PathSuggester(Suggester):
-    """Suggests how the name of a file may go on, from the names that are there."""
+    """Suggestions for the end of a path, from the files that exist."""
 
     def __init__(self) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Suggest the first name that begins so; none where nothing is typed of it."""
+        """Return the completed path, or None."""
         return await asyncio.to_thread(completed, value)
 
 
 def completed(value: str) -> str | None:
-    """Complete a path by the first name in its folder that begins so; None where there is none."""
+    """Return a path completed by the first name in its folder that begins so, or None."""
     folder, start = os.path.split(value)
     if not start:
         return None
     try:
-        with os.scandir(Path(folder or ".").expanduser()) as found:
+        with os.scandir(Path(folder or ".").expanduser()) as entries:
             names = sorted(
-                one.name + ("/" if one.is_dir() else "")
-                for one in found
-                if one.name.startswith(start)
+                entry.name + ("/" if entry.is_dir() else "")
+                for entry in entries
+                if entry.name.startswith(start)
             )
     except OSError:
-        return None  # there is no such folder, or nobody may look into it
-    rest = next((name[len(start) :] for name in names if name.isprintable()), None)
-    return value + rest if rest else None
+        return None  # there is no such folder, or it may not be read
+    ending = next((name[len(start) :] for name in names if name.isprintable()), None)
+    return value + ending if ending else None
 
 
-FIELD_KEYS: Final = "Enter goes on · ↑ ↓ move · space another choice · Esc leaves"
+FIELD_KEYS: Final = "Enter continues · ↑ ↓ move · space another choice · Esc leaves"
 
 
 class Form(Dialog[None]):
-    """Fields to fill in; Escape leaves them.
+    """A form with fields; Escape closes it.
 
-    A subclass says in ``take`` what becomes of the fields: it refuses them by raising
-    ``MastError``, which is said at the field that it is about; it shows words in their place, from
-    which Enter goes on and Escape comes back; or it dismisses the form.
+    A subclass implements ``take``, which receives the texts. It raises ``MastError`` to refuse
+    them, which is shown at the field in question. It shows a text in place of the fields, from
+    which Enter continues and Escape returns. Or it closes the form.
     """
 
     dialog_keys: ClassVar = (
-        *(("Enter", "goes on"), ("↑ ↓", "move"), ("space", "another choice")),
+        *(("Enter", "continues"), ("↑ ↓", "move"), ("space", "another choice")),
         ("Esc", "leaves"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -143,27 +144,31 @@ class Form(Dialog[None]):
     ]
 
     def __init__(self, title: str, fields: Sequence[Field], texts: Texts) -> None:
-        """Show fields.
+        """Make a form.
 
         Args:
-            title: What is asked for.
+            title: The title.
             fields: The fields in their order.
-            texts: What stands in them at first, by their names.
+            texts: The first texts of the fields, by their names.
         """
         super().__init__()
         self._title = title
         self._fields = fields
         self._texts = texts
-        self._then: Callable[[], object] | None = None
-        self._back: Callable[[], object] | None = None
-        self._stands_on = fields[0].name
-        """The field that has the cursor, or had it before words took its place."""
-        self._refused = ("", "")
-        """The field that is refused, and why."""
+        self._enter_callback: Callable[[], object] | None = None
+        self._escape_callback: Callable[[], object] | None = None
+        self._current_field = fields[0].name
+        """The field that has the cursor, or had it before a text replaced the fields."""
+        self._error = ("", "")
+        """The name of the refused field, and the message."""
 
     @abstractmethod
     async def take(self, texts: Texts) -> None:
-        """Do what the fields ask for; ``MastError`` refuses them."""
+        """Use the texts of the fields.
+
+        Raises:
+            MastError: A text is refused.
+        """
 
     @property
     def mast(self) -> MastApp:
@@ -171,7 +176,7 @@ class Form(Dialog[None]):
         return context_of(self)
 
     def compose(self) -> ComposeResult:
-        """The fields, one a line, and what the one with the cursor is for."""
+        """Yield the fields, one a line, and the help of the field with the cursor."""
         with Vertical(classes="dialog form") as box:
             box.border_title = plain_title(self._title)
             with VerticalScroll(can_focus=False, classes="fields"):
@@ -185,10 +190,11 @@ class Form(Dialog[None]):
             yield Static(Content(FIELD_KEYS), classes="keys")
 
     def _line(self, field: Field) -> Widget:
+        """Return the widget of a field."""
         value = self._texts[field.name]
         if field.choices:
             return ChoiceLine(field, value)
-        # What stands there is gone on with, not typed over.
+        # Typing continues the text rather than replacing it.
         return TextLine(
             value,
             id=field.name,
@@ -197,37 +203,39 @@ class Form(Dialog[None]):
         )
 
     def on_mount(self) -> None:
-        """Begin with the first field."""
+        """Focus the first field."""
         self.query_one("#words").display = False
         self._lines()[0].focus()
 
     def _lines(self) -> list[Input | ChoiceLine]:
-        found: list[Input | ChoiceLine] = []
+        """Return the widgets of the fields in their order."""
+        lines: list[Input | ChoiceLine] = []
         for field in self._fields:
             line = self.query_one(f"#{field.name}")
             assert isinstance(line, Input | ChoiceLine)
-            found.append(line)
-        return found
+            lines.append(line)
+        return lines
 
     @property
     def texts(self) -> dict[str, str]:
-        """What stands in the fields now."""
+        """The current texts of the fields."""
         return {line.id or "": line.value for line in self._lines()}
 
     # Fields
 
     @on(events.DescendantFocus)
     def _field_changed(self, event: events.DescendantFocus) -> None:
-        name, words = self._refused
-        field = next((one for one in self._fields if one.name == event.widget.id), None)
-        # What is told late of a field that was passed must not undo what was said since.
+        """Show the help of the field with the focus, or its error."""
+        error_field, message = self._error
+        field = next((field for field in self._fields if field.name == event.widget.id), None)
+        # A late event of a field that was left must not replace a newer message.
         if field is None or event.widget is not self.focused:
             return
-        self._stands_on = field.name
-        if field.name == name:
-            self.say_below(words, error=True)
+        self._current_field = field.name
+        if field.name == error_field:
+            self.say_below(message, error=True)
         else:
-            self._refused = ("", "")
+            self._error = ("", "")
             self.say_below(field.help)
 
     @on(Input.Submitted)
@@ -236,22 +244,22 @@ class Form(Dialog[None]):
         self.action_keep()
 
     def action_field(self, step: int) -> None:
-        """To the next or previous field."""
-        if self._showing_words:
+        """Focus the next or previous field."""
+        if self._shows_text:
             return
         lines = self._lines()
-        place = next((i for i, line in enumerate(lines) if line is self.focused), 0)
-        line = lines[(place + step) % len(lines)]
-        # At once, as the next key may come before the line has heard of it.
-        self._stands_on = line.id or ""
+        index = next((i for i, line in enumerate(lines) if line is self.focused), 0)
+        line = lines[(index + step) % len(lines)]
+        # Set at once: the next key may come before the focus event.
+        self._current_field = line.id or ""
         self.set_focus(line)
 
     def action_keep(self) -> None:
-        """Take what stands in the fields, where it can be; or go on from the words."""
-        if not self._showing_words:
+        """Use the texts of the fields, or continue from the text in place of them."""
+        if not self._shows_text:
             self.mast.writes.do(self._take)
-        elif self._then is not None:
-            self._then()
+        elif self._enter_callback is not None:
+            self._enter_callback()
 
     async def _take(self) -> None:
         try:
@@ -259,63 +267,64 @@ class Form(Dialog[None]):
         except MastError as error:
             self.refuse(str(error))
 
-    def refuse(self, words: str) -> None:
-        """Say what is wrong, at the field that it is about; what was written stays.
+    def refuse(self, message: str) -> None:
+        """Show an error at its field; the texts stay.
 
         Args:
-            words: They may begin with the title of a field and a colon.
+            message: The error; it may begin with the title of a field and a colon.
         """
-        title = words.partition(":")[0]
-        names = [one.name for one in self._fields if one.title == title]
-        name = (*names, self._stands_on)[0]
-        # The field says it again when it gets the cursor, which may come later.
-        self._refused = (name, one_line(words, 600))
-        self.say_below(self._refused[1], error=True)
+        title = message.partition(":")[0]
+        names = [field.name for field in self._fields if field.title == title]
+        name = (*names, self._current_field)[0]
+        # Kept, because the focus event of the field replaces the hint.
+        self._error = (name, one_line(message, 600))
+        self.say_below(self._error[1], error=True)
         self.show_fields(name)
 
-    # Words in their place
+    # A text in place of the fields
 
     @property
-    def _showing_words(self) -> bool:
+    def _shows_text(self) -> bool:
         return self.query_one("#words").display
 
-    def show_words(
+    def show_text(
         self,
-        words: str,
+        text: str,
         keys: str,
         *,
-        then: Callable[[], object] | None = None,
-        back: Callable[[], object] | None = None,
+        on_enter: Callable[[], object] | None = None,
+        on_escape: Callable[[], object] | None = None,
     ) -> None:
-        """Show words in place of the fields.
+        """Show a text in place of the fields.
 
         Args:
-            words: What is said, on lines of its own.
-            keys: What keys do now.
-            then: What Enter does; nothing without it.
-            back: What Escape does; without it the fields come back.
+            text: The text; it may have several lines.
+            keys: The hint about the keys.
+            on_enter: Called by Enter; without it Enter does nothing.
+            on_escape: Called by Escape; without it Escape returns to the fields.
         """
-        self._then, self._back = then, back
-        self.query_one("#said", Static).update(plain_lines(words))
-        self._face(words=True, keys=keys)
+        self._enter_callback = on_enter
+        self._escape_callback = on_escape
+        self.query_one("#said", Static).update(plain_lines(text))
+        self._switch(to_text=True, keys=keys)
         self.query_one("#words").focus()
 
     def show_fields(self, name: str | None = None) -> None:
-        """Show the fields again, with the cursor on the one of this name, else where it was."""
-        self._face(words=False, keys=FIELD_KEYS)
-        self.query_one(f"#{name or self._stands_on}").focus()
+        """Show the fields again, with the cursor on one of them, or on the last one."""
+        self._switch(to_text=False, keys=FIELD_KEYS)
+        self.query_one(f"#{name or self._current_field}").focus()
 
-    def _face(self, *, words: bool, keys: str) -> None:
-        self.query_one("#words").display = words
-        self.query_one(".fields").display = not words
-        self.query_one("#about").display = not words
+    def _switch(self, *, to_text: bool, keys: str) -> None:
+        self.query_one("#words").display = to_text
+        self.query_one(".fields").display = not to_text
+        self.query_one("#about").display = not to_text
         self.query_one(".keys", Static).update(Content(keys))
 
     def action_leave(self) -> None:
-        """Nothing is done; or back from the words."""
-        if not self._showing_words:
+        """Return from the text to the fields, or close the form."""
+        if not self._shows_text:
             self.dismiss(None)
-        elif self._back is not None:
-            self._back()
+        elif self._escape_callback is not None:
+            self._escape_callback()
         else:
             self.show_fields()

@@ -1,4 +1,4 @@
-"""Which judge: one that asks no model at once, or a model, after what that takes was said."""
+"""The choice of a judge: one without a model, or a model whose cost is estimated first."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ RULES_KEY: Final = "r"
 TWINS_KEY: Final = "t"
 MODEL_KEY: Final = "m"
 WAYS: Final[Mapping[str, Way]] = {MODEL_KEY: "", "d": "whole run", "s": "step by step"}
-"""By its key what the model is asked for: all modes, or the decisive step in one of two ways."""
+"""The tasks of the model by key: all modes, or the decisive step in one of two ways."""
 
-ESTIMATING: Final = "Estimating what the model would take"
+ESTIMATING: Final = "Estimating tokens and cost"
 
-TOLD_EVERY: Final = 20
-"""Traces after which it is told how far the estimate is."""
+REPORT_EVERY: Final = 20
+"""The number of traces between two updates of the progress."""
 
 
 class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
-    """Gives back the key of what was chosen and what a model is to be asked, or None after Escape.
+    """A dialog that returns the key of the judge and the plan of a model, or None after Escape.
 
-    A model waits for its estimate.
+    A model can be chosen once its estimate is there.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
             rows.append((TWINS_KEY, "the twins: what only the failed runs of a task do; offline"))
         if setup is not None:
             rows += (
-                (MODEL_KEY, f"{model_name(setup)} at {one_line(setup.host, 60)}"),
+                (MODEL_KEY, f"{model_name(setup)}{_taught(setup)} at {one_line(setup.host, 60)}"),
                 ("d", "the same, for the decisive step alone"),
                 ("s", "the same, for the decisive step, asked step by step"),
             )
@@ -66,21 +66,21 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
         self._opened = opened
         self._traces = traces
         self.default = default
-        self._estimated = default if default in WAYS else MODEL_KEY
-        """What the model is asked for, of which the estimate is made."""
+        self._estimated_key = default if default in WAYS else MODEL_KEY
+        """The key of the task that is estimated."""
         self._plan: Plan | None = None
-        self._wanted = False
+        self._is_chosen = False
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
-        """What the keys do."""
+        """The keys and their judges."""
         names = {RULES_KEY: "the rules", TWINS_KEY: "the twins", MODEL_KEY: "the model"}
         keys = {MODEL_KEY: " ".join(WAYS)}
-        told = ((keys.get(key, key), names[key]) for key in self._rows if key in names)
-        return (*told, ("Esc", "asks nothing"))
+        effects = ((keys.get(key, key), names[key]) for key in self._rows if key in names)
+        return (*effects, ("Esc", "asks nothing"))
 
     def compose(self) -> ComposeResult:
-        """The judges, and what the model takes."""
+        """Yield the judges, and a line for the estimate."""
         count = len(self._traces)
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Which judge?")
@@ -88,29 +88,30 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
                 plain_lines("For this trace." if count == 1 else f"For {count:,} traces."),
                 classes="question",
             )
-            for key, words in self._rows.items():
-                yield KeyRow(key, f" {words}{'  ↵' * (key == self.default)}")
+            for key, title in self._rows.items():
+                yield KeyRow(key, f" {title}{'  ↵' * (key == self.default)}")
             if self._setup is not None:
                 yield Static(plain_lines(f"{ESTIMATING} …"), classes="hint")
 
     def on_mount(self) -> None:
-        """Begin to estimate."""
+        """Start the estimate."""
         if self._setup is not None:
             self._estimate(self._setup)
 
     @work(thread=True, group="estimate", exclusive=True)
     def _estimate(self, setup: Setup) -> None:
+        """Estimate tokens and cost in a worker, and show them."""
         worker = get_current_worker()
-        key = self._estimated
+        key = self._estimated_key
         setup = setup.deciding(WAYS[key]) if WAYS[key] else setup
 
-        def counted(so_far: Estimate) -> None:
-            if so_far.traces % TOLD_EVERY == 0:
-                self.call_later(self._show_counted, so_far.traces)
+        def report_progress(partial_estimate: Estimate) -> None:
+            if partial_estimate.traces % REPORT_EVERY == 0:
+                self.call_later(self._show_counted, partial_estimate.traces)
 
         traces = takewhile(lambda _: not worker.is_cancelled, self._traces)
         try:
-            estimate = estimate_run(setup, traces, self._opened.workspace, on_trace=counted)
+            estimate = estimate_run(setup, traces, self._opened.workspace, on_trace=report_progress)
         except (WorkspaceError, OSError) as error:
             self.call_later(self._cannot_estimate, key, str(error))
             return
@@ -118,45 +119,53 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
             self.call_later(self._show_plan, key, Plan(setup, estimate))
 
     def _show_counted(self, traces: int) -> None:
-        """Say how far the estimate is."""
+        """Show the progress of the estimate."""
         if self._plan is None:
             self.say_below(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
 
     def _show_plan(self, key: str, plan: Plan) -> None:
-        """Say what asking takes; where the model was chosen already, go on with it."""
-        if key == self._estimated:
+        """Show the estimate; if the model was chosen already, return it."""
+        if key == self._estimated_key:
             self._plan = plan
             self.say_below(estimate_words(plan))
-            if self._wanted:
+            if self._is_chosen:
                 self.dismiss((key, plan))
 
     def _cannot_estimate(self, key: str, problem: str) -> None:
-        """Say why it is not known what asking takes."""
-        if key == self._estimated:
+        """Show why there is no estimate."""
+        if key == self._estimated_key:
             self.say_below(problem, error=True)
-            self._wanted, self._estimated = False, ""
+            self._is_chosen = False
+            self._estimated_key = ""
 
     def take(self, key: str) -> bool:
-        """What asks no model at once; the model as soon as it is known what it takes."""
+        """Choose a judge; a model is chosen as soon as its estimate is there."""
         if key not in self._rows:
             return False
         if key not in WAYS or self._setup is None:
             self.dismiss((key, None))
-        elif key == self._estimated and self._plan is not None:
+        elif key == self._estimated_key and self._plan is not None:
             self.dismiss((key, self._plan))
         else:
-            self._wanted = True
-            self.say_below(f"{ESTIMATING}, then it goes on …")
-            if key != self._estimated:
-                self._estimated, self._plan = key, None
+            self._is_chosen = True
+            self.say_below(f"{ESTIMATING}; the judge starts then …")
+            if key != self._estimated_key:
+                self._estimated_key = key
+                self._plan = None
                 self._estimate(self._setup)
         return True
 
 
-def tokens_of(text: str) -> str:
-    """A number of tokens as somebody writes it, such as ``310,000``, ``310k`` or ``1.5M``.
+def _taught(setup: Setup) -> str:
+    """Return which version of the judge is asked; nothing for one that nobody taught."""
+    return f"@{setup.prompt.hash}, as taught," if setup.guidelines or setup.examples else ""
 
-    Raises ``MastError`` for everything else.
+
+def tokens_of(text: str) -> str:
+    """Return a number of tokens in digits: ``310,000``, ``310k`` or ``1.5M`` as a plain number.
+
+    Raises:
+        MastError: The text is no number of tokens.
     """
     plain = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
     unit = {"k": 1_000, "m": 1_000_000}.get(plain[-1:], 1)
@@ -165,8 +174,8 @@ def tokens_of(text: str) -> str:
     if not whole.isdecimal() or not whole.isascii() or (part and not part.isdecimal()):
         raise MastError(f"“{one_line(text, 20)}” is not a number of tokens, such as 310000 or 310k")
     if unit == 1 and part:
-        raise MastError("tokens are whole")
+        raise MastError("the number of tokens must be whole")
     tokens = int(float(number) * unit) if unit > 1 else int(whole)
     if not 0 < tokens < 10**12:
-        raise MastError("that many tokens cannot be allowed; leave with Esc to ask nothing")
+        raise MastError("that is not a possible number of tokens; Esc asks nothing")
     return str(tokens)

@@ -23,7 +23,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_title
 
 MOST_ROWS: Final = 8
-"""The list shows so many names at once; more are scrolled."""
+"""The number of names that the list shows at once."""
 
 _MOVES: Final = {"j": 1, "k": -1}
 
@@ -32,7 +32,7 @@ class NameList(ChoiceList):
     """The people to choose from. No row is marked until one is chosen."""
 
     marked = False
-    """Whether the cursor's row is chosen."""
+    """True if the row under the cursor is chosen."""
 
     def row_style(self, row: int) -> Style:
         """Return the style of a row, which shows the cursor only on a chosen name."""
@@ -45,10 +45,11 @@ class NameList(ChoiceList):
 
     def mark(self, row: int) -> None:
         """Choose a name."""
-        # Without ``Moved``: that message tells of clicks, and would come after the next key.
-        before, self.cursor = self.cursor, row
+        # No ``Moved`` is posted: that message means a click, and would come after the next key.
+        previous = self.cursor
+        self.cursor = row
         self.marked = True
-        self.redraw_row(before)
+        self.redraw_row(previous)
         self.redraw_row(row)
         self.show_row(row)
 
@@ -141,7 +142,7 @@ class NameScreen(Dialog[str]):
 
     @property
     def _hint(self) -> str:
-        return " · ".join(f"{key} {words}" for key, words in self.dialog_keys)
+        return " · ".join(f"{key} {effect}" for key, effect in self.dialog_keys)
 
     def on_mount(self) -> None:
         """Show the names."""
@@ -161,7 +162,7 @@ class NameScreen(Dialog[str]):
             self._move(step)
             return
         typed = self._moves + event.character
-        begins_a_name = any(one.value.startswith(typed) for one in self._choices)
+        begins_a_name = any(choice.value.startswith(typed) for choice in self._choices)
         self._list.unmark()
         line.value = typed if begins_a_name else event.character
         line.cursor_position = len(line.value)
@@ -173,6 +174,7 @@ class NameScreen(Dialog[str]):
         self._move(step)
 
     def _move(self, step: int) -> None:
+        """Choose the next or previous name; begin at an end of the list."""
         listed = self._list
         if not self._choices:
             return

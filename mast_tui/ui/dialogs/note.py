@@ -1,4 +1,4 @@
-"""Writing one line or a few: a note, a reason, a name."""
+"""Dialogs with a line to type on: a note, a reason, a name."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from mast_tui.ui.wording import plain_lines, plain_title
 
 
 class TypingDialog(Dialog[str]):
-    """A dialog with one line to type on, which Escape leaves without an answer."""
+    """A dialog with one line to type on, which Escape closes without an answer."""
 
     def on_key(self, event: events.Key) -> None:
-        """Take characters that were typed before the line was there."""
+        """Insert characters that were typed before the line had the focus."""
         line = self.query_one(Input)
         if event.is_printable and event.character and self.focused is not line:
             event.stop()
@@ -33,11 +33,11 @@ class TypingDialog(Dialog[str]):
 
 
 class NoteScreen(TypingDialog):
-    """Gives back what was written, or None after Escape.
+    """A dialog that returns the text, or None after Escape.
 
-    What stands there already is gone on with; where it is only ``offered``, typing replaces it.
-    ``check`` may refuse a text by raising ``MastError`` with what is wrong. With ``in_editor`` it
-    may also be written in the person's own editor, and be longer than a line.
+    Typing continues the first text; if it is only ``offered``, typing replaces it. ``check`` may
+    refuse a text by raising ``MastError``. With ``in_editor`` the text can also be written in the
+    user's editor, and have several lines.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -67,13 +67,13 @@ class NoteScreen(TypingDialog):
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
-        """What its hint says of each key."""
+        """The keys in the hint."""
         keys = [part.partition(" ") for part in self._keys.split(" · ")]
         editor = (("^g", "in your editor"),) if self._in_editor else ()
-        return (*((key, words) for key, _, words in keys), *editor)
+        return (*((key, effect) for key, _, effect in keys), *editor)
 
     def compose(self) -> ComposeResult:
-        """The line to write on."""
+        """Yield the question and the line."""
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title(self._title)
             if self._question:
@@ -82,18 +82,18 @@ class NoteScreen(TypingDialog):
             yield Static(Content(self._hint), classes="hint")
 
     def on_mount(self) -> None:
-        """Show the end of a text that is gone on with, where the cursor is."""
+        """Show the end of a text that typing continues."""
         if not self._offered:
             self.call_after_refresh(self._show_end)
 
     def _show_end(self) -> None:
         line = self.query_one(TextLine)
-        # Textual scrolls only where the cursor moves, and not before the line has its width.
+        # Textual scrolls only if the cursor moves, and not before the line has its width.
         line.cursor_position = 0
         line.cursor_position = len(line.value)
 
     @on(Input.Submitted)
-    def _written(self, event: Input.Submitted) -> None:
+    def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self._keep(event.value)
 
@@ -104,13 +104,13 @@ class NoteScreen(TypingDialog):
             self.say_below(str(error), error=True)
 
     def action_editor(self) -> None:
-        """Write in the person's own editor; what comes back is kept."""
+        """Write the text in the user's editor; the result is kept."""
         if not self._in_editor:
             return
-        before = self.query_one(TextLine).value
+        previous = self.query_one(TextLine).value
         try:
             with self.app.suspend():
-                text = edited(before, editor_command(os.environ))
+                text = edited(previous, editor_command(os.environ))
         except SuspendNotSupported:
             self.say_below(
                 "This terminal cannot be lent to an editor; write on this line", error=True

@@ -1,4 +1,4 @@
-"""What a person sees once, on the very first start: five keys are enough to begin."""
+"""The screen of the very first start, with the five keys that are enough to begin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mast_tui.ui.context import context_of
 from mast_tui.ui.styles import DIALOGS
 
 _EXAMPLE: Final = 2
-"""The place of the mode whose keys are shown: with MAST's the two are not the same."""
+"""The index of the mode whose keys are shown; those of this MAST mode are two different digits."""
 
 
 def first_keys(taxonomy: Taxonomy, key_of: KeyOf, *, blind: bool) -> tuple[tuple[str, str], ...]:
@@ -47,8 +47,8 @@ def first_keys(taxonomy: Taxonomy, key_of: KeyOf, *, blind: bool) -> tuple[tuple
 class WelcomeScreen(ModalScreen[bool]):
     """The first keys, shown until any key is pressed; it returns True.
 
-    A key that was pressed before the screen came closes it too. It then does what it was meant to
-    do, and the screen returns False.
+    A key that was pressed before the screen appeared closes it too. Then the app handles the key,
+    and the screen returns False.
     """
 
     CSS_PATH = DIALOGS
@@ -56,12 +56,12 @@ class WelcomeScreen(ModalScreen[bool]):
 
     def __init__(self, taxonomy: Taxonomy, *, blind: bool) -> None:
         super().__init__()
-        self._shown_at: float | None = None
+        self._mounted_at: float | None = None
         self._taxonomy = taxonomy
         self._blind = blind
 
     def compose(self) -> ComposeResult:
-        """The first keys."""
+        """Yield the first keys."""
         with Vertical(classes="dialog") as box:
             box.border_title = "Welcome to mast_tui"
             box.border_subtitle = "any key begins"
@@ -70,25 +70,25 @@ class WelcomeScreen(ModalScreen[bool]):
                 classes="question",
             )
             key_of = context_of(self).key_of
-            for key, words in first_keys(self._taxonomy, key_of, blind=self._blind):
-                yield Static(Content.assemble((f" {key:<5}", "bold"), f" {words}"))
+            for key, effect in first_keys(self._taxonomy, key_of, blind=self._blind):
+                yield Static(Content.assemble((f" {key:<5}", "bold"), f" {effect}"))
             yield Static(
                 Content("Every label is saved as you make it; quitting loses nothing."),
                 classes="hint",
             )
 
     def on_mount(self) -> None:
-        """Note the time: the screen is drawn right after this."""
-        self._shown_at = monotonic()
+        """Note the time; the screen is drawn right after this."""
+        self._mounted_at = monotonic()
 
     def on_key(self, event: events.Key) -> None:
-        """Close."""
+        """Close the screen."""
         event.stop()
-        seen = self._shown_at is not None and event.time >= self._shown_at
+        seen = self._mounted_at is not None and event.time >= self._mounted_at
         self.dismiss(seen)
         if not seen:
             context_of(self).input_queue.put_back(event)
 
     def on_click(self) -> None:
-        """Close."""
+        """Close the screen."""
         self.dismiss(True)

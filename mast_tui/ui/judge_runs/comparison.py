@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Final
 
@@ -13,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from mast_tui.adjudication import TraceWords, words_by_trace
+from mast_tui.adjudication import GuidelineBook, TraceWords, words_by_trace
 from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.errors import MastError
 from mast_tui.gold import Order
@@ -28,18 +29,35 @@ from mast_tui.judges.comparing import (
     compare,
     side_of,
 )
+from mast_tui.judges.llm.teaching import (
+    MarkedMistake,
+    make_default,
+    mark_mistake,
+    restore_default,
+)
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import KeyOf, Where
-from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.context import JudgeProgress, TraceLocation
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.judge_runs.alignment import (
+    ALL_MODES,
+    Alignment,
+    Rates,
+    read_alignment,
+    reasons,
+    test_words,
+)
+from mast_tui.ui.judge_runs.teaching import AlignedRun, TeachingScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.table_screen import OpensTraces
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.column_table import (
     SOME,
     ColumnTable,
@@ -50,6 +68,9 @@ from mast_tui.ui.widgets.column_table import (
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import place_words, plain_title
 from mast_tui.workspace import Run, WorkspaceError
+from mast_tui.workspace.ids import now
+from mast_tui.workspace.registers.hold_out import TracePart, trace_part
+from mast_tui.writes import piece_of_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +80,7 @@ class RunComparison:
     ``traces`` is the number of compared traces. ``examples`` traces are left out because their text
     is in a prompt, ``hidden`` ones because the annotator may not see them yet. ``judge_seen``
     counts the verdicts that were settled with a judge on screen; they count only if ``with_seen``.
+    ``alignment`` and ``work_by_trace``, the work of annotators, belong to a comparison with gold.
     """
 
     comparison: Comparison
@@ -68,6 +90,8 @@ class RunComparison:
     hidden: int
     judge_seen: int = 0
     with_seen: bool = False
+    alignment: Alignment = field(default_factory=Alignment)
+    work_by_trace: Mapping[str, TraceWords] = field(default_factory=dict)
 
 
 def compare_runs(
@@ -138,13 +162,22 @@ def compare_with_gold(
     with_gold = _judged_in(opened, run) & work_by_trace.keys()
     visible = with_gold & visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     examples = workspace.run_examples(run.judge)
-    counted = visible - examples
     loader = TraceLoader(workspace, open_traces)
+    golds = {
+        trace_id: work_by_trace[trace_id].gold(taxonomy, loader.orders(trace_id))
+        for trace_id in sorted(visible)
+    }
+    alignment = read_alignment(opened, run.judge, golds, with_seen=with_seen)
+    counted = {
+        trace_id
+        for trace_id in visible - examples
+        if trace_part(workspace, trace_id) is TracePart.DEVELOPMENT
+    }
     verdicts: dict[tuple[str, str], VerdictValue] = {}
     marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
     seen: set[tuple[str, str]] = set()
     for trace_id in counted:
-        gold = work_by_trace[trace_id].gold(taxonomy, loader.orders(trace_id))
+        gold = golds[trace_id]
         for verdict in gold.verdicts:
             if verdict.value is None:
                 continue
@@ -179,6 +212,8 @@ def compare_with_gold(
         hidden=hidden,
         judge_seen=len(seen),
         with_seen=with_seen,
+        alignment=alignment,
+        work_by_trace={trace_id: work_by_trace[trace_id] for trace_id in counted},
     )
 
 
@@ -197,6 +232,7 @@ def _judged_in(opened: OpenWorkspace, run: Run) -> set[str]:
 
 
 def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
+    """Return the verdicts and labels of a judge as a side of the comparison."""
     workspace = opened.workspace
     ref = opened.taxonomy.ref
     verdicts = {
@@ -205,9 +241,6 @@ def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
     }
     return side_of(workspace.labels(annotator=judge, taxonomy=ref), verdicts)
 
-
-ALL_MODES: Final = ""
-"""The id of the row that sums up all modes."""
 
 MOST_RANGES: Final = 4
 """The most span ranges of one side that a row names."""
@@ -257,13 +290,17 @@ def _counts_sign(counts: ModeCounts) -> str:
     return "=" if counts.both else " "
 
 
-def count_columns(taxonomy: Taxonomy, *, gold: bool) -> tuple[TableColumn[ModeCounts], ...]:
+def count_columns(
+    taxonomy: Taxonomy, *, gold: bool, rates: Mapping[str, Rates] | None = None
+) -> tuple[TableColumn[ModeCounts], ...]:
     """Return the columns of the counts of each mode.
 
     Args:
         taxonomy: The taxonomy of the modes.
         gold: Whether a run is compared with gold, not with another run.
+        rates: The judge's rates beside the gold, by the slug of the mode.
     """
+    rates_by_mode = rates or {}
     both, same_place, first, second = GOLD_TITLES if gold else RUN_TITLES
     columns: tuple[TableColumn[ModeCounts], ...] = (
         sign_column(_counts_sign, lambda row: "doubt" if _differs(row) else "quiet"),
@@ -288,7 +325,8 @@ def count_columns(taxonomy: Taxonomy, *, gold: bool) -> tuple[TableColumn[ModeCo
     return (
         *columns,
         figure_column("precision", lambda row: _share(row.precision), 55),
-        figure_column("recall", lambda row: _share(row.recall), 56),
+        figure_column("TPR", lambda row: rates_by_mode.get(row.mode, Rates()).tpr, 57),
+        figure_column("TNR", lambda row: rates_by_mode.get(row.mode, Rates()).tnr, 56),
     )
 
 
@@ -392,7 +430,12 @@ def comparison_summary(comparison: RunComparison, key_of: KeyOf, *, gold: bool) 
         else:
             treatment = f"left out ({key_of('comparison.seen')} counts them)"
         parts.append(f"{verdicts} settled with a judge on screen {treatment}")
-    return " · ".join(parts)
+    if comparison.alignment.held_out:
+        parts.append(f"{comparison.alignment.held_out} held out")
+    if comparison.alignment.is_default:
+        parts.append(f"the judge that {key_of('runs.judge')} asks")
+    lines = [" · ".join(parts), test_words(comparison.alignment)]
+    return "\n".join(line for line in lines if line)
 
 
 def empty_comparison_text(comparison: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
@@ -427,6 +470,10 @@ MOST_READ: Final = 60
 """The most traces of one list that are read for the numbers of their spans."""
 
 
+GOLD_ACTIONS: Final = ("wrong", "guideline", "teach", "default", "seen")
+"""The actions that only a comparison with gold has."""
+
+
 class ComparisonScreen(OpensTraces):
     """The counts per mode, and under them the traces of the mode under the cursor."""
 
@@ -441,19 +488,22 @@ class ComparisonScreen(OpensTraces):
         self._second = second
         self._with_seen = False
         self._comparison: RunComparison | None = None
+        self.keys_left_out = () if second is None else GOLD_ACTIONS
 
     @property
     def _with_gold(self) -> bool:
         return self._second is None
 
     def compose_panes(self) -> ComposeResult:
-        """Yield the counts, and the list of traces."""
+        """Yield the counts, the list of traces, and the reasons of both sides."""
         yield Static(id="about", markup=False)
         yield Static(id="counts-heading", classes="heading", markup=False)
         columns = count_columns(self.mast.taxonomy, gold=self._with_gold)
         yield ColumnTable[ModeCounts](attrgetter("mode"), columns, id="counts")
         yield Static(id="cases-heading", classes="heading", markup=False)
         yield ColumnTable[Case](attrgetter("mode", "trace_id"), id="cases")
+        if self._with_gold:
+            yield SpanView(id="reasons", classes="detail")
 
     @property
     def main_list(self) -> ColumnTable[ModeCounts]:
@@ -469,6 +519,9 @@ class ComparisonScreen(OpensTraces):
         """Start the comparison as soon as the workspace is open."""
         self.show_words("Comparing …")
         self.show_title()
+        for reasons_pane in self.query(SpanView):
+            reasons_pane.can_focus = False
+            reasons_pane.border_title = plain_title("What judge and people say")
         self.mast.workspace.when_ready(self._compare)
 
     def show_title(self) -> None:
@@ -482,6 +535,7 @@ class ComparisonScreen(OpensTraces):
 
     @work(thread=True, group="comparison", exclusive=True)
     def _compare(self, opened: OpenWorkspace) -> None:
+        """Compare in a worker, and show the result or the problem."""
         open_traces = list(self.mast.catalog.traces.values())
         try:
             if self._second is None:
@@ -500,6 +554,7 @@ class ComparisonScreen(OpensTraces):
         self.show_words(problem)
 
     def _show_comparison(self, comparison: RunComparison) -> None:
+        """Show the counts and traces, or the reason why there is nothing to compare."""
         self._comparison = comparison
         if not (
             comparison.judge_seen or (comparison.traces and comparison.comparison.total.compared)
@@ -511,6 +566,9 @@ class ComparisonScreen(OpensTraces):
         self.remove_class("-empty")
         about = comparison_summary(comparison, self.mast.key_of, gold=self._with_gold)
         self.query_one("#about", Static).update(Content(about))
+        self.main_list.columns = count_columns(
+            self.mast.taxonomy, gold=self._with_gold, rates=comparison.alignment.rates
+        )
         self.main_list.show([comparison.comparison.total, *comparison.comparison.counts])
         if self.focused is None:
             self.main_list.focus()
@@ -525,6 +583,7 @@ class ComparisonScreen(OpensTraces):
         return ALL_MODES if row is None else row.mode
 
     def _visible_cases(self) -> list[Case]:
+        """Return the traces of the mode under the cursor, differing ones first."""
         if self._comparison is None:
             return []
         by_mode = self._comparison.comparison.cases
@@ -534,6 +593,7 @@ class ComparisonScreen(OpensTraces):
         return sorted(every_case, key=lambda case: not case.differs)
 
     def _show_cases(self, *, read_orders: bool = True) -> None:
+        """Show the traces of the mode; ``read_orders`` reads those that need an order of spans."""
         comparison = self._comparison
         if comparison is None:
             return
@@ -547,6 +607,7 @@ class ComparisonScreen(OpensTraces):
         self.cases.show(cases)
         name = f"{mode_code(self._mode, taxonomy)} {mode_name(self._mode, taxonomy)}".strip()
         self.cases.border_title = plain_title(f"{name}: {len(cases)}" if cases else f"{name}: none")
+        self._show_reasons()
         if read_orders and cases:
             ids = [
                 case.trace_id
@@ -559,6 +620,7 @@ class ComparisonScreen(OpensTraces):
 
     @work(thread=True, group="places", exclusive=True)
     def _read_orders(self, mode: str, loader: TraceLoader, trace_ids: list[str]) -> None:
+        """Read traces for the order of their spans, then show the ranges by number."""
         worker = get_current_worker()
         try:
             has_new_orders = loader.read_more(trace_ids, MOST_READ, lambda: worker.is_cancelled)
@@ -584,6 +646,37 @@ class ComparisonScreen(OpensTraces):
         self.hints.clear()
         self.cases.move_to(0)
         self._show_cases()
+
+    @on(VirtualLines.Moved, "#cases")
+    def _case_moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self.hints.clear()
+        self._show_reasons()
+
+    def _show_reasons(self) -> None:
+        """Show what both sides say of the case under the cursor, and why."""
+        if not self._with_gold:
+            return
+        case = self.cases.row
+        opened = self.mast.opened
+        if case is None or opened is None or self._comparison is None:
+            self.query_one("#reasons", SpanView).show_text("")
+            return
+        self._read_reasons(opened, self._comparison, case)
+
+    @work(thread=True, group="reasons", exclusive=True)
+    def _read_reasons(self, opened: OpenWorkspace, comparison: RunComparison, case: Case) -> None:
+        marked = comparison.alignment.marked.get((case.trace_id, case.mode), "")
+        words = comparison.work_by_trace[case.trace_id]
+        try:
+            lines = reasons(opened, self._first.judge, case, words, marked)
+        except WorkspaceError as error:
+            lines = [str(error)]
+        self.call_later(self._show_read_reasons, case, lines)
+
+    def _show_read_reasons(self, case: Case, lines: list[str]) -> None:
+        if case is self.cases.row:
+            self.query_one("#reasons", SpanView).show_text("\n".join(lines))
 
     @on(VirtualLines.Chosen)
     def _chosen(self, event: VirtualLines.Chosen) -> None:
@@ -631,6 +724,134 @@ class ComparisonScreen(OpensTraces):
         else:
             self._with_seen = not self._with_seen
             self.mast.workspace.when_ready(self._compare)
+
+    def _case_in_doubt(self) -> Case | None:
+        """Return the case under the cursor, or say how to choose one."""
+        case = self.cases.row
+        if not self._with_gold:
+            self.hints.say("Here judges are compared, not people")
+        elif case is None or self.pane is not self.cases:
+            key = self.mast.key_of("comparison.pane")
+            self.hints.say(f"Choose a trace in the lower list first: {key} goes there")
+        else:
+            return case
+        return None
+
+    def action_wrong(self) -> None:
+        """Mark the judge as wrong on the case under the cursor, with a reason."""
+        case = self._case_in_doubt()
+        comparison = self._comparison
+        if case is None or comparison is None:
+            return
+        if case.outcome is Outcome.BOTH:
+            self.hints.say("Judge and people agree that the mode shows here")
+            return
+        mode = self.mast.taxonomy.mode(case.mode)
+
+        def written(text: str | None) -> None:
+            if text is not None:
+                self._mark(case, text.strip())
+
+        missed = case.outcome is Outcome.SECOND
+        title = f"Why is {mode.code} {'missed' if missed else 'not shown'} here?"
+        before = comparison.alignment.marked.get((case.trace_id, case.mode), "")
+        self.app.push_screen(NoteScreen(title, before), written)
+
+    def _mark(self, case: Case, reason: str) -> None:
+        def step(opened: OpenWorkspace) -> str:
+            mistake = MarkedMistake(
+                self._first.judge, case.trace_id, case.mode, reason, opened.annotator, now()
+            )
+            mark_mistake(opened.workspace, opened.taxonomy.ref, mistake)
+            if not reason:
+                return "The mark is removed"
+            return f"Marked as wrong: {self.mast.key_of('comparison.teach')} teaches the judge"
+
+        self._change(step)
+
+    def action_guideline(self) -> None:
+        """Write a guideline for the mode under the cursor."""
+        case = self.cases.row
+        opened = self.mast.opened
+        slug = self._mode or ("" if case is None else case.mode)
+        if not self._with_gold or not slug or opened is None:
+            self.hints.say("Choose a mode first: a guideline is about one mode")
+            return
+        study = opened.study()
+        if study is not None and study.adjudicators and opened.annotator not in study.adjudicators:
+            self.hints.say("In this study the adjudicators write guidelines")
+            return
+        mode = self.mast.taxonomy.mode(slug)
+
+        def written(text: str | None) -> None:
+            if text is not None and text.strip():
+                self._change(lambda opened: _write_guideline(opened, slug, text))
+
+        title = f"What we agreed {mode.code} {mode.name} means here"
+        self.app.push_screen(NoteScreen(title), written)
+
+    def action_teach(self) -> None:
+        """See what the judge would be taught, and what that takes."""
+        if self._comparison is None or not self._with_gold:
+            self.hints.say("Compare a run with gold first: people teach a judge")
+        else:
+            comparison = self._comparison
+            aligned = AlignedRun(
+                self._first,
+                comparison.comparison.cases,
+                comparison.alignment,
+                comparison.work_by_trace,
+            )
+            self.app.push_screen(TeachingScreen(aligned))
+
+    def action_default(self) -> None:
+        """Make this judge the one that is asked from now on."""
+
+        def step(opened: OpenWorkspace) -> str:
+            make_default(opened.workspace, opened.taxonomy.ref, self._first.judge)
+            return f"{judge_name(self._first.judge)} is the judge that is asked from now on"
+
+        if self._with_gold:
+            self._change(step)
+        else:
+            self.hints.say("Compare a run with gold first: that tells whether it is better")
+
+    def action_undo(self) -> None:
+        """Go back to the judge that was the default before."""
+
+        def step(opened: OpenWorkspace) -> str:
+            judge = restore_default(opened.workspace, opened.taxonomy.ref)
+            name = "the judge of the configuration" if judge is None else judge_name(judge)
+            return f"Back to {name}"
+
+        self._change(step)
+
+    @piece_of_work
+    async def _change(self, step: Callable[[OpenWorkspace], str]) -> None:
+        """Change something in the workspace, report it, and compare anew."""
+        opened = self.mast.opened
+        if opened is None:
+            return
+        try:
+            report = await self.writes.run(partial(step, opened))
+        except MastError as error:
+            self.say_error(error)
+            return
+        self.hints.say(report)
+        self.mast.workspace.when_ready(self._compare)
+
+    def judged(self, message: JudgeProgress) -> None:
+        """Say how far a judge at work has come.
+
+        Args:
+            message: The progress.
+        """
+        message.tell(self.hints)
+
+
+def _write_guideline(opened: OpenWorkspace, mode: str, text: str) -> str:
+    GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator).write(mode, text)
+    return "Written down: the next version of the judge reads it"
 
 
 def evidence_of(case: Case, order: Order) -> TraceLocation:

@@ -295,6 +295,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
             self.main_list.focus()
 
     def _show_rows(self) -> None:
+        """Show the traces of the run, or that there are none."""
         if not self._view.run.traces:
             key = self.mast.key_of("everywhere.back")
             self.show_words(f"This run has no traces.\n\n{key} goes back.")
@@ -472,6 +473,7 @@ def run_text(
 
 
 def _head(run: Run, at_work: bool) -> str:
+    """Return the judge, the taxonomy, and how far the run is."""
     title = f"{one_line(run.judge)}, {one_line(run.taxonomy)}"
     parameters = {} if run.settings is None else dict(run.settings.parameters)
     if "decisive" in parameters:
@@ -488,6 +490,7 @@ def _head(run: Run, at_work: bool) -> str:
 
 
 def _usage(run: Run) -> Iterator[str]:
+    """Yield the requests, tokens and cost of a model's run."""
     if run.settings is None:
         return
     used = run.usage
@@ -500,6 +503,7 @@ def _usage(run: Run) -> Iterator[str]:
 
 
 def _quotes(run: Run) -> Iterator[str]:
+    """Yield the share of quotes that are in the traces, and the kinds of the others."""
     quotes = run.quotes
     if quotes.all:
         share = share_in_traces(quotes)
@@ -513,7 +517,7 @@ def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
     """Yield a table of the annotator's answers per mode; unknown modes have their slug as name."""
     if view.left_out:
         traces = "1 trace" if view.left_out == 1 else f"{view.left_out} traces"
-        yield f"Left out of the figures: {traces} whose text stood as an example in a prompt."
+        yield f"Left out of the figures: {traces} whose text is an example in a prompt."
     if not view.modes:
         return
     yield ""
@@ -539,6 +543,7 @@ def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
 def _about_traces(
     title: str, names: Mapping[str, str], texts: Sequence[tuple[RunTrace, str | None]]
 ) -> Iterator[str]:
+    """Yield a title and a text for each trace, up to ``MOST_LISTED``."""
     if not texts:
         return
     yield ""
@@ -550,6 +555,7 @@ def _about_traces(
 
 
 def _settings(settings: RunSettings) -> Iterator[str]:
+    """Yield the model, its parameters and prices, and the number of examples."""
     form = "" if settings.form is None else f", answers as {one_line(settings.form)}"
     yield f"Asked {one_line(settings.model)}, prompt {one_line(settings.prompt)}{form}."
     if settings.parameters:
@@ -563,7 +569,7 @@ def _settings(settings: RunSettings) -> Iterator[str]:
         )
     if settings.examples:
         count = len(settings.examples)
-        examples = "trace stands as an example" if count == 1 else "traces stand as examples"
+        examples = "trace is an example" if count == 1 else "traces are examples"
         yield f"{count} {examples} in the prompt."
 
 
@@ -634,6 +640,7 @@ class RunsScreen(TableScreen[RunView]):
         self.call_later(self._list, views, names)
 
     def _list(self, views: Sequence[RunView], names: Mapping[str, str]) -> None:
+        """Show the runs, or how to run a judge."""
         self._views = {view.run.id: view for view in views}
         self._names = names
         if views:
@@ -736,6 +743,7 @@ class RunsScreen(TableScreen[RunView]):
             self._open_comparison(view, None)
 
     def _open_comparison(self, first: RunView, second: RunView | None) -> None:
+        """Open the comparison of two runs, or of one with gold, if they have the open taxonomy."""
         if first.run.taxonomy != self.mast.taxonomy.ref:
             self.hints.say(
                 f"This run uses {one_line(first.run.taxonomy)}: open it with --taxonomy",

@@ -1,1 +1,1 @@
-"""The library: all traces that were found, and how far one has come with them."""
+"""The library: the list of all traces, with the annotator's progress on each."""

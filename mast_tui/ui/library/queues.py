@@ -1,4 +1,4 @@
-"""The queues of the library: which traces one goes through, choosing one, and reading it."""
+"""The queues of the library: choosing a queue, and reading its traces from the workspace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_SAMPLED: Final = 1_000_000
 
 
 class QueueName(StrEnum):
-    """What a queue is of; but for ``all`` as the session knows them."""
+    """The name of a queue; all but ``all`` are known to the session too."""
 
     ALL = "all"
     MINE = "mine"
@@ -45,13 +45,14 @@ class QueueName(StrEnum):
     SAMPLE = "sample"
 
 
-TELLS_HIDDEN: Final = frozenset((QueueName.DISAGREEMENTS, QueueName.JUDGE))
-"""Queues that tell what others say: that they were looked at is recorded."""
+REVEALING: Final = frozenset((QueueName.DISAGREEMENTS, QueueName.JUDGE))
+"""Queues that reveal answers of others; the workspace records that the annotator has seen them."""
 
 
 class _QueueTexts(NamedTuple):
-    """What is told of a queue: the key that chooses it, its name where one chooses, what is said
-    where it is empty, and its name in a title where that is another one."""
+    """The texts of a queue: its key, its name in the dialog, the message if it is empty, and its
+    name in the title if that is different.
+    """
 
     key: str
     choice: str
@@ -65,22 +66,22 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     QueueName.DISAGREEMENTS: _QueueTexts(
         "d",
         "disagreements with others",
-        "Nobody else says otherwise on the traces that you have finished.",
+        "No one disagrees with you on the traces that you have finished.",
         "disagreements",
     ),
     QueueName.JUDGE: _QueueTexts(
         "j",
         "the judge against me",
-        "No judge says otherwise on the traces that you have finished.",
+        "No judge disagrees with you on the traces that you have finished.",
     ),
-    QueueName.UNSURE: _QueueTexts("u", "unsure", "You have called no mode unsure."),
+    QueueName.UNSURE: _QueueTexts("u", "unsure", "You have marked no mode as unsure."),
     QueueName.CHANGED: _QueueTexts(
         "c", "codebook changed", "No change of the codebook asks you to look again."
     ),
     QueueName.WORTH: _QueueTexts(
         "w",
         "most worth labelling",
-        "Nothing that was chosen by what its labels would tell is left for you.\n\n"
+        "No trace that was chosen as most worth labelling is left for you.\n\n"
         "mast-tui study add --sample N --judge NAME chooses such traces.",
     ),
     QueueName.SAMPLE: _QueueTexts(
@@ -91,167 +92,191 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
-    """Which queue; ``n`` traces drawn by ``seed`` (None: the study's) where it is a sample."""
+    """A queue to show. A sample has ``n`` traces drawn by ``seed`` (None: that of the study)."""
 
     name: QueueName = QueueName.ALL
     n: int = SAMPLE_SIZE
     seed: int | None = None
 
     @property
-    def words(self) -> str:
-        """What it is called in a title."""
-        drawn = "" if self.seed is None else f", seed {self.seed}"
-        return f"{QUEUES[self.name].title or QUEUES[self.name].choice}{drawn}"
+    def title(self) -> str:
+        """The name of the queue in the title of the screen."""
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        return f"{QUEUES[self.name].title or QUEUES[self.name].choice}{seed}"
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRead:
-    """What a queue holds.
+class QueueTraces:
+    """The traces of a queue.
 
-    ``trace_ids`` stand in the order in which to take them where it is ``in_order``, else the
-    library sorts them; None is every trace. ``modes`` are the slugs for which a trace is there.
-    ``anew`` come before what one would go on to, and are never told apart from others on screen.
-    ``told`` says how sure the figures are for which the traces were chosen. ``outside`` is whoever
-    is no annotator of the study.
+    ``trace_ids`` are None for all traces. They are ``in_order`` if the queue has an order of its
+    own; else the library sorts them. ``modes`` are the slugs for which a trace is in the queue.
+    ``retests`` come next, and look like any other trace on screen. ``precision`` describes the
+    figures for which the traces were chosen. ``is_outsider`` tells that the user is no annotator
+    of the study.
     """
 
-    wanted: QueueRequest
+    request: QueueRequest
     trace_ids: tuple[str, ...] | None = None
     in_order: bool = True
     modes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    anew: frozenset[str] = frozenset()
-    told: str = ""
-    outside: bool = False
+    retests: frozenset[str] = frozenset()
+    precision: str = ""
+    is_outsider: bool = False
 
 
 def read_queue(
-    opened: OpenWorkspace, wanted: QueueRequest | None, known: Sequence[str]
-) -> QueueRead:
-    """What a queue holds now, or the one to begin with where none is wanted. Slow: for workers.
+    opened: OpenWorkspace, request: QueueRequest | None, listed_ids: Sequence[str]
+) -> QueueTraces:
+    """Read the traces of a queue. Slow: for workers.
 
-    ``known`` are the ids of the traces at hand: without a study they are everybody's. Raises
-    ``SessionError`` or ``WorkspaceError`` in words.
+    Args:
+        opened: The open workspace.
+        request: The queue; None for the one to begin with, which is ``mine`` for a study's
+            annotators.
+        listed_ids: The ids of the listed traces; without a study they all belong to the annotator.
+
+    Raises:
+        SessionError: The study has no such queue.
+        WorkspaceError: The workspace cannot be read.
     """
     study = opened.study()
-    outside = study is not None and opened.annotator not in study.annotators
-    if wanted is None:
-        wanted = QueueRequest(QueueName.ALL if study is None or outside else QueueName.MINE)
-    if wanted.name is QueueName.ALL:
-        return QueueRead(wanted)
-    if study is None and wanted.name is QueueName.MINE:
-        done = opened.finished()
-        left = tuple(trace_id for trace_id in known if trace_id not in done)
-        return QueueRead(wanted, left, in_order=False)
-    if study is None and wanted.name is QueueName.SAMPLE:
-        return QueueRead(wanted, random_sample(known, wanted.seed or 0, wanted.n))
-    items = opened.queue(wanted.name.value, n=wanted.n, seed=wanted.seed)
-    told = ""
-    if wanted.name is QueueName.WORTH:
-        # Brings numpy, which the library does without.
-        from mast_tui.ui.library.sample_width import width_told
+    is_outsider = study is not None and opened.annotator not in study.annotators
+    if request is None:
+        request = QueueRequest(QueueName.ALL if study is None or is_outsider else QueueName.MINE)
+    if request.name is QueueName.ALL:
+        return QueueTraces(request)
+    if study is None and request.name is QueueName.MINE:
+        finished = opened.finished()
+        unfinished = tuple(trace_id for trace_id in listed_ids if trace_id not in finished)
+        return QueueTraces(request, unfinished, in_order=False)
+    if study is None and request.name is QueueName.SAMPLE:
+        return QueueTraces(request, random_sample(listed_ids, request.seed or 0, request.n))
+    items = opened.queue(request.name.value, n=request.n, seed=request.seed)
+    precision = ""
+    if request.name is QueueName.WORTH:
+        # This imports numpy, which would slow down the start of the library.
+        from mast_tui.ui.library.sample_width import sample_width_text
 
-        told = width_told(opened, study)
-    return QueueRead(
-        wanted,
+        precision = sample_width_text(opened, study)
+    return QueueTraces(
+        request,
         tuple(item.trace_id for item in items),
         modes={item.trace_id: item.modes for item in items if item.modes},
-        anew=frozenset(item.trace_id for item in items if item.retest),
-        told=told,
-        outside=outside,
+        retests=frozenset(item.trace_id for item in items if item.retest),
+        precision=precision,
+        is_outsider=is_outsider,
     )
 
 
-def count_queues(opened: OpenWorkspace, known: Sequence[str]) -> Mapping[QueueName, int]:
-    """Count the queues without telling what is hidden, and so without recording anything; of those
-    that tell it, the finished traces that they would look into. Slow: for workers."""
-    sizes = {QueueName.ALL: len(known)}
+def count_queues(opened: OpenWorkspace, listed_ids: Sequence[str]) -> Mapping[QueueName, int]:
+    """Count the traces of each queue without revealing anything. Slow: for workers.
+
+    A revealing queue gets the number of finished traces, of which it may hold some.
+
+    Args:
+        opened: The open workspace.
+        listed_ids: The ids of the listed traces.
+    """
+    sizes = {QueueName.ALL: len(listed_ids)}
     for name in (QueueName.MINE, QueueName.UNSURE, QueueName.CHANGED):
-        sizes[name] = len(read_queue(opened, QueueRequest(name), known).trace_ids or ())
+        sizes[name] = len(read_queue(opened, QueueRequest(name), listed_ids).trace_ids or ())
     sizes[QueueName.WORTH] = len(opened.queue(QueueName.WORTH.value, n=SAMPLE_SIZE, seed=None))
-    return sizes | dict.fromkeys(TELLS_HIDDEN, len(opened.finished()))
+    return sizes | dict.fromkeys(REVEALING, len(opened.finished()))
 
 
-def count_words(
-    name: QueueName, counts: Mapping[QueueName, int], shown: Mapping[QueueName, int]
+def count_text(
+    name: QueueName, counts: Mapping[QueueName, int], seen_sizes: Mapping[QueueName, int]
 ) -> str:
-    """What stands behind a queue's name where one chooses: its count, or what it looks into.
+    """Return the text beside a queue in the dialog: its size, or what opening it reveals.
 
     Args:
         name: The queue.
-        counts: What ``count_queues`` has counted; empty before it has.
-        shown: The sizes of queues that were looked at already.
+        counts: The result of ``count_queues``; empty until it is there.
+        seen_sizes: The sizes of the queues that were opened before.
     """
     if name is QueueName.SAMPLE:
         return "asks how many"
     count = counts.get(name)
-    if name not in TELLS_HIDDEN:
+    if name not in REVEALING:
         return "…" if count is None else f"{count:,}"
-    if name in shown:
-        return f"{shown[name]:,}"
-    looks = "looking is recorded"
+    if name in seen_sizes:
+        return f"{seen_sizes[name]:,}"
+    warning = "looking is recorded"
     if count is None:
-        return looks
-    return f"in your {count:,} finished; {looks}" if count else "0"
+        return warning
+    return f"in your {count:,} finished; {warning}" if count else "0"
 
 
-def empty_words(read: QueueRead, key_of: KeyOf) -> str:
-    """Return why a queue shows nothing, and what to do.
+def empty_queue_text(queue: QueueTraces, key_of: KeyOf) -> str:
+    """Return why a queue is empty, and what to do.
 
     Args:
-        read: The queue as it was read.
+        queue: The queue as it was read.
         key_of: Returns how the key of an action is shown.
     """
-    name = read.wanted.name
-    words = QUEUES[name].empty
+    name = queue.request.name
+    text = QUEUES[name].empty
     if name is QueueName.MINE:
-        names = ("agreement", "study", "export")
-        agreement, study, export = (key_of(f"everywhere.{one}") for one in names)
-        tells = f"{agreement} shows agreement, {study} how far the study is"
-        words += f"\n\n{tells}, {export} exports labels."
-    if name is QueueName.MINE and read.outside:
-        words = "You are no annotator of this study, so nothing is yours to label."
-    if read.trace_ids:
-        count = len(read.trace_ids)
-        these = "Its one trace is" if count == 1 else f"All its {count:,} traces are"
-        words = f"{these} in files that are not here."
+        text += (
+            f"\n\n{key_of('everywhere.agreement')} shows agreement, "
+            f"{key_of('everywhere.study')} the progress of the study, "
+            f"{key_of('everywhere.export')} exports labels."
+        )
+    if name is QueueName.MINE and queue.is_outsider:
+        text = "You are no annotator of this study, so there is nothing for you to label."
+    if queue.trace_ids:
+        count = len(queue.trace_ids)
+        traces = "Its one trace is" if count == 1 else f"All its {count:,} traces are"
+        text = f"{traces} in files that are not under the open paths."
     key = key_of("library.queue")
-    return f"{words}\n\n{key} chooses another queue; {key}, then a, shows all traces."
+    return f"{text}\n\n{key} chooses another queue; {key}, then a, shows all traces."
 
 
 def sample_from(text: str) -> QueueRequest:
-    """A sample as somebody writes it: ``20``, or ``20 7`` with a seed.
+    """Return the sample that a text asks for: ``20``, or ``20 7`` with a seed.
 
-    Raises ``MastError`` for everything else.
+    Raises:
+        MastError: The text is something else.
     """
-    found = re.fullmatch(r"\s*([0-9]{1,7})(?:[\s,]+([0-9]{1,18}))?\s*", text)
-    n = 0 if found is None else int(found[1])
-    if found is None or not 0 < n <= MOST_SAMPLED:
+    match = re.fullmatch(r"\s*([0-9]{1,7})(?:[\s,]+([0-9]{1,18}))?\s*", text)
+    n = 0 if match is None else int(match[1])
+    if match is None or not 0 < n <= MOST_SAMPLED:
         raise MastError(f"“{one_line(text, 20)}” is no number of traces, such as 20, or 20 7")
-    return QueueRequest(QueueName.SAMPLE, n, None if found[2] is None else int(found[2]))
+    return QueueRequest(QueueName.SAMPLE, n, None if match[2] is None else int(match[2]))
 
 
-def going_on(
-    before: Sequence[str], now: Sequence[str], here: str | None, anew: Collection[str] = ()
+def continued_queue(
+    previous: Sequence[str],
+    current: Sequence[str],
+    open_id: str | None,
+    retests: Collection[str] = (),
 ) -> list[str]:
-    """The queue to go on in from an open trace, once what is to do has changed.
+    """Return a changed queue that begins at the open trace.
 
-    What came behind it comes behind it still, then what is new, then what was passed by; what is
-    to be done ``anew`` comes at once. The open trace stays in it.
+    After the open trace come the retests, the traces that came after it in the previous queue, new
+    traces, and the traces that came before it.
+
+    Args:
+        previous: The ids of the traces in the queue until now.
+        current: The ids of the traces in the queue from now on.
+        open_id: The id of the open trace; None for none.
+        retests: The ids of the traces to label once more.
     """
-    if here is None or here not in before:
-        return list(now)
-    wanted, at_once = set(now) - {here}, set(anew)
-    place = before.index(here)
-    turned = [*before[place + 1 :], *before[:place]]
-    passed = frozenset(before[:place])
-    kept = [one for one in turned if one in wanted and one not in at_once]
-    known = frozenset(before)
+    if open_id is None or open_id not in previous:
+        return list(current)
+    position = previous.index(open_id)
+    first = [trace_id for trace_id in current if trace_id in retests and trace_id != open_id]
+    placed = {open_id, *first}
+    remaining = [trace_id for trace_id in current if trace_id not in placed]
+    is_remaining = frozenset(remaining).__contains__
+    is_previous = frozenset(previous).__contains__
     return [
-        here,
-        *(one for one in now if one in at_once and one != here),
-        *(one for one in kept if one not in passed),
-        *(one for one in now if one in wanted and one not in known and one not in at_once),
-        *(one for one in kept if one in passed),
+        open_id,
+        *first,
+        *filter(is_remaining, previous[position + 1 :]),
+        *(trace_id for trace_id in remaining if not is_previous(trace_id)),
+        *filter(is_remaining, previous[:position]),
     ]
 
 
@@ -259,27 +284,27 @@ _NAME_CELLS: Final = 28
 
 
 class QueueChoice(KeyDialog[QueueName]):
-    """Gives back the queue, or None after Escape. ``shown`` are sizes that were shown before."""
+    """A dialog that returns the chosen queue, or None after Escape."""
 
     dialog_keys: ClassVar = (("Enter", "stays with this one"), ("Esc", "leaves"))
 
     def __init__(
         self,
         opened: OpenWorkspace,
-        known: Sequence[str],
+        listed_ids: Sequence[str],
         current: QueueName,
-        shown: Mapping[QueueName, int],
+        seen_sizes: Mapping[QueueName, int],
     ) -> None:
         super().__init__()
         self._opened = opened
-        self._known = known
+        self._listed_ids = listed_ids
         self._current = current
         self.default = QUEUES[current].key
-        self._queue_rows = {name: KeyRow(told.key) for name, told in QUEUES.items()}
-        self._looked_at = shown
+        self._queue_rows = {name: KeyRow(texts.key) for name, texts in QUEUES.items()}
+        self._seen_sizes = seen_sizes
 
     def compose(self) -> ComposeResult:
-        """A row for each queue."""
+        """Yield a row for each queue."""
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Which traces?")
             key_of = context_of(self).key_of
@@ -288,87 +313,91 @@ class QueueChoice(KeyDialog[QueueName]):
                 plain_lines(
                     f"{key_of('annotate.next_trace')} and {key_of('annotate.previous_trace')} in "
                     "a trace go through the chosen ones, in their order. Disagreements, also with "
-                    "the judge, are told of traces that you have finished; these finishes stand "
-                    "then."
+                    "the judge, are shown of traces that you have finished; you can then no "
+                    "longer take the finish back."
                 ),
                 classes="hint",
             )
 
     def on_mount(self) -> None:
-        """Count in the background."""
+        """Count the queues in the background."""
         self._show({})
         self._count()
 
     @work(thread=True, group="queues", exclusive=True)
     def _count(self) -> None:
         try:
-            counts = count_queues(self._opened, self._known)
+            counts = count_queues(self._opened, self._listed_ids)
         except MastError as error:
             self.call_later(self.say_below, str(error), error=True)
             return
         self.call_later(self._show, counts)
 
     def _show(self, counts: Mapping[QueueName, int]) -> None:
-        for name, told in QUEUES.items():
-            count = count_words(name, counts, self._looked_at)
+        for name, texts in QUEUES.items():
+            count = count_text(name, counts, self._seen_sizes)
             mark = "  ↵" if name is self._current else ""
-            self._queue_rows[name].show(f" {told.choice:<{_NAME_CELLS}}{count}{mark}")
+            self._queue_rows[name].show(f" {texts.choice:<{_NAME_CELLS}}{count}{mark}")
 
     def take(self, key: str) -> bool:
-        """Take the queue of a key."""
-        name = next((name for name, told in QUEUES.items() if told.key == key), None)
+        """Choose the queue of a key; return False if no queue has it."""
+        name = next((name for name, texts in QUEUES.items() if texts.key == key), None)
         if name is not None:
             self.dismiss(name)
         return name is not None
 
 
-class ShownQueue:
-    """The queue that is shown. A study's annotators begin with what is theirs to do."""
+class CurrentQueue:
+    """The queue that the library shows. A study's annotators begin with ``mine``."""
 
     def __init__(self, screen: LibraryScreen) -> None:
-        self.read = QueueRead(QueueRequest())
-        """What is shown."""
+        self.traces = QueueTraces(QueueRequest())
+        """The traces of the queue."""
         self._screen = screen
-        self._wanted: QueueRequest | None = None
-        """The one that was chosen; without it, it is asked each time what to begin with."""
+        self._chosen_request: QueueRequest | None = None
+        """The queue that the user chose; None for the one to begin with."""
         self._sizes: dict[QueueName, int] = {}
 
-    def begin_anew(self) -> None:
-        """A study was set up: begin with what is to do, where no other queue was chosen."""
-        if self.read.wanted.name in (QueueName.ALL, QueueName.MINE):
-            self._wanted = None
+    def restart(self) -> None:
+        """Show the queue to begin with after a study was set up, unless the user chose another."""
+        if self.traces.request.name in (QueueName.ALL, QueueName.MINE):
+            self._chosen_request = None
         self.changed()
 
     def changed(self) -> None:
-        """Something was finished, or set up: read the queue anew."""
+        """Read the queue again after something was finished or set up."""
         opened = self._screen.mast.opened
         if opened is not None and self._screen.is_mounted:
-            self._read_on(opened)
+            self._start_reading(opened)
 
-    def _read_on(self, opened: OpenWorkspace, *, asked: bool = False) -> None:
-        wanted, known = self._wanted, list(self._screen.mast.catalog.traces)
+    def _start_reading(self, opened: OpenWorkspace, *, is_chosen: bool = False) -> None:
+        """Read the chosen queue in a worker; ``is_chosen`` tells that the user has just chosen
+        it.
+        """
+        request = self._chosen_request
+        listed_ids = list(self._screen.mast.catalog.traces)
 
         def work() -> None:
             worker = get_current_worker()
             try:
-                read = read_queue(opened, wanted, known)
+                traces = read_queue(opened, request, listed_ids)
             except MastError as error:
-                words = one_line(str(error))
-                self._screen.call_later(lambda: self._screen.hints.say(words, error=True))
+                problem = one_line(str(error))
+                self._screen.call_later(lambda: self._screen.hints.say(problem, error=True))
                 return
             if not worker.is_cancelled:
-                self._screen.call_later(self._take, read, asked=asked)
+                self._screen.call_later(self._receive, traces, is_chosen=is_chosen)
 
         self._screen.run_worker(work, group="queue", exclusive=True, thread=True)
 
-    def _take(self, read: QueueRead, *, asked: bool) -> None:
-        """Show what was read, unless another queue was chosen meanwhile."""
-        if self._wanted is not None and read.wanted != self._wanted:
+    def _receive(self, traces: QueueTraces, *, is_chosen: bool) -> None:
+        """Show the queue, unless another one was chosen meanwhile."""
+        if self._chosen_request is not None and traces.request != self._chosen_request:
             return
-        self.read = read
-        if read.trace_ids is not None:
-            self._sizes[read.wanted.name] = len(read.trace_ids)
-        self._screen.queue_shown(read, asked=asked)
+        self.traces = traces
+        if traces.trace_ids is not None:
+            self._sizes[traces.request.name] = len(traces.trace_ids)
+        self._screen.show_queue(traces, is_chosen=is_chosen)
 
     def choose(self) -> None:
         """Ask for another queue."""
@@ -378,41 +407,46 @@ class ShownQueue:
         self._screen.mast.workspace.when_ready(self._choose)
 
     def _choose(self, opened: OpenWorkspace) -> None:
-        def chosen(name: QueueName | None) -> None:
+        """Open the dialog of the queues, and show the chosen one."""
+
+        def queue_chosen(name: QueueName | None) -> None:
             if name is QueueName.SAMPLE:
                 self._ask_for_sample(opened)
             elif name is not None:
-                self._want(opened, QueueRequest(name))
+                self._choose_queue(opened, QueueRequest(name))
 
-        known = list(self._screen.mast.catalog.traces)
-        current = self.read.wanted.name
-        self._screen.app.push_screen(QueueChoice(opened, known, current, self._sizes), chosen)
+        listed_ids = list(self._screen.mast.catalog.traces)
+        current = self.traces.request.name
+        self._screen.app.push_screen(
+            QueueChoice(opened, listed_ids, current, self._sizes), queue_chosen
+        )
 
     def _ask_for_sample(self, opened: OpenWorkspace) -> None:
-        before = self.read.wanted
-        seed = "" if before.seed is None else f" {before.seed}"
+        """Ask for the size and seed of a sample, and show it."""
+        request = self.traces.request
+        seed = "" if request.seed is None else f" {request.seed}"
 
-        def checked(text: str) -> str:
+        def check_sample(text: str) -> str:
             sample_from(text)
             return text
 
-        def written(text: str | None) -> None:
+        def sample_entered(text: str | None) -> None:
             if text is not None:
-                self._want(opened, sample_from(text))
+                self._choose_queue(opened, sample_from(text))
 
         self._screen.app.push_screen(
             NoteScreen(
                 "A random sample",
-                f"{before.n}{seed}",
+                f"{request.n}{seed}",
                 question="How many traces? A second number is the seed of another draw; the same "
                 "seed always draws the same traces.",
                 hint="Enter draws · Esc leaves it as it was",
-                check=checked,
+                check=check_sample,
                 offered=True,
             ),
-            written,
+            sample_entered,
         )
 
-    def _want(self, opened: OpenWorkspace, wanted: QueueRequest) -> None:
-        self._wanted = wanted
-        self._read_on(opened, asked=True)
+    def _choose_queue(self, opened: OpenWorkspace, request: QueueRequest) -> None:
+        self._chosen_request = request
+        self._start_reading(opened, is_chosen=True)

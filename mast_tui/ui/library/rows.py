@@ -1,4 +1,4 @@
-"""The rows of the library: what is known of each trace, filtered and sorted into a queue."""
+"""The rows of the library, with the facts of each trace; filtering and sorting of the rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class WorkState(StrEnum):
-    """How far the annotator has come with a trace."""
+    """The annotator's progress on a trace."""
 
     OPEN = "open"
     UNTOUCHED = "untouched"
@@ -29,9 +29,9 @@ GLYPHS: Final = {WorkState.OPEN: "◐", WorkState.UNTOUCHED: "○", WorkState.FI
 
 @dataclass(frozen=True, kw_only=True)
 class LibraryRow:
-    """One trace as the library shows it; what its annotator may not see is empty here.
+    """One trace as the library shows it; facts that are hidden from the annotator are empty.
 
-    What sorting and filtering look at is made when it is first asked for, and once.
+    Keys for sorting and filtering are computed once, when they are first needed.
     """
 
     trace_id: str
@@ -53,26 +53,26 @@ class LibraryRow:
 
     @cached_property
     def natural(self) -> str:
-        """The name as a sorting key by which ``2.json`` comes before ``10.json``."""
+        """A sort key of the name by which ``2.json`` comes before ``10.json``."""
         return natural(self.name)
 
     @cached_property
     def by_task(self) -> tuple[bool, str, int]:
-        """A sorting key by the task, then by the trial; those without a task come last."""
+        """A sort key by task, then by trial; traces without a task come last."""
         task = natural(self.task_id) if self.task_id else ""
         return not self.task_id, task, int(self.trial or 0)
 
     @cached_property
     def haystack(self) -> str:
-        """What a filter looks at."""
+        """The text that a filter searches."""
         parts = [self.name, self.system, self.model, self.benchmark, self.outcome, self.state]
         parts += [self.task_id, f"trial {self.trial}"] if self.trial else [self.task_id]
-        parts += [word for word, holds in self._conditions if holds]
+        parts += [condition for condition, holds in self._conditions if holds]
         return " ".join([*parts, *self.finished_by]).casefold()
 
     @property
     def _conditions(self) -> tuple[tuple[str, bool], ...]:
-        """Words that a filter may ask for, and whether they hold."""
+        """The texts that a filter may search for, and whether they hold."""
         return (
             ("unread", self.state is WorkState.UNTOUCHED),
             ("with suggestions", self.waiting > 0),
@@ -82,7 +82,7 @@ class LibraryRow:
 
 
 class Sort(StrEnum):
-    """Orders of the library; the first is the queue."""
+    """The orders of the library; the first is that of the queue."""
 
     QUEUE = "queue"
     NAME = "name"
@@ -93,65 +93,65 @@ class Sort(StrEnum):
     WAITING = "suggestions"
 
     def following(self) -> Sort:
-        """The next order."""
-        every = list(Sort)
-        return every[(every.index(self) + 1) % len(every)]
+        """Return the next order."""
+        orders = list(Sort)
+        return orders[(orders.index(self) + 1) % len(orders)]
 
 
-_STATES: Final = {state: place for place, state in enumerate(WorkState)}
+_STATE_RANKS: Final = {state: rank for rank, state in enumerate(WorkState)}
 
 
 def _in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
-    """The rows sorted; those that are alike by the sort stand by their names."""
-    by_name = sorted(rows, key=attrgetter("natural"))
+    """Return the rows sorted; equal ones are in the order of their names."""
+    ordered = sorted(rows, key=attrgetter("natural"))
     if sort is Sort.QUEUE:
-        by_name.sort(key=lambda row: _STATES[row.state])
+        ordered.sort(key=lambda row: _STATE_RANKS[row.state])
     elif sort is Sort.TASK:
-        by_name.sort(key=attrgetter("by_task"))
+        ordered.sort(key=attrgetter("by_task"))
     elif sort is Sort.MODEL:
-        by_name.sort(key=lambda row: (row.model.casefold(), row.system.casefold()))
+        ordered.sort(key=lambda row: (row.model.casefold(), row.system.casefold()))
     elif sort is Sort.OUTCOME:
-        by_name.sort(key=lambda row: row.outcome or "~")
+        ordered.sort(key=lambda row: row.outcome or "~")
     elif sort is Sort.SPANS:
-        by_name.sort(key=lambda row: -row.spans)
+        ordered.sort(key=lambda row: -row.spans)
     elif sort is Sort.WAITING:
-        by_name.sort(key=lambda row: -row.waiting)
-    return by_name
+        ordered.sort(key=lambda row: -row.waiting)
+    return ordered
 
 
-def _spells(text: str, word: str) -> bool:
-    """Whether a text holds the letters of a word in their order."""
-    at = 0
+def _has_letters(text: str, word: str) -> bool:
+    """Return whether a text has the letters of a word in their order."""
+    position = 0
     for letter in word:
-        at = text.find(letter, at) + 1
-        if not at:
+        position = text.find(letter, position) + 1
+        if not position:
             return False
     return True
 
 
 @dataclass(frozen=True, slots=True)
-class _Arranged:
-    """What was listed for a needle; ``spelled`` where only letters in order were found."""
+class _FilteredRows:
+    """The rows for a needle. ``similar`` rows have only its letters in order."""
 
     needle: str
     sort: Sort
     rows: list[LibraryRow]
-    spelled: bool = False
+    similar: bool = False
 
 
 class TraceListing:
-    """All rows by trace id; what was sorted and filtered last is kept for the next key press."""
+    """All rows by trace id. The last result is kept for the next key press."""
 
     def __init__(self) -> None:
         self._rows: dict[str, LibraryRow] = {}
-        self._all: _Arranged | None = None
-        self._last: _Arranged | None = None
-        self._among: tuple[str, ...] | None = None
+        self._all_rows: _FilteredRows | None = None
+        self._last_result: _FilteredRows | None = None
+        self._queue_ids: tuple[str, ...] | None = None
         self._in_order = False
         self.similar_only = False
-        """Whether no row listed holds the needle as it stands."""
+        """True if the listed rows have only the letters of the needle in order."""
         self.matches_elsewhere = 0
-        """How many rows hold the needle as it stands, all of them outside of the queue."""
+        """The number of matching rows outside of the queue, if none in it matches."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -160,74 +160,83 @@ class TraceListing:
         return iter(self._rows.values())
 
     def put(self, rows: Iterable[LibraryRow]) -> None:
-        """Add rows, or put them in the place of others of the same traces."""
+        """Add rows, or replace those of the same traces."""
         self._rows.update((row.trace_id, row) for row in rows)
         self._forget()
 
     def drop(self, trace_ids: Iterable[str]) -> None:
-        """Take out the rows of these traces."""
+        """Remove the rows of some traces."""
         for trace_id in trace_ids:
             self._rows.pop(trace_id, None)
         self._forget()
 
     def narrow(self, trace_ids: Sequence[str] | None, *, in_order: bool) -> None:
-        """Arrange only these traces, or all for None; ``in_order``: as they stand here, where
-        nothing else is sorted by."""
-        among = None if trace_ids is None else tuple(trace_ids)
-        if (among, in_order) != (self._among, self._in_order):
-            self._among, self._in_order = among, in_order
+        """Restrict the rows to a queue.
+
+        Args:
+            trace_ids: The ids of the traces in the queue; None for all traces.
+            in_order: Whether ``Sort.QUEUE`` keeps the order of these ids.
+        """
+        queue_ids = None if trace_ids is None else tuple(trace_ids)
+        if (queue_ids, in_order) != (self._queue_ids, self._in_order):
+            self._queue_ids = queue_ids
+            self._in_order = in_order
             self._forget()
 
     def _ordered(self, sort: Sort) -> list[LibraryRow]:
-        if self._among is None:
+        if self._queue_ids is None:
             return _in_order(self, sort)
-        rows = [self._rows[one] for one in self._among if one in self._rows]
+        rows = [self._rows[trace_id] for trace_id in self._queue_ids if trace_id in self._rows]
         return rows if self._in_order and sort is Sort.QUEUE else _in_order(rows, sort)
 
     def _forget(self) -> None:
-        self._all = self._last = None
+        self._all_rows = None
+        self._last_result = None
 
     def arranged(self, needle: str, sort: Sort) -> list[LibraryRow]:
-        """Return the rows that match every word of ``needle``, sorted.
+        """Return the rows that match every word of the needle, sorted.
 
-        Where no row holds all words as they stand, neither in the queue nor outside, rows that hold
-        their letters in order are taken: ``similar_only`` says so. A needle that has grown is
-        looked for in what it matched.
+        If no row has all words, neither in the queue nor outside of it, return the rows that have
+        their letters in order, and set ``similar_only``. A needle that has grown is searched in its
+        last result.
 
         Args:
-            needle: What the user has typed.
+            needle: The text that the user has typed.
             sort: The order of the rows.
         """
         self.similar_only = False
         self.matches_elsewhere = 0
-        if self._all is None or self._all.sort is not sort:
-            self._all = _Arranged("", sort, self._ordered(sort))
+        if self._all_rows is None or self._all_rows.sort is not sort:
+            self._all_rows = _FilteredRows("", sort, self._ordered(sort))
         needle = needle.casefold().lstrip()
-        words = needle.split()
-        if not words:
-            return self._all.rows
-        last, among = self._last, self._all
+        terms = needle.split()
+        if not terms:
+            return self._all_rows.rows
+        base = self._all_rows
+        last = self._last_result
         if last is not None and last.sort is sort and needle.startswith(last.needle):
-            among = last
-        found = [] if among.spelled else among.rows
-        for word in words:
-            found = [row for row in found if word in row.haystack]
-        if not found:
-            self.matches_elsewhere = self._count_outside_queue(words)
-        spelled = not found and not self.matches_elsewhere
-        if spelled:
-            # Rows that hold a shorter needle as it stands are not all that spell this one.
-            rows = among.rows if among.spelled else self._all.rows
-            found = [row for row in rows if all(_spells(row.haystack, word) for word in words)]
-        self.similar_only = spelled and bool(found)
-        self._last = _Arranged(needle, sort, found, spelled)
-        return found
+            base = last
+        matches = [] if base.similar else base.rows
+        for term in terms:
+            matches = [row for row in matches if term in row.haystack]
+        if not matches:
+            self.matches_elsewhere = self._count_outside_queue(terms)
+        use_similar = not matches and not self.matches_elsewhere
+        if use_similar:
+            # Rows that match a shorter needle exactly are not all that are similar to this one.
+            rows = base.rows if base.similar else self._all_rows.rows
+            matches = [
+                row for row in rows if all(_has_letters(row.haystack, term) for term in terms)
+            ]
+        self.similar_only = use_similar and bool(matches)
+        self._last_result = _FilteredRows(needle, sort, matches, use_similar)
+        return matches
 
-    def _count_outside_queue(self, words: Sequence[str]) -> int:
-        """Return how many rows that the queue leaves out hold all words as they stand."""
-        if self._among is None:
+    def _count_outside_queue(self, terms: Sequence[str]) -> int:
+        """Return the number of rows with all words if a queue leaves some out."""
+        if self._queue_ids is None:
             return 0
-        return sum(all(word in row.haystack for word in words) for row in self)
+        return sum(all(term in row.haystack for term in terms) for row in self)
 
 
 def row_of(
@@ -238,7 +247,15 @@ def row_of(
     hidden_visible: bool,
     same_as: tuple[str, ...] = (),
 ) -> LibraryRow:
-    """A trace as its annotator may see it."""
+    """Return the row of a trace without what is hidden from the annotator.
+
+    Args:
+        trace: The trace.
+        name: Its name in the list.
+        entry: The annotator's view of the trace; None if the workspace has none.
+        hidden_visible: Whether hidden facts are shown without an entry.
+        same_as: The names of traces that are the same run.
+    """
     facts = trace.summary
     visible = entry.hidden_visible if entry is not None else hidden_visible
     outcome = facts.outcome if visible and facts.outcome != Outcome.UNKNOWN else ""
@@ -262,5 +279,5 @@ def row_of(
 
 
 def tells_outcome(trace: Trace) -> bool:
-    """Whether the row of a trace differs by whether its annotator may see the outcome."""
+    """Return whether a trace has an outcome, so that its row depends on who may see it."""
     return trace.summary.outcome != Outcome.UNKNOWN

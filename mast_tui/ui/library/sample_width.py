@@ -1,4 +1,4 @@
-"""How sure the prevalence of a study's modes is by now, for the line over its queue."""
+"""The precision of the prevalence of a study's modes, for the title of the library."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from mast_tui.study import Study
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
-def width_told(opened: OpenWorkspace, study: Study | None) -> str:
-    """Say of the mode whose prevalence is least sure how sure it is, and what it takes.
+def sample_width_text(opened: OpenWorkspace, study: Study | None) -> str:
+    """Return the interval of the mode with the least certain prevalence, and how to narrow it.
 
-    Nothing is said to whom what judges say is hidden. Slow: for workers.
+    It is empty if the judges' answers are hidden from the annotator. Slow: for workers.
 
     Args:
-        opened: The workspace.
-        study: Its study, with the draws by which traces came into it.
+        opened: The open workspace.
+        study: Its study, with the draws by which traces were chosen.
     """
     drawn = [] if study is None else [draw for draw in study.draws if draw.chances]
     if not drawn or opened.judges_hidden:
         return ""
-    workspace, taxonomy = opened.workspace, opened.taxonomy
+    workspace = opened.workspace
+    taxonomy = opened.taxonomy
     gold = {
-        trace: said.gold(taxonomy, no_order)
-        for trace, said in words_by_trace(workspace, taxonomy).items()
+        trace_id: work.gold(taxonomy, no_order)
+        for trace_id, work in words_by_trace(workspace, taxonomy).items()
     }
-    given = judge_input_from_workspace(
+    judge_input = judge_input_from_workspace(
         workspace,
         taxonomy,
         drawn[-1].judge,
         gold=gold,
         traces=visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref),
     )
-    return widest_words(judge_report(given, rounds=0))
+    return widest_words(judge_report(judge_input, rounds=0))

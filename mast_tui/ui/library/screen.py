@@ -1,4 +1,4 @@
-"""The library: all traces that were found, and how far one has come with them."""
+"""The library: the list of all traces, with the annotator's progress on each."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from mast_tui.ui.context import JudgeProgress, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.library.contents import Contents, HitList
 from mast_tui.ui.library.queues import (
-    TELLS_HIDDEN,
+    REVEALING,
+    CurrentQueue,
     QueueName,
-    QueueRead,
-    ShownQueue,
-    empty_words,
-    going_on,
+    QueueTraces,
+    continued_queue,
+    empty_queue_text,
 )
 from mast_tui.ui.library.rows import LibraryRow, Sort, TraceListing, row_of, tells_outcome
 from mast_tui.ui.library.trace_list import LibraryList
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from mast_tui.traces.model import Trace
 
 
-def reading_words(catalog: Catalog) -> str:
-    """How far the reading has come."""
+def reading_progress(catalog: Catalog) -> str:
+    """Return the progress of reading the files."""
     if catalog.being_read:
         return catalog.being_read
     if not catalog.total:
@@ -56,21 +56,23 @@ def reading_words(catalog: Catalog) -> str:
     return f"reading {catalog.looked_at:,} of {catalog.total:,} …"
 
 
-FILTER_WORDS: Final = "a name, task or model; unread; with suggestions; failed …"
-"""What one may filter by."""
+FILTER_HINT: Final = "a name, task or model; unread; with suggestions; failed …"
+"""The hint in the empty filter."""
 
 MOST_LEFT_OUT: Final = 5
-"""How many files that hold no trace are named where there is no other."""
+"""The most files without a trace that are named if no trace is found."""
 
 
 ON_ROWS: Final = frozenset(
     ("library.open", "library.compare", *(action.id for action in moves(Where.LIBRARY)))
 )
-"""The actions that work on the row under the cursor."""
+"""The actions on the row under the cursor."""
 
 
 class LibraryScreen(ListScreen):
-    """What of a queue matches, as it is sorted, is what one goes through on the annotate screen."""
+    """The list of traces. Its matching rows, as they are sorted, are the queue of the annotate
+    screen.
+    """
 
     CSS_PATH = LIBRARY
     AUTO_FOCUS = "LibraryList"
@@ -79,9 +81,9 @@ class LibraryScreen(ListScreen):
     def __init__(self) -> None:
         super().__init__()
         self.sort = Sort.QUEUE
-        self.queue = ShownQueue(self)
+        self.queue = CurrentQueue(self)
         self.contents = Contents(self)
-        self._filter = TextLine(placeholder=FILTER_WORDS, id="filter")
+        self._filter = TextLine(placeholder=FILTER_HINT, id="filter")
         self._about = SpanView(id="about")
         self._listing = TraceListing()
         self._view: Mapping[str, LibraryEntry] = {}
@@ -89,13 +91,13 @@ class LibraryScreen(ListScreen):
         self._changes_seen = 0
         self._same_runs: Mapping[str, tuple[str, ...]] = {}
         self._compared = 0
-        """How many changes there were when runs were compared."""
+        """The number of changes of the catalog when runs were compared last."""
 
-    _whole = -1
-    """How many widgets the screen has while it is open."""
+    _widget_count = -1
+    """The number of widgets of the complete screen."""
 
     def compose(self) -> ComposeResult:
-        """The table, and what is known of the trace under the cursor."""
+        """Yield the table, the facts of the trace under the cursor, and the input lines."""
         yield TitleBar()
         yield Static(id="heading", markup=False)
         yield LibraryList(id="traces")
@@ -108,16 +110,16 @@ class LibraryScreen(ListScreen):
         yield HintBar(self.where)
 
     def on_mount(self) -> None:
-        """List what was found so far."""
-        self._whole = len([*self.walk_children()])
-        for later in (self._filter, self.contents.line, self.contents.list):
-            later.display = False
+        """List the traces that were found so far."""
+        self._widget_count = len([*self.walk_children()])
+        for widget in (self._filter, self.contents.line, self.contents.list):
+            widget.display = False
         self._about.can_focus = False
         self.refresh_rows()
         self.mast.workspace.when_ready(lambda _: self._labels_changed())
 
     def on_screen_resume(self) -> None:
-        """Labels may have changed, and more be known of a trace that was open."""
+        """Read labels again, and the facts of a trace that was open."""
         self.mast.catalog.learn()
         self._labels_changed()
 
@@ -127,120 +129,137 @@ class LibraryScreen(ListScreen):
         return self.query_one(LibraryList)
 
     def awaits_content(self, action: str | None) -> bool:
-        """Check if an action works on a row, and no trace has been read yet."""
+        """Return whether an action works on a row, and no trace has been read yet."""
         return action in ON_ROWS and not self.table.row_count and not self.mast.catalog.complete
 
     def refresh_rows(self) -> None:
-        """Take in which traces have come, changed or gone since this was done the last time."""
+        """Update the rows of traces that were added, changed or removed since the last call."""
         if not self.is_mounted:
             return
         catalog = self.mast.catalog
         changed = dict.fromkeys(catalog.changes[self._changes_seen :])
         self._changes_seen = len(catalog.changes)
-        self._list_anew(changed)
+        self._update_rows(changed)
         self._arrange(still=True)
         if catalog.complete and self._compared != len(catalog.changes):
             self._compared = len(catalog.changes)
             traces = list(catalog.traces.values())
             self.run_worker(
-                partial(self._look_for_same_runs, traces),
+                partial(self._find_same_runs, traces),
                 group="same-runs",
                 exclusive=True,
                 thread=True,
             )
 
-    def _look_for_same_runs(self, traces: Sequence[Trace]) -> None:
-        found = same_runs(traces)
-        self.call_later(self._same_runs_found, found)
+    def _find_same_runs(self, traces: Sequence[Trace]) -> None:
+        groups = same_runs(traces)
+        self.call_later(self._update_same_runs, groups)
 
-    def _same_runs_found(self, found: Mapping[str, tuple[str, ...]]) -> None:
-        before, self._same_runs = self._same_runs, found
-        changed = [one for one in (before.keys() | found) if before.get(one) != found.get(one)]
+    def _update_same_runs(self, same_runs_by_id: Mapping[str, tuple[str, ...]]) -> None:
+        """Keep which traces are the same run, and update the rows that change by it."""
+        previous = self._same_runs
+        self._same_runs = same_runs_by_id
+        changed = [
+            trace_id
+            for trace_id in (previous.keys() | same_runs_by_id)
+            if previous.get(trace_id) != same_runs_by_id.get(trace_id)
+        ]
         if changed:
-            self._list_anew(changed)
+            self._update_rows(changed)
             self._arrange(still=True)
 
     def _labels_changed(self) -> None:
-        """Ask the workspace anew how far everybody is; the screen waits for no server."""
-        self.mast.writes.do(self._count_anew, HeldKeys.NOTHING)
+        """Read the progress of all annotators in the background; a server may be slow."""
+        self.mast.writes.do(self._read_labels, HeldKeys.NOTHING)
 
-    async def _count_anew(self) -> None:
+    async def _read_labels(self) -> None:
         await self._read_view()
         await self.mast.trace_queue.count_finished()
         self.refresh_rows()
         self.queue.changed()
 
     async def _read_view(self) -> None:
-        """Show in the rows what the workspace tells of each trace now."""
+        """Read the annotator's view of each trace, and update the rows."""
         opened = self.mast.opened
         if opened is None or not self.is_mounted:
             return
         view = await self.mast.workspace.carry_out(opened.library_view)
         if view is not None and self.is_mounted:
-            self._take(view, hidden_visible=not opened.blind)
+            self._update_view(view, hidden_visible=not opened.blind)
 
-    async def _read_view_again(self) -> None:
+    async def _read_view_and_arrange(self) -> None:
         await self._read_view()
         self._arrange(still=True)
 
-    def queue_shown(self, read: QueueRead, *, asked: bool) -> None:
-        """Show the queue; what it has told that was hidden is hidden no longer."""
-        self._listing.narrow(read.trace_ids, in_order=read.in_order)
-        if asked and read.wanted.name in TELLS_HIDDEN:
-            self.mast.writes.do(self._read_view_again, HeldKeys.NOTHING)
-        if asked:
+    def show_queue(self, traces: QueueTraces, *, is_chosen: bool) -> None:
+        """Show a queue; hidden facts that it has revealed are shown too.
+
+        Args:
+            traces: The traces of the queue.
+            is_chosen: Whether the user has just chosen the queue.
+        """
+        self._listing.narrow(traces.trace_ids, in_order=traces.in_order)
+        if is_chosen and traces.request.name in REVEALING:
+            self.mast.writes.do(self._read_view_and_arrange, HeldKeys.NOTHING)
+        if is_chosen:
             self.sort = Sort.QUEUE
             self.hints.clear()
         self._arrange()
 
-    def _take(self, view: Mapping[str, LibraryEntry], *, hidden_visible: bool) -> None:
-        """Make those rows anew of which the workspace tells something else than before."""
-        before, self._view = self._view, view
-        uncovers = hidden_visible != self._hidden_visible
+    def _update_view(self, view: Mapping[str, LibraryEntry], *, hidden_visible: bool) -> None:
+        """Update the rows of the traces whose view has changed."""
+        previous = self._view
+        self._view = view
+        visibility_changed = hidden_visible != self._hidden_visible
         self._hidden_visible = hidden_visible
         traces = self.mast.catalog.traces
         changed = [
             row.trace_id
             for row in self._listing
-            if view.get(row.trace_id) != before.get(row.trace_id)
-            or (uncovers and row.trace_id in traces and tells_outcome(traces[row.trace_id]))
+            if view.get(row.trace_id) != previous.get(row.trace_id)
+            or (
+                visibility_changed
+                and row.trace_id in traces
+                and tells_outcome(traces[row.trace_id])
+            )
         ]
-        self._list_anew(changed)
+        self._update_rows(changed)
 
-    def _list_anew(self, trace_ids: Collection[str]) -> None:
-        """Make the rows of these traces; there are none of traces that are no more."""
+    def _update_rows(self, trace_ids: Collection[str]) -> None:
+        """Make the rows of some traces; remove those of traces that do not exist any more."""
         if not trace_ids:
             return
-        catalog, listing, view = self.mast.catalog, self._listing, self._view
+        traces = self.mast.catalog.traces
         name_of = names_under(self.mast.options.paths)
-        listing.drop(trace_id for trace_id in trace_ids if trace_id not in catalog.traces)
-        # A trace of which no span has been read is as good as false.
-        found = [(one, catalog.traces[one]) for one in trace_ids if one in catalog.traces]
-        listing.put(
+        self._listing.drop(trace_id for trace_id in trace_ids if trace_id not in traces)
+        self._listing.put(
             row_of(
-                trace,
-                name_of(trace),
-                view.get(one),
+                traces[trace_id],
+                name_of(traces[trace_id]),
+                self._view.get(trace_id),
                 hidden_visible=self._hidden_visible,
-                same_as=self._names_of_same(one, name_of),
+                same_as=self._same_run_names(trace_id, name_of),
             )
-            for one, trace in found
+            for trace_id in trace_ids
+            if trace_id in traces
         )
 
-    def _names_of_same(self, trace_id: str, name_of: Callable[[Trace], str]) -> tuple[str, ...]:
-        others = self._same_runs.get(trace_id, ())
+    def _same_run_names(self, trace_id: str, name_of: Callable[[Trace], str]) -> tuple[str, ...]:
+        same_run_ids = self._same_runs.get(trace_id, ())
         traces = self.mast.catalog.traces
-        return tuple(name_of(traces[other]) for other in others if other in traces)
+        return tuple(
+            name_of(traces[same_run_id]) for same_run_id in same_run_ids if same_run_id in traces
+        )
 
     def _arrange(self, *, still: bool = False) -> None:
+        """Filter and sort the rows, update the queue of the annotate screen, and show all of it."""
         needle = self._filter.value
         rows = self._listing.arranged(needle, self.sort)
         ids = [row.trace_id for row in rows]
-        read = self.queue.read
-        mine = read.wanted.name is QueueName.MINE
-        here = self.mast.open_trace_id if mine else None
+        is_mine = self.queue.traces.request.name is QueueName.MINE
+        open_id = self.mast.open_trace_id if is_mine else None
         queue = self.mast.trace_queue
-        queue.ids = going_on(queue.ids, ids, here, read.anew)
+        queue.ids = continued_queue(queue.ids, ids, open_id, self.queue.traces.retests)
         self.table.show(rows, () if needle else self.mast.catalog.unreadable, still=still)
         self._show_heading()
         self._show_title()
@@ -252,106 +271,113 @@ class LibraryScreen(ListScreen):
         self.query_one("#heading", Static).update(Content(self.table.heading()))
 
     def _show_title(self) -> None:
-        app = self.mast
-        if self.contents.shown:
+        """Show the queue, the number of traces, the progress of reading, and problems."""
+        if self.contents.is_listing:
             self.title_bar.show(("Contents", *self.contents.title()), self.who())
             return
-        listed, every = len(self.table.rows), len(self._listing)
-        count = f"{every} trace{'' if every == 1 else 's'}"
-        shown = count if listed == every else f"{listed} of {count}"
+        catalog = self.mast.catalog
+        listed = len(self.table.rows)
+        total = len(self._listing)
+        count = f"{total} trace{'' if total == 1 else 's'}"
+        if listed != total:
+            count = f"{listed} of {count}"
         if self._listing.similar_only:
-            shown += ", none exact"
-        left = ["Library", shown]
-        if app.catalog.unreadable:
-            left.append(f"{len(app.catalog.unreadable):,} not read")
-        read, known = self.queue.read, app.catalog
-        if read.wanted.name is not QueueName.ALL:
-            left.insert(1, read.wanted.words)
-            if read.told:
-                left.append(read.told)
-            gone = sum(trace_id not in known.traces for trace_id in read.trace_ids or ())
-            if gone and known.complete:
-                left.append(f"{gone} not in these files")
-        if app.catalog.checking:
-            left.append("checking …")
-        elif not app.catalog.complete:
-            # Where there is no room for both, it tells more than how many are listed so far.
-            left.insert(1, reading_words(app.catalog))
+            count += ", none exact"
+        parts = ["Library", count]
+        if catalog.unreadable:
+            parts.append(f"{len(catalog.unreadable):,} not read")
+        queue = self.queue.traces
+        if queue.request.name is not QueueName.ALL:
+            parts.insert(1, queue.request.title)
+            if queue.precision:
+                parts.append(queue.precision)
+            missing = sum(trace_id not in catalog.traces for trace_id in queue.trace_ids or ())
+            if missing and catalog.complete:
+                parts.append(f"{missing} not in these files")
+        if catalog.checking:
+            parts.append("checking …")
+        elif not catalog.complete:
+            # On a narrow screen the progress is more useful than the number of listed traces.
+            parts.insert(1, reading_progress(catalog))
         if self.sort is not Sort.QUEUE:
-            left.append(f"by {self.sort}")
-        if n := len(app.catalog.troubles) - len(app.catalog.unreadable):
-            left.append(f"{n} problem{'' if n == 1 else 's'}, see mast-tui inspect")
-        self.title_bar.show(tuple(left), self.who())
+            parts.append(f"by {self.sort}")
+        if problems := len(catalog.troubles) - len(catalog.unreadable):
+            parts.append(f"{counted(problems, 'problem')}, see mast-tui inspect")
+        self.title_bar.show(tuple(parts), self.who())
 
-    def still_reading(self, _words: str) -> None:
-        """Tell how far the reading of a big document has come."""
+    def still_reading(self, _progress: str) -> None:
+        """Show the progress of reading a big document."""
         if self.is_mounted:
             self._show_title()
             self._show_empty()
 
     def workspace_failed(self) -> None:
-        """Nobody will work here; the traces can be read."""
+        """Show that there is no workspace; traces can be read without one."""
         self._show_title()
 
     def who(self) -> tuple[str, ...]:
-        """Who works, how, and how far they have come."""
-        done = (self.mast.trace_queue.finished_words(),)
-        return (*super().who(), *(done if self.mast.opened is not None else ()))
+        """Return the annotator, their role, and the number of traces that they have finished."""
+        finished = (self.mast.trace_queue.finished_words(),)
+        return (*super().who(), *(finished if self.mast.opened is not None else ()))
 
     def _show_empty(self) -> None:
-        contents, needle = self.contents, self._filter.value
-        empty = not (contents.list.rows if contents.shown else self.table.rows)
-        self.table.display = not empty and not contents.shown
-        contents.list.display = not empty and contents.shown
+        """Show the list that has rows, or the reason why there are none."""
+        contents = self.contents
+        empty = not (contents.list.rows if contents.is_listing else self.table.rows)
+        self.table.display = not empty and not contents.is_listing
+        contents.list.display = not empty and contents.is_listing
         self.query_one("#heading").display = self.table.display
         self._about.display = not empty
-        box = self.query_one("#empty")
-        box.display = empty
-        if not empty:
-            return
-        catalog = self.mast.catalog
-        if contents.shown:
-            words = contents.empty_words()
-        elif needle and self._listing.matches_elsewhere:
-            elsewhere = counted(self._listing.matches_elsewhere, "match", "matches")
-            words = (
-                f"No trace of this queue matches “{one_line(needle, 60)}”: {elsewhere} outside of "
-                f"it.\n\n{self.mast.key_of('library.queue')} chooses another queue."
+        self.query_one("#empty").display = empty
+        if empty:
+            self.query_one("#empty-words", Static).update(Content(self._empty_text()))
+
+    def _empty_text(self) -> str:
+        """Return why nothing is listed, and what to do."""
+        needle = one_line(self._filter.value, 60)
+        if self.contents.is_listing:
+            return self.contents.empty_text()
+        if needle and self._listing.matches_elsewhere:
+            matches = counted(self._listing.matches_elsewhere, "match", "matches")
+            return (
+                f"No trace of this queue matches “{needle}”: {matches} outside of it.\n\n"
+                f"{self.mast.key_of('library.queue')} chooses another queue."
             )
-        elif needle:
-            words = (
-                f"No trace matches “{one_line(needle, 60)}”.\n\n"
+        if needle:
+            return (
+                f"No trace matches “{needle}”.\n\n"
                 f"{self.mast.key_of('everywhere.back')} shows all {len(self._listing)}."
             )
-        elif self.queue.read.wanted.name is not QueueName.ALL and self._listing:
-            words = empty_words(self.queue.read, self.mast.key_of)
-        elif not catalog.complete:
-            words = f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
-        else:
-            places = ", ".join(one_line(str(path)) for path in self.mast.options.paths)
-            first = islice(chain(catalog.troubles, catalog.skipped), MOST_LEFT_OUT)
-            left_out = [one_line(item.text) for item in first]
-            more = len(catalog.troubles) + len(catalog.skipped) - MOST_LEFT_OUT
-            if more > 0:
-                left_out.append(f"and {more} more; mast-tui inspect PATH names them all")
-            words = "\n".join(
-                [
-                    f"No traces in {places}.",
-                    "",
-                    *left_out,
-                    *([""] if left_out else []),
-                    "Sessions of Codex and Claude Code, message lists, OpenTelemetry and other "
-                    "tracing exports, benchmark trajectories, MAST-Data and logs are read; the "
-                    "README lists them all.",
-                    "",
-                    "mast-tui without a path opens the sample traces.",
-                ]
-            )
-        self.query_one("#empty-words", Static).update(Content(words))
+        if self.queue.traces.request.name is not QueueName.ALL and self._listing:
+            return empty_queue_text(self.queue.traces, self.mast.key_of)
+        catalog = self.mast.catalog
+        if not catalog.complete:
+            return f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
+        paths = ", ".join(one_line(str(path)) for path in self.mast.options.paths)
+        first = islice(chain(catalog.troubles, catalog.skipped), MOST_LEFT_OUT)
+        left_out = [one_line(problem.text) for problem in first]
+        more = len(catalog.troubles) + len(catalog.skipped) - MOST_LEFT_OUT
+        if more > 0:
+            left_out.append(f"and {more} more; mast-tui inspect PATH names them all")
+        if left_out:
+            left_out.append("")
+        return "\n".join(
+            [
+                f"No traces in {paths}.",
+                "",
+                *left_out,
+                "mast-tui reads sessions of Codex and Claude Code, message lists, OpenTelemetry "
+                "and other tracing exports, benchmark trajectories, MAST-Data and logs; the "
+                "README lists them all.",
+                "",
+                "mast-tui without a path opens the sample traces.",
+            ]
+        )
 
     def _show_about(self) -> None:
+        """Show the facts of the trace, file or hit under the cursor."""
         about = self._about
-        if self.contents.shown:
+        if self.contents.is_listing:
             self._show_hit()
             return
         row = self.table.row
@@ -367,9 +393,9 @@ class LibraryScreen(ListScreen):
             return
         about.border_title = plain_title(row.trace_id)
         about.border_subtitle = plain_title(trace.identity.reader)
-        task = trace.meta.task.strip() if trace.meta.task else "No task is told in this trace."
-        lines = [f"{p.place}: {p.message}" for p in trace.problems[:20]]
-        modes = self.queue.read.modes.get(row.trace_id)
+        task = trace.meta.task.strip() if trace.meta.task else "This trace has no task."
+        lines = [f"{problem.place}: {problem.message}" for problem in trace.problems[:20]]
+        modes = self.queue.traces.modes.get(row.trace_id)
         if modes:
             codes = {mode.slug: f"{mode.code} {mode.name}" for mode in self.mast.taxonomy.modes}
             lines.insert(0, "On: " + ", ".join(codes.get(mode, mode) for mode in modes))
@@ -378,7 +404,9 @@ class LibraryScreen(ListScreen):
         about.show_text("\n".join([*lines, "", task] if lines else [task]))
 
     def _show_hit(self) -> None:
-        about, row = self._about, self.contents.list.row
+        """Show the text around the hit under the cursor."""
+        about = self._about
+        row = self.contents.list.row
         if row is None:
             about.show_text("")
             return
@@ -387,7 +415,7 @@ class LibraryScreen(ListScreen):
         about.show_text(row.hit.preview)
 
     def contents_changed(self) -> None:
-        """Show what was found in the texts of the traces, or the traces again."""
+        """Show the new hits, or the traces again."""
         self._show_title()
         self._show_empty()
         self._show_about()
@@ -402,8 +430,8 @@ class LibraryScreen(ListScreen):
 
     @property
     def pane(self) -> LibraryList | HitList:
-        """What lists traces now: the traces themselves, or what was found in them."""
-        return self.contents.list if self.contents.shown else self.table
+        """The list on screen: the traces, or the hits in them."""
+        return self.contents.list if self.contents.is_listing else self.table
 
     @on(VirtualLines.Moved, "#traces, #hits")
     def _moved(self, event: VirtualLines.Moved) -> None:
@@ -418,17 +446,17 @@ class LibraryScreen(ListScreen):
 
     def action_open(self) -> None:
         """Open the trace under the cursor."""
-        if self.contents.shown:
+        if self.contents.is_listing:
             self.contents.open_hit()
             return
         row = self.table.row
         if row is not None:
             self.mast.go(ShowTrace(self.mast.catalog.traces[row.trace_id]))
         elif self.table.trouble is not None:
-            self.hints.say("This file could not be read; the reason stands below")
+            self.hints.say("This file could not be read; see the reason below")
 
     def action_filter(self) -> None:
-        """Show only traces that match."""
+        """Open the filter of names."""
         self.contents.leave()
         self._filter.display = True
         self.set_focus(self._filter)
@@ -439,12 +467,12 @@ class LibraryScreen(ListScreen):
         self.hints.prompt(f"In names · Enter keeps{switch}{leave}")
 
     def action_contents(self) -> None:
-        """Find text in all traces; from the line where that is typed go to that for names."""
+        """Open the search of contents, or switch from its line to the filter."""
         names = self._filter
         if self.contents.line.has_focus:
-            typed = self.contents.line.value
+            text = self.contents.line.value
             self.action_filter()
-            names.value = typed or names.value
+            names.value = text or names.value
             return
         if names.has_focus:
             self.contents.line.value = names.value
@@ -458,21 +486,22 @@ class LibraryScreen(ListScreen):
         self._arrange()
 
     @on(Input.Submitted, "#filter")
-    def _filter_kept(self, event: Input.Submitted) -> None:
+    def _filter_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self._filter.display = bool(self._filter.value)
         self.set_focus(self.table)
         self.hints.clear()
 
     def action_back(self) -> None:
-        """Leave a search of contents; then show all traces again."""
-        if not self._leave_a_search():
+        """Leave the search of contents, or show all traces again."""
+        if not self._leave_search():
             key_of = self.mast.key_of
             self.hints.say(
                 f"{key_of('everywhere.close')} quits · {key_of('everywhere.help')} shows all keys"
             )
 
-    def _leave_a_search(self) -> bool:
+    def _leave_search(self) -> bool:
+        """Leave the search of contents, or else the filter; return False if neither is open."""
         line = self._filter
         if self.contents.leave():
             self.set_focus(self.table)
@@ -488,8 +517,8 @@ class LibraryScreen(ListScreen):
         return True
 
     def action_close(self) -> None:
-        """Leave what is searched for; where all traces are shown, ask whether to quit."""
-        if self._leave_a_search():
+        """Leave a search, or ask whether to quit."""
+        if self._leave_search():
             return
 
         def answered(answer: str | None) -> None:
@@ -499,18 +528,18 @@ class LibraryScreen(ListScreen):
         self.mast.ask_key(
             "Quit mast_tui?",
             "Everything is saved already.",
-            (("q", "quit"), ("n", "go on")),
+            (("q", "quit"), ("n", "stay")),
             answered,
             default="q",
         )
 
     def queue_changed(self) -> None:
-        """Read the queue anew: what is to do has changed."""
+        """Read the queue again after something was finished."""
         self.queue.changed()
 
-    def begin_anew(self) -> None:
-        """Begin with what is to do: a study was set up."""
-        self.queue.begin_anew()
+    def reset_queue(self) -> None:
+        """Show the queue to begin with after a study was set up."""
+        self.queue.restart()
 
     def action_queue(self) -> None:
         """Choose another queue."""
@@ -523,61 +552,65 @@ class LibraryScreen(ListScreen):
         self.hints.say(f"Sorted by {self.sort}")
 
     def action_compare(self) -> None:
-        """Choose a run to stand beside the one under the cursor; those of its task come first."""
-        row = None if self.contents.shown else self.table.row
+        """Choose a run to show beside the one under the cursor; runs of its task come first."""
+        row = None if self.contents.is_listing else self.table.row
         traces = self.mast.catalog.traces
-        others = {one.trace_id: one for one in self._listing if one.trace_id in traces}
-        if row is None or others.pop(row.trace_id, None) is None or not others:
+        candidates = {
+            candidate.trace_id: candidate
+            for candidate in self._listing
+            if candidate.trace_id in traces
+        }
+        if row is None or candidates.pop(row.trace_id, None) is None or not candidates:
             self.hints.say("There is no other run to compare it with", error=True)
             return
         task = traces[row.trace_id].summary.task
 
-        def unlikely(one: LibraryRow) -> tuple[bool, bool, str]:
-            is_other_task = not task or traces[one.trace_id].summary.task != task
-            return is_other_task, one.outcome == row.outcome, one.natural
+        def rank(candidate: LibraryRow) -> tuple[bool, bool, str]:
+            is_other_task = not task or traces[candidate.trace_id].summary.task != task
+            return (is_other_task, candidate.outcome == row.outcome, candidate.natural)
 
         choices = [
             FinderChoice(
-                one.trace_id, one.outcome, one.name, traces[one.trace_id].summary.task or ""
+                candidate.trace_id,
+                candidate.outcome,
+                candidate.name,
+                traces[candidate.trace_id].summary.task or "",
             )
-            for one in sorted(others.values(), key=unlikely)
+            for candidate in sorted(candidates.values(), key=rank)
         ]
 
-        def chosen(trace_id: str | None) -> None:
+        def run_chosen(trace_id: str | None) -> None:
             if trace_id is not None:
-                pair = (row, others[trace_id])
-                names = [f"{one.name} · {one.outcome}" if one.outcome else one.name for one in pair]
-                a, b = (traces[one.trace_id] for one in pair)
-                self.mast.go(ShowSideBySide(a, b, (names[0], names[1])))
+                names = (_name_and_outcome(row), _name_and_outcome(candidates[trace_id]))
+                self.mast.go(ShowSideBySide(traces[row.trace_id], traces[trace_id], names))
 
         title = f"{row.name} beside …"
         self.mast.ask(
-            FinderDialog(title, choices, placeholder="a name, an outcome, a task"), chosen
+            FinderDialog(title, choices, placeholder="a name, an outcome, a task"), run_chosen
         )
 
     def action_judge(self) -> None:
-        """Run a judge on the listed traces; ask to cancel one that is at work."""
-        known = self.mast.catalog.traces
-        traces = OneByOne([known[row.trace_id] for row in self.table.rows])
-        hints = self.hints
+        """Run a judge on the listed traces, or ask to cancel a judge at work."""
+        catalog = self.mast.catalog
+        traces = OneByOne([catalog.traces[row.trace_id] for row in self.table.rows])
         if not traces:
-            hints.say("No traces are listed", error=True)
+            self.hints.say("No traces are listed", error=True)
             return
         self.mast.judge_traces(traces)
 
     def judged(self, message: JudgeProgress) -> None:
-        """Say how the judge has ended, and count anew what waits."""
+        """Show the result of the judge, and read the labels again."""
         message.tell(self.hints)
         if message.done:
             self._labels_changed()
 
     def written_elsewhere(self) -> None:
-        """Another window or program has written to the workspace: count anew."""
-        if self.is_current and len([*self.walk_children()]) == self._whole:
-            self._labels_changed()  # else it is just coming or going
+        """Read the labels again after another window or program has written."""
+        if self.is_current and len([*self.walk_children()]) == self._widget_count:
+            self._labels_changed()  # a screen with other widgets is being opened or closed
 
     def action_undo(self) -> None:
-        """Undo belongs to an open trace."""
+        """Show that undo works on an open trace."""
         key_of = self.mast.key_of
         self.hints.say(
             f"Undo works on an open trace: {key_of('library.open')} opens it, "
@@ -585,13 +618,17 @@ class LibraryScreen(ListScreen):
         )
 
     def go_to_place(self, text: str) -> bool:
-        """Go to a trace by its number in the list, its id or its file name."""
-        wanted = text.strip().removeprefix("#")
-        if self.contents.shown:
+        """Move to a trace by its number in the list, its id or its name; return False for none."""
+        target = text.strip().removeprefix("#")
+        if self.contents.is_listing:
             self.contents.leave()
             self.set_focus(self.table)
-        for place, row in enumerate(self.table.rows):
-            if wanted in (str(place + 1), row.trace_id, row.name):
-                self.table.move_to(place)
+        for position, row in enumerate(self.table.rows):
+            if target in (str(position + 1), row.trace_id, row.name):
+                self.table.move_to(position)
                 return True
         return False
+
+
+def _name_and_outcome(row: LibraryRow) -> str:
+    return f"{row.name} · {row.outcome}" if row.outcome else row.name

@@ -1,4 +1,4 @@
-"""The library's table: one row a trace, columns that give way on narrow screens."""
+"""The table of the library: a row for each trace, with fewer columns on narrow screens."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ WIDE: Final = 89
 """The cells of the shortest line that shows everything about a trace."""
 
 OFTEN: Final = 0.25
-"""The share of traces that must have a task for its columns to be worth their room."""
+"""The share of traces that must have a task so that its columns are shown."""
 
 MEASURED_ROWS: Final = 400
-"""The rows that the widths of the columns follow."""
+"""The number of rows from which the widths of the columns are computed."""
 
 REMEMBERED: Final = 4 * MEASURED_ROWS
-"""The rows whose texts need not be measured again."""
+"""The number of rows whose widths are cached."""
 
 
 def _name(row: LibraryRow) -> str:
@@ -121,7 +121,7 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         ColumnWidth(11, cuts=((1, 8), (6, 5)), most=24, least_line=WIDE),
     ),
 )
-"""The columns. Ranks say which give way first: who has finished a trace, then its task."""
+"""The columns. On narrow screens those of the lowest rank are dropped first."""
 
 
 class LibraryList(ColumnTable[LibraryRow]):
@@ -134,20 +134,18 @@ class LibraryList(ColumnTable[LibraryRow]):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(attrgetter("trace_id"), COLUMNS, id=id)
         self.troubles: Sequence[FileProblem] = ()
-        self._measured: LRUCache[str, tuple[LibraryRow, Sequence[int]]] = LRUCache(
-            4 * MEASURED_ROWS
-        )
+        self._measured: LRUCache[str, tuple[LibraryRow, Sequence[int]]] = LRUCache(REMEMBERED)
 
     @property
     def row_count(self) -> int:
-        """The traces listed, and under a line of their own the files that could not be read."""
+        """The number of traces, and of unreadable files with the heading above them."""
         return len(self.rows) + (1 + len(self.troubles) if self.troubles else 0)
 
     @property
     def trouble(self) -> FileProblem | None:
-        """The unreadable file under the cursor; None where there is none."""
-        place = self.cursor - len(self.rows) - 1
-        return self.troubles[place] if 0 <= place < len(self.troubles) else None
+        """The unreadable file under the cursor, or None."""
+        index = self.cursor - len(self.rows) - 1
+        return self.troubles[index] if 0 <= index < len(self.troubles) else None
 
     def show(
         self,
@@ -156,46 +154,46 @@ class LibraryList(ColumnTable[LibraryRow]):
         *,
         still: bool = False,
     ) -> None:
-        """List other rows; the cursor stays on its trace, or at the head of the queue.
+        """List other rows; the cursor stays on its trace, or moves to the first one.
 
         Args:
             rows: The traces.
             troubles: The files that could not be read.
-            still: Move nothing on screen that need not move: the trace under the cursor stays on
-                its line, or where the cursor is out of sight, the first trace that is on screen.
+            still: Whether to scroll so that the trace under the cursor, or the first one on screen,
+                keeps its line.
         """
         top = round(self.scroll_y)
         cursor_on_screen = self.cursor in self.rows_on_screen()
-        held = self.cursor if cursor_on_screen else top
-        before = self.rows
+        anchor = self.cursor if cursor_on_screen else top
+        previous_rows = self.rows
         cursor = self.cursor
         self.rows = rows
         self.troubles = tuple(troubles)
         # Traces that are finished are at the end of the queue, beyond those that are measured.
         self.columns = COLUMNS if any(row.finished_by for row in rows) else COLUMNS[:-1]
-        places = {row.trace_id: place for place, row in enumerate(rows)}
+        positions = {row.trace_id: position for position, row in enumerate(rows)}
 
-        def place_now(place: int) -> int | None:
-            if place >= len(before):
-                return place - len(before) + len(rows) if self.troubles else None
-            return places.get(before[place].trace_id)
+        def new_position(position: int) -> int | None:
+            if position >= len(previous_rows):
+                return position - len(previous_rows) + len(rows) if self.troubles else None
+            return positions.get(previous_rows[position].trace_id)
 
-        moved = place_now(cursor) if cursor else 0
-        if moved is None:
-            moved = cursor if still else 0
-        self.cursor = moved
+        new_cursor = new_position(cursor) if cursor else 0
+        if new_cursor is None:
+            new_cursor = cursor if still else 0
+        self.cursor = new_cursor
         self.rows_changed()
         if not still:
             self.show_row(self.cursor)
             return
-        place = place_now(held) if held else None
-        if place is not None and place != held:
-            self.scroll_to(y=top + place - held, animate=False, force=True, immediate=True)
+        new_anchor = new_position(anchor) if anchor else None
+        if new_anchor is not None and new_anchor != anchor:
+            self.scroll_to(y=top + new_anchor - anchor, animate=False, force=True, immediate=True)
         if cursor_on_screen:
             self.show_row(self.cursor)
 
     def lengths(self) -> Sequence[Sequence[int]]:
-        """Return the cells of the texts of the first rows, each of which is measured once."""
+        """Return the widths of the texts of the first rows, each measured once."""
         return [self._lengths_of(row) for row in self.rows[:MEASURED_ROWS]]
 
     def _lengths_of(self, row: LibraryRow) -> Sequence[int]:
@@ -206,16 +204,21 @@ class LibraryList(ColumnTable[LibraryRow]):
         return cached[1]
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Return one trace, or one file that could not be read."""
+        """Render a trace, the heading of the unreadable files, or such a file.
+
+        Args:
+            row: The position of the row.
+            width: The cells of the row.
+        """
         if row < len(self.rows):
             return super().render_row(row, width)
         base = self.rich_style
-        place = row - len(self.rows) - 1
-        if place < 0:
+        file_index = row - len(self.rows) - 1
+        if file_index < 0:
             text = f"   {counted(len(self.troubles), 'file')} could not be read"
             return row_strip([Segment(text, base + self._part("quiet"))], width, base)
         base = self.row_style(row)
-        trouble = self.troubles[place]
+        trouble = self.troubles[file_index]
         name = one_line(trouble.path)
         message = shortened(one_line(trouble.message), max(1, width - 5 - cell_len(name)))
         parts = [

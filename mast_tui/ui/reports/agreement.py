@@ -16,6 +16,7 @@ from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.judge.confusion import Compared, compared
 from mast_tui.figures.judge.input import GOLD, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
+from mast_tui.figures.record import Sources
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
@@ -24,7 +25,7 @@ from mast_tui.gold import Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report, traces_compared
 from mast_tui.reports.judge import against_words, judge_section
-from mast_tui.reports.model import Behind, Note, Report, Section
+from mast_tui.reports.model import Note, Report, Section
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
@@ -197,6 +198,7 @@ class AgreementScreen(ReportScreen):
             self._count_judge(opened)
 
     def _count_judge(self, opened: OpenWorkspace) -> None:
+        """Compute the figures of the chosen judge in a worker."""
         choice = self.choice
         passes = self.passes
         self.count(
@@ -219,6 +221,7 @@ class AgreementScreen(ReportScreen):
             self.judge = None
 
     def _receive_people(self, figures: PeopleFigures) -> None:
+        """Show the figures of people, and a hint about hidden traces or a warning."""
         self.people = figures
         self.hints.leave_out(() if figures.hidden else ("look",))
         self.hints.clear()
@@ -282,6 +285,7 @@ class AgreementScreen(ReportScreen):
         return Page(section, pending=people.pending, notes=people.notes)
 
     def _judge_page(self) -> Page:
+        """Return the page of the judge, or the reason why it has no figures."""
         judge = self.judge
         if judge is None or (judge.report is None and judge.pending):
             return Page()
@@ -323,28 +327,26 @@ class AgreementScreen(ReportScreen):
 
     # Source traces
 
-    def list_sources(self, sources: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+    def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         """Return a function that lists the answers on a figure's modes, differing ones first.
 
         The function returns None if the figure is being computed again.
         """
-        conditions = dict(sources.which)
         modes = sources.modes
         people = self.people
         spans = self.spans
         judge = self.judge
 
         def compare_sides() -> ComparedTraces | None:
-            page = conditions.get("page")
-            if page == JUDGE:
+            if sources.part == JUDGE:
                 if judge is None or judge.judge_input is None or judge.confusion is None:
                     return None
                 return compare_judge(judge.judge_input, judge.confusion, modes)
-            if page == SPANS:
+            if sources.part == SPANS:
                 span_input = None if spans is None else spans.span_input
                 return None if span_input is None else compare_spans(span_input, modes)
             study = None if people is None else people.study
-            return None if study is None else compare_people(study, modes, conditions.get("pair"))
+            return None if study is None else compare_people(study, modes, sources.subject)
 
         def list_traces(opened: OpenWorkspace) -> Listing | None:
             traces = compare_sides()
@@ -393,6 +395,7 @@ class AgreementScreen(ReportScreen):
         return is_judge_page
 
     def _choose(self, choice: JudgeChoice) -> None:
+        """Compute the figures of another choice."""
         self.choice = choice
         if self.judge is not None:
             # The lists stay, so that keys pressed meanwhile choose among them.
@@ -405,7 +408,7 @@ class AgreementScreen(ReportScreen):
     def action_adjudicate(self) -> None:
         """Adjudicate the disagreements on the mode under the cursor."""
         row = self.row
-        modes = () if row is None or row.behind is None else row.behind.modes
+        modes = () if row is None or row.sources is None else row.sources.modes
         if len(modes) != 1:
             self.hints.say("Choose a mode: totals have no disagreements of their own")
             return
@@ -460,9 +463,11 @@ def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFi
         return
     names = sorted({name for trace in shared & visible for name in annotators_of[trace]})
     study = study_from_workspace(
-        workspace, taxonomy, annotators=names, which=passes, traces=visible
+        workspace, taxonomy, annotators=names, which=passes, traces=visible, agents=True
     )
-    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(shared & visible))
+    beside_agents = {trace for table in study.agents for trace in table.traces}
+    revealed = shared & visible | beside_agents
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed))
     for rounds in (0, ROUNDS):
         figures = agreement_figures(study, rounds=rounds)
         report = agreement_report(figures, sight=_visibility_limit(opened, without_report))

@@ -8,9 +8,9 @@ from itertools import product
 from typing import Any, Final
 
 from mast_tui.figures.agreement.drill_down import (
-    TraceBehind,
-    judged_traces_behind,
-    traces_behind,
+    SourceTrace,
+    judged_source_traces,
+    source_traces,
 )
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.judge.confusion import Compared
@@ -90,7 +90,7 @@ class ComparedTraces:
 
 
 def compare_people(
-    study: StudyInput, modes: Sequence[str], pair: tuple[str, str] | None
+    study: StudyInput, modes: Sequence[str], pair: tuple[str, ...]
 ) -> ComparedTraces:
     """List the answers of people on some modes, for all traces on which two can be compared.
 
@@ -99,9 +99,9 @@ def compare_people(
     Args:
         study: The input of the figures.
         modes: The slugs of the modes.
-        pair: The only two annotators to compare, None for all.
+        pair: The only two annotators to compare; empty for all.
     """
-    traces = {mode: traces_behind(study, mode, pair) for mode in modes}
+    traces = {mode: source_traces(study, mode, pair) for mode in modes}
     return _cases(pair or study.annotators, traces)
 
 
@@ -115,18 +115,19 @@ def compare_judge(
         confusion: The comparison of the judge with its reference.
         modes: The slugs of the modes.
     """
-    traces = {mode: judged_traces_behind(judge_input, confusion, mode) for mode in modes}
+    traces = {mode: judged_source_traces(judge_input, confusion, mode) for mode in modes}
     return _cases((judge_input.judge, judge_input.reference.name), traces, judge_input.judge)
 
 
 def _cases(
-    sides: tuple[str, ...], traces: Mapping[str, Sequence[TraceBehind]], judge: str | None = None
+    sides: tuple[str, ...], traces: Mapping[str, Sequence[SourceTrace]], judge: str | None = None
 ) -> ComparedTraces:
     """Join the traces of several modes; a judge's misses come before its false alarms."""
     ranked = []
     for mode, mode_traces in traces.items():
         for trace in mode_traces:
-            is_false_alarm = judge is not None and trace.said[sides[-1]] is not VerdictValue.PRESENT
+            verdicts = trace.verdicts
+            is_false_alarm = judge is not None and verdicts[sides[-1]] is not VerdictValue.PRESENT
             differs = trace.disagreement > 0
             note = ""
             if judge is not None and differs:
@@ -135,10 +136,10 @@ def _cases(
                 trace.trace_id,
                 mode,
                 answers={
-                    name: verdict.value if verdict else OPEN for name, verdict in trace.said.items()
+                    name: verdict.value if verdict else OPEN for name, verdict in verdicts.items()
                 },
                 differs=differs,
-                present=VerdictValue.PRESENT in trace.said.values(),
+                present=VerdictValue.PRESENT in verdicts.values(),
                 note=note,
                 judge=judge,
             )
@@ -247,6 +248,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
 
 
 def _row(row: TraceAnswers, sides: Sequence[str], code: str, names: Mapping[str, str]) -> Row:
+    """Return the row of a trace and mode, with the answers of the sides."""
     cells = {
         "trace": names.get(row.trace_id, row.trace_id),
         "code": code,

@@ -88,7 +88,7 @@ def bar(cell: Cell, width: int) -> str:
 
 def choosable(table: Table) -> tuple[str, ...]:
     """Return the columns whose cells can be chosen because they have source traces of their own."""
-    with_sources = {key for row in table.rows for key in row.behind_cells}
+    with_sources = {key for row in table.rows for key in row.cell_sources}
     return tuple(column.key for column in table.columns if column.key in with_sources)
 
 
@@ -162,6 +162,7 @@ def _values(columns: Sequence[Column], row: Row, *, pending: bool) -> Iterator[t
 
 
 def _cell_text(cell: Cell, column: Column, pending: bool) -> str:
+    """Return a value with its interval or the reason why it has none, and its count."""
     text = value_text(cell, column.kind)
     if not isinstance(cell, Estimate):
         return text

@@ -17,8 +17,10 @@ from textual import events
 from textual.strip import Strip
 
 from mast_tui.columns import padded
-from mast_tui.reports.model import Behind, Chart, Column, Kind, Part, Row, Table, Text
-from mast_tui.reports.render.cells import NONE
+from mast_tui.figures.record import Sources
+from mast_tui.reports.model import Chart, Column, Kind, Part, Row, Table, Text
+from mast_tui.reports.render.cells import NONE, naming
+from mast_tui.reports.sentences import joined
 from mast_tui.safe_text import one_line
 from mast_tui.ui.reports.cells import bar, choosable, figure_of, interval_text, value_text
 from mast_tui.ui.text.layout import wrapped
@@ -124,12 +126,33 @@ class ReportLines(VirtualLines):
         return None if self.line.table is None else self._chosen_in(self.line.table)
 
     @property
-    def sources(self) -> Behind | None:
-        """The source traces of the chosen cell, or of the row if its cells have none."""
+    def sources(self) -> Sources | None:
+        """The query for the traces of the chosen cell, or of the row if its cells have none."""
         row = self.row
         if row is None:
             return None
-        return row.behind_cells.get(self.chosen or "") if row.behind_cells else row.behind
+        return row.cell_sources.get(self.chosen or "") if row.cell_sources else row.sources
+
+    @property
+    def sources_title(self) -> str:
+        """The title of the traces under the cursor: ``1.3 Step repetition, failed traces``."""
+        table = self.line.table
+        row = self.line.row
+        sources = self.sources
+        if table is None or row is None or sources is None:
+            return ""
+        cells = [row.cells.get(column.key) for column in table.columns[: naming(table.columns)]]
+        name = " ".join(cell for cell in cells if isinstance(cell, str) and cell)
+        if len(sources.subject) > 1:
+            pair = joined(sources.subject)
+            return pair if name in (*sources.subject, pair) else f"{name}, {pair}"
+        outcome = dict(sources.where).get("outcome")
+        chosen = [column for column in table.columns if column.key == self.chosen]
+        if outcome is not None and len(sources.modes) < 2:
+            name += f", {'successful' if outcome == 'succeeded' else outcome} traces"
+        elif chosen:
+            name += f", {chosen[0].name or chosen[0].title}"
+        return name
 
     def show(
         self,
@@ -307,6 +330,7 @@ class ReportLines(VirtualLines):
         return Strip.join([strip.crop(0, cell_start), cell, strip.crop(cell_end, width)])
 
     def _text_line(self, line: Line, width: int, *, at_cursor: bool) -> Strip:
+        """Render a title, a paragraph or a rule."""
         base = self.rich_style
         if at_cursor and self.has_focus:
             base += self._part("cursor")
@@ -317,6 +341,7 @@ class ReportLines(VirtualLines):
         )
 
     def _heading(self, table: Table, width: int) -> Strip:
+        """Render the titles of the columns of a table."""
         layout = self._layouts[table.id]
         text = " " * LEAD
         for position, column in enumerate(layout.columns):
@@ -332,6 +357,7 @@ class ReportLines(VirtualLines):
         return Strip([Segment(text, style)]).adjust_cell_length(width, self.rich_style)
 
     def _row(self, table: Table, row: Row, width: int, *, at_cursor: bool) -> Strip:
+        """Render a row of a table."""
         base = self.rich_style
         if at_cursor and self.has_focus:
             base += self._part("cursor")
@@ -360,7 +386,7 @@ def _cells(column: FittedColumn, row: Row, *, pending: bool) -> list[tuple[str, 
     quiet = text == NONE or figure_of(cell) is None or kind is Kind.P_VALUE
     if kind is Kind.COUNT:
         # A count with source traces is a result; another count is only its base.
-        quiet = column.column.key not in row.behind_cells
+        quiet = column.column.key not in row.cell_sources
     parts = []
     if column.bar:
         parts.append((set_cell_size(bar(cell, column.bar), column.bar + 1), "bar"))
@@ -397,6 +423,7 @@ def _text_lines(part: Text, width: int) -> Iterator[Line]:
 
 
 def _table_lines(table: Table) -> Iterator[Line]:
+    """Yield the lines of a table: its heading, its rows, and rules between groups."""
     yield Line(table)
     for position, group in enumerate(group for group in table.groups if group):
         if position:
@@ -531,6 +558,7 @@ def _narrowed(layout: LineLayout, width: int, ranks: Mapping[str, float]) -> Lin
 
 
 def _measured(table: Table, column: Column, pending: bool) -> FittedColumn:
+    """Return a column with the cells that its texts need."""
     cells = [row.cells.get(column.key) for row in table.rows]
     values = max((cell_len(value_text(cell, column.kind)) for cell in cells), default=0)
     is_share = column.kind is Kind.SHARE

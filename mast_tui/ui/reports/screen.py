@@ -22,8 +22,9 @@ from textual.worker import get_current_worker
 
 from mast_tui.adjudication import OrderOf, take_on
 from mast_tui.errors import MastError
+from mast_tui.figures.record import Sources
 from mast_tui.gold import Order
-from mast_tui.reports.model import Behind, Note, Report, Row, Section, Table
+from mast_tui.reports.model import Note, Report, Row, Section, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
@@ -221,7 +222,7 @@ class ReportScreen(TablesScreen):
         """
 
     @abstractmethod
-    def list_sources(self, sources: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+    def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         """Return a function for a worker that lists the source traces of a figure.
 
         The function returns None if the figure is being computed again.
@@ -273,6 +274,7 @@ class ReportScreen(TablesScreen):
 
     @work(thread=True, group="said", exclusive=True)
     def _read_changes(self, opened: OpenWorkspace) -> None:
+        """Read which passes are finished and which conflicts decided, in a worker."""
         workspace = opened.workspace
         ref = opened.taxonomy.ref
         with suppress(MastError):  # the title already shows that a server is away
@@ -367,13 +369,14 @@ class ReportScreen(TablesScreen):
 
     @piece_of_work
     async def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
-        opened_traces = await self.mast.workspace.carry_out(
+        """Begin to adjudicate hidden traces, and compute the report again."""
+        started_ids = await self.mast.workspace.carry_out(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden)
         )
-        if opened_traces is None:
+        if started_ids is None:
             return
         self.start(opened)
-        left_out = len(hidden) - len(opened_traces)
+        left_out = len(hidden) - len(started_ids)
         if left_out:
             self.notify(
                 f"{counted(left_out, 'trace')} left out: you have begun to label; finish first",
@@ -518,7 +521,8 @@ class ReportScreen(TablesScreen):
         if sources is None:
             self.hints.say("This figure has no source traces: choose another row or cell")
             return
-        self.app.push_screen(self.traces(one_line(sources.title), self.list_sources(sources)))
+        title = one_line(self.main_list.sources_title)
+        self.app.push_screen(self.traces(title, self.list_sources(sources)))
 
 
 class TracesScreen(TablesScreen):
@@ -575,6 +579,7 @@ class TracesScreen(TablesScreen):
         self.title_bar.show((self._figure, *facts), self.who())
 
     def _show_rows(self, listing: Listing) -> None:
+        """Show the traces, or only those on which the sides differ."""
         table = listing.table
         if self._only_differing and listing.differing is not None:
             differing = tuple(row for row in table.rows if row.id in listing.differing)
@@ -627,6 +632,7 @@ class TracesScreen(TablesScreen):
             self.mast.workspace.when_ready(self._open)
 
     def _open(self, opened: OpenWorkspace) -> None:
+        """Open the trace of the row, or the screen that the listing names."""
         row = self.main_list.row
         if row is None or self._listing is None:
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from mast_tui.figures.record import PAIR
+from mast_tui.figures.record import PAIR, Sources
 from mast_tui.figures.signatures.groups import SHAPES, shapes
 from mast_tui.figures.signatures.model import (
     FAILED,
@@ -18,7 +18,7 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
 )
 from mast_tui.figures.signatures.onset import Chain, chain_of, onsets
-from mast_tui.reports.model import Behind, Column, Kind, Row, Table
+from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
@@ -78,14 +78,20 @@ class TraceFilter:
     chain: Chain | None = None
 
     @classmethod
-    def for_sources(cls, sources: Behind) -> TraceFilter:
-        """Return the filter for a figure whose modes are codes."""
-        conditions = dict(sources.which)
+    def for_sources(cls, sources: Sources, inputs: SignatureInput) -> TraceFilter:
+        """Return the filter of a query.
+
+        Args:
+            sources: The query for the traces of a figure.
+            inputs: The input of the figures.
+        """
+        conditions = dict(sources.where)
+        codes = {mode.slug: mode.code for mode in inputs.modes}
         tenth = conditions.get("tenth")
         first, second = conditions["step"].split(PAIR) if "step" in conditions else ("", "")
         return cls(
             outcome=conditions.get("outcome"),
-            modes=sources.modes,
+            modes=tuple(codes[slug] for slug in sources.modes),
             tenth=None if tenth is None else int(tenth),
             first=conditions.get("first"),
             step=(first, second) if first else None,

@@ -16,7 +16,7 @@ from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_fo
 from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.experiment import Experiment, experiment_figures
-from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable
+from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
@@ -33,7 +33,7 @@ from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
 from mast_tui.reports.experiment import arm_parts, experiment_notes
-from mast_tui.reports.model import Behind, Section
+from mast_tui.reports.model import Section
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
@@ -303,6 +303,9 @@ class SignaturesScreen(ReportScreen):
         return self._cached_report[1:]
 
     def _about(self, signatures: Signatures, report: model.Report) -> str:
+        """Return the line over the tables: the facts of the group, or how many outcomes are
+        known.
+        """
         table = signatures.groups[self.group]
         if not compares_outcomes(table):
             if signatures.hidden_outcomes:
@@ -321,6 +324,7 @@ class SignaturesScreen(ReportScreen):
         return one_line(" · ".join(facts), 400)
 
     def _empty_page_text(self, signatures: Signatures, section: Section) -> str:
+        """Return why a page of the group has no rows."""
         traces = "traces" if self._shows_all(signatures) else "failed traces"
         key = self.mast.key_of("signatures.every")
         all_of_them = "" if self._shows_all(signatures) else f"\n\n{key} counts all traces."
@@ -359,18 +363,18 @@ class SignaturesScreen(ReportScreen):
 
     # Source traces
 
-    def list_sources(self, sources: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+    def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         """Return a function that lists the traces of the group in which a figure's modes show.
 
         The function returns None if there are no figures.
         """
         signatures = self.signatures
-        group = dict(sources.which).get("group", self.group)
+        group = sources.group or self.group
 
         def list_traces(_opened: OpenWorkspace) -> Listing | None:
             if signatures is None or signatures.inputs is None:
                 return None
-            trace_filter = TraceFilter.for_sources(sources)
+            trace_filter = TraceFilter.for_sources(sources, signatures.inputs)
             failing = failing_traces(signatures.inputs, group, trace_filter)
             return listing_of(failing, signatures.names)
 
@@ -465,6 +469,7 @@ class SignaturesScreen(ReportScreen):
         self._ask("Outcome", choices, "a score, or nothing", self._score, free=True)
 
     def _score(self, value: str) -> None:
+        """Count a trace as failed under a score; an empty text means the recorded outcome."""
         try:
             below = float(value) if value else None
         except ValueError:
@@ -513,6 +518,8 @@ class SignaturesScreen(ReportScreen):
         *,
         free: bool = False,
     ) -> None:
+        """Ask for one of some choices, and pass it on."""
+
         def answered(value: str | None) -> None:
             if value is not None:
                 on_chosen(value)

@@ -62,6 +62,7 @@ def copy_by_tools(text: str) -> list[str]:
 
 
 def _copy_with(command: tuple[str, ...], text: str) -> bool:
+    """Run a command with the text as its input; return whether it succeeded."""
     try:
         # xclip leaves a process running, which must not hold our terminal.
         result = subprocess.run(

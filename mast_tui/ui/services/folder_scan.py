@@ -64,6 +64,7 @@ class Differences:
         self._unseen = {}
 
     def _is_news(self, trace: Trace) -> bool:
+        """Check if a trace is new or has changed; note a cached trace that it replaces."""
         trace_id = _id_of(trace)
         cached = self._unseen.pop(trace_id, None)
         if cached is not None:

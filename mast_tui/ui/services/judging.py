@@ -16,6 +16,7 @@ from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
 from mast_tui.judges.llm.run.setup import configured_setup
+from mast_tui.judges.llm.teaching import default_version
 from mast_tui.judges.protocol import Judge
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.judges.runner import Progress, run_judge
@@ -70,23 +71,36 @@ class JudgeRuns:
         self._app = app
         self._workspace = workspace
 
-    def begin(self, traces: Sequence[Trace]) -> None:
-        """Run a judge on traces; if one is at work, ask whether to cancel it."""
+    def begin(self, traces: Sequence[Trace], plan: Plan | None = None) -> None:
+        """Run a judge on traces; if one is at work, ask whether to cancel it.
+
+        Args:
+            traces: The traces.
+            plan: The model to ask; without one the user chooses a judge.
+        """
         if self.at_work is not None:
             self._ask_to_cancel(self.at_work)
         elif self._workspace.refused is not None:
             self._app.show_error("No workspace is open, so no judge can store its suggestions")
+        elif plan is not None:
+            self._workspace.when_ready(
+                lambda opened: self._app.writes.do(partial(self._confirm, traces, opened, plan))
+            )
         else:
             self._workspace.when_ready(
                 lambda opened: self._app.writes.do(partial(self._choose, traces, opened))
             )
 
     async def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
+        """Ask which judge to run; without a model and twins, start the rules at once."""
         setup = None
         try:
             configured = read_judge_configuration()
             if configured.model is not None:
                 setup = configured_setup(opened.taxonomy, configured)
+                read = partial(default_version, opened.workspace, opened.taxonomy.ref)
+                version = await self._workspace.carry_out(read)
+                setup = setup if version is None else version.applied_to(setup)
         except MastError as error:
             self._app.show_error(f"{error}; no model can be asked")
         twins = self._comparable_runs(traces)
@@ -176,6 +190,8 @@ class JudgeRuns:
         return OneByOne(comparable(runs))
 
     def _ask_to_cancel(self, at_work: RunningJudge) -> None:
+        """Ask whether to cancel the judge at work."""
+
         def answered(answer: str | None) -> None:
             # The judge may have ended meanwhile.
             if answer == "y" and self.at_work is at_work and at_work.worker is not None:
@@ -186,7 +202,7 @@ class JudgeRuns:
         self._app.ask_key(
             f"{at_work.name} is at work",
             f"{at_work.message}\n\nIts suggestions and answers are kept. Run it again to continue.",
-            (("y", "cancel it"), ("n", "let it go on")),
+            (("y", "cancel it"), ("n", "let it continue")),
             answered,
             default="n",
         )
@@ -201,6 +217,8 @@ class JudgeRuns:
     def _start_twins(
         self, traces: Sequence[Trace], opened: OpenWorkspace, runs: Sequence[Trace]
     ) -> None:
+        """Start the twins judge, which reads the other runs first."""
+
         def run() -> None:
             judge = TwinsJudge(self._read_runs(runs))
             self._run_offline_judge(TWINS, judge, traces, opened, judge.summary, covered_by=None)
@@ -236,15 +254,15 @@ class JudgeRuns:
             self.at_work = None
             self._show_report("")
         elif at_work is not None and not at_work.stopping:
-            self._show_report(message.words)
+            self._show_report(message.text)
         heard = False
         for screen in self._app.screen_stack:
             if isinstance(screen, HearsJudge):
                 screen.judged(message)
                 heard = heard or screen is self._app.screen
-        cut = len(message.words) > self._app.size.width - RESERVED_CELLS
+        cut = len(message.text) > self._app.size.width - RESERVED_CELLS
         if message.done and message.problem and (cut or not heard):
-            self._app.show_error(message.words)  # the whole text, in several lines
+            self._app.show_error(message.text)  # the whole text, in several lines
 
     def _read_runs(self, runs: Sequence[Trace]) -> Iterator[Trace]:
         """Yield these runs, until the judge is cancelled."""

@@ -46,7 +46,7 @@ ONE_TRACE_MARGIN: Final = 3
 ROUND_TO: Final = 1_000
 """The allowance is a multiple of so many tokens."""
 
-LEAST_COST: Final = 0.01
+MIN_SHOWN_COST: Final = 0.01
 """The lowest cost that is shown as a number."""
 
 
@@ -95,7 +95,7 @@ def estimate_words(plan: Plan) -> str:
     ]
     cost = estimate.cost(plan.setup)
     if cost is not None:
-        about = "less than 0.01" if cost < LEAST_COST else f"about {cost_words(cost)}"
+        about = "less than 0.01" if cost < MIN_SHOWN_COST else f"about {cost_words(cost)}"
         parts.append(f"cost {about}")
     sentences = [f"{', '.join(parts)}."]
     if estimate.known:
@@ -274,6 +274,7 @@ class _RunReporter:
         self._report_counts(trace_id=trace_id)
 
     def _report_counts(self, trace_id: str) -> None:
+        """Report the windows or traces that are done, the tokens, and the suggestions."""
         estimate = self._plan.estimate
         if self._is_single:
             planned = estimate.windows * self._plan.setup.parameters.samples

@@ -102,6 +102,7 @@ class TraceLoader:
         return order
 
     def _find(self, trace_id: str) -> Trace | None:
+        """Find a trace among the open ones, or else in the file that the workspace has for it."""
         record = self._records.get(trace_id)
         names = {trace_id}
         if record is not None and record.identity is not None:

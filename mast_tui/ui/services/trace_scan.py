@@ -86,6 +86,7 @@ class ScanThread:
         self._continue.set()
 
     def _run(self) -> None:
+        """Run the scan, and store its end or its error in ``over``."""
         self.over.set_running_or_notify_cancel()
         try:
             self._go_through(self._scan(self._stopped.is_set))
@@ -95,6 +96,7 @@ class ScanThread:
         self.over.set_result(None)
 
     def _go_through(self, scan: Iterator[ScanNews]) -> None:
+        """Keep the first report, and pass on all others after ``go_on``."""
         for number, news in enumerate(scan):
             if number:
                 self._take(news)

@@ -98,6 +98,7 @@ class Prefetch:
             process.stop()
 
     def _read(self) -> None:
+        """Read the file, and load the rest of its cache once the first frame was drawn."""
         try:
             self._read_first()
         finally:
@@ -107,6 +108,7 @@ class Prefetch:
             trace.spans.load_cached()
 
     def _read_first(self) -> None:
+        """Read the file and its cached totals; a big document is read by another process."""
         process = self._process = BIG_DOCUMENTS.begin(self._path)
         if process is not None:
             if self._stopped:  # stopped before the process began
@@ -217,11 +219,12 @@ class TraceService:
                 if traces:
                     catalog.checking = True
                     catalog.add_traces(traces)
-                    self._app.traces_found()
+                    self._app.show_new_traces()
             case FilesRead():
                 self._files_read(news)
 
     def _files_read(self, news: FilesRead) -> None:
+        """Update the catalog, and show the traces."""
         catalog = self.catalog
         catalog.being_read = ""
         catalog.remove(news.gone)
@@ -233,7 +236,7 @@ class TraceService:
             catalog.complete = True
             catalog.checking = False
             self._app.writes.do(self._app.trace_queue.count_finished, HeldKeys.NOTHING)
-        self._app.traces_found()
+        self._app.show_new_traces()
 
 
 async def _wait_for_scan(scan: ScanThread) -> None:

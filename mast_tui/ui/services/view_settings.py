@@ -11,9 +11,9 @@ from platformdirs import user_state_path
 
 from mast_tui.traces.io.private_files import make_private
 
-LEAST_SHARE: Final = 20
-MOST_SHARE: Final = 80
-SHARE: Final = 40
+MIN_SHARE: Final = 20
+MAX_SHARE: Final = 80
+DEFAULT_SHARE: Final = 40
 
 
 class ViewSettings(NamedTuple):
@@ -23,7 +23,7 @@ class ViewSettings(NamedTuple):
     in per cent. ``time_bar`` says whether the timeline shows its time bar.
     """
 
-    text_share: int = SHARE
+    text_share: int = DEFAULT_SHARE
     time_bar: bool = True
 
     def remember(self) -> None:
@@ -49,7 +49,7 @@ def remembered_settings() -> ViewSettings:
         if type(stored.get(name)) is type(value)
     }
     settings = ViewSettings(**valid)
-    if not LEAST_SHARE <= settings.text_share <= MOST_SHARE:
+    if not MIN_SHARE <= settings.text_share <= MAX_SHARE:
         return ViewSettings(time_bar=settings.time_bar)
     return settings
 

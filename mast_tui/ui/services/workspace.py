@@ -64,6 +64,7 @@ class WorkspaceWatcher:
         self._over.set()
 
     def _run(self) -> None:
+        """Check the workspace regularly, until ``stop`` is called."""
         lost = False
         while not self._over.wait(WATCH_EVERY):
             try:
@@ -198,6 +199,8 @@ class WorkspaceService:
         call(self._is_open, opening)
 
     def _ask_for_trust(self, path: str, reason: str) -> None:
+        """Ask whether to open a workspace that someone else may have prepared."""
+
         def answered(answer: str | None) -> None:
             if answer == "o":
                 self._app.open_workspace(trusted=True)
@@ -213,7 +216,7 @@ class WorkspaceService:
             "--workspace PATH opens one without asking.",
             (
                 ("o", "open it and label in it"),
-                ("r", "read on without labelling"),
+                ("r", "read without labelling"),
                 ("q", "quit"),
             ),
             answered,
@@ -235,12 +238,14 @@ class WorkspaceService:
         self._app.ask_key(
             "The workspace could not be opened",
             f"{one_line(reason)}\n\nYou can read traces, but nothing can be labelled.",
-            (("r", "read on without labelling"), ("q", "quit")),
+            (("r", "read without labelling"), ("q", "quit")),
             answered,
             default="r",
         )
 
     def _is_open(self, opening: Opening) -> None:
+        """Ask who labels, unless that is known, and begin to work."""
+
         def named(name: str | None) -> None:
             if name is None:
                 self._app.leave()
@@ -254,6 +259,7 @@ class WorkspaceService:
             named(opening.annotator)
 
     async def _work_as(self, opening: Opening, name: str) -> None:
+        """Register the annotator, tell the screens, and start to watch the workspace."""
         opened = await self.carry_out(partial(opening.attach, self._app.taxonomy, name))
         if opened is None:
             return

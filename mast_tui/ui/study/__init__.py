@@ -1,1 +1,1 @@
-"""The study screen, the form that sets one up, and the guidelines of each mode."""
+"""The study screen, the form that sets up a study, and the guidelines of each mode."""

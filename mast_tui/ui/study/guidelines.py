@@ -1,4 +1,4 @@
-"""The page of a mode: what the taxonomy says, what was agreed about it, and decided cases."""
+"""The page of a mode: its definition, its guidelines, and its decided cases."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.taxonomy_panel import definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import place_words, plain_title
+from mast_tui.ui.wording import counted, place_words, plain_title
 from mast_tui.writes import piece_of_work
 
-MOST_PLACES = 3
-"""Places of a case that are named."""
+MOST_RANGES = 3
+"""The most span ranges of a case that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageParagraph:
-    """A paragraph of the page: a first line in a style, and lines that stand under it more quietly.
+    """A paragraph of the page: a first line in a style, and quieter lines below it.
 
-    ``entry`` is the guideline or the case that it is about.
+    ``entry`` is the guideline or the case that it describes.
     """
 
     style: str
@@ -59,7 +59,7 @@ class PageParagraph:
     entry: Guideline | Case | None = None
 
 
-def page_blocks(
+def page_paragraphs(
     page: ModePage,
     taxonomy: Taxonomy,
     name_of: Callable[[str], str],
@@ -67,29 +67,42 @@ def page_blocks(
     *,
     how_to_write: str = "",
 ) -> list[PageParagraph]:
-    """The blocks of a page. ``name_of`` and ``order_of`` are of a trace, by its id."""
-    blocks = [
+    """Return the paragraphs of a page.
+
+    Args:
+        page: The mode with its guidelines and cases.
+        taxonomy: The taxonomy.
+        name_of: Returns the name of a trace by its id.
+        order_of: Returns the order of the spans of a trace by its id.
+        how_to_write: A hint if there are no guidelines.
+    """
+    paragraphs = [
         PageParagraph("heading", "Definition"),
         PageParagraph("text", definition_of(page.mode, taxonomy)),
         PageParagraph("heading", "What we agreed"),
     ]
-    blocks += [_guideline_block(one, name_of) for one in page.guidelines]
+    paragraphs += [_guideline_paragraph(guideline, name_of) for guideline in page.guidelines]
     if not page.guidelines:
-        blocks.append(PageParagraph("text", f"Nothing is written down yet.{how_to_write}"))
-    cases = [list(same) for _, same in groupby(page.cases, _step_of)]
+        paragraphs.append(PageParagraph("text", f"Nothing is written down yet.{how_to_write}"))
+    cases = [list(step_cases) for _, step_cases in groupby(page.cases, _step_of)]
     count = len(cases)
-    blocks.append(PageParagraph("heading", f"Decided cases: {count}" if count else "Decided cases"))
-    blocks += [_case_block(same, name_of, order_of(same[0].trace_id)) for same in cases]
+    paragraphs.append(
+        PageParagraph("heading", f"Decided cases: {count}" if count else "Decided cases")
+    )
+    paragraphs += [
+        _case_paragraph(step_cases, name_of, order_of(step_cases[0].trace_id))
+        for step_cases in cases
+    ]
     if page.hidden:
-        more = "more case is" if page.hidden == 1 else "more cases are"
-        words = f"{page.hidden} {more} in traces that you have not finished."
-        blocks.append(PageParagraph("text", words))
+        noun = "more case is" if page.hidden == 1 else "more cases are"
+        hidden_text = f"{page.hidden} {noun} in traces that you have not finished."
+        paragraphs.append(PageParagraph("text", hidden_text))
     elif not page.cases:
-        blocks.append(PageParagraph("text", "None yet."))
-    return blocks
+        paragraphs.append(PageParagraph("text", "None yet."))
+    return paragraphs
 
 
-def _guideline_block(guideline: Guideline, name_of: Callable[[str], str]) -> PageParagraph:
+def _guideline_paragraph(guideline: Guideline, name_of: Callable[[str], str]) -> PageParagraph:
     below = f"{one_line(guideline.written_by)} · {guideline.written_at[:10]}"
     if guideline.trace_id is not None:
         below += f" · at {one_line(name_of(guideline.trace_id))}"
@@ -97,73 +110,78 @@ def _guideline_block(guideline: Guideline, name_of: Callable[[str], str]) -> Pag
 
 
 def _step_of(case: Case) -> tuple[str, str, str, str]:
-    """What the places that were decided in one step have in common."""
+    """Return what the cases that were decided in one step have in common."""
     decision = case.decision
     single = decision.item if decision.is_verdict else ""
-    return case.trace_id, decision.decided_by, decision.decided_at, single
+    return (case.trace_id, decision.decided_by, decision.decided_at, single)
 
 
-def _case_block(
+def _case_paragraph(
     cases: Sequence[Case], name_of: Callable[[str], str], order: Order
 ) -> PageParagraph:
-    """What was decided in one step: a verdict, or places."""
+    """Describe what was decided in one step: a verdict, or span ranges."""
     decision = cases[0].decision
     value = decided_words([case.decision for case in cases])
-    words = f"{one_line(name_of(cases[0].trace_id))}: {value}"
-    taken = targets_taken(case.decision for case in cases)
-    targets = in_reading_order(taken, lambda target: target, order)
-    places = [place_words(target, order) for target in targets[:MOST_PLACES]]
-    if places:
-        more = " …" if len(targets) > MOST_PLACES else ""
-        words += f" at {', '.join(places)}{more}"
+    text = f"{one_line(name_of(cases[0].trace_id))}: {value}"
+    targets_of_cases = targets_taken(case.decision for case in cases)
+    targets = in_reading_order(targets_of_cases, lambda target: target, order)
+    ranges = [place_words(target, order) for target in targets[:MOST_RANGES]]
+    if ranges:
+        more = " …" if len(targets) > MOST_RANGES else ""
+        text += f" at {', '.join(ranges)}{more}"
     below = list(dict.fromkeys(case.decision.reason for case in cases if case.decision.reason))
     below.append(f"{one_line(decision.decided_by)} · {decision.decided_at[:10]}")
-    return PageParagraph("case", words, tuple(below), cases[0])
+    return PageParagraph("case", text, tuple(below), cases[0])
 
 
 INDENT: Final = 2
 MOST_LINES: Final = 200
-"""Rows that one paragraph may take."""
+"""The most rows of a line of a paragraph."""
 
 WIDEST: Final = 100
-"""Cells beyond which lines are hard to read."""
+"""The cells of the widest lines; longer ones are hard to read."""
 
 _GLYPHS: Final = {"guideline": "• ", "case": "→ "}
 
 
 class _PageRow(NamedTuple):
-    """One row: its block, None between two of them, and what it shows."""
+    """A row with its paragraph; None for the empty row between two of them."""
 
-    block: PageParagraph | None
+    paragraph: PageParagraph | None
     text: str
     style: str
 
 
 class PageLines(VirtualLines):
-    """Blocks wrapped to the width; the cursor stands on a row, keys work on its entry."""
+    """Paragraphs wrapped to the width, with a cursor on a row; keys work on its entry."""
 
     css_prefix = "page-lines"
     css_parts = ("cursor", "heading", "text", "guideline", "case", "below")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.blocks: Sequence[PageParagraph] = ()
+        self.paragraphs: Sequence[PageParagraph] = ()
         self._rows: list[_PageRow] = []
 
     @property
     def row_count(self) -> int:
-        """Rows of all blocks."""
+        """The number of rows."""
         return len(self._rows)
 
     @property
-    def block(self) -> PageParagraph | None:
-        """The block under the cursor."""
-        return self._rows[self.cursor].block if self._rows else None
+    def paragraph(self) -> PageParagraph | None:
+        """The paragraph under the cursor."""
+        return self._rows[self.cursor].paragraph if self._rows else None
 
-    def show(self, blocks: Sequence[PageParagraph], *, stay: bool) -> None:
-        """Show a page; with ``stay`` the cursor keeps its row, else it begins at the top."""
-        self.blocks = blocks
-        if not stay:
+    def show(self, paragraphs: Sequence[PageParagraph], *, keep_cursor: bool) -> None:
+        """Show a page.
+
+        Args:
+            paragraphs: The paragraphs.
+            keep_cursor: Whether the cursor keeps its row; else it moves to the top.
+        """
+        self.paragraphs = paragraphs
+        if not keep_cursor:
             self.cursor = 0
             self.scroll_to(y=0, animate=False, force=True)
         self.rows_changed()
@@ -173,64 +191,71 @@ class PageLines(VirtualLines):
         """Wrap the texts to the width."""
         width = min(WIDEST, self.lines_area.width)
         rows: list[_PageRow] = []
-        for block in self.blocks:
-            if rows and block.style == "heading":
+        for paragraph in self.paragraphs:
+            if rows and paragraph.style == "heading":
                 rows.append(_PageRow(None, "", "text"))
-            rows += _rows_of(block, width)
+            rows += _rows_of(paragraph, width)
         self._rows = rows
         super().rows_changed()
 
     def next_entry(self) -> bool:
-        """Put the cursor on the next guideline or case, around the end; False for none."""
-        here = self.block
-        for distance in range(1, len(self._rows) + 1):
-            row = (self.cursor + distance) % len(self._rows)
-            block = self._rows[row].block
-            if block is not None and block is not here and block.entry is not None:
+        """Move the cursor to the next guideline or case; return False if there is none."""
+        current = self.paragraph
+        for offset in range(1, len(self._rows) + 1):
+            row = (self.cursor + offset) % len(self._rows)
+            paragraph = self._rows[row].paragraph
+            if paragraph is not None and paragraph is not current and paragraph.entry is not None:
                 self.move_to(row)
                 return True
         return False
 
     def render_row(self, row: int, width: int) -> Strip:
-        """One row of the page."""
-        line = self._rows[row]
+        """Render one row of the page.
+
+        Args:
+            row: The position of the row.
+            width: The cells of the row.
+        """
+        page_row = self._rows[row]
         base = self.row_style(row)
         bar = Segment("▌" if row == self.cursor else " ", base + self._part("case"))
-        text = Segment(line.text, base + self._part(line.style))
+        text = Segment(page_row.text, base + self._part(page_row.style))
         return Strip([bar, text]).adjust_cell_length(width, base)
 
 
-def _rows_of(block: PageParagraph, width: int) -> list[_PageRow]:
-    if block.style == "heading":
-        return [_PageRow(block, block.text, block.style)]
+def _rows_of(paragraph: PageParagraph, width: int) -> list[_PageRow]:
+    """Return the rows of a paragraph, wrapped to a width."""
+    if paragraph.style == "heading":
+        return [_PageRow(paragraph, paragraph.text, paragraph.style)]
     cells = max(8, width - 1 - INDENT)
     rows = []
-    head = _GLYPHS.get(block.style, "  ")
-    for line in block.text.split("\n"):
+    head = _GLYPHS.get(paragraph.style, "  ")
+    for line in paragraph.text.split("\n"):
         for part in wrapped(line, cells, MOST_LINES) or [""]:
-            rows.append(_PageRow(block, head + part, block.style))
+            rows.append(_PageRow(paragraph, head + part, paragraph.style))
             head = "  "
-    for words in block.below:
-        for line in display_lines(words):
+    for text in paragraph.below:
+        for line in display_lines(text):
             rows += [
-                _PageRow(block, f"  {part}", "below") for part in wrapped(line, cells, MOST_LINES)
+                _PageRow(paragraph, f"  {part}", "below")
+                for part in wrapped(line, cells, MOST_LINES)
             ]
     return rows
 
 
 MOST_READ: Final = 40
-"""Traces that are read so that a page can name places by their numbers."""
+"""The most traces that are read for the numbers of their spans."""
 
 WRITES: Final = ("write", "edit", "take_back")
-"""Actions that change a page."""
+"""The actions that change a page."""
 
 
 class GuidelinesScreen(OpensTraces):
-    """One mode after the other; ``mode_slug`` is the first.
+    """The pages of the modes, one at a time; ``mode_slug`` is the open one.
 
-    With ``may_write`` guidelines are written here, those that follow from a decision with it as
-    their ``occasion`` (trace id and item). ``go`` is asked first when a case is chosen: it goes
-    there where it can, and says whether it did; else the trace opens in the annotate screen.
+    With ``may_write`` guidelines can be written. A guideline that follows from a decision has it as
+    its ``occasion`` (trace id and item). ``go`` is called first when a case is chosen; if it
+    returns False, the trace opens on the annotate screen.
     """
 
     CSS_PATH = [BASE_SCREEN, GUIDELINES]
@@ -252,17 +277,17 @@ class GuidelinesScreen(OpensTraces):
         self.keys_left_out = () if may_write else WRITES
         self._occasion = occasion
         self._occasion_mode = mode_slug
-        self._go = go
+        self._open_case = go
         self._page: ModePage | None = None
-        self._at_hand: TraceLoader | None = None
+        self._loader: TraceLoader | None = None
 
     def compose_panes(self) -> ComposeResult:
-        """The page."""
+        """Yield the page."""
         yield PageLines(id="page")
 
     @property
     def main_list(self) -> PageLines:
-        """The page."""
+        """The rows of the page."""
         return self.query_one(PageLines)
 
     def on_mount(self) -> None:
@@ -272,16 +297,16 @@ class GuidelinesScreen(OpensTraces):
         self.mast.workspace.when_ready(self._read)
 
     def show_title(self) -> None:
-        """Which mode, and who reads."""
+        """Show the mode and its number, and the annotator."""
         taxonomy = self.mast.taxonomy
         mode = taxonomy.mode(self.mode_slug)
-        place = taxonomy.modes.index(mode) + 1
-        of = f"{place} of {len(taxonomy.modes)}"
-        self.title_bar.show(("What we agreed", f"{mode.code} {mode.name}", of), self.who())
+        number = taxonomy.modes.index(mode) + 1
+        position = f"{number} of {len(taxonomy.modes)}"
+        self.title_bar.show(("What we agreed", f"{mode.code} {mode.name}", position), self.who())
         self.main_list.border_title = plain_title(f"{mode.code} {mode.name}")
 
     def written_elsewhere(self) -> None:
-        """What waited may be sent."""
+        """Show the number of unsent changes."""
         if self.query(TitleBar):
             self.show_title()
 
@@ -289,60 +314,64 @@ class GuidelinesScreen(OpensTraces):
 
     @work(thread=True, group="page", exclusive=True)
     def _read(self, opened: OpenWorkspace) -> None:
-        worker, mode = get_current_worker(), self.mode_slug
-        known = list(self.mast.catalog.traces.values())
-        workspace, taxonomy = opened.workspace, opened.taxonomy
+        """Read the page in a worker, then the traces that its span ranges need."""
+        worker = get_current_worker()
+        mode = self.mode_slug
+        open_traces = list(self.mast.catalog.traces.values())
+        workspace = opened.workspace
+        taxonomy = opened.taxonomy
         try:
             with workspace.as_known():
                 page = mode_page(workspace, taxonomy, mode, reader=opened.annotator)
-                shown = [case.trace_id for case in page.cases]
-                record_reveal(workspace, opened.annotator, taxonomy.ref, shown)
-                at_hand = self._at_hand or TraceLoader(workspace, known)
-            self.call_later(self._take_page, page, at_hand)
+                visible = [case.trace_id for case in page.cases]
+                record_reveal(workspace, opened.annotator, taxonomy.ref, visible)
+                loader = self._loader or TraceLoader(workspace, open_traces)
+            self.call_later(self._receive_page, page, loader)
             without_order = (
                 case.trace_id
                 for case in page.cases
-                if at_hand.lacks_order(case.trace_id, case.decision.targets)
+                if loader.lacks_order(case.trace_id, case.decision.targets)
             )
-            more = at_hand.read_more(without_order, MOST_READ, lambda: worker.is_cancelled)
+            has_new_orders = loader.read_more(without_order, MOST_READ, lambda: worker.is_cancelled)
         except (MastError, OSError) as error:
-            self.call_later(self._not_read, mode, error)
+            self.call_later(self._show_failure, mode, error)
             return
-        if more:
-            self.call_later(self._name_places, mode)
+        if has_new_orders:
+            self.call_later(self._refresh_ranges, mode)
 
-    def _take_page(self, page: ModePage, at_hand: TraceLoader) -> None:
+    def _receive_page(self, page: ModePage, loader: TraceLoader) -> None:
         if page.mode.slug == self.mode_slug:
-            stay = self._page is not None and self._page.mode.slug == page.mode.slug
-            self._page, self._at_hand = page, at_hand
-            self._show_page(stay=stay)
+            is_same_mode = self._page is not None and self._page.mode.slug == page.mode.slug
+            self._page = page
+            self._loader = loader
+            self._show_page(keep_cursor=is_same_mode)
 
-    def _not_read(self, mode: str, error: Exception) -> None:
+    def _show_failure(self, mode: str, error: Exception) -> None:
         if mode == self.mode_slug:
             self.say_error(error)
 
-    def _name_places(self, mode: str) -> None:
-        """Name the places by their numbers, now that their traces were read."""
+    def _refresh_ranges(self, mode: str) -> None:
+        """Show the span ranges by number, once their traces were read."""
         if mode == self.mode_slug:
-            self._show_page(stay=True)
+            self._show_page(keep_cursor=True)
 
-    def _show_page(self, *, stay: bool) -> None:
-        page, at_hand = self._page, self._at_hand
-        if page is None or at_hand is None:
+    def _show_page(self, *, keep_cursor: bool) -> None:
+        """Show the page that was read."""
+        page = self._page
+        loader = self._loader
+        if page is None or loader is None:
             return
         self.remove_class("-empty")
         key = self.mast.key_of("guidelines.write")
-        how_to_write = (
-            f" {key} writes the first one down, in the words that you will want to read again."
-        )
-        blocks = page_blocks(
+        how_to_write = f" {key} writes the first one."
+        paragraphs = page_paragraphs(
             page,
             self.mast.taxonomy,
-            at_hand.name_of,
-            at_hand.known_order,
+            loader.name_of,
+            loader.known_order,
             how_to_write=how_to_write if self.may_write else "",
         )
-        self.main_list.show(blocks, stay=stay)
+        self.main_list.show(paragraphs, keep_cursor=keep_cursor)
         self.main_list.border_subtitle = plain_title(_counts(page))
         self.main_list.focus()
 
@@ -359,12 +388,12 @@ class GuidelinesScreen(OpensTraces):
     # Keys
 
     def action_entry(self) -> None:
-        """The next guideline or case."""
+        """Move to the next guideline or case."""
         if not self.main_list.next_entry():
             self.hints.say("Nothing is written down or decided about this mode yet")
 
     def action_mode(self, step: int) -> None:
-        """The page of another mode, around the end."""
+        """Show the page of the next or previous mode."""
         modes = [mode.slug for mode in self.mast.taxonomy.modes]
         self.mode_slug = modes[(modes.index(self.mode_slug) + step) % len(modes)]
         self.hints.clear()
@@ -372,9 +401,9 @@ class GuidelinesScreen(OpensTraces):
         self.mast.workspace.when_ready(self._read)
 
     def action_open(self) -> None:
-        """Go to the decided case under the cursor."""
-        block = self.main_list.block
-        case = None if block is None else block.entry
+        """Open the decided case under the cursor."""
+        paragraph = self.main_list.paragraph
+        case = None if paragraph is None else paragraph.entry
         if not isinstance(case, Case):
             key_of = self.mast.key_of
             self.hints.say(
@@ -382,14 +411,14 @@ class GuidelinesScreen(OpensTraces):
                 f"{key_of('guidelines.entry')} finds one"
             )
             return
-        if self._go is not None and self._go(case):
+        if self._open_case is not None and self._open_case(case):
             self.app.pop_screen()
             return
         first = next((t.first for t in case.decision.targets if t.first is not None), None)
         self.open_at(TraceLocation(case.trace_id, key=first))
 
     def _say_read_only(self) -> None:
-        """Say where guidelines are written."""
+        """Show on which screen guidelines are written."""
         key_of = self.mast.key_of
         self.hints.say(
             "Guidelines are only read here; write them in adjudication "
@@ -397,48 +426,52 @@ class GuidelinesScreen(OpensTraces):
         )
 
     def action_write(self) -> None:
-        """Write down what was agreed about this mode."""
+        """Ask for a new guideline of the mode."""
         if not self.may_write:
             self._say_read_only()
             return
-        trace_id, item = None, None
+        trace_id: str | None = None
+        item: str | None = None
         if self._occasion is not None and self._occasion_mode == self.mode_slug:
             trace_id, item = self._occasion
 
-        def written(book: GuidelineBook, text: str) -> Guideline | None:
+        def _write(book: GuidelineBook, text: str) -> Guideline | None:
             return book.write(self.mode_slug, text, trace_id=trace_id, item=item)
 
         key = self.mast.key_of("everywhere.undo")
-        self._ask("", written, f"Written down · {key} takes it back")
+        self._ask("", _write, f"Written down · {key} takes it back")
 
     def action_edit(self) -> None:
-        """Put the guideline under the cursor otherwise."""
+        """Edit the guideline under the cursor."""
         chosen = self._chosen_guideline()
         if chosen is not None:
-            self._ask(chosen.text, lambda book, text: book.edit(chosen.id, text), "Put otherwise")
+            self._ask(chosen.text, lambda book, text: book.edit(chosen.id, text), "Changed")
 
     def action_take_back(self) -> None:
-        """Take the guideline under the cursor off the page."""
+        """Remove the guideline under the cursor."""
         chosen = self._chosen_guideline()
         if chosen is not None:
             key = self.mast.key_of("everywhere.undo")
-            words = f"Taken back · {key} brings it back"
-            self._change(lambda book: book.take_back(chosen.id), words)
+            message = f"Taken back · {key} brings it back"
+            self._change(lambda book: book.take_back(chosen.id), message)
 
     def action_undo(self) -> None:
-        """Take back one's last change on this page."""
-        self._step(back=True)
+        """Undo the user's last change on this page."""
+        self._step(undo=True)
 
     def action_redo(self) -> None:
-        """Do again what was taken back on this page."""
-        self._step(back=False)
+        """Repeat the change that was undone last on this page."""
+        self._step(undo=False)
 
     def _chosen_guideline(self) -> Guideline | None:
+        """Return the guideline under the cursor, or show why none can be changed and return
+        None.
+        """
         if not self.may_write:
             self._say_read_only()
             return None
-        block = self.main_list.block
-        chosen = None if block is None else block.entry
+        paragraph = self.main_list.paragraph
+        chosen = None if paragraph is None else paragraph.entry
         if isinstance(chosen, Guideline):
             return chosen
         key_of = self.mast.key_of
@@ -449,54 +482,63 @@ class GuidelinesScreen(OpensTraces):
         return None
 
     def _ask(
-        self, value: str, step: Callable[[GuidelineBook, str], Guideline | None], words: str
+        self, value: str, step: Callable[[GuidelineBook, str], Guideline | None], message: str
     ) -> None:
+        """Ask for the text of a guideline, run a step with it, and show a message."""
         mode = self.mast.taxonomy.mode(self.mode_slug)
 
-        def written(text: str | None) -> None:
+        def text_entered(text: str | None) -> None:
             if text is not None and text.strip():
-                self._change(lambda book: step(book, text), words)
+                self._change(lambda book: step(book, text), message)
 
         title = f"What we agreed {mode.code} {mode.name} means here"
-        self.app.push_screen(NoteScreen(title, value), written)
+        self.app.push_screen(NoteScreen(title, value), text_entered)
 
-    def _step(self, *, back: bool) -> None:
+    def _step(self, *, undo: bool) -> None:
+        """Undo or repeat a change of the page."""
         mode = self.mode_slug
         if not self.may_write:
             self._say_read_only()
-        elif back:
-            nothing = "Nothing of yours to take back on this page"
+        elif undo:
             key = self.mast.key_of("everywhere.redo")
-            words = f"Taken back: {key} does it again"
-            self._change(lambda book: book.undo(mode), words, nothing)
+            self._change(
+                lambda book: book.undo(mode),
+                f"Taken back: {key} does it again",
+                "Nothing of yours to take back on this page",
+            )
         else:
             self._change(lambda book: book.redo(mode), "Done again", "Nothing to do again")
 
     @piece_of_work
     async def _change(
-        self, step: Callable[[GuidelineBook], object], words: str, nothing: str | None = None
+        self,
+        step: Callable[[GuidelineBook], object],
+        message: str,
+        message_if_none: str | None = None,
     ) -> None:
-        """Do ``step`` and say so; or say ``nothing`` where it gives nothing."""
+        """Run a step and show a message, or the other one if the step returns None."""
         opened = self.mast.opened
         if opened is None:
             return
         try:
             book = GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator)
-            done = await self.writes.run(partial(step, book))
+            result = await self.writes.run(partial(step, book))
         except MastError as error:
             self.say_error(error)
             return
-        if done is None and nothing is not None:
-            self.hints.say(nothing)
+        if result is None and message_if_none is not None:
+            self.hints.say(message_if_none)
             return
-        self.hints.say(words)
-        self.show_title()  # where it waits for a server
+        self.hints.say(message)
+        self.show_title()  # it counts changes that wait for a server
         self.mast.workspace.when_ready(self._read)
 
 
 def _counts(page: ModePage) -> str:
-    """How much stands on a page below the definition."""
-    written, decided = len(page.guidelines), len(page.cases)
-    parts = [f"{written} guideline{'' if written == 1 else 's'}" if written else ""]
-    parts.append(f"{decided} decided case{'' if decided == 1 else 's'}" if decided else "")
-    return " · ".join(part for part in parts if part)
+    """Return the number of guidelines and of decided cases."""
+    parts = []
+    if page.guidelines:
+        parts.append(counted(len(page.guidelines), "guideline"))
+    if page.cases:
+        parts.append(counted(len(page.cases), "decided case"))
+    return " · ".join(parts)

@@ -1,4 +1,4 @@
-"""The study screen: what was set up, how far everybody is, and setting it up."""
+"""The study screen: the protocol, the progress of each annotator, and changes of the study."""
 
 from __future__ import annotations
 
@@ -32,7 +32,13 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.study.setup import Lot, PlannedStudy, StudySetup, assignment_words, lots_here
+from mast_tui.ui.study.setup import (
+    PlannedStudy,
+    StudySetup,
+    TraceSelection,
+    assignment_text,
+    trace_selections,
+)
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
 from mast_tui.ui.table_screen import TableScreen
 from mast_tui.ui.widgets.column_table import SOME, name_width, sign_column
@@ -45,8 +51,10 @@ BAR_CELLS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The traces that several label: how many, how many all of theirs have finished, and how many
-    only some have."""
+    """The number of traces that several annotators label.
+
+    ``finished`` counts those that all of them have finished, ``begun`` those that only some have.
+    """
 
     traces: int
     finished: int
@@ -55,87 +63,107 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class StudyView:
-    """A study and how far it is, as one person may know it.
+    """A study and its progress, as far as the annotator may know it.
 
-    ``back`` is whether it is told what came back to be labelled once more, and ``conflicts`` what
-    is left to decide; None where that would tell an annotator what others say, or is not counted.
+    ``shows_retests`` tells whether retests are visible. ``conflicts`` is the number of open
+    conflicts; None if it would reveal answers of others, or is not counted yet.
     """
 
     study: Study
     progress: Sequence[Progress]
     overlap: Overlap
-    back: bool
+    shows_retests: bool
     conflicts: int | None
 
 
 def study_view(
-    opened: OpenWorkspace, known: Sequence[Trace] = (), *, counted: bool = True
+    opened: OpenWorkspace, open_traces: Sequence[Trace] = (), *, counted: bool = True
 ) -> StudyView | None:
-    """The study under the taxonomy that is open, None without one. Slow: for workers.
+    """Read the study with the open taxonomy. Slow: for workers.
 
-    ``known`` are the traces at hand. Without ``counted`` it is not counted what is left to decide,
-    for which files may have to be read. Raises ``WorkspaceError`` in words.
+    Args:
+        opened: The open workspace.
+        open_traces: The traces of the library.
+        counted: Whether to count open conflicts, for which files of traces may be read.
+
+    Returns:
+        The study, or None if there is none.
+
+    Raises:
+        WorkspaceError: The workspace cannot be read.
     """
-    workspace, study = opened.workspace, opened.study()
+    workspace = opened.workspace
+    study = opened.study()
     if study is None:
         return None
-    labels = opened.annotator in study.annotators
+    is_annotator = opened.annotator in study.annotators
     conflicts = None
-    if counted and not labels:
-        # Whether two ranges overlap follows from the order of spans: without it, more would seem
-        # to be left here than in adjudication.
-        orders = SpanOrders(workspace, known)
-        found = conflicts_by_trace(
+    if counted and not is_annotator:
+        # Without the order of spans, ranges that overlap would count as conflicts.
+        orders = SpanOrders(workspace, open_traces)
+        by_trace = conflicts_by_trace(
             workspace, opened.taxonomy, annotators=study.annotators, order_of=orders
         )
-        conflicts = sum(len(found.get(trace_id, ())) for trace_id in study.traces)
+        conflicts = sum(len(by_trace.get(trace_id, ())) for trace_id in study.traces)
     return StudyView(
         study=study,
         progress=progress(workspace, study),
         overlap=_overlap(opened, study),
-        back=not labels,
+        shows_retests=not is_annotator,
         conflicts=conflicts,
     )
 
 
 def _overlap(opened: OpenWorkspace, study: Study) -> Overlap:
+    """Count the traces with several annotators, and those that all or some of them have
+    finished.
+    """
     ref = study.taxonomy
-    done = {name: opened.workspace.finished_traces(name, ref) for name in study.annotators}
-    by_all = by_some = 0
+    finished_by = {name: opened.workspace.finished_traces(name, ref) for name in study.annotators}
+    finished = 0
+    begun = 0
     shared = overlap_traces(study)
     for trace_id in shared:
-        finished = [trace_id in done[name] for name in annotators_of(study, trace_id)]
-        by_all += all(finished)
-        by_some += any(finished) and not all(finished)
-    return Overlap(len(shared), by_all, by_some)
+        has_finished = [trace_id in finished_by[name] for name in annotators_of(study, trace_id)]
+        finished += all(has_finished)
+        begun += any(has_finished) and not all(has_finished)
+    return Overlap(len(shared), finished, begun)
 
 
-def bar(done: int, begun: int, of: int, cells: int = BAR_CELLS) -> str:
-    """How far something is: ``█`` finished, ``▒`` begun, ``·`` not yet.
+def bar(finished: int, begun: int, total: int, cells: int = BAR_CELLS) -> str:
+    """Return progress as a bar: ``█`` finished, ``▒`` begun, ``·`` neither.
 
-    What there is of either shows in a cell at least, and nothing looks full that is not.
+    Each part that is not 0 has at least one cell, and the bar is full only if all is finished.
+
+    Args:
+        finished: The number of finished traces.
+        begun: The number of begun traces.
+        total: The number of all traces.
+        cells: The width of the bar.
     """
-    if of <= 0:
+    if total <= 0:
         return "·" * cells
-    full = _cells(done, of, cells)
-    open_cells = min(_cells(begun, of, cells), cells - full - (done + begun < of))
-    if begun and open_cells < 1 < full:
-        full, open_cells = full - 1, 1
-    return "█" * full + "▒" * open_cells + "·" * (cells - full - open_cells)
+    finished_cells = _cells(finished, total, cells)
+    free_cells = cells - finished_cells - (finished + begun < total)
+    begun_cells = min(_cells(begun, total, cells), free_cells)
+    if begun and begun_cells < 1 < finished_cells:
+        finished_cells -= 1
+        begun_cells = 1
+    return "█" * finished_cells + "▒" * begun_cells + "·" * (cells - finished_cells - begun_cells)
 
 
-def _cells(part: int, of: int, cells: int) -> int:
-    if part >= of:
+def _cells(part: int, total: int, cells: int) -> int:
+    if part >= total:
         return cells
-    return min(max(round(part * cells / of), 1 if part else 0), cells - 1)
+    return min(max(round(part * cells / total), 1 if part else 0), cells - 1)
 
 
 SEVERAL: Final = ""
-"""The name in the row of the traces that several label."""
+"""The name in the row of the traces that several annotators label."""
 
 
 def table_rows(view: StudyView) -> list[Progress]:
-    """Return the progress of each annotator, and that of the traces that several label."""
+    """Return the progress of each annotator, and that on traces with several annotators."""
     rows = list(view.progress)
     shared = view.overlap
     if shared.traces:
@@ -153,20 +181,20 @@ def table_rows(view: StudyView) -> list[Progress]:
     return rows
 
 
-def table_columns(view: StudyView, me: str) -> tuple[TableColumn[Progress], ...]:
+def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[Progress], ...]:
     """Return the columns of the progress.
 
     Args:
         view: The study.
-        me: The annotator who looks at it.
+        reader: The annotator who looks at it.
     """
 
-    # To annotators what has come back is ordinary work that is not done.
+    # An annotator sees a retest as an ordinary trace that is not finished.
     def finished(row: Progress) -> int:
-        return row.finished - (0 if view.back else len(row.retests.now))
+        return row.finished - (0 if view.shows_retests else len(row.retests.now))
 
     def begun(row: Progress) -> int:
-        return row.begun + (0 if view.back else len(row.retests.begun))
+        return row.begun + (0 if view.shows_retests else len(row.retests.begun))
 
     def sign(row: Progress) -> str:
         if row.name == SEVERAL:
@@ -175,12 +203,18 @@ def table_columns(view: StudyView, me: str) -> tuple[TableColumn[Progress], ...]
             return "●"
         return "◐" if finished(row) or begun(row) else "○"
 
-    def _own(row: Progress, number: int, has_any: bool) -> str:
-        # An annotator is told so much of their own share alone, as by the command.
-        return f"{number:,}" if has_any and (view.back or row.name == me) else ""
+    def _private_count(row: Progress, number: int, has_any: bool) -> str:
+        # An annotator sees this count only in their own row, as in the command.
+        return f"{number:,}" if has_any and (view.shows_retests or row.name == reader) else ""
+
+    def shared(row: Progress) -> str:
+        return _private_count(row, row.shared, row.shared < row.assigned)
+
+    def without_suggestions(row: Progress) -> str:
+        return _private_count(row, row.withheld, row.withheld > 0)
 
     def repeated(row: Progress) -> str:
-        if not view.back or not row.planned:
+        if not view.shows_retests or not row.planned:
             return ""
         lost = len(row.retests.lost)
         return f"{len(row.retests.done)} of {row.planned}" + (f", {lost} lost" if lost else "")
@@ -196,7 +230,7 @@ def table_columns(view: StudyView, me: str) -> tuple[TableColumn[Progress], ...]
         TableColumn(
             "annotator",
             lambda row: "by several" if row.name == SEVERAL else one_line(row.name),
-            lambda row: "name" if row.name == me else style(row),
+            lambda row: "name" if row.name == reader else style(row),
             name_width(),
         ),
         TableColumn(
@@ -209,149 +243,162 @@ def table_columns(view: StudyView, me: str) -> tuple[TableColumn[Progress], ...]
         _counts("finished", lambda row: f"{finished(row):,}", 95),
         _counts("open", lambda row: f"{begun(row):,}", 80),
         _counts("left", lambda row: f"{row.assigned - finished(row):,}", 85),
-        _counts("with others", lambda row: _own(row, row.shared, row.shared < row.assigned), 40),
-        _counts("without suggestions", lambda row: _own(row, row.withheld, row.withheld > 0), 45),
+        _counts(
+            "with others",
+            lambda row: _private_count(row, row.shared, row.shared < row.assigned),
+            40,
+        ),
+        _counts(
+            "without suggestions",
+            lambda row: _private_count(row, row.withheld, row.withheld > 0),
+            45,
+        ),
         _counts("repeat", repeated, 50),
     )
 
 
-def progress_words(view: StudyView) -> str:
-    """How far the whole study is, in a few words."""
+def progress_text(view: StudyView) -> str:
+    """Return the progress of the whole study in a few words."""
     shared = view.overlap
-    done, of = shared.finished, shared.traces
-    words = f"{done:,} of {of:,} finished by all of theirs"
-    if not of:
-        done, of = sum(p.finished for p in view.progress), sum(p.assigned for p in view.progress)
-        words = f"{done:,} of {of:,} finished"
+    text = f"{shared.finished:,} of {shared.traces:,} finished by all of their annotators"
+    if not shared.traces:
+        finished = sum(row.finished for row in view.progress)
+        assigned = sum(row.assigned for row in view.progress)
+        text = f"{finished:,} of {assigned:,} finished"
     if view.conflicts is None:
-        return words
-    return f"{words} · {counted(view.conflicts, 'conflict')} left"
+        return text
+    return f"{text} · {counted(view.conflicts, 'conflict')} left"
 
 
-def protocol_words(view: StudyView, adjudicate_key: str) -> str:
-    """Return what was set up, in sentences.
+def protocol_text(view: StudyView, adjudicate_key: str) -> str:
+    """Return the protocol of the study in sentences.
 
     Args:
-        view: The study and how far it is.
+        view: The study and its progress.
         adjudicate_key: The key that opens the adjudication.
     """
-    study, shared = view.study, view.overlap.traces
+    study = view.study
     lots = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
     count = len(study.traces)
     lines = [
         f"{counted(count, 'trace')}{lots}, under {one_line(study.taxonomy)}.",
         *(f"{line[0].upper()}{line[1:]}." for line in sample_words(study)),
         _people(study),
-        _dealt(study, shared, count),
+        _assignment(study, view.overlap.traces, count),
         _conditions(study),
         _finishing(study),
     ]
     if study.retests:
         lines.append(
-            f"{study.retests:.0%} of everybody's finished traces repeat: they are labelled again, "
-            "without sight of the first time."
+            f"{study.retests:.0%} of each annotator's finished traces repeat: they are labelled "
+            "again, without the first labels on screen."
         )
     lines.append(_deciding(study))
-    if view.conflicts is None and view.back:
+    if view.conflicts is None and view.shows_retests:
         lines += ["", "Counting what is left to decide …"]
     elif view.conflicts is None:
-        lines += ["", "What is left to decide is told to those who label nothing in the study."]
+        lines += ["", "Only people who label nothing in the study see what is left to decide."]
     else:
         lines += ["", f"{view.conflicts:,} left to decide: {adjudicate_key} opens them."]
     return "\n".join(lines)
 
 
 def _people(study: Study) -> str:
+    """Return who labels, who has left, and who decides."""
     present = study.present
-    words = f"{_named(present)} label{'s' if len(present) == 1 else ''}"
-    gone = [name for name in study.annotators if name not in present]
-    left = ""
-    if gone:
-        left = f" {_named(gone)} {'has' if len(gone) == 1 else 'have'} left; "
-        left += "what they finished counts."
+    annotators = f"{_names(present)} label{'s' if len(present) == 1 else ''}"
+    former = [name for name in study.annotators if name not in present]
+    former_text = ""
+    if former:
+        have = "has" if len(former) == 1 else "have"
+        former_text = f" {_names(former)} {have} left; what they finished counts."
     if study.per_trace == 1:
-        return f"{words}.{left}"
-    deciders = "anybody may decide"
+        return f"{annotators}.{former_text}"
+    deciders = "anyone may decide"
     if study.adjudicators:
-        one = len(study.adjudicators) == 1
-        deciders = f"{_named(study.adjudicators)} decide{'s' if one else ''}"
-    return f"{words}; where they differ {deciders}.{left}"
+        decide = "decides" if len(study.adjudicators) == 1 else "decide"
+        deciders = f"{_names(study.adjudicators)} {decide}"
+    return f"{annotators}; where they differ {deciders}.{former_text}"
 
 
-def _named(names: Iterable[str]) -> str:
+def _names(names: Iterable[str]) -> str:
     return joined([one_line(name) for name in names])
 
 
-def _dealt(study: Study, shared: int, count: int) -> str:
+def _assignment(study: Study, shared: int, count: int) -> str:
+    """Return how many annotators label each trace."""
     if study.per_trace == 1:
         return f"Each trace is labelled by one of them, drawn by seed {study.seed}."
     everybody = study.per_trace == len(study.annotators)
-    who = "all of them" if everybody else f"{study.per_trace} of them"
-    rest = f", {count - shared:,} by one" if count > shared else ""
+    labelled_by = "all of them" if everybody else f"{study.per_trace} of them"
+    by_one = f", {count - shared:,} by one" if count > shared else ""
     return (
-        f"{counted(shared, 'trace')} ({study.overlap:.0%}) labelled by {who}"
-        f"{rest}; seed {study.seed}, and everybody has an order of their own."
+        f"{counted(shared, 'trace')} ({study.overlap:.0%}) labelled by {labelled_by}"
+        f"{by_one}; seed {study.seed}, and each annotator has their own order."
     )
 
 
 def _conditions(study: Study) -> str:
+    """Return if suggestions are hidden, and on which share of traces."""
     if study.blind:
-        return "They work blind: what judges say and the outcome are hidden until they finish."
+        return "They work blind: suggestions and outcomes are hidden until they finish."
     if not study.withheld:
-        return "They work with suggestions shown: what judges say is on screen."
+        return "They work with suggestions on screen."
     return (
-        f"They work with suggestions shown; on {study.withheld:.0%} of everybody's traces without "
-        "suggestions until they finish, so that the pull of suggestions can be measured."
+        f"They work with suggestions on screen; on {study.withheld:.0%} of each annotator's traces "
+        "without them until they finish, so that the pull of suggestions can be measured."
     )
 
 
 def _finishing(study: Study) -> str:
-    became = {
+    """Return the effect of finishing a trace with unread spans."""
+    action = {
         "ask": "asks what becomes of open modes",
         "leave": "leaves open modes open",
         "absent": "sets open modes absent",
     }[study.open_modes.value]
-    return f"Finishing with spans unread {became}."
+    return f"Finishing with spans unread {action}."
 
 
 def _deciding(study: Study) -> str:
-    words = [
+    """Return the rules of adjudication."""
+    rules = [
         f"names {'hidden until a key shows them' if study.names_hidden else 'shown'}",
         f"the judge shown {'before and after' if study.judge_first else 'after'} the decision",
     ]
     if study.boundaries:
-        words.append("overlapping places with different ends are conflicts")
+        rules.append("overlapping places with different ends are conflicts")
     if study.reasons:
-        words.append("each decision asks for a reason")
-    return f"In adjudication: {', '.join(words)}."
+        rules.append("each decision asks for a reason")
+    return f"In adjudication: {', '.join(rules)}."
 
 
 def _about(study: Study, ids: Iterable[str]) -> Study:
-    """The same study about these traces alone, drawn as it says where they are as many."""
+    """Return the study with these traces alone; keep its draws if their number is the same."""
     batch = tuple(sorted(set(ids)))
     draws = study.draws if len(batch) == len(study.traces) else ()
     return replace(study, batches=(batch,), draws=draws)
 
 
-def no_study_words(key: str) -> str:
-    """Return what a study is for and how to set one up; ``key`` sets one up."""
+def no_study_text(key: str) -> str:
+    """Return what a study is for, and how to set one up with ``key``."""
     return (
-        "No study is set up here, so every trace is everybody's.\n\n"
-        "A study fixes once who labels which traces, in which order and under which conditions, "
-        "and keeps that with the labels. Each annotator then has a queue of what is theirs to do, "
-        "figures say what they rest on, and a reader can tell how the gold came about.\n\n"
+        "There is no study yet, so everyone labels all traces.\n\n"
+        "A study fixes who labels which traces, in which order and under which conditions, and "
+        "stores this with the labels. Each annotator then has a queue of their own, "
+        "and readers can see how the gold was made.\n\n"
         f"{key} sets one up: a form over the traces of the library, of which only the names need a "
-        "look. The form shows who would label how much before anything is written; until somebody "
+        "look. The form shows who would label how much before anything is written; until someone "
         f"finishes a trace, {key} changes all of it."
     )
 
 
-KEPT_AT_ONCE: Final = 100
-"""Traces that are made known in one transaction, so that others can write in between."""
+BATCH_SIZE: Final = 100
+"""The traces that are registered in one transaction; others can write between two."""
 
 
 class StudyScreen(TableScreen[Progress]):
-    """The progress of each annotator. What would tell an annotator what others say is left out."""
+    """The progress of each annotator. An annotator sees nothing that reveals answers of others."""
 
     CSS_PATH = [BASE_SCREEN, RUNS, STUDY]
     where = Where.STUDY
@@ -368,7 +415,7 @@ class StudyScreen(TableScreen[Progress]):
         self.mast.workspace.when_ready(self._start)
 
     def on_screen_resume(self) -> None:
-        """Somebody may have gone on meanwhile."""
+        """Read the study again: others may have worked meanwhile."""
         if self.view is not None and self.mast.opened is not None:
             self._start(self.mast.opened)
 
@@ -379,8 +426,12 @@ class StudyScreen(TableScreen[Progress]):
 
     @work(thread=True, group="study", exclusive=True)
     def read_study(self, opened: OpenWorkspace, *, first: bool = False) -> None:
-        """Read what was set up, and count how far everybody is; at ``first`` show that before it
-        is counted what is left to decide."""
+        """Read the study and its progress; at ``first`` show it before conflicts are counted.
+
+        Args:
+            opened: The open workspace.
+            first: Whether nothing is on screen yet.
+        """
         try:
             if first:
                 view = study_view(opened, counted=False)
@@ -393,16 +444,16 @@ class StudyScreen(TableScreen[Progress]):
         self.call_later(self._show_study, view)
 
     def _show_study(self, view: StudyView | None, problem: str | None = None) -> None:
-        """Show the study; without one what it is good for, or why it could not be read."""
+        """Show the study, or what a study is for, or why it could not be read."""
         self.view = view
         if view is None:
-            nothing = no_study_words(self.mast.key_of("study.set_up"))
-            self.show_words(nothing if problem is None else problem)
+            text = no_study_text(self.mast.key_of("study.set_up"))
+            self.show_words(text if problem is None else problem)
         else:
             opened = self.mast.opened
             self.remove_class("-empty")
-            me = "" if opened is None else opened.annotator
-            self.main_list.columns = table_columns(view, me)
+            annotator = "" if opened is None else opened.annotator
+            self.main_list.columns = table_columns(view, annotator)
             self.main_list.show(table_rows(view))
             if self.focused is None:
                 self.main_list.focus()
@@ -412,15 +463,15 @@ class StudyScreen(TableScreen[Progress]):
                 f"{key_of('study.set_up')} changes it · "
                 f"{key_of('study.text_down')} {key_of('study.text_up')} scroll"
             )
-            self.detail.show_text(protocol_words(view, key_of("everywhere.adjudicate")))
+            self.detail.show_text(protocol_text(view, key_of("everywhere.adjudicate")))
         self.show_title()
 
     def show_title(self) -> None:
-        """What is open, and who works."""
-        left = ["Study"]
+        """Show the progress of the study, and the annotator."""
+        parts = ["Study"]
         if self.view is not None:
-            left.append(progress_words(self.view))
-        self.title_bar.show(tuple(left), self.who())
+            parts.append(progress_text(self.view))
+        self.title_bar.show(tuple(parts), self.who())
 
     # Setting it up
 
@@ -433,32 +484,39 @@ class StudyScreen(TableScreen[Progress]):
 
     @piece_of_work
     async def _ask(self, opened: OpenWorkspace) -> None:
-        before = await self.mast.workspace.carry_out(opened.study)
-        lots = await self._lots(opened, before)
-        if not lots:
+        """Open the form of the study, and set up the result."""
+        previous = await self.mast.workspace.carry_out(opened.study)
+        selections = await self._selections(opened, previous)
+        if not selections:
             return
 
-        def answered(wanted: PlannedStudy) -> None:
+        def answered(planned: PlannedStudy) -> None:
             self.hints.prompt("Setting the study up …")
-            self.set_up(opened, wanted.study, wanted.lot)
+            self.set_up(opened, planned.study, planned.selection)
 
-        self.app.push_screen(StudySetup(opened, before, lots, answered))
+        self.app.push_screen(StudySetup(opened, previous, selections, answered))
 
-    async def _lots(self, opened: OpenWorkspace, before: Study | None) -> tuple[Lot, ...]:
-        """The traces that a study can be about; none, which is said, where they are not known."""
+    async def _selections(
+        self, opened: OpenWorkspace, previous: Study | None
+    ) -> tuple[TraceSelection, ...]:
+        """Return the traces that a study can be about, or show why there are none."""
         catalog = self.mast.catalog
         if not catalog.complete:
             self.hints.say("Traces are still being looked for; try again when that is done")
             return ()
         records = await self.mast.workspace.carry_out(opened.workspace.traces)
-        known = [record.trace_id for record in records or ()]
-        lots = lots_here(list(catalog.traces.values()), self.mast.trace_queue.ids, known, before)
-        if not lots:
-            self.hints.say("No trace is known here: start mast-tui with a folder of them")
-        return lots
+        selections = trace_selections(
+            list(catalog.traces.values()),
+            self.mast.trace_queue.ids,
+            [record.trace_id for record in records or ()],
+            previous,
+        )
+        if not selections:
+            self.hints.say("There are no traces: start mast-tui with a folder of them")
+        return selections
 
     async def _study(self) -> tuple[OpenWorkspace, Study] | None:
-        """Read the study, also where the screen has not counted it yet; say so if there is none."""
+        """Read the study; if there is none, show a hint and return None."""
         opened = self.mast.opened
         study = None if opened is None else await self.mast.workspace.carry_out(opened.study)
         if opened is not None and study is not None:
@@ -469,46 +527,48 @@ class StudyScreen(TableScreen[Progress]):
 
     @piece_of_work
     async def action_add(self) -> None:
-        """Take traces in that are not in the study yet, as a further lot."""
-        read = await self._study()
-        if read is None:
+        """Add traces to the study as a further lot."""
+        opened_study = await self._study()
+        if opened_study is None:
             return
-        opened, study = read
-        lots = await self._lots(opened, study)
-        there = frozenset(study.traces)
-        new = [lot for lot in lots[1:] if not there.issuperset(lot.ids)]
-        offered = dict(zip("ylk", new, strict=False))
-        if not offered:
-            if lots:
+        opened, study = opened_study
+        selections = await self._selections(opened, study)
+        current_ids = frozenset(study.traces)
+        new = [
+            selection for selection in selections[1:] if not current_ids.issuperset(selection.ids)
+        ]
+        by_key = dict(zip("ylk", new, strict=False))
+        if not by_key:
+            if selections:
                 self.hints.say("All traces of the library are in the study already")
             return
 
         def answered(answer: str | None) -> None:
-            if answer in offered:
-                self.hints.prompt("Taking traces in …")
-                self.set_up(opened, study, offered[answer], more=True)
+            if answer in by_key:
+                self.hints.prompt("Adding traces …")
+                self.set_up(opened, study, by_key[answer], add=True)
 
-        first = next(iter(offered.values()))
-        after = with_traces(study, first.ids)
-        taking = (
-            (key, f"take in those of {lot.title}" if key != "y" else "take them in")
-            for key, lot in offered.items()
+        first = next(iter(by_key.values()))
+        planned = with_traces(study, first.ids)
+        answers = (
+            (key, f"add those of {selection.title}" if key != "y" else "add them")
+            for key, selection in by_key.items()
         )
         self.mast.ask_key(
-            f"Take in {counted(len(after.traces) - len(there), 'trace')}?",
+            f"Add {counted(len(planned.traces) - len(current_ids), 'trace')}?",
             "They come as a further lot, after the others in every queue. Who labels those "
-            "stays as it is. Traces cannot be taken out again once somebody has finished one."
-            f"\n\n{assignment_words(study, after)}",
-            (*taking, ("n", "leave the study as it is")),
+            "stays as it is. Traces cannot be removed again once someone has finished one."
+            f"\n\n{assignment_text(study, planned)}",
+            (*answers, ("n", "leave the study as it is")),
             answered,
             default="y",
         )
 
-    # Who is there
+    # Annotators
 
     @piece_of_work
     async def action_join(self) -> None:
-        """Ask who joins as an annotator, from the next lot on."""
+        """Ask for a person who joins as an annotator, from the next lot on."""
         if await self._study() is None:
             return
 
@@ -517,65 +577,66 @@ class StudyScreen(TableScreen[Progress]):
                 self._offer(
                     lambda study: with_annotator(study, name),
                     f"Let {name} join?",
-                    "They are dealt traces of the lots to come, and what others give back.",
+                    "They get traces of later lots, and those that others give back.",
                 )
 
         self.app.push_screen(NoteScreen("Who joins?", check=checked_person), answered)
 
     def action_leave_study(self) -> None:
-        """Let the annotator under the cursor leave."""
-        self._of_person(
+        """Ask whether the annotator under the cursor leaves the study."""
+        self._offer_for_annotator(
             without_annotator,
             "Let {} leave?",
             "What they have finished stays; the rest goes to the others.",
         )
 
     def action_give_back(self) -> None:
-        """Give what the annotator under the cursor has not finished to the others."""
-        self._of_person(
+        """Ask whether others get the unfinished traces of the annotator under the cursor."""
+        self._offer_for_annotator(
             given_back,
             "Give back what {} has not finished?",
-            "It goes to the others, each trace to whoever has fewest. They stay, and get of later "
-            "lots.",
+            "It goes to the others, each trace to the annotator with the fewest. The annotator "
+            "stays, and gets traces of later lots.",
         )
 
     @piece_of_work
-    async def _of_person(
-        self, change: Callable[[Workspace, Study, str], Study], title: str, words: str
+    async def _offer_for_annotator(
+        self, change: Callable[[Workspace, Study, str], Study], title: str, effect: str
     ) -> None:
-        read = await self._study()
-        if read is None:
+        """Offer a change that concerns the annotator under the cursor."""
+        opened_study = await self._study()
+        if opened_study is None:
             return
-        workspace = read[0].workspace
+        opened, _ = opened_study
         row = self.main_list.row
         name = "" if row is None else row.name
         if not name:
-            self.hints.say("Put the cursor on an annotator")
+            self.hints.say("Move the cursor to an annotator")
             return
-        self._offer(lambda study: change(workspace, study, name), title.format(name), words)
+        self._offer(lambda study: change(opened.workspace, study, name), title.format(name), effect)
 
     @piece_of_work
-    async def _offer(self, change: Callable[[Study], Study], title: str, words: str) -> None:
-        """Say what a change of who is there comes to, and make it if that is agreed."""
-        read = await self._study()
-        if read is None:
+    async def _offer(self, change: Callable[[Study], Study], title: str, effect: str) -> None:
+        """Show the effect of a change of the annotators, and make it if the user agrees."""
+        opened_study = await self._study()
+        if opened_study is None:
             return
-        opened, before = read
-        after = await self.mast.workspace.carry_out(lambda: change(before))
-        if after is None:
+        opened, previous = opened_study
+        changed = await self.mast.workspace.carry_out(lambda: change(previous))
+        if changed is None:
             return
-        if after == before:
+        if changed == previous:
             self.hints.say("Nothing is left to give back")
             return
 
         def answered(answer: str | None) -> None:
             if answer == "y":
                 self.hints.prompt("Changing the study …")
-                self.set_up(opened, after, None)
+                self.set_up(opened, changed, None)
 
         self.mast.ask_key(
             one_line(title),
-            f"{words}\n\n{assignment_words(before, after)}",
+            f"{effect}\n\n{assignment_text(previous, changed)}",
             (("y", "yes, change the study"), ("n", "leave the study as it is")),
             answered,
             default="n",
@@ -583,48 +644,53 @@ class StudyScreen(TableScreen[Progress]):
 
     @work(thread=True, group="take-in", exclusive=True)
     def set_up(
-        self, opened: OpenWorkspace, study: Study, lot: Lot | None, *, more: bool = False
+        self,
+        opened: OpenWorkspace,
+        study: Study,
+        selection: TraceSelection | None,
+        *,
+        add: bool = False,
     ) -> None:
-        """Set a study up.
+        """Set up a study in a worker.
 
         Args:
-            opened: The workspace, and who works in it.
+            opened: The open workspace.
             study: The study.
-            lot: The traces it is about, which become known; None for those that it has.
-            more: Whether these come on top of those that it has.
+            selection: Its traces, which are registered; None to keep those that it has.
+            add: Whether to add these to the traces that it has.
         """
         ids: list[str] = []
         try:
-            if lot is not None:
-                for first in range(0, len(lot.traces), KEPT_AT_ONCE):
-                    some = lot.traces[first : first + KEPT_AT_ONCE]
+            if selection is not None:
+                for first in range(0, len(selection.traces), BATCH_SIZE):
+                    batch = selection.traces[first : first + BATCH_SIZE]
                     with opened.workspace.transaction():
-                        ids += [known_trace(opened.workspace, trace.anew()) for trace in some]
-                ids = ids or list(lot.ids)
-                whole = with_traces(study, ids) if more else _about(study, ids)
+                        ids += [known_trace(opened.workspace, trace.anew()) for trace in batch]
+                ids = ids or list(selection.ids)
+                whole = with_traces(study, ids) if add else _about(study, ids)
             else:
                 whole = study
             set_study(opened.workspace, opened.annotator, whole)
         except MastError as error:
-            self.call_later(self._not_set_up, str(error))
+            self.call_later(self._show_failure, str(error))
             return
-        words = "The study is set up as you said"
-        if lot is not None:
-            count = len(whole.traces) - (len(study.traces) if more else 0)
+        message = "The study is set up"
+        if selection is not None:
+            count = len(whole.traces) - (len(study.traces) if add else 0)
             key = self.mast.key_of("everywhere.library")
-            then = f"{key} opens the library"
+            next_step = f"{key} opens the library"
             if opened.annotates:
-                then = f"{key} shows what is yours to do"
-            words = f"{counted(count, 'trace')} taken in · {then}"
-        self.call_later(self._is_set_up, opened, words)
+                next_step = f"{key} shows your traces"
+            message = f"{counted(count, 'trace')} added · {next_step}"
+        self.call_later(self._show_success, opened, message)
 
-    def _not_set_up(self, problem: str) -> None:
+    def _show_failure(self, problem: str) -> None:
         self.hints.clear()
         self.mast.show_error(problem)
 
-    def _is_set_up(self, opened: OpenWorkspace, words: str) -> None:
-        """Say what came of it, and show the study as it is now."""
+    def _show_success(self, opened: OpenWorkspace, message: str) -> None:
+        """Show the changed study with a message."""
         self.mast.study_changed()
         self.show_title()
         self.read_study(opened)
-        self.hints.say(words)
+        self.hints.say(message)

@@ -1,4 +1,4 @@
-"""The form by which a study is set up, or changed: its fields, and what they come to."""
+"""The form that sets up or changes a study, and the preview of the result."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ from mast_tui.workspace.records import TraceRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Lot:
-    """Traces that a study can be about: those of the library, which are made known, or the ids of
-    such as are."""
+class TraceSelection:
+    """Traces for a study: those of the library, which the workspace registers, or ids it knows."""
 
     title: str
     ids: tuple[str, ...]
@@ -61,7 +60,7 @@ SAMPLE: Final = (
         f"What the sample is spread over evenly, of: {', '.join(KINDS_OF_TRACES)}. May stay empty.",
     ),
 )
-"""How a part of the traces is drawn."""
+"""The fields for a sample of the traces."""
 
 FIELDS: Final = (
     Field(
@@ -72,7 +71,7 @@ FIELDS: Final = (
     Field(
         "adjudicators",
         "adjudicators",
-        "Who decides where annotators differ. May stay empty: then anybody may.",
+        "Who decides conflicts. If it is empty, anyone may.",
     ),
     Field("per_trace", "per trace", "How many annotators label each trace of the overlap."),
     Field(
@@ -91,13 +90,13 @@ FIELDS: Final = (
     Field(
         "withheld",
         "without suggestions",
-        "Where suggestions are shown: the share of everybody's traces without them until finished, "
-        "drawn at random, so that their pull on people can be measured.",
+        "If suggestions are shown: the share of each annotator's traces without them until "
+        "finished, drawn at random, so that their pull on people can be measured.",
     ),
     Field(
         "retests",
         "repeat",
-        "The share of everybody's finished traces that repeat: they are labelled again, for "
+        "The share of each annotator's finished traces that repeat: they are labelled again, for "
         "agreement with oneself.",
     ),
     Field(
@@ -136,11 +135,16 @@ FIELDS: Final = (
 
 
 def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
-    """What the fields begin with: the study as it is, or what suits most for these people."""
+    """Return the first texts of the fields: the study as it is, or defaults for these people.
+
+    Args:
+        study: The study; None for a new one.
+        people: The names of the annotators of a new study.
+    """
     if study is None:
-        # What a study has where nothing is said; it has at least as many people as label a trace.
-        usual = texts_of(Study("", ("a", "b")), ())
-        return {**usual, "annotators": ", ".join(people)}
+        # The defaults need a study, which has at least two annotators.
+        defaults = texts_of(Study("", ("a", "b")), ())
+        return {**defaults, "annotators": ", ".join(people)}
     return {
         "annotators": ", ".join(_weighted(study, name) for name in study.annotators),
         "adjudicators": ", ".join(study.adjudicators),
@@ -159,23 +163,23 @@ def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
 
 
 def study_of(
-    texts: Texts, *, taxonomy: str, before: Study | None, traces: Sequence[str] = ()
+    texts: Texts, *, taxonomy: str, previous: Study | None, traces: Sequence[str] = ()
 ) -> Study:
     """Make the study that the fields describe.
 
     Args:
-        texts: What stands in the fields.
-        taxonomy: Under which taxonomy, as ``id@version``.
-        before: The study as it is, None where there is none.
-        traces: The traces it is about, in place of those that it has.
+        texts: The texts of the fields.
+        taxonomy: The taxonomy, as ``id@version``.
+        previous: The study as it is, None for a new one.
+        traces: The ids of its traces; empty to keep those of the previous study.
 
     Raises:
-        MastError: A field says what cannot be; it is named.
+        MastError: A field is wrong; the message names it.
     """
     weights = _weights(texts["annotators"])
     if not weights:
         raise MastError("annotators: a study needs at least one")
-    start = before or Study(taxonomy, tuple(weights), per_trace=1)
+    start = previous or Study(taxonomy, tuple(weights), per_trace=1)
     study = replace(
         start,
         batches=(tuple(traces),) if traces else start.batches,
@@ -195,52 +199,55 @@ def study_of(
         reasons=texts["reasons"] == "asked",
         seed=_whole(texts["seed"], "seed"),
     )
-    lot = len(study.batches)
+    batch_number = len(study.batches)
     return with_weights(
         study,
         {
             name: weight
             for name, weight in weights.items()
-            if name in study.present and weight != study.weight(name, lot)
+            if name in study.present and weight != study.weight(name, batch_number)
         },
     )
 
 
 def _weighted(study: Study, name: str) -> str:
-    """A name, with its weight where that is not 1."""
+    """Return a name, with its weight if that is not 1."""
     weight = study.weight(name, len(study.batches))
     return name if weight == 1 and "=" not in name else f"{name}={weight:.10g}"
 
 
 def _weights(text: str) -> dict[str, float]:
-    """The annotators with their weights: ``alice=2, bob``."""
-    found: dict[str, float] = {}
+    """Return the weights of the annotators in ``alice=2, bob``, by name."""
+    weights: dict[str, float] = {}
     for part in filter(str.strip, text.split(",")):
-        told = re.fullmatch(r"(.*)=\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*", part)
-        if told is None and "=" in part:
+        match = re.fullmatch(r"(.*)=\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*", part)
+        if match is None and "=" in part:
             raise MastError(
                 f"annotators: “{one_line(part.strip(), 30)}” is no weight as in alice=2"
             )
-        for name in _names(part if told is None else told[1], "annotators"):
-            if name in found:
-                raise MastError(f"annotators: {name} stands there twice")
-            found[name] = 1.0 if told is None else float(told[2])
-    return found
+        for name in _names(part if match is None else match[1], "annotators"):
+            if name in weights:
+                raise MastError(f"annotators: {name} is listed twice")
+            weights[name] = 1.0 if match is None else float(match[2])
+    return weights
 
 
 def share_text(share: float) -> str:
-    """A share as a percentage: ``25 %``."""
+    """Return a share as a percentage: ``25 %``."""
     return f"{share * 100:.10g} %"
 
 
-def _share(text: str, title: str, before: float) -> float:
-    if text.strip() == share_text(before):
-        return before
-    found = re.fullmatch(r"\s*([0-9]{1,12}(?:[.,][0-9]{1,12})?)\s*(%?)\s*", text)
-    if found is None:
+def _share(text: str, title: str, previous: float) -> float:
+    """Return a share between 0 and 1 from a percentage; the unchanged text keeps the exact
+    share.
+    """
+    if text.strip() == share_text(previous):
+        return previous
+    match = re.fullmatch(r"\s*([0-9]{1,12}(?:[.,][0-9]{1,12})?)\s*(%?)\s*", text)
+    if match is None:
         raise MastError(f"{title}: “{one_line(text, 20)}” is no share such as 25 %")
-    value = float(found[1].replace(",", "."))
-    if not found[2] and 0 < value <= 1:
+    value = float(match[1].replace(",", "."))
+    if not match[2] and 0 < value <= 1:
         raise MastError(f"{title}: write {one_line(text, 12)} as a percentage, such as 25 %")
     if value > 100:
         raise MastError(f"{title}: {one_line(text, 20)} is more than all")
@@ -260,74 +267,83 @@ def _names(text: str, title: str) -> tuple[str, ...]:
         raise MastError(f"{title}: {error}") from error
 
 
-def lots_here(
-    library: Sequence[Trace], listed: Sequence[str], known: Sequence[str], before: Study | None
-) -> tuple[Lot, ...]:
-    """Offer the traces that a study can be about; nothing where no trace is known.
+def trace_selections(
+    library: Sequence[Trace],
+    listed: Sequence[str],
+    registered: Sequence[str],
+    previous: Study | None,
+) -> tuple[TraceSelection, ...]:
+    """Return the selections of traces that a study can be about, none if there are no traces.
 
     Args:
-        library: The traces at hand.
+        library: The traces of the library.
         listed: The ids of those that the library lists now.
-        known: The ids of those that the workspace knows.
-        before: The study as it is, None where there is none.
+        registered: The ids of the traces in the workspace.
+        previous: The study as it is, None for a new one.
     """
     ids = tuple(sorted(trace.identity.trace_id for trace in library))
-    few = tuple(sorted(set(listed)))
-    lots = []
-    if before is not None:
-        lots.append(Lot(f"as they are ({len(before.traces):,})", before.traces))
+    listed_ids = tuple(sorted(set(listed)))
+    selections = []
+    if previous is not None:
+        selections.append(
+            TraceSelection(f"as they are ({len(previous.traces):,})", previous.traces)
+        )
     if ids:
-        lots.append(Lot(f"the library ({len(ids):,})", ids, library))
-    if few and set(few) < set(ids):
-        some = [trace for trace in library if trace.identity.trace_id in set(few)]
-        lots.append(Lot(f"listed there ({len(few):,})", few, some))
-    if known and not set(known) <= set(ids):
-        lots.append(Lot(f"all that is known ({len(known):,})", tuple(sorted(known))))
-    return tuple(lots)
+        selections.append(TraceSelection(f"the library ({len(ids):,})", ids, library))
+    if listed_ids and set(listed_ids) < set(ids):
+        traces = [trace for trace in library if trace.identity.trace_id in set(listed_ids)]
+        selections.append(TraceSelection(f"listed there ({len(listed_ids):,})", listed_ids, traces))
+    if registered and not set(registered) <= set(ids):
+        all_ids = tuple(sorted(registered))
+        selections.append(TraceSelection(f"all that is known ({len(registered):,})", all_ids))
+    return tuple(selections)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStudy:
-    """A study as it is to be, and the traces it is to be about: None for those that it has."""
+    """A study to set up, and the traces to register for it: None to keep those that it has."""
 
     study: Study
-    lot: Lot | None
+    selection: TraceSelection | None
 
 
-def drawn_from(study: Study, lot: Lot, known: Iterable[TraceRecord], texts: Texts) -> PlannedStudy:
-    """Draw the sample that the fields ask for; where they ask for none the study stays.
+def draw_sample(
+    study: Study, selection: TraceSelection, records: Iterable[TraceRecord], texts: Texts
+) -> PlannedStudy:
+    """Draw the sample that the fields ask for; without one keep all traces.
 
     Args:
-        study: The study as it is to be, about all traces of the lot.
-        lot: What is drawn from.
-        known: The traces that the workspace knows.
-        texts: What stands in the fields.
+        study: The study, about all traces of the selection.
+        selection: The traces to draw from.
+        records: The traces in the workspace.
+        texts: The texts of the fields.
 
     Raises:
-        MastError: A field says what cannot be; it is named.
+        MastError: A field is wrong; the message names it.
     """
-    by = tuple(name.strip() for name in texts["over"].split(",") if name.strip())
+    strata = tuple(name.strip() for name in texts["over"].split(",") if name.strip())
     if not texts["sample"].strip():
-        if by:
+        if strata:
             raise MastError("spread over: say under sample how many traces are drawn")
-        return PlannedStudy(study, lot)
+        return PlannedStudy(study, selection)
     n = _whole(texts["sample"], "sample")
     if n < 1:
         raise MastError("sample: at least one trace is drawn")
-    ids = frozenset(lot.ids)
-    records = [_record_of(trace) for trace in lot.traces]
-    records = records or [one for one in known if one.trace_id in ids]
+    ids = frozenset(selection.ids)
+    population = [_record_of(trace) for trace in selection.traces]
+    if not population:
+        population = [record for record in records if record.trace_id in ids]
     try:
-        sampled = with_sample(replace(study, batches=(), draws=()), records, n, by=by)
+        sampled = with_sample(replace(study, batches=(), draws=()), population, n, by=strata)
     except MastError as error:
         raise MastError(f"sample: {error}") from error
-    chosen = frozenset(sampled.traces)
-    some = [trace for trace in lot.traces if trace.identity.trace_id in chosen]
-    return PlannedStudy(sampled, Lot(lot.title, sampled.traces, some))
+    drawn = frozenset(sampled.traces)
+    traces = [trace for trace in selection.traces if trace.identity.trace_id in drawn]
+    return PlannedStudy(sampled, TraceSelection(selection.title, sampled.traces, traces))
 
 
 def _record_of(trace: Trace) -> TraceRecord:
-    """What a sample can be spread over, without a look at the trace's spans."""
+    """Return the facts of a trace over which a sample can be spread, without reading its spans."""
     meta = trace.meta
     return TraceRecord(
         trace.identity.trace_id,
@@ -340,214 +356,232 @@ def _record_of(trace: Trace) -> TraceRecord:
 
 
 EFFECTS: Final[Mapping[str, str]] = {
-    "blind": "Annotators work so from now on, also on traces that are open.",
-    "withheld": "Which traces are without suggestions is drawn anew.",
-    "retests": "Which finished traces repeat is drawn anew; what has come back stays done.",
-    "open_modes": "Finishes from now on follow it; what is finished stays as it is.",
-    "judge_first": "Adjudication shows the judge so from now on.",
-    "names_hidden": "Adjudication shows names so from now on.",
-    "boundaries": "What is left to decide is counted anew; decisions stay.",
-    "reasons": "Decisions from now on follow it; earlier ones stay as they are.",
+    "blind": "It holds for annotators from now on, also on open traces.",
+    "withheld": "The traces without suggestions are drawn again.",
+    "retests": "The traces that repeat are drawn again; finished repeats stay finished.",
+    "open_modes": "It holds for traces that are finished from now on.",
+    "judge_first": "It holds for adjudication from now on.",
+    "names_hidden": "It holds for names in adjudication from now on.",
+    "boundaries": "Open conflicts are counted again; decisions stay.",
+    "reasons": "It holds for decisions from now on.",
 }
-"""What a changed part of the protocol does to work that is under way, by its field."""
+"""The effect of a change of the protocol on work that is under way, by field."""
 
 
-def preview_words(
-    before: Study | None,
-    after: Study,
+def preview_text(
+    previous: Study | None,
+    planned: Study,
     *,
     changed: Sequence[tuple[str, str, str]] = (),
     away: Mapping[str, int] | None = None,
     finished: bool = False,
 ) -> str:
-    """Say what a study comes to before it is set up.
+    """Describe a study before it is set up.
 
     Args:
-        before: The study as it is, None where there is none.
-        after: The study as it is to be.
-        changed: What changes: the title of each field, what stood there, and what is to.
-        away: By name how many traces somebody has begun and no longer gets.
-        finished: Whether somebody has finished a trace under the study.
+        previous: The study as it is, None for a new one.
+        planned: The study to set up.
+        changed: The title of each changed field, with its old and new text.
+        away: The number of begun traces that each annotator loses, by name.
+        finished: Whether someone has finished a trace of the study.
     """
-    if before == after:
+    if previous == planned:
         return "Nothing changes."
-    dealt = assignment_words(before, after).split("\n")
-    if before is not None and _dealt_alike(before, after):
-        dealt = ["Who labels what stays as it is."]
-    parts = [[f"{title}: {was or 'nobody'} → {now or 'nobody'}" for title, was, now in changed]]
-    parts += [dealt, work_words(before, after, away or {})]
+    assignment = assignment_text(previous, planned).split("\n")
+    if previous is not None and _has_same_assignment(previous, planned):
+        assignment = ["Who labels what stays as it is."]
+    parts = [[f"{title}: {old or 'nobody'} → {new or 'nobody'}" for title, old, new in changed]]
+    parts += [assignment, effect_lines(previous, planned, away or {})]
     if finished:
         last = "Traces have been finished, so what figures rest on stays; this may still change."
     else:
         last = (
-            "All of this may be changed until somebody finishes a trace. From then on only further "
+            "All of this may be changed until someone finishes a trace. From then on only further "
             "lots, adjudicators, repeats and how adjudication goes."
         )
     parts.append([last])
     return "\n\n".join("\n".join(one_line(line) for line in part) for part in parts if part)
 
 
-def assignment_words(before: Study | None, after: Study) -> str:
-    """Say on lines who would label how much, and of whom it is less or more than before.
+def assignment_text(previous: Study | None, planned: Study) -> str:
+    """Return lines with the number of traces of each annotator, and how it changes.
 
     Args:
-        before: The study as it is, None where there is none.
-        after: The study as it is to be.
+        previous: The study as it is, None for a new one.
+        planned: The study to set up.
     """
-    shared = overlap_traces(after)
-    count, several = len(after.traces), frozenset(shared)
-    who = "each of them"
-    if after.per_trace < len(after.annotators):
-        who = f"{after.per_trace} of {len(after.annotators)}"
+    shared = overlap_traces(planned)
+    count = len(planned.traces)
+    shared_ids = frozenset(shared)
+    labelled_by = "each of them"
+    if planned.per_trace < len(planned.annotators):
+        labelled_by = f"{planned.per_trace} of {len(planned.annotators)}"
     by_one = count - len(shared)
-    lines = [f"{counted(count, 'trace')}: {len(shared):,} labelled by {who}, {by_one:,} by one."]
+    lines = [
+        f"{counted(count, 'trace')}: {len(shared):,} labelled by {labelled_by}, {by_one:,} by one."
+    ]
     if not by_one:
-        lines = [f"{counted(count, 'trace')}, labelled by {who}."]
+        lines = [f"{counted(count, 'trace')}, labelled by {labelled_by}."]
     elif not shared:
         lines = [f"{counted(count, 'trace')}, each labelled by one."]
-    wide = max(cell_len(one_line(name)) for name in after.annotators)
-    for name in after.annotators:
-        own = assigned(after, name)
-        was = len(own) if before is None else len(assigned(before, name))
-        so_far = f"{was:,} → " if was != len(own) else ""
-        told = [f"{padded(one_line(name), wide)}  {so_far}{counted(len(own), 'trace')}"]
-        together = sum(one in several for one in own)
-        if together not in (0, len(own)):
-            told.append(f"{together:,} with others")
-        held, again = len(withheld_traces(after, name)), len(retest_traces(after, name))
-        told += [f"{held:,} without suggestions"] if held else []
-        told += [f"{again:,} repeat{'s' if again == 1 else ''}"] if again else []
-        lines.append(one_line(" · ".join(told)))
+    name_cells = max(cell_len(one_line(name)) for name in planned.annotators)
+    for name in planned.annotators:
+        assigned_ids = assigned(planned, name)
+        previous_count = len(assigned_ids) if previous is None else len(assigned(previous, name))
+        arrow = f"{previous_count:,} → " if previous_count != len(assigned_ids) else ""
+        parts = [
+            f"{padded(one_line(name), name_cells)}  {arrow}{counted(len(assigned_ids), 'trace')}"
+        ]
+        shared_count = sum(trace_id in shared_ids for trace_id in assigned_ids)
+        if shared_count not in (0, len(assigned_ids)):
+            parts.append(f"{shared_count:,} with others")
+        hidden = len(withheld_traces(planned, name))
+        if hidden:
+            parts.append(f"{hidden:,} without suggestions")
+        retests = len(retest_traces(planned, name))
+        if retests:
+            parts.append(f"{retests:,} repeat{'s' if retests == 1 else ''}")
+        lines.append(one_line(" · ".join(parts)))
     return "\n".join(lines)
 
 
-def work_words(before: Study | None, after: Study, away: Mapping[str, int]) -> list[str]:
-    """Say what changes for work that is under way, a line each.
+def effect_lines(previous: Study | None, planned: Study, away: Mapping[str, int]) -> list[str]:
+    """Return the effects of a change on work that is under way, a line each.
 
     Args:
-        before: The study as it is, None where there is none.
-        after: The study as it is to be.
-        away: By name how many traces somebody has begun and no longer gets.
+        previous: The study as it is, None for a new one.
+        planned: The study to set up.
+        away: The number of begun traces that each annotator loses, by name.
     """
-    if before is None:
-        return ["Everybody's queue holds what is theirs from now on, in an order of their own."]
+    if previous is None:
+        return ["From now on each annotator has a queue of their own traces, in their own order."]
     lines = []
-    if not _dealt_alike(before, after):
-        lines.append("Queues are dealt anew from now on; no label is lost.")
+    if not _has_same_assignment(previous, planned):
+        lines.append("The traces are assigned again; no label is lost.")
     lines += [
         f"{name} has begun {counted(count, 'trace')} that would no longer be theirs."
         for name, count in sorted(away.items())
     ]
     lines += [
-        words for field, words in EFFECTS.items() if getattr(before, field) != getattr(after, field)
+        effect
+        for field, effect in EFFECTS.items()
+        if getattr(previous, field) != getattr(planned, field)
     ]
-    if set(before.adjudicators) != set(after.adjudicators):
-        lines.append("Who decides changes from now on; decisions stay.")
+    if set(previous.adjudicators) != set(planned.adjudicators):
+        lines.append("The adjudicators change from now on; decisions stay.")
     return lines
 
 
-def _dealt_alike(before: Study, after: Study) -> bool:
-    return before.traces == after.traces and all(
-        annotators_of(before, one) == annotators_of(after, one) for one in after.traces
+def _has_same_assignment(previous: Study, planned: Study) -> bool:
+    return previous.traces == planned.traces and all(
+        annotators_of(previous, trace_id) == annotators_of(planned, trace_id)
+        for trace_id in planned.traces
     )
 
 
 class StudySetup(Form):
-    """Asks for a study, shows what it comes to, and gives it to ``answered`` once that is agreed.
+    """The form for a study, with a preview. It calls ``answered`` with the study that the user
+    agreed to.
 
-    ``answered`` writes it. What cannot be is said at its field, and the form stays.
+    An error is shown at its field, and the form stays open.
     """
 
     def __init__(
         self,
         opened: OpenWorkspace,
-        before: Study | None,
-        lots: Sequence[Lot],
+        previous: Study | None,
+        selections: Sequence[TraceSelection],
         answered: Callable[[PlannedStudy], None],
     ) -> None:
-        """Ask for a study, or a change of it.
+        """Make the form for a new study, or for a change.
 
         Args:
-            opened: The workspace, and who works in it.
-            before: The study as it is, None where there is none.
-            lots: The traces it can be about, those that it has first.
-            answered: Is given the study, once it is agreed to.
+            opened: The open workspace.
+            previous: The study as it is, None for a new one.
+            selections: The traces that it can be about, first those that it has.
+            answered: Called with the study; it writes it.
         """
-        self._lots = {lot.title: lot for lot in lots}
+        self._selections = {selection.title: selection for selection in selections}
         traces = Field(
             "traces",
             "traces",
-            "Which traces it is about. In a study that is under way it is better to take in "
-            "further ones, which changes nothing for the earlier ones."
-            if before
-            else "Which traces it is about: those at hand, of these what the library lists after "
+            "Which traces it is about. In a study that is under way it is better to add "
+            "traces, which changes nothing for the earlier ones."
+            if previous
+            else "Which traces it is about: those of the library, those that it lists after "
             "a filter, or all that the workspace knows.",
-            tuple(self._lots),
+            tuple(self._selections),
         )
-        texts = {**texts_of(before, people_in(opened.workspace)), "traces": lots[0].title}
+        texts = {**texts_of(previous, people_in(opened.workspace)), "traces": selections[0].title}
         texts |= dict.fromkeys((field.name for field in SAMPLE), "")
-        title = "Set a study up" if before is None else "Change the study"
+        title = "Set a study up" if previous is None else "Change the study"
         super().__init__(title, (*FIELDS[:2], traces, *FIELDS[2:], *SAMPLE), texts)
         self._opened = opened
-        self._before = before
+        self._previous = previous
         self._answered = answered
 
-    def wanted(self, texts: Texts) -> PlannedStudy:
-        """Make the study of the fields; what cannot be is raised."""
-        before, lot = self._before, self._lots[texts["traces"]]
-        stays = before is not None and lot.ids == before.traces
+    def planned_study(self, texts: Texts) -> PlannedStudy:
+        """Return the study that the fields describe.
+
+        Raises:
+            MastError: A field is wrong; the message names it.
+        """
+        selection = self._selections[texts["traces"]]
+        keeps_traces = self._previous is not None and selection.ids == self._previous.traces
         study = study_of(
             texts,
             taxonomy=self._opened.taxonomy.ref,
-            before=before,
-            traces=() if stays else lot.ids,
+            previous=self._previous,
+            traces=() if keeps_traces else selection.ids,
         )
         workspace = self._opened.workspace
-        found = PlannedStudy(study, None)
-        if not stays:
-            found = drawn_from(study, lot, workspace.traces(), texts)
+        planned = PlannedStudy(study, None)
+        if not keeps_traces:
+            planned = draw_sample(study, selection, workspace.traces(), texts)
         elif texts["sample"].strip() or texts["over"].strip():
-            raise MastError("sample: choose under traces what it is drawn from")
-        check_changes(workspace, found.study)
-        return found
+            raise MastError("sample: choose under traces what to draw from")
+        check_changes(workspace, planned.study)
+        return planned
 
     async def take(self, texts: Texts) -> None:
-        """Show what the study comes to; Enter there sets it up."""
-        words = await self.mast.writes.run(partial(self._preview, texts))
-        if not words:
+        """Show the preview of the study; Enter there sets it up."""
+        preview = await self.mast.writes.run(partial(self._preview, texts))
+        if not preview:
             self.refuse("Nothing is changed yet; Esc leaves the study as it is")
             return
-        does = "sets it up" if self._before is None else "changes it"
-        self.show_words(
-            words,
-            f"Enter {does} · ↑ ↓ scroll · Esc back to the fields",
-            then=partial(self.mast.writes.do, self._answer),
+        action = "sets it up" if self._previous is None else "changes it"
+        self.show_text(
+            preview,
+            f"Enter {action} · ↑ ↓ scroll · Esc back to the fields",
+            on_enter=partial(self.mast.writes.do, self._answer),
         )
 
     def _preview(self, texts: Texts) -> str:
-        """Return what the study of the fields comes to, empty where nothing is changed."""
-        wanted, before, workspace = self.wanted(texts), self._before, self._opened.workspace
-        if wanted.study == before:
+        """Return the preview of the study, or nothing if nothing is changed."""
+        study = self.planned_study(texts).study
+        previous = self._previous
+        workspace = self._opened.workspace
+        if study == previous:
             return ""
-        was = {} if before is None else {**self._texts}
         changed = [
-            (field.title, was[field.name], texts[field.name].strip())
+            (field.title, self._texts[field.name], texts[field.name].strip())
             for field in self._fields
-            if before is not None and was[field.name].strip() != texts[field.name].strip()
+            if previous is not None and self._texts[field.name].strip() != texts[field.name].strip()
         ]
-        return preview_words(
-            before,
-            wanted.study,
+        return preview_text(
+            previous,
+            study,
             changed=changed,
-            away=taken_away(workspace, wanted.study),
-            finished=before is not None and anybody_finished(workspace, before),
+            away=taken_away(workspace, study),
+            finished=previous is not None and anybody_finished(workspace, previous),
         )
 
     async def _answer(self) -> None:
+        """Close the form and pass on the study; an error returns to its field."""
         try:
-            wanted = await self.mast.writes.run(partial(self.wanted, self.texts))
+            planned = await self.mast.writes.run(partial(self.planned_study, self.texts))
         except MastError as error:
             self.refuse(str(error))
             return
         self.dismiss(None)
-        self._answered(wanted)
+        self._answered(planned)

@@ -146,6 +146,7 @@ class BackgroundIndex:
             self._new_repeats = None
 
     def _index_spans(self, trace: Trace, limit: int) -> None:
+        """Index the next spans, with the stored totals of the trace if it has them."""
         seen = self.totals.seen
         stored = trace.totals if seen + limit < max(len(trace), trace.loaded.spans) else None
         if stored is not None and stored.seen > seen:
@@ -164,6 +165,7 @@ class BackgroundIndex:
         self.sub_agents.read_until(trace, end)
 
     def _index_spans_again(self, trace: Trace, limit: int) -> None:
+        """Index the next spans of a complete trace again; replace the totals at its end."""
         seen = self._new_totals.seen
         self._new_totals.take(trace.columns(seen, seen + limit))
         if self._new_totals.seen >= len(trace):

@@ -100,6 +100,8 @@ def run_at(index: int, length: int, signature: Callable[[int], Hashable]) -> Fol
 def _run_of_period(
     index: int, period: int, low: int, high: int, signature: Callable[[int], Hashable]
 ) -> FoldedRun | None:
+    """Return the run around a span with one length of its cycle, or None."""
+
     def repeats(step: int) -> bool:
         return low <= step < high - period and signature(step) == signature(step + period)
 
@@ -175,7 +177,7 @@ class TimelineRows:
         self._spans = 0
         self._filter = None
         self._filter_count = 0
-        self._set([])
+        self._replace_folds([])
 
     def set_filter(self, indices: Sequence[int] | None) -> None:
         """Show these spans only, which must be sorted; None shows all again.
@@ -189,11 +191,11 @@ class TimelineRows:
     def fold(self, fold: Fold) -> None:
         """Fold these steps; folds that overlap them are unfolded."""
         remaining = [other for other in self._folds if not _overlap(other, fold)]
-        self._set(sorted([*remaining, fold], key=lambda item: item.hidden_from))
+        self._replace_folds(sorted([*remaining, fold], key=lambda item: item.hidden_from))
 
     def unfold(self, fold: Fold) -> None:
         """Show the steps of a fold again."""
-        self._set([other for other in self._folds if other != fold])
+        self._replace_folds([other for other in self._folds if other != fold])
 
     def shows(self, index: int) -> bool:
         """Check if a span has a row of its own."""
@@ -268,7 +270,8 @@ class TimelineRows:
             return position - 1
         return max(0, position)
 
-    def _set(self, folds: list[Fold]) -> None:
+    def _replace_folds(self, folds: list[Fold]) -> None:
+        """Replace the folds, and compute the rows that they hide."""
         self._folds = folds
         self._by_head = {fold.head: fold for fold in folds if fold.head is not None}
         self._starts = array("Q", (fold.hidden_from for fold in folds))
@@ -296,7 +299,7 @@ FIRST_CHILD_WITHIN: Final = 64
 
 There may be other spans between them, because calls made at once come one after another."""
 
-MOST_CHILDREN: Final = 2000
+MAX_CHILDREN: Final = 2000
 """The number of direct children that are followed."""
 
 
@@ -330,7 +333,7 @@ def steps_under(trace: Trace, index: int, finder: SubAgentFinder) -> FoldedSteps
     parent_keys = {head.key}
     agent = ""
     end = first
-    for _ in range(MOST_CHILDREN):
+    for _ in range(MAX_CHILDREN):
         if end >= len(trace):
             break
         span = trace.span(end)

@@ -68,6 +68,15 @@ PlacedMark = tuple[int, int, GutterMark]
 """The first and the last span (inclusive) of a mark, and the mark."""
 
 
+class _MarkedRange(NamedTuple):
+    """A mark on several spans; ``number`` is the position in which it was added."""
+
+    first: int
+    last: int
+    number: int
+    mark: GutterMark
+
+
 class GutterMarks:
     """The marks of a trace and the spans that they are on.
 
@@ -79,7 +88,7 @@ class GutterMarks:
     def __init__(self, marks: Iterable[PlacedMark] = ()) -> None:
         self._points: dict[int, tuple[GutterMark, ...]] = {}
         self._marked_spans: list[int] = []
-        self._ranges: list[tuple[int, int, int, GutterMark]] = []
+        self._ranges: list[_MarkedRange] = []
         self._order: dict[GutterMark, int] = {}
         self._next_number = 0
         self._add(marks)
@@ -104,32 +113,35 @@ class GutterMarks:
         return other
 
     def _add(self, marks: Iterable[PlacedMark]) -> None:
-        for low, high, mark in marks:
+        """Add marks, single spans and ranges apart."""
+        for first, last, mark in marks:
             self._order.setdefault(mark, len(self._order))
-            if low == high:
-                self._points[low] = (*self._points.get(low, ()), mark)
+            if first == last:
+                self._points[first] = (*self._points.get(first, ()), mark)
             else:
-                self._ranges.append((low, high, self._next_number, mark))
+                self._ranges.append(_MarkedRange(first, last, self._next_number, mark))
                 self._next_number += 1
 
-    def _remove(self, low: int, high: int, mark: GutterMark) -> None:
-        if low == high:
-            remaining = list(self._points.pop(low))
+    def _remove(self, first: int, last: int, mark: GutterMark) -> None:
+        """Remove one mark; it must be there."""
+        if first == last:
+            remaining = list(self._points.pop(first))
             remaining.remove(mark)
             if remaining:
-                self._points[low] = tuple(remaining)
+                self._points[first] = tuple(remaining)
             return
-        position = bisect_left(self._ranges, (low, high), key=lambda item: item[:2])
-        while self._ranges[position][3] != mark:
+        position = bisect_left(self._ranges, (first, last), key=lambda item: item[:2])
+        while self._ranges[position].mark != mark:
             position += 1
         del self._ranges[position]
 
     def _prepare(self) -> None:
+        """Sort the marks and compute what lookups need; called after every change."""
         self._marked_spans = sorted(self._points)
         self._ranges.sort(key=lambda item: item[:3])
-        self._range_starts = [low for low, *_ in self._ranges]
+        self._range_starts = [item.first for item in self._ranges]
         # The furthest end of each range and all before it: none of them reaches a later span.
-        self._reaches = list(accumulate((high for _, high, *_ in self._ranges), max))
+        self._reaches = list(accumulate((item.last for item in self._ranges), max))
 
     def marks_on(self, index: int) -> tuple[GutterMark, ...]:
         """Return the marks on one span."""
@@ -313,6 +325,7 @@ class MarkKeeper:
         removed: list[PlacedMark],
         added: list[PlacedMark],
     ) -> None:
+        """Place an item anew, and collect the marks that this removes and adds."""
         previous = self._ranges.get((kind, name))
         if previous is not None:
             removed.append(previous)

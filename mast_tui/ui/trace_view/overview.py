@@ -46,7 +46,7 @@ class Cell(NamedTuple):
     errors: bool = False
 
 
-def stretch(cell: int, height: int, total: int) -> tuple[int, int]:
+def spans_of_cell(cell: int, height: int, total: int) -> tuple[int, int]:
     """Return the first and last span (exclusive) of a cell.
 
     With fewer spans than cells each span has a cell, and the cells below have none.
@@ -91,7 +91,7 @@ class Cells:
         """
         height = min(height, total)
         seen = self._totals.seen
-        stretches = [stretch(number, height, total) for number in range(height)]
+        stretches = [spans_of_cell(number, height, total) for number in range(height)]
         errors = [self._totals.errors_in(first, end) for first, end in stretches]
         each = total <= height
         few = sum(map(bool, errors)) <= FEW * height
@@ -104,6 +104,7 @@ class Cells:
         return cells
 
     def _content(self, first: int, end: int, errors: bool) -> CellContent:
+        """Return the most important content of the spans ``first`` to ``end`` (exclusive)."""
         if _any_within(self._matches, first, end):
             return CellContent.MATCH
         beginning = _content_of(mark for _, mark in self._marks.beginning_in(first, end))
@@ -300,6 +301,7 @@ class Overview(RenderCache):
                 self.refresh(Region(0, y, 1 if only_edge else self.size.width, 1))
 
     def _line(self, content: CellContent, errors: bool, at_cursor: bool, visible: bool) -> Strip:
+        """Draw a cell with its edge."""
         base = self.rich_style
         style = base + self._part(content.value)
         if errors and content in KINDS:

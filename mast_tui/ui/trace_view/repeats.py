@@ -290,6 +290,7 @@ class RepeatFinder:
             return tuple(self._run(position) for position in range(len(self._firsts)))
 
     def _compare(self, index: int, features: StepFeatures) -> None:
+        """Extend or close each streak with the next step."""
         for streak in self._streaks:
             period = streak.period
             if len(self._recent) < period:

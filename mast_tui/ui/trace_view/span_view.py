@@ -38,7 +38,9 @@ from mast_tui.ui.textual_internals import set_virtual_size_undrawn, show_titles_
 from mast_tui.ui.trace_view.timeline import SHELL_TOOLS
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
-PYTHONS: Final = frozenset({"python", "ipython", "execute_python", "python_executor", "jupyter"})
+PYTHON_TOOLS: Final = frozenset(
+    {"python", "ipython", "execute_python", "python_executor", "jupyter"}
+)
 """Tools that run Python code."""
 
 _NO_TEXT: Final = "This step has no text."
@@ -79,6 +81,7 @@ class SpanText:
         return self._last[2]
 
     def _read(self, trace: Trace, index: int) -> str:
+        """Read the text of a span; warn if the file has changed."""
         try:
             text = trace.text(index)
             self.unreadable = None
@@ -110,7 +113,7 @@ def text_format(span: Span) -> str:
         name = (span.name or "").lower()
         if name in SHELL_TOOLS:
             return "bash"
-        return "python" if name in PYTHONS else "output"
+        return "python" if name in PYTHON_TOOLS else "output"
     return "output" if span.kind is SpanKind.TOOL_RESULT else "markdown"
 
 
@@ -413,6 +416,7 @@ class SpanView(VirtualLines):
         self._set_titles(top, self._subtitle())
 
     def _set_titles(self, top: Content | None, bottom: Content | None) -> None:
+        """Set the titles of the border, and draw those that have changed."""
         edge = self.gutter
         # Textual's own setter draws the whole box.
         old_top, old_bottom = titles_of(self)

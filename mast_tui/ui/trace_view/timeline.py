@@ -81,6 +81,7 @@ class Trail:
         self._current = len(self._positions)
 
     def _step(self, current: int, step: int) -> int | None:
+        """Move along the positions until one differs from the cursor, and return it."""
         position = self._current + step
         while 0 <= position < len(self._positions):
             if self._positions[position] != current:
@@ -527,6 +528,7 @@ class TimelineLines(VirtualLines):
     def _span_parts(
         self, row: int, span: Span, width: int, tail: int, base: Style
     ) -> list[Segment]:
+        """Return the texts of a span's row: number, time, bar, actor, text."""
         columns = self._columns()
         quiet = base + self._part("quiet")
         if span.key in self.read:
@@ -557,6 +559,7 @@ class TimelineLines(VirtualLines):
         ]
 
     def _actor_style(self, span: Span) -> Style:
+        """Return the style of the actor, which depends on kind and status."""
         if span.status is SpanStatus.ERROR:
             return self._part("error")
         if span.kind is SpanKind.TOOL_CALL:
@@ -566,6 +569,7 @@ class TimelineLines(VirtualLines):
         return self._part("quiet")
 
     def _text_style(self, span: Span) -> Style:
+        """Return the style of the text, which depends on matches, status and kind."""
         if span.index in self.matches:
             return self._part("match")
         if span.status is SpanStatus.ERROR:
@@ -727,6 +731,7 @@ class Timeline(TimelineLines):
         self.redraw_indexed()
 
     def _update(self, facts: TraceFacts) -> None:
+        """Show the present spans and facts, and index further ones."""
         trace = self.trace
         if trace is None:
             return
@@ -797,6 +802,7 @@ class Timeline(TimelineLines):
 
     @work(thread=True, group="look", exclusive=True)
     def _index_in_background(self, trace: Trace, background: BackgroundIndex) -> None:
+        """Read and index the trace in a worker thread, with a report now and then."""
         worker = get_current_worker()
         reported = monotonic()
         # Only one thread may read a trace, and the previous one may not have ended.
@@ -835,6 +841,7 @@ class Timeline(TimelineLines):
         super().move_to(row, centre=centre)
 
     def _follow_end(self, trace: Trace) -> None:
+        """Move the cursor to the new last span, unless the user has done something since."""
         since = self._followed_since
         if since is None:
             return
@@ -859,7 +866,7 @@ class Timeline(TimelineLines):
         Unfolds a fold that hides the span, and removes a filter that excludes it.
         """
         self.trail.record_jump(self.index, index)
-        self.bring(index)
+        self.move_to_span(index)
 
     def go_to_named(self, text: str) -> bool:
         """Go to a span by its number (from 1) or its key; return False if there is none."""
@@ -875,7 +882,7 @@ class Timeline(TimelineLines):
             self.go_to(index)
         return index is not None
 
-    def bring(self, index: int) -> None:
+    def move_to_span(self, index: int) -> None:
         """Put the cursor on a span as ``go_to`` does, without recording the jump."""
         hiding = self.rows.hiding(index)
         if self.rows.filtered and not self.rows.shows(index):
@@ -913,6 +920,7 @@ class Timeline(TimelineLines):
         return fold
 
     def _foldable(self, trace: Trace, index: int) -> Fold | None:
+        """Return the steps that a fold at a span would hide, or None."""
         steps = self.background.sub_agents.beginning_at(index)
         if steps is not None and steps[1] - steps[0] > 1:
             return steps_of_sub_agent(trace, *steps)

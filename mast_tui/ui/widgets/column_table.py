@@ -140,7 +140,12 @@ class ColumnTable(VirtualLines, Generic[Row]):
         return f" {''.join(texts)}".rstrip()
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Draw one row."""
+        """Draw one row.
+
+        Args:
+            row: The row.
+            width: Its width in cells.
+        """
         if width != self._fitted_width:
             self._fit(width)
         record = self.rows[row]

@@ -117,7 +117,12 @@ class HintBar(RenderCache):
         return one_line(getattr(self.app, "report", ""))
 
     def say(self, message: str, *, error: bool = False) -> None:
-        """Show a message, or an error."""
+        """Show a message.
+
+        Args:
+            message: The message.
+            error: Whether it reports an error.
+        """
         self._show(message, "error" if error else "message")
 
     def prompt(self, message: str) -> None:
@@ -137,6 +142,7 @@ class HintBar(RenderCache):
             self.refresh()
 
     def _hints(self) -> list[tuple[str, str, str]]:
+        """Return key, title and command of each hint, the one for help last."""
         if self._dialog is not None:
             return [(key, title, "") for key, title in self._dialog]
         keymap: Keymap = getattr(self.app, "keys_set", {})
@@ -189,7 +195,7 @@ class HintBar(RenderCache):
         key_style = base + self._part("key")
         title_style = base + self._part("title")
 
-        def put(key: str, title: str, command: str) -> int:
+        def add_hint(key: str, title: str, command: str) -> int:
             segments.extend([Segment(key, key_style), Segment(f" {title}", title_style)])
             length = cell_len(key) + 1 + cell_len(title)
             self._spans.append((used, used + length, command))
@@ -198,12 +204,12 @@ class HintBar(RenderCache):
         for key, title, command in hints:
             if used + cell_len(key) + 1 + cell_len(title) + 1 > width - tail:
                 break
-            used += put(key, title, command) + 2
+            used += add_hint(key, title, command) + 2
             segments.append(Segment("  ", base))
         if pinned is not None and width - tail + 1 >= used:
             segments.append(Segment(" " * (width - tail + 1 - used), base))
             used = width - tail + 1
-            put(*pinned)
+            add_hint(*pinned)
         return Strip(segments).adjust_cell_length(width, base)
 
     async def on_click(self, event: events.Click) -> None:

@@ -55,7 +55,7 @@ class _SideLine:
     """A row of the panel: its side and target, and its texts with their styles."""
 
     side: SideView
-    place: SidePlace | None
+    mark: SidePlace | None
     parts: tuple[tuple[str, str], ...]
 
 
@@ -86,7 +86,7 @@ class SidesPanel(VirtualLines):
     @property
     def place(self) -> SidePlace | None:
         """The target under the cursor."""
-        return self._lines[self.cursor].place if self._lines else None
+        return self._lines[self.cursor].mark if self._lines else None
 
     def show(self, sides: Sequence[SideView], *, empty: str = "") -> None:
         """Show other sides, with the cursor on the first.
@@ -161,6 +161,7 @@ class SidesPanel(VirtualLines):
 
 
 def _lines_of(side: SideView, key: str, width: int) -> list[_SideLine]:
+    """Return the rows of a side: its verdict, then its targets with quotes and notes."""
     first = side.places[0] if side.places else None
     parts = [
         (f"{key} ", "number"),
@@ -173,20 +174,20 @@ def _lines_of(side: SideView, key: str, width: int) -> list[_SideLine]:
         parts.append((f"  {one_line(side.remark)}", "quiet"))
     lines = [_SideLine(side, first, _fitted(parts, width - 1))]
     lines += _wrapped(side, None, side.note, "note", width)
-    for place in side.places:
-        if place is not first:
+    for mark in side.places:
+        if mark is not first:
             lines.append(
-                _SideLine(side, place, _fitted(_place_parts(place, " " * INDENT), width - 1))
+                _SideLine(side, mark, _fitted(_place_parts(mark, " " * INDENT), width - 1))
             )
-        lines += _wrapped(side, place, f"“{place.quote}”" if place.quote else "", "quote", width)
-        lines += _wrapped(side, place, place.note, "note", width)
+        lines += _wrapped(side, mark, f"“{mark.quote}”" if mark.quote else "", "quote", width)
+        lines += _wrapped(side, mark, mark.note, "note", width)
     return lines
 
 
-def _place_parts(place: SidePlace, indent: str) -> list[tuple[str, str]]:
-    parts = [(f"{indent}{place.words}", "place")]
-    if place.extra:
-        parts.append((f"  {place.extra}", "quiet"))
+def _place_parts(mark: SidePlace, indent: str) -> list[tuple[str, str]]:
+    parts = [(f"{indent}{mark.words}", "place")]
+    if mark.extra:
+        parts.append((f"  {mark.extra}", "quiet"))
     return parts
 
 
@@ -205,9 +206,9 @@ def _fitted(parts: list[tuple[str, str]], width: int) -> tuple[tuple[str, str], 
 
 
 def _wrapped(
-    side: SideView, place: SidePlace | None, text: str, kind: str, width: int
+    side: SideView, mark: SidePlace | None, text: str, kind: str, width: int
 ) -> list[_SideLine]:
     if not text:
         return []
     rows = wrapped(text, max(8, width - 1 - INDENT))
-    return [_SideLine(side, place, ((" " * INDENT + row, kind),)) for row in rows]
+    return [_SideLine(side, mark, ((" " * INDENT + row, kind),)) for row in rows]

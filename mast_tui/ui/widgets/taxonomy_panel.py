@@ -93,6 +93,7 @@ class TaxonomyPanel(VirtualLines):
         self.cursor = next((i for i, row in enumerate(self._rows) if isinstance(row, Mode)), 0)
 
     def _lay_out(self) -> None:
+        """Compute the rows: categories with their modes, unless they are folded."""
         assert self.taxonomy is not None
         self._rows = []
         for category in self.taxonomy.tree():
@@ -244,7 +245,12 @@ class TaxonomyPanel(VirtualLines):
         return Strip([Segment(mark + text + right, style)]).adjust_cell_length(width, base)
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Draw a category, or a mode with its state."""
+        """Draw a category, or a mode with its state.
+
+        Args:
+            row: The row.
+            width: Its width in cells.
+        """
         base = self.rich_style
         item = self._rows[row]
         if isinstance(item, Category):

@@ -14,7 +14,7 @@ from mast_tui.ui.textual_internals import RenderCache
 
 SEPARATOR = " · "
 
-LEAST_OF_FIRST: Final = 24
+MIN_FIRST_CELLS: Final = 24
 """The cells to which the first part is cut before later parts are dropped."""
 
 _ASSISTED: Final = "suggestions shown"
@@ -69,7 +69,7 @@ class TitleBar(RenderCache):
     def _least(self, left: list[str]) -> int:
         """Return the cells of the left side with its first part cut as far as possible."""
         first, *later = map(cell_len, left)
-        return min(first, LEAST_OF_FIRST) + sum(later) + len(SEPARATOR) * len(later)
+        return min(first, MIN_FIRST_CELLS) + sum(later) + len(SEPARATOR) * len(later)
 
     def render_line(self, y: int) -> Strip:
         """Draw the bar."""

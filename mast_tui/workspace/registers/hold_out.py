@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.errors import WorkspaceError
@@ -20,6 +21,63 @@ if TYPE_CHECKING:
 SETTING: Final = "set_aside"
 """The setting that tells it."""
 _TWIN: Final = re.compile(r"(?:~\d+)+\Z")
+
+
+CALIBRATION_SEED: Final = 1
+"""The seed that draws traces for calibration; all other seeds draw traces for tests."""
+
+
+class TracePart(StrEnum):
+    """The use of a trace for a judge: to teach it, to fit its thresholds, or to measure it."""
+
+    DEVELOPMENT = "development"
+    CALIBRATION = "calibration"
+    TEST = "test"
+
+
+def set_split(workspace: Workspace, calibration: float, test: float) -> None:
+    """Set traces aside for calibration and for tests, once and for all.
+
+    Args:
+        workspace: The workspace.
+        calibration: The share for calibration, which may be 0.
+        test: The share for tests.
+
+    Raises:
+        WorkspaceError: A share is not possible, or other shares were set aside before.
+    """
+    if not (0 <= calibration < 1 and 0 < test < 1 and calibration + test < 1):
+        raise WorkspaceError(
+            "development, calibration and test are shares of the traces, such as 0.5,0.2,0.3; "
+            "only calibration may be 0"
+        )
+    shares = {0: test}
+    if calibration:
+        # Of the traces that are not drawn for tests.
+        shares[CALIBRATION_SEED] = round(calibration / (1 - test), 9)
+    with workspace.transaction():
+        kept = shares_set_aside(workspace)
+        if kept and kept != shares:
+            raise WorkspaceError(
+                f"{_described(kept)} of the traces are set aside in this workspace already, and "
+                "prompts may have used others; keep that split, or take a new workspace"
+            )
+        add_shares(workspace, shares)
+
+
+def trace_part(workspace: Workspace, trace_id: str) -> TracePart:
+    """Return the part of the split that a trace is in.
+
+    Args:
+        workspace: The workspace.
+        trace_id: The trace.
+    """
+    drawn = {
+        seed for seed, share in shares_set_aside(workspace).items() if _draw(trace_id, seed) < share
+    }
+    if drawn - {CALIBRATION_SEED}:
+        return TracePart.TEST
+    return TracePart.CALIBRATION if drawn else TracePart.DEVELOPMENT
 
 
 def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
@@ -42,8 +100,7 @@ def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
 
 def held_out(workspace: Workspace, trace_id: str) -> bool:
     """Check whether a trace is set aside, so that no prompt may show it."""
-    shares = shares_set_aside(workspace)
-    return any(_draw(trace_id, seed) < share for seed, share in shares.items())
+    return trace_part(workspace, trace_id) is not TracePart.DEVELOPMENT
 
 
 def shares_set_aside(workspace: Workspace) -> Mapping[int, float]:

@@ -20,6 +20,7 @@ from mast_tui.labels import annotator_kind
 from mast_tui.workspace.store import Workspace
 
 _SETTING: Final = "pseudonyms"
+_MASK_KEY: Final = "masks"
 _PAIR: Final = "|"
 """What stands between two names that are one key, as in agreement by pairs."""
 
@@ -178,6 +179,20 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
             value = json.dumps({"key": key.hex(), "letters": letters})
             workspace.set_setting(_SETTING, value)
     return Pseudonyms({name: letters[person] for person, name in hashes.items()}, judges, key)
+
+
+def mask_key(workspace: Workspace) -> bytes:
+    """Return the secret key of a workspace's masks, which is made when it is first needed.
+
+    Raises:
+        WorkspaceError: The workspace cannot be written.
+    """
+    with workspace.transaction():
+        stored = workspace.get_setting(_MASK_KEY)
+        if stored is None:
+            stored = secrets.token_hex(32)
+            workspace.set_setting(_MASK_KEY, stored)
+    return bytes.fromhex(stored)
 
 
 def _hash(key: bytes, data: bytes) -> bytes:

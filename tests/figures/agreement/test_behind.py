@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.figures.agreement.drill_down import traces_behind
+from mast_tui.figures.agreement.drill_down import source_traces
 from mast_tui.labels import VerdictValue
 from tests.figures.agreement.tables import agreement_document
 from tests.figures.agreement.test_study import study
@@ -17,14 +17,14 @@ SAID = study(
 
 
 def test_disagreements_come_first_then_what_is_present() -> None:
-    behind = traces_behind(SAID, MODE)
+    behind = source_traces(SAID, MODE)
     assert [trace.trace_id for trace in behind] == ["t2", "t1", "t3", "t5", "t0"]
     assert [trace.disagreement for trace in behind] == pytest.approx([1, 2 / 3, 2 / 3, 0, 0])
     assert len(behind) == agreement_document(SAID, rounds=0)["modes"]["1.3"]["n"]
 
 
 def test_what_each_said_is_told_with_who_was_open_and_without_who_did_not_finish() -> None:
-    behind = {trace.trace_id: trace.said for trace in traces_behind(SAID, MODE)}
+    behind = {trace.trace_id: trace.verdicts for trace in source_traces(SAID, MODE)}
     assert behind["t2"] == {
         "ann": VerdictValue.PRESENT,
         "bob": VerdictValue.ABSENT,
@@ -34,8 +34,8 @@ def test_what_each_said_is_told_with_who_was_open_and_without_who_did_not_finish
 
 
 def test_a_pair_has_the_traces_of_the_pair() -> None:
-    behind = traces_behind(SAID, MODE, ("cat", "bob"))
+    behind = source_traces(SAID, MODE, ("cat", "bob"))
     assert [trace.trace_id for trace in behind] == ["t1", "t3", "t0"]
-    assert set(behind[0].said) == {"cat", "bob"}
+    assert set(behind[0].verdicts) == {"cat", "bob"}
     pair = agreement_document(SAID, rounds=0)["modes"]["1.3"]["pairs"]["bob|cat"]
     assert pair["n"] == len(behind)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from mast_tui.figures.agreement.drill_down import judged_traces_behind
+from mast_tui.figures.agreement.drill_down import judged_source_traces
 from mast_tui.figures.intervals import wilson
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.prevalence import corrected_prevalence, rogan_gladen
@@ -137,11 +137,11 @@ def test_the_traces_behind_a_figure_come_with_the_errors_first() -> None:
     given_ = given_words(
         {**said("011001"), **said("1", OTHER)}, {**said("010110"), **said("1", OTHER)}
     )
-    behind = judged_traces_behind(given_, compared(given_), MODE)
+    behind = judged_source_traces(given_, compared(given_), MODE)
     assert [one.trace_id for one in behind] == ["t3", "t4", "t2", "t5", "t1", "t0"]
     assert [one.disagreement for one in behind] == [1.0] * 4 + [0.0] * 2
     figures = judge_document(given_, rounds=0)["modes"]["1.3"]
-    missed = [one for one in behind if [*one.said.values()] == [ABSENT, PRESENT]]
+    missed = [one for one in behind if [*one.verdicts.values()] == [ABSENT, PRESENT]]
     assert figures["false_negatives"] == len(missed)
     assert figures["n"] == len(behind)
 

@@ -11,10 +11,10 @@ import pytest
 from mast_tui.judges.llm.answer.json_object import Malformed
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.verification import parse_verification
 from mast_tui.judges.llm.request import Parameters, Reply, Window
 from mast_tui.judges.llm.run.grouping import read_groups
+from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
 from tests.judges.llm.scripted_model import Kept, Model, judge, run_of
 

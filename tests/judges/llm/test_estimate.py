@@ -8,11 +8,11 @@ import pytest
 
 from mast_tui.configuration import Prices
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Asked, RunSettings, TraceRecord, Workspace, store_judgement

@@ -18,8 +18,8 @@ from mast_tui.judges.llm.prompt.few_shot import (
     recorded_choices,
     repeat_examples,
 )
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
+from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Trace
 from tests.judges.memory_trace import MemoryTrace

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt, boundary_of, messages
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.request import Parameters, Window
 from mast_tui.labels import VerdictValue
+from mast_tui.redaction.engine import Redaction
 from tests.judges.llm.views import (
     MAST,
     SECRET,

@@ -10,12 +10,12 @@ import pytest
 from mast_tui.configuration import JudgeConfiguration
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.request import Fact, Parameters, Window
 from mast_tui.judges.llm.run.judging import TraceJudge
 from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import VerdictValue
+from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.traces.model import AnswerKey, Outcome, TraceMeta
 from tests.judges.llm.views import MAST, marked_lines, prompt_of, requests, said, sent, view_of

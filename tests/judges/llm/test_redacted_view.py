@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mast_tui.judges.llm.prompt import redacted_view as sent_module
 from mast_tui.judges.llm.prompt.redacted_view import fit
-from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.redaction.engine import Redaction
 from mast_tui.traces.model import Role, SpanKind, TraceMeta
 from tests.judges.llm.views import marked_lines, requests, said, sent, view_of
 from tests.judges.memory_trace import MemoryTrace

@@ -18,17 +18,16 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.prompt import Example
-from mast_tui.judges.llm.prompt.redaction import (
-    DEFAULT_RULES,
+from mast_tui.labels import VerdictValue
+from mast_tui.redaction.engine import (
     MOST_RULES,
     Redaction,
-    RedactionError,
+    RedactionTooSlow,
     SecretNumbers,
     file_rule,
 )
-from mast_tui.labels import VerdictValue
+from mast_tui.redaction.rules import DEFAULT_RULES, RedactionError
 from mast_tui.traces.search.pattern import in_re2
 
 DEFAULT = Redaction.default()
@@ -206,7 +205,7 @@ BEGINNINGS: Final = [
 IN_A_PROCESS: Final = """
 import json, sys
 from pathlib import Path
-from mast_tui.judges.llm.prompt.redaction import Redaction
+from mast_tui.redaction.engine import Redaction
 units, patterns = json.loads(sys.stdin.readline())
 redaction = Redaction.default() if patterns is None else Redaction.none().with_file(Path(patterns))
 for unit in units:
@@ -387,7 +386,7 @@ class TestFile:
     def test_a_text_that_takes_too_long_is_told_with_the_pattern(self) -> None:
         rule = file_rule("text", "[0-9]", re2.compile("[0-9]"), now=count(0.0, 10.0).__next__)
         with pytest.raises(
-            TraceFails, match=r"“\[0-9\]” takes too long on a text of 12 characters"
+            RedactionTooSlow, match=r"“\[0-9\]” takes too long on a text of 12 characters"
         ):
             Redaction((rule,)).apply("123456789012")
 

@@ -15,13 +15,14 @@ from mast_tui.judges.llm.client import client
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.errors import RunStops, TraceFails
-from mast_tui.judges.llm.prompt.redaction import Redaction, SecretRule
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, Watch, run_model_judge
 from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.labels import QuoteCounts, VerdictValue
+from mast_tui.redaction.engine import Redaction
+from mast_tui.redaction.rules import SecretRule
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Usage
 from tests.judges.llm.bench import Bench, traces

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from mast_tui.judges.llm.prompt.prompt import Prompt, boundary_of, messages
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.judges.llm.request import Parameters, Request, Window
+from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Trace
 from tests.judges.memory_trace import MemoryTrace

@@ -173,6 +173,40 @@ def parse_answer(text: str, taxonomy: Taxonomy, window: Window, view: NumberedSp
     return reader.read(parsed.value, repaired=parsed.repaired)
 
 
+def notes_by_mode(text: str, taxonomy: Taxonomy) -> dict[str, str]:
+    """Return the notes of a model's answer by the slug of their mode, of absent modes too.
+
+    Args:
+        text: The answer, with any text around its JSON.
+        taxonomy: The taxonomy of the modes.
+
+    Raises:
+        Malformed: The text holds no answer.
+    """
+    answer = find_object(text, lambda value: _entries(value, taxonomy) is not None).value
+    notes = {}
+    for name, entry in _entries(answer, taxonomy) or ():
+        mode = find_mode(taxonomy, name)
+        if mode is not None and isinstance(entry, Mapping):
+            notes[mode.slug] = as_text(entry.get("notes"))
+    return {slug: text for slug, text in notes.items() if text}
+
+
+def _entries(value: Mapping[str, object], taxonomy: Taxonomy) -> list[tuple[object, object]] | None:
+    """Return the name and entry of each mode, or None if the object is no answer."""
+    value = _unwrapped(value)
+    modes = first_of(value, _MODES)
+    if isinstance(modes, list):
+        return [(_name_in(entry), entry) for entry in modes[:MOST_ENTRIES]]
+    if isinstance(modes, dict):
+        return list(islice(modes.items(), MOST_ENTRIES))
+    if modes is None:
+        entries = list(islice(value.items(), MOST_ENTRIES))
+        if any(find_mode(taxonomy, name) for name, _ in entries):
+            return [(name, entry) for name, entry in entries if name != "digest"]
+    return None
+
+
 class _Reader:
     """The parser of one answer, which collects remarks on its problems."""
 
@@ -189,7 +223,7 @@ class _Reader:
 
     def is_answer(self, value: Mapping[str, object]) -> bool:
         """Check whether an object can be an answer."""
-        return self._entries(value) is not None
+        return _entries(value, self._taxonomy) is not None
 
     def read(self, value: Mapping[str, object], *, repaired: bool) -> Answer:
         """Read an answer from its object.
@@ -201,7 +235,7 @@ class _Reader:
         if repaired:
             self._remark("the answer's JSON had faults, which were mended")
         value = _unwrapped(value)
-        entries = self._entries(value) or ()
+        entries = _entries(value, self._taxonomy) or ()
         self._scale = scale_of(_confidences(entries))
         if self._scale > 1:
             self._remark(f"confidences are taken as of {self._scale}")
@@ -218,20 +252,6 @@ class _Reader:
 
     def _remark(self, sentence: str) -> None:
         self._remarks[sentence] = None
-
-    def _entries(self, value: Mapping[str, object]) -> list[tuple[object, object]] | None:
-        """Return the name and entry of each mode, or None if the object is no answer."""
-        value = _unwrapped(value)
-        modes = first_of(value, _MODES)
-        if isinstance(modes, list):
-            return [(_name_in(entry), entry) for entry in modes[:MOST_ENTRIES]]
-        if isinstance(modes, dict):
-            return list(islice(modes.items(), MOST_ENTRIES))
-        if modes is None:
-            entries = list(islice(value.items(), MOST_ENTRIES))
-            if any(self._mode(name) for name, _ in entries):
-                return [(name, entry) for name, entry in entries if name != "digest"]
-        return None
 
     def _mode(self, name: object) -> Mode | None:
         return find_mode(self._taxonomy, name)

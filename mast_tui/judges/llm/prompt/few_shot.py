@@ -14,8 +14,8 @@ import orjson
 from mast_tui.errors import MastError
 from mast_tui.gold import GoldLabel, GoldTrace, Source
 from mast_tui.judges.llm.prompt.prompt import Example
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.labels import Target, TraceWork, VerdictValue
+from mast_tui.redaction.engine import Redaction
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.library import read_file, read_fully, samples_folder
@@ -88,8 +88,8 @@ ChosenExamples = tuple[tuple[ExampleChoice, Example], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A label that may become an example; ``quote`` is for a range of spans without a quote."""
+class ExampleSource:
+    """A place that may become an example; ``quote`` is for a range of spans without a quote."""
 
     choice: ExampleChoice
     target: Target
@@ -137,7 +137,7 @@ def choose_examples(
     near = [candidate for case in allowed for candidate in _near_misses(case, taxonomy)]
     seed = _seed(present, near)
     near_count = min(len(near), count // ABSENT_IN) if present else count
-    maker = _ExampleMaker(find_trace, redaction)
+    maker = ExampleMaker(find_trace, redaction)
     chosen = maker.make(_spread(present, seed), count - near_count)
     chosen += maker.make(_spread(near, seed), count - len(chosen))
     if len(chosen) < count:
@@ -165,7 +165,7 @@ def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example
     except FileNotFoundError as error:
         raise FewShotError(str(error)) from error
     traces: dict[str, Trace] = {}
-    listed: dict[tuple[str, VerdictValue], list[_Candidate]] = {}
+    listed: dict[tuple[str, VerdictValue], list[ExampleSource]] = {}
     for name, verdict in (
         ("planted.jsonl", VerdictValue.PRESENT),
         ("clean.jsonl", VerdictValue.ABSENT),
@@ -176,9 +176,9 @@ def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example
             choice = ExampleChoice(row["slug"], verdict, trace.identity.trace_id)
             target = Target(row["first"], row["last"])
             listed.setdefault((row["slug"], verdict), []).append(
-                _Candidate(choice, target, row["why"], row["quote"])
+                ExampleSource(choice, target, row["why"], row["quote"])
             )
-    maker = _ExampleMaker(traces.get, redaction, BUILT_IN_CHARS)
+    maker = ExampleMaker(traces.get, redaction, BUILT_IN_CHARS)
     used: Counter[str] = Counter()
     examples = []
     for mode in taxonomy.modes:
@@ -232,7 +232,7 @@ def repeat_examples(
         The examples, or None if the gold has changed.
     """
     by_trace = {case.trace_id: case for case in cases}
-    maker = _ExampleMaker(find_trace, redaction)
+    maker = ExampleMaker(find_trace, redaction)
     chosen: list[tuple[ExampleChoice, Example]] = []
     for choice in choices:
         case = by_trace.get(choice.trace_id)
@@ -281,7 +281,7 @@ def traces_in_files(workspace: Workspace) -> TraceLookup:
     return find_trace
 
 
-class _ExampleMaker:
+class ExampleMaker:
     """A maker of examples from candidates, at most one for each choice."""
 
     def __init__(
@@ -293,7 +293,7 @@ class _ExampleMaker:
         self._used: set[ExampleChoice] = set()
 
     def make(
-        self, candidates: Iterable[_Candidate], count: int
+        self, candidates: Iterable[ExampleSource], count: int
     ) -> list[tuple[ExampleChoice, Example]]:
         """Make examples of the first candidates whose spans are available.
 
@@ -313,7 +313,7 @@ class _ExampleMaker:
                 chosen.append((candidate.choice, example))
         return chosen
 
-    def _example(self, candidate: _Candidate) -> Example | None:
+    def _example(self, candidate: ExampleSource) -> Example | None:
         choice = candidate.choice
         trace = self._find_trace(choice.trace_id)
         excerpt = None if trace is None else _excerpt_of(trace, candidate, self._most_chars)
@@ -335,7 +335,7 @@ def _is_settled(gold: GoldTrace) -> bool:
     return any(verdict.source in _SETTLED for verdict in gold.verdicts)
 
 
-def _present(case: GoldCase) -> Iterator[_Candidate]:
+def _present(case: GoldCase) -> Iterator[ExampleSource]:
     """Yield the modes that are present, each with its best label."""
     for verdict in case.gold.verdicts:
         if verdict.source not in _SETTLED or verdict.value is not VerdictValue.PRESENT:
@@ -344,10 +344,10 @@ def _present(case: GoldCase) -> Iterator[_Candidate]:
         if label is not None:
             note = next((note for _, note in label.notes if note.strip()), "")
             choice = ExampleChoice(verdict.mode, VerdictValue.PRESENT, case.trace_id)
-            yield _Candidate(choice, label.target, note or label.reason or verdict.reason)
+            yield ExampleSource(choice, label.target, note or label.reason or verdict.reason)
 
 
-def _near_misses(case: GoldCase, taxonomy: Taxonomy) -> Iterator[_Candidate]:
+def _near_misses(case: GoldCase, taxonomy: Taxonomy) -> Iterator[ExampleSource]:
     """Yield absent modes that an annotator has marked, or with which a present one is confused."""
     for verdict in case.gold.verdicts:
         if verdict.source not in _SETTLED or verdict.value is not VerdictValue.ABSENT:
@@ -361,13 +361,13 @@ def _near_misses(case: GoldCase, taxonomy: Taxonomy) -> Iterator[_Candidate]:
         ]
         if marked:
             reason = verdict.reason or "it looks like it, and after a second look it is not"
-            yield _Candidate(choice, min(marked, key=lambda label: label.id).target, reason)
+            yield ExampleSource(choice, min(marked, key=lambda label: label.id).target, reason)
             continue
         mode = taxonomy.mode(verdict.mode)
         for like in mode.confusable:
             label = _best_label(case.gold, like.slug)
             if label is not None:
-                yield _Candidate(choice, label.target, _instead(taxonomy, like.slug, mode))
+                yield ExampleSource(choice, label.target, _instead(taxonomy, like.slug, mode))
                 break
 
 
@@ -398,13 +398,13 @@ def _best_label(gold: GoldTrace, mode: str) -> GoldLabel | None:
     )
 
 
-def _seed(*groups: Sequence[_Candidate]) -> bytes:
+def _seed(*groups: Sequence[ExampleSource]) -> bytes:
     """Return a hash of all candidates."""
     choices = sorted(candidate.choice.serialize() for group in groups for candidate in group)
     return hashlib.sha256("\n".join(choices).encode("utf-8", "replace")).digest()
 
 
-def _spread(candidates: Sequence[_Candidate], seed: bytes) -> Iterator[_Candidate]:
+def _spread(candidates: Sequence[ExampleSource], seed: bytes) -> Iterator[ExampleSource]:
     """Yield all candidates in a random order, the least used modes first, then traces."""
     remaining = sorted(candidates, key=lambda candidate: _draw(seed, candidate.choice))
     modes: Counter[str] = Counter()
@@ -423,7 +423,7 @@ def _draw(seed: bytes, choice: ExampleChoice) -> bytes:
     return hashlib.sha256(seed + choice.serialize().encode("utf-8", "replace")).digest()
 
 
-def _reason_for_none(candidates: Sequence[_Candidate]) -> str:
+def _reason_for_none(candidates: Sequence[ExampleSource]) -> str:
     if not candidates:
         return (
             "the settled gold names no places in the traces, only whole traces; examples need "
@@ -436,7 +436,7 @@ def _reason_for_none(candidates: Sequence[_Candidate]) -> str:
     )
 
 
-def _excerpt_of(trace: Trace, candidate: _Candidate, most_chars: int) -> tuple[str, str] | None:
+def _excerpt_of(trace: Trace, candidate: ExampleSource, most_chars: int) -> tuple[str, str] | None:
     """Write the spans of a candidate as text.
 
     Long texts are shortened around the quote, long ranges to their ends.

@@ -13,10 +13,15 @@ from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_sche
 from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
 from mast_tui.judges.llm.prompt.prompt_section import SystemMessage, asked_about, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
-from mast_tui.judges.llm.prompt.redaction import Redaction, SecretNumbers
-from mast_tui.judges.llm.prompt.taxonomy_text import reordered, taxonomy_text
+from mast_tui.judges.llm.prompt.taxonomy_text import (
+    NO_GUIDELINES,
+    Guidelines,
+    reordered,
+    taxonomy_text,
+)
 from mast_tui.judges.llm.request import Correction, Fact, Parameters, Request, Window
 from mast_tui.labels import VerdictValue
+from mast_tui.redaction.engine import Redaction, SecretNumbers
 from mast_tui.taxonomy.model import Taxonomy
 
 BOUNDARY_BYTES: Final = 4
@@ -56,7 +61,7 @@ class Example:
 
 
 class Prompt:
-    """The part of the prompt for all traces: the taxonomy, the instructions, the examples.
+    """The part of the prompt for all traces: taxonomy, guidelines, instructions, examples.
 
     ``extra`` holds further settings that change the answers; it becomes a part of the hash.
     """
@@ -66,6 +71,7 @@ class Prompt:
         taxonomy: Taxonomy,
         parameters: Parameters,
         examples: Sequence[Example] = (),
+        guidelines: Guidelines = NO_GUIDELINES,
         *,
         extra: str = "",
     ) -> None:
@@ -81,9 +87,12 @@ class Prompt:
             if parameters.decisive or "post" not in mode.stages or "pre" in mode.stages
         )
         """The modes that are judged on every window; others are judged at the end of a run."""
-        self.verification = verification.VerificationPrompt(taxonomy)
+        self.verification = verification.VerificationPrompt(taxonomy, guidelines)
         """The prompt of the verification of findings."""
-        self.system = _decisive_system(shown) if parameters.decisive else _system(shown, examples)
+        if parameters.decisive:
+            self.system = _decisive_system(shown, guidelines)
+        else:
+            self.system = _system(shown, examples, guidelines)
         self.hash = self._hash(extra)
         """Eight hex digits that change with all settings that change answers, except the model."""
 
@@ -223,14 +232,16 @@ def messages(
     return said
 
 
-def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> SystemMessage:
+def _system(
+    taxonomy: Taxonomy, examples: Sequence[Example], guidelines: Guidelines
+) -> SystemMessage:
     sections = [
         prompt_text.ROLE,
         prompt_text.RULES,
         prompt_text.DATA_RULES,
         prompt_text.HEADERS,
         f"# The failure modes: {taxonomy.name}",
-        taxonomy_text(taxonomy),
+        taxonomy_text(taxonomy, guidelines),
     ]
     if examples:
         lines = (_example_line(example, taxonomy) for example in examples)
@@ -239,14 +250,14 @@ def _system(taxonomy: Taxonomy, examples: Sequence[Example]) -> SystemMessage:
     return SystemMessage(*sections, f"{answer}\n{prompt_text.DIGEST}")
 
 
-def _decisive_system(taxonomy: Taxonomy) -> SystemMessage:
+def _decisive_system(taxonomy: Taxonomy, guidelines: Guidelines) -> SystemMessage:
     return SystemMessage(
         decisive.ROLE,
         f"{decisive.RULES}\n{decisive.QUOTING}",
         prompt_text.DATA_RULES,
         prompt_text.HEADERS,
         f"# The failure modes: {taxonomy.name}",
-        taxonomy_text(taxonomy),
+        taxonomy_text(taxonomy, guidelines),
         f"{decisive.ANSWER}\n{prompt_text.DIGEST}",
     )
 

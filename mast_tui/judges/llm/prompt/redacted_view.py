@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.judges.llm.prompt.redaction import Redacted, Redaction, SecretNumbers
+from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.tokens import estimate
+from mast_tui.redaction.engine import Redacted, Redaction, RedactionTooSlow, SecretNumbers
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import STATUSES, Role, SpanKind, SpanStatus, Trace
 
@@ -103,7 +104,7 @@ class RedactedView:
         self._names: dict[str, str] = {}
         self._tokens: array[int] | None = None
         self.task_span, task = self._find_task(trace.meta.task or "")
-        self.task = redaction.apply(fit(task), self._numbers).text
+        self.task = self._apply(fit(task)).text
 
     def __len__(self) -> int:
         return len(self._trace)
@@ -131,7 +132,13 @@ class RedactedView:
 
     def redacted(self, text: str) -> str:
         """Redact a sentence about the trace, and put it on one line."""
-        return self._redaction.apply(fit(one_line(text, _READ_CHARS)), self._numbers).text
+        return self._apply(fit(one_line(text, _READ_CHARS))).text
+
+    def _apply(self, text: str) -> Redacted:
+        try:
+            return self._redaction.apply(text, self._numbers)
+        except RedactionTooSlow as error:
+            raise TraceFails(str(error)) from None
 
     def number(self, index: int) -> int:
         """Return the number with which a span is sent."""
@@ -221,7 +228,7 @@ class RedactedView:
         return array("Q", (estimate(self._read(i).text) for i in range(len(self._trace))))
 
     def _read(self, index: int) -> Redacted:
-        redacted = self._redaction.apply(fit(self._trace.text(index)), self._numbers)
+        redacted = self._apply(fit(self._trace.text(index)))
         self._cache[index] = redacted
         self._cached_chars += len(redacted.text)
         while self._cached_chars > KEPT_CHARS and len(self._cache) > 1:
@@ -232,7 +239,7 @@ class RedactedView:
     def _name(self, name: str) -> str:
         cached = self._names.get(name)
         if cached is None:
-            redacted = self._redaction.apply(one_line(name, _READ_CHARS), self._numbers).text
+            redacted = self._apply(one_line(name, _READ_CHARS)).text
             cached = one_line(redacted, NAME_CHARS).replace("|", "¦")
             if len(self._names) < _KEPT_NAMES:
                 self._names[name] = cached

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
 
 from mast_tui.taxonomy.model import Mode, Taxonomy
+
+Guidelines = Mapping[str, Sequence[str]]
+"""The guidelines of a team, by the slug of their mode."""
+
+AGREED: Final = "As this team has agreed:"
+"""The heading of the guidelines in a mode's section."""
+
+NO_GUIDELINES: Final[Guidelines] = MappingProxyType({})
 
 
 def reordered(taxonomy: Taxonomy, seed: int) -> Taxonomy:
@@ -21,19 +31,30 @@ def reordered(taxonomy: Taxonomy, seed: int) -> Taxonomy:
     return replace(taxonomy, categories=tuple(categories), modes=tuple(modes))
 
 
-def taxonomy_text(taxonomy: Taxonomy) -> str:
-    """All categories and modes, with what tells them apart; a mode begins with its code."""
+def taxonomy_text(taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) -> str:
+    """Write all categories and modes, with what tells them apart.
+
+    Args:
+        taxonomy: The taxonomy.
+        guidelines: What the team has agreed on its modes.
+    """
     parts: list[str] = []
     for category in taxonomy.categories:
         modes = [mode for mode in taxonomy.modes if mode.category == category.id]
         if modes:
             parts.append(f"## {taxonomy.title(category.id)}")
-            parts.extend(mode_text(mode, taxonomy) for mode in modes)
+            parts.extend(mode_text(mode, taxonomy, guidelines) for mode in modes)
     return "\n\n".join(parts)
 
 
-def mode_text(mode: Mode, taxonomy: Taxonomy) -> str:
-    """One mode, with what tells it apart; it begins with its code."""
+def mode_text(mode: Mode, taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) -> str:
+    """Write one mode, with what tells it apart; the text begins with its code.
+
+    Args:
+        mode: The mode.
+        taxonomy: Its taxonomy.
+        guidelines: What the team has agreed on the taxonomy's modes.
+    """
     lines = [f"### {mode.code} {mode.name}"]
     if mode.definition:
         lines.append(mode.definition)
@@ -42,6 +63,8 @@ def mode_text(mode: Mode, taxonomy: Taxonomy) -> str:
     lines.extend(_listed("Easily confused with it:", _differences(mode, taxonomy)))
     if mode.detection:
         lines.append(f"How to look: {mode.detection}")
+    agreed = (" ".join(text.split()) for text in guidelines.get(mode.slug, ()))
+    lines.extend(_listed(AGREED, agreed))
     return "\n".join(lines)
 
 

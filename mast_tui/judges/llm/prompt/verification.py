@@ -23,7 +23,7 @@ from mast_tui.judges.llm.answer.parsing import (
 from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.prompt_section import Section, SystemMessage, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.llm.prompt.taxonomy_text import mode_text
+from mast_tui.judges.llm.prompt.taxonomy_text import NO_GUIDELINES, Guidelines, mode_text
 from mast_tui.judges.llm.prompt.token_budget import FRAME_TOKENS, HEADER_TOKENS, task_room
 from mast_tui.judges.llm.request import Request, Window
 from mast_tui.labels import Finding, QuoteDoubt, VerdictValue
@@ -119,8 +119,9 @@ SCHEMA: Final = object_schema(
 class VerificationPrompt:
     """The prompt of verifications: the instructions, and each mode with its boundaries."""
 
-    def __init__(self, taxonomy: Taxonomy) -> None:
+    def __init__(self, taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) -> None:
         self._taxonomy = taxonomy
+        self._guidelines = guidelines
         self.system = SystemMessage(
             ROLE, RULES, prompt_text.DATA_RULES, prompt_text.HEADERS, ANSWER
         )
@@ -143,7 +144,7 @@ class VerificationPrompt:
         others = list(self._others(view, sighting, samples))[:MOST_OTHERS]
         if others:
             sections.append(Section(OTHERS, "\n".join(others)))
-        asked = ASKED.format(mode=mode_text(mode, self._taxonomy))
+        asked = ASKED.format(mode=mode_text(mode, self._taxonomy, self._guidelines))
         data = data_section(view, window, "", shown, asked, sections=sections)
         return self.system.request(data, SCHEMA, view.trace_id)
 

@@ -10,7 +10,6 @@ from typing import Final
 
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
     HEADER_TOKENS,
@@ -25,6 +24,7 @@ from mast_tui.judges.llm.prompt.windows import plan, split
 from mast_tui.judges.llm.request import Window, is_context_size
 from mast_tui.judges.llm.run.run_journal import JudgedBefore
 from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.redaction.engine import Redaction
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import TraceRecord, Workspace

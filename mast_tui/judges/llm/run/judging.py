@@ -29,7 +29,6 @@ from mast_tui.judges.llm.errors import (
 )
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.prompt.verification import (
     LEAST_SHOWN,
     SHOWN_TOKENS,
@@ -52,6 +51,7 @@ from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Finding, Match, QuoteCounts, VerdictValue
+from mast_tui.redaction.engine import Redaction
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace

@@ -22,11 +22,11 @@ from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.request import Parameters, Way
 from mast_tui.judges.quote_anchoring import CHECKING
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import JUDGE_PREFIX
+from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import RunSettings
 
@@ -41,6 +41,7 @@ class Setup:
     ``key_variable`` names the environment variable with the key. ``timeout`` is in seconds;
     ``allow_http`` permits requests to another machine without encryption. ``noted`` holds further
     settings for the record of the run, by name. ``headers`` are sent with each request.
+    ``guidelines`` are pairs of a mode's slug and what the team has agreed on it.
     """
 
     taxonomy: Taxonomy
@@ -48,6 +49,7 @@ class Setup:
     base_url: str
     redaction: Redaction = field(default_factory=Redaction.default)
     examples: tuple[Example, ...] = ()
+    guidelines: tuple[tuple[str, str], ...] = ()
     prices: Prices | None = None
     key_variable: str = KEY_VARIABLE
     concurrency: int = CONCURRENCY
@@ -62,7 +64,10 @@ class Setup:
         """The prompt, whose hash is a part of the judge's name."""
         redaction = self.redaction.identity
         extra = "" if redaction == "default" else f"redaction {redaction}"
-        return Prompt(self.taxonomy, self.parameters, self.examples, extra=extra)
+        guidelines: dict[str, list[str]] = {}
+        for mode, text in self.guidelines:
+            guidelines.setdefault(mode, []).append(self.redaction.apply(text).text)
+        return Prompt(self.taxonomy, self.parameters, self.examples, guidelines, extra=extra)
 
     @property
     def judge(self) -> str:

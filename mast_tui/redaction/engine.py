@@ -1,4 +1,4 @@
-"""Redaction of secrets and addresses in the texts that are sent, with a conversion of offsets.
+"""Redaction of secrets and addresses in texts, with a conversion of offsets.
 
 By default keys, tokens, passwords and e-mail addresses are redacted. A file may hold the user's own
 regular expressions. RE2 matches these: its time is linear in the text for any pattern, while that
@@ -14,180 +14,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import re2
 
-from mast_tui.errors import MastError
-from mast_tui.judges.llm.errors import TraceFails
+from mast_tui.redaction.personal import personal_rules
+from mast_tui.redaction.rules import DEFAULT_RULES, SECRET_GROUP, RedactionError, SecretRule
 from mast_tui.safe_text import one_line
 from mast_tui.traces.search.pattern import InvalidPattern, compile_pattern, encodable_text
-
-SecretRanges = Callable[[str], Iterator[tuple[int, int]]]
-
-
-@dataclass(frozen=True, slots=True)
-class SecretRule:
-    """A rule for one kind of secret, which ``name`` replaces.
-
-    ``ranges`` yields the ranges of secrets in a text, as code points, end exclusive, in any order.
-    ``needs`` and ``sign`` save time: a text without ``sign``, or without any text of ``needs`` in
-    any case, has no such secret. ``pattern`` is the regular expression, empty for other rules.
-    """
-
-    name: str
-    ranges: SecretRanges
-    needs: tuple[str, ...] = ()
-    pattern: str = ""
-    sign: str = ""
-
-
-SECRET_GROUP: Final = "secret"
-"""The name of a pattern's group that matches the secret; without it the whole match is one."""
-
-
-def pattern_rule(
-    name: str, pattern: str, *needs: str, flags: int = 0, sign: str = ""
-) -> SecretRule:
-    """Make a rule of a built-in pattern, which Python's engine matches.
-
-    The patterns need look-behind, which RE2 lacks, so each of them must be linear by itself.
-
-    Args:
-        name: The replacement of a secret.
-        pattern: The regular expression.
-        needs: Texts in lower case, of which each secret has one.
-        flags: The flags of the regular expression.
-        sign: A character that each secret has.
-    """
-    compiled = re.compile(pattern, flags)
-    group = compiled.groupindex.get(SECRET_GROUP, 0)
-
-    def ranges(text: str) -> Iterator[tuple[int, int]]:
-        for match in compiled.finditer(text):
-            start, end = match.span(group)
-            if start < end:
-                yield start, end
-
-    return SecretRule(name, ranges, needs, pattern, sign)
-
-
-_LOCAL: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-"
-_AT_DOMAIN: Final = re.compile(
-    r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9])"
-)
-_LONGEST_LOCAL: Final = 64
-_ESCAPE: Final = re.compile(r"\\[nrt]")
-
-
-def _addresses(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of e-mail addresses; the search from the ``@`` makes other text cheap."""
-    for match in _AT_DOMAIN.finditer(text):
-        start = match.start()
-        preceding = text[max(0, start - _LONGEST_LOCAL) : start]
-        local = len(preceding) - len(preceding.rstrip(_LOCAL))
-        if _ESCAPE.match(preceding, max(0, len(preceding) - local - 1)):
-            local -= 1  # the letter belongs to an escape before the address
-        if local:
-            yield start - local, match.end()
-
-
-_BEGIN: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
-"""The begin of a word, also after the letter of an escape such as ``\\n`` in JSON."""
-
-# No quantifier of these overlaps what follows it, or it is possessive: the time is linear.
-DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
-    pattern_rule(
-        "private key",
-        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?:(?:[\s\"'+,]|\\[nrt])*+(?:[A-Za-z-]{1,30}: [^\n\\]{0,120}|[A-Za-z0-9+/=]{16,}+))++"
-        r"(?:(?:\s|\\[nrt])*+[A-Za-z0-9+/=]{1,15})?+"
-        r"(?:(?:[\s\"'+,]|\\[nrt])*+-----END [A-Z0-9 ]{0,60}-----)?+",
-        "private key",
-        sign="-",
-    ),
-    pattern_rule(
-        "API key",
-        _BEGIN + r"(?<![_-])(?:sk|rk|pk)-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{20,}+",
-        "sk-",
-        "rk-",
-        "pk-",
-        sign="-",
-    ),
-    pattern_rule(
-        "API key",
-        _BEGIN + r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}+",
-        "_live_",
-        "_test_",
-        sign="_",
-    ),
-    pattern_rule("API key", _BEGIN + r"(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])", "akia", "asia"),
-    pattern_rule(
-        "API key",
-        r"aws_?secret_?(?:access_?)?key[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<secret>[A-Za-z0-9/+=]{30,})",
-        "secret",
-        flags=re.IGNORECASE,
-    ),
-    pattern_rule(
-        "API key",
-        _BEGIN + r"(?:gh[opsur]_[A-Za-z0-9]{30,}+|github_pat_[A-Za-z0-9_]{22,}+)",
-        "gho_",
-        "ghp_",
-        "ghs_",
-        "ghu_",
-        "ghr_",
-        "github_pat_",
-        sign="_",
-    ),
-    pattern_rule("API key", _BEGIN + r"glpat-[A-Za-z0-9_.-]{20,}+", "glpat-", sign="-"),
-    pattern_rule(
-        "API key",
-        _BEGIN + r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}+",
-        "xox",
-        "xapp-",
-        sign="-",
-    ),
-    pattern_rule("API key", _BEGIN + r"AIza[0-9A-Za-z_-]{35}", "aiza"),
-    pattern_rule("API key", _BEGIN + r"hf_[A-Za-z0-9]{30,}+", "hf_", sign="_"),
-    pattern_rule("API key", _BEGIN + r"gsk_[A-Za-z0-9]{30,}+", "gsk_", sign="_"),
-    pattern_rule("API key", _BEGIN + r"npm_[A-Za-z0-9]{36}", "npm_", sign="_"),
-    pattern_rule(
-        "token",
-        _BEGIN + r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*+",
-        "eyj",
-        sign=".",
-    ),
-    pattern_rule(
-        "token",
-        _BEGIN + r"bearer\s{1,4}(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/-]{16,}+=*+)",
-        "bearer",
-        flags=re.IGNORECASE,
-    ),
-    pattern_rule(
-        "token",
-        _BEGIN + r"authorization[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}(?:[a-z]{4,10}\s{1,4})?"
-        r"(?P<secret>[A-Za-z0-9._~+/=:-]{12,}+)",
-        "authorization",
-        flags=re.IGNORECASE,
-    ),
-    pattern_rule(
-        "token",
-        _BEGIN + r"(?:x-)?api[-_]?key[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}"
-        r"(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/=-]{16,}+)",
-        "api-key",
-        "api_key",
-        "apikey",
-        flags=re.IGNORECASE,
-    ),
-    pattern_rule(
-        "password",
-        r"://[^\s/:@\"'<>\\]{0,100}:(?P<secret>[^\s/@\"'<>\\]{1,200})@",
-        "://",
-        sign=":",
-    ),
-    SecretRule("e-mail", _addresses, ("@",)),
-)
-
 
 MOST_BYTES: Final = 1 << 20
 """The most bytes of a file of patterns."""
@@ -204,8 +38,8 @@ LONGEST: Final = 30.0
 _NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9 _-]{0,39}?)\s+=\s+(?=\S)")
 
 
-class RedactionError(MastError):
-    """A file of patterns cannot be used; the message says where and why."""
+class RedactionTooSlow(RedactionError):
+    """A pattern takes too long on a text."""
 
 
 def read_rules(path: Path) -> tuple[SecretRule, ...]:
@@ -259,7 +93,7 @@ def file_rule(
         now: A clock, in seconds.
 
     Returns:
-        The rule. Its ``ranges`` raise ``TraceFails`` if a text takes too long.
+        The rule. Its ``ranges`` raise ``RedactionTooSlow`` if a text takes too long.
     """
     group = compiled.groupindex.get(SECRET_GROUP, 0)
 
@@ -270,12 +104,12 @@ def file_rule(
             if start < end:
                 yield start, end
             if now() > deadline:
-                raise TraceFails(
+                raise RedactionTooSlow(
                     f"the pattern “{one_line(pattern, 80)}” takes too long on a text of"
                     f" {len(text):,} characters; make it ask for less"
                 )
 
-    return SecretRule(name, ranges, pattern=pattern)
+    return SecretRule(name, ranges, pattern=pattern, is_own=True)
 
 
 def _compiled(pattern: str, location: str) -> re2._Regexp:
@@ -293,6 +127,18 @@ def _compiled(pattern: str, location: str) -> re2._Regexp:
 
 SHORTEST_SECRET: Final = 8
 """The fewest characters of a literal secret: words such as ``none`` are not redacted."""
+
+
+class SecretNames(Protocol):
+    """Names for secrets: the same secret has the same one."""
+
+    def number(self, name: str, secret: str) -> int | str:
+        """Return the number or code of a secret.
+
+        Args:
+            name: The name of the rule.
+            secret: The secret.
+        """
 
 
 class SecretNumbers:
@@ -336,6 +182,28 @@ class Redacted:
     text: str
     cuts: tuple[Cut, ...] = ()
 
+    def to_shown(self, start: int, end: int) -> tuple[int, int]:
+        """Return the range in the redacted text of a range of the original.
+
+        A range that touches a secret covers its whole replacement.
+
+        Args:
+            start: The first code point of the range.
+            end: The code point after the range.
+        """
+        first = self._shown(start, is_end=False)
+        return first, max(first, self._shown(end, is_end=True))
+
+    def _shown(self, offset: int, *, is_end: bool) -> int:
+        shift = 0
+        for cut in self.cuts:
+            if offset < cut.start + is_end:
+                break
+            if offset < cut.end + is_end:
+                return cut.shown_end if is_end else cut.shown_start
+            shift = cut.shown_end - cut.end
+        return offset + shift
+
     def to_original(self, start: int, end: int) -> tuple[int, int]:
         """Return the range in the original of ``text[start:end]``.
 
@@ -359,18 +227,27 @@ class Redacted:
         return offset + shift
 
 
+MASK_FORM: Final = "[{name} {number}]"
+"""The mask of a secret for people; a model is told of ``redacted`` ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """The redaction of all texts that are sent: by rules, and of literal secrets."""
+    """The redaction of texts by rules, and of literal secrets.
+
+    ``form`` is what stands in the place of a secret, with its ``name`` and ``number``.
+    """
 
     rules: tuple[SecretRule, ...] = ()
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    form: str = "[redacted {name} {number}]"
+    base: str = "none"
+    """The name of the rules that are not the user's own: ``none``, ``default``, ``personal``."""
 
     def __reduce__(self) -> tuple[Callable[..., Redaction], tuple[object, ...]]:
         """Pickle without the literal secrets, which other processes have themselves."""
-        defaults = len(DEFAULT_RULES) if self.rules[: len(DEFAULT_RULES)] == DEFAULT_RULES else 0
-        file_rules = tuple((rule.name, rule.pattern) for rule in self.rules[defaults:])
-        return _unpickled, (defaults > 0, file_rules)
+        own_rules = tuple((rule.name, rule.pattern) for rule in self.rules if rule.is_own)
+        return _unpickled, (self.base, own_rules)
 
     @classmethod
     def none(cls) -> Redaction:
@@ -380,7 +257,16 @@ class Redaction:
     @classmethod
     def default(cls) -> Redaction:
         """Return the redaction of vendors' keys, tokens, private keys, passwords and addresses."""
-        return cls(DEFAULT_RULES)
+        return cls(DEFAULT_RULES, base="default")
+
+    @classmethod
+    def personal(cls) -> Redaction:
+        """Return the masking of personal data and of all secrets that have a form of their own.
+
+        Raises:
+            RedactionError: A library that it needs is not installed.
+        """
+        return cls(personal_rules(), form=MASK_FORM, base="personal")
 
     @property
     def identity(self) -> str:
@@ -409,7 +295,7 @@ class Redaction:
             return self
         return replace(self, secrets=(*self.secrets, secret))
 
-    def apply(self, text: str, numbers: SecretNumbers | None = None) -> Redacted:
+    def apply(self, text: str, numbers: SecretNames | None = None) -> Redacted:
         """Redact a text.
 
         Args:
@@ -420,7 +306,8 @@ class Redaction:
         secrets = list(self._secrets(text))
         if not secrets:
             return Redacted(text)
-        return _replaced(text, secrets, SecretNumbers() if numbers is None else numbers)
+        names = SecretNumbers() if numbers is None else numbers
+        return _replaced(text, secrets, names, self.form)
 
     def _secrets(self, text: str) -> Iterator[tuple[int, int, str]]:
         for secret in self.secrets:
@@ -435,11 +322,11 @@ class Redaction:
                     yield start, end, rule.name
 
 
-def _unpickled(default: bool, file_rules: Iterable[tuple[str, str]]) -> Redaction:
-    rules = (
-        file_rule(name, pattern, compile_pattern(pattern, "m")) for name, pattern in file_rules
-    )
-    return Redaction((*(DEFAULT_RULES if default else ()), *rules))
+def _unpickled(base: str, own_rules: Iterable[tuple[str, str]]) -> Redaction:
+    make = {"none": Redaction.none, "default": Redaction.default, "personal": Redaction.personal}
+    redaction = make[base]()
+    rules = (file_rule(name, pattern, compile_pattern(pattern, "m")) for name, pattern in own_rules)
+    return replace(redaction, rules=(*redaction.rules, *rules))
 
 
 def _is_needed(rule: SecretRule, lowered: str) -> bool:
@@ -453,14 +340,14 @@ def _is_needed(rule: SecretRule, lowered: str) -> bool:
 
 
 def _replaced(
-    text: str, secrets: Iterable[tuple[int, int, str]], numbers: SecretNumbers
+    text: str, secrets: Iterable[tuple[int, int, str]], numbers: SecretNames, form: str
 ) -> Redacted:
     parts: list[str] = []
     cuts: list[Cut] = []
     copied = 0
     length = 0
     for start, end, name in _merged(secrets):
-        replacement = f"[redacted {name} {numbers.number(name, text[start:end])}]"
+        replacement = form.format(name=name, number=numbers.number(name, text[start:end]))
         length += start - copied
         parts += (text[copied:start], replacement)
         cuts.append(Cut(start, end, length, length + len(replacement)))

@@ -1,0 +1,114 @@
+"""The work of annotators with masks in place of personal data and secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from msgspec import structs
+
+from mast_tui.exchange.exporters.gold_document import GoldWithSides
+from mast_tui.labels import Evidence, Label, Target, TraceWork
+from mast_tui.redaction.masked_trace import Masks, RedactedOf
+
+_TEXT_FIELDS: Final = frozenset({"quote", "note", "notes", "reason", "text", "texts", "wording"})
+"""The fields of documents that hold texts of annotators or of traces."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkMasks:
+    """Masks the quotes and notes of labels.
+
+    ``redacted_of`` returns the text of a span with its masks. Quotes keep their offsets, which
+    refer to the text that is not masked, unless a mask is in them. With ``in_masked_texts`` the
+    offsets become those in the masked texts, for formats that hold these as well.
+    """
+
+    masks: Masks
+    redacted_of: RedactedOf
+    in_masked_texts: bool = False
+
+    def works(self, works: Iterable[TraceWork]) -> list[TraceWork]:
+        """Return work with masks."""
+        return [
+            replace(
+                work,
+                labels={name: self.label(label) for name, label in work.labels.items()},
+                notes={key: self.masks.text(text) for key, text in work.notes.items()},
+            )
+            for work in works
+        ]
+
+    def label(self, label: Label) -> Label:
+        """Return a label with masks in its quote, evidence and notes."""
+        evidence = label.evidence
+        return structs.replace(
+            label,
+            target=self._target(label.trace_id, label.target),
+            note=self.masks.text(label.note),
+            remedy=self.masks.text(label.remedy),
+            evidence=None if evidence is None else self._evidence(label.trace_id, evidence),
+        )
+
+    def _target(self, trace_id: str, target: Target) -> Target:
+        if target.quote is None or target.first is None:
+            return target
+        quote, start, end = self._quote(
+            trace_id, target.first, target.quote, target.char_start, target.char_end
+        )
+        return Target(target.first, target.last, quote, start, end)
+
+    def _evidence(self, trace_id: str, evidence: Evidence) -> Evidence:
+        wording = None if evidence.wording is None else self.masks.text(evidence.wording)
+        if evidence.key is None:
+            return structs.replace(evidence, quote=self.masks.text(evidence.quote), wording=wording)
+        quote, start, end = self._quote(
+            trace_id, evidence.key, evidence.quote, evidence.char_start, evidence.char_end
+        )
+        return structs.replace(
+            evidence, quote=quote, char_start=start, char_end=end, wording=wording
+        )
+
+    def _quote(
+        self, trace_id: str, key: str, quote: str, start: int | None, end: int | None
+    ) -> tuple[str, int | None, int | None]:
+        """Return a quote with masks, and its offsets."""
+        redacted = self.redacted_of(trace_id, key)
+        if redacted is None or start is None or end is None:
+            masked = self.masks.text(quote)
+            return (masked, None, None) if masked != quote else (quote, start, end)
+        first, last = redacted.to_shown(start, end)
+        if self.in_masked_texts:
+            return redacted.text[first:last], first, last
+        if any(start < cut.end and cut.start < end for cut in redacted.cuts):
+            return redacted.text[first:last], None, None
+        return quote, start, end
+
+    def gold_entry(self, entry: GoldWithSides) -> GoldWithSides:
+        """Return the gold of a trace and its sides with masks in their quotes."""
+        trace_id = entry.trace.trace_id
+        labels = tuple(
+            replace(label, target=self._target(trace_id, label.target))
+            for label in entry.gold.labels
+        )
+        gold = replace(entry.gold, labels=labels)
+        return replace(entry, gold=gold, sides=self.works(entry.sides))
+
+
+def masked_document(document: Any, masks: Masks, *, is_text: bool = False) -> Any:
+    """Return a document with masks in the fields that hold texts.
+
+    Args:
+        document: The document, as a JSON parser returns it.
+        masks: The masks.
+        is_text: Whether it is the value of such a field.
+    """
+    if isinstance(document, dict):
+        return {
+            key: masked_document(value, masks, is_text=is_text or key in _TEXT_FIELDS)
+            for key, value in document.items()
+        }
+    if isinstance(document, list | tuple):
+        return [masked_document(value, masks, is_text=is_text) for value in document]
+    return masks.text(document) if is_text and isinstance(document, str) else document

@@ -1,0 +1,149 @@
+"""Thresholds for the confidences of a judge, by mode, fitted on traces set aside for that."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final, TypedDict
+
+from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.input import JudgeInput
+from mast_tui.figures.judge.suggestions import highest_confidence
+from mast_tui.labels import VerdictValue
+
+LEAST_UNITS: Final = 5
+"""The traces with a mode, and those without it, that a threshold is fitted on at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The least confidence with which a finding of a mode counts.
+
+    ``value`` is 0 where every finding counts. ``present`` and ``absent`` are the calibration traces
+    with and without the mode.
+    """
+
+    value: float
+    present: int
+    absent: int
+
+
+class ThresholdJson(TypedDict):
+    """A threshold in the document of ``agree``."""
+
+    value: float
+    present: int
+    absent: int
+
+
+class ThresholdsJson(TypedDict):
+    """The thresholds of a judge, with a hash that names them, by the code of the mode."""
+
+    hash: str
+    calibration_traces: int
+    modes: dict[str, ThresholdJson]
+
+
+def on_traces(given: JudgeInput, traces: Collection[str]) -> JudgeInput:
+    """Return a judge beside its reference on some of the traces.
+
+    Args:
+        given: The judge.
+        traces: The ids of the traces.
+    """
+    reference = given.reference
+    kept = replace(
+        reference,
+        verdicts={unit: v for unit, v in reference.verdicts.items() if unit[0] in traces},
+        unresolved=frozenset(unit for unit in reference.unresolved if unit[0] in traces),
+    )
+    return replace(given, reference=kept)
+
+
+def fit_thresholds(given: JudgeInput) -> dict[str, Threshold]:
+    """Fit the thresholds of a judge, by the slug of the mode.
+
+    Of each mode that is present and absent often enough, the threshold is the one with the
+    greatest TPR + TNR (Youden 1950, Cancer 3:32-35), the lowest of several.
+
+    Args:
+        given: The judge beside its reference, on calibration traces only.
+    """
+    units = compared(given)
+    scores = highest_confidence(given.suggestions)
+    fitted = {}
+    for slug, _, _ in given.modes:
+        cases = [
+            (scores.get((trace_id, mode), 1.0) if said else 0.0, units.reference[trace_id, mode])
+            for (trace_id, mode), said in units.judge.items()
+            if mode == slug
+        ]
+        present = sum(truth for _, truth in cases)
+        absent = len(cases) - present
+        if min(present, absent) >= LEAST_UNITS:
+            fitted[slug] = Threshold(_best_cut(cases, present, absent), present, absent)
+    return fitted
+
+
+def _best_cut(cases: Sequence[tuple[float, bool]], present: int, absent: int) -> float:
+    """Return the cut with the greatest sum of both rates; 0 if every finding should count."""
+    levels = sorted({score for score, _ in cases if score > 0})
+    cuts = [0.0, *((low + high) / 2 for low, high in pairwise(levels))]
+
+    def rates(cut: float) -> float:
+        hits = sum(truth for score, truth in cases if score > cut)
+        alarms = sum(not truth for score, truth in cases if score > cut)
+        return hits / present + (absent - alarms) / absent
+
+    return max(cuts, key=lambda cut: (round(rates(cut), 12), -cut))
+
+
+def with_thresholds(given: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
+    """Return a judge whose findings count from the thresholds on; others count as absent.
+
+    Args:
+        given: The judge.
+        thresholds: The thresholds by the slug of the mode.
+    """
+    scores = highest_confidence(given.suggestions)
+
+    def counts(trace_id: str, mode: str) -> bool:
+        threshold = thresholds.get(mode)
+        return threshold is None or scores.get((trace_id, mode), 1.0) > threshold.value
+
+    verdicts = {
+        unit: VerdictValue.ABSENT if value is VerdictValue.PRESENT and not counts(*unit) else value
+        for unit, value in given.verdicts.items()
+    }
+    kept = tuple(label for label in given.suggestions if counts(label.trace_id, label.mode))
+    return replace(given, verdicts=verdicts, suggestions=kept)
+
+
+def thresholds_json(
+    given: JudgeInput, thresholds: Mapping[str, Threshold], traces: Collection[str]
+) -> ThresholdsJson:
+    """Return thresholds as a document, with a hash of the judge, its thresholds and the traces.
+
+    Args:
+        given: The judge.
+        thresholds: The thresholds by the slug of the mode.
+        traces: The ids of the calibration traces.
+    """
+    values = [(slug, threshold.value) for slug, threshold in sorted(thresholds.items())]
+    content = json.dumps([given.judge, given.taxonomy_ref, values, sorted(traces)])
+    codes = {slug: code for slug, code, _ in given.modes}
+    return {
+        "hash": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8],
+        "calibration_traces": len(traces),
+        "modes": {
+            codes[slug]: {
+                "value": threshold.value,
+                "present": threshold.present,
+                "absent": threshold.absent,
+            }
+            for slug, threshold in thresholds.items()
+        },
+    }

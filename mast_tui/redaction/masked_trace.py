@@ -1,0 +1,219 @@
+"""A trace as readers see it from whom personal data and secrets are hidden.
+
+Offsets of quotes refer to the text that is not masked: ``Masks.apply`` converts them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from mast_tui.redaction.engine import MASK_FORM, Redacted, Redaction
+from mast_tui.traces.model import (
+    AnswerKey,
+    Problem,
+    Shape,
+    Span,
+    SpanColumns,
+    SpanKind,
+    Spans,
+    Trace,
+    TraceMeta,
+)
+from mast_tui.traces.preview import call_preview, preview
+
+_CODE_LETTERS: Final = 5
+_CACHED_CHARS: Final = 1_000_000
+"""The most characters of masked texts that are cached."""
+
+
+class SecretCodes:
+    """Codes for secrets that are the same wherever the same key is used, in any trace.
+
+    Nothing is stored: a code is the beginning of a keyed hash of the secret.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def number(self, name: str, secret: str) -> str:
+        """Return the code of a secret.
+
+        Args:
+            name: The name of the rule.
+            secret: The secret.
+        """
+        data = f"{name}\n{secret}".encode("utf-8", "surrogatepass")
+        digest = hmac.digest(self._key, data, "sha256")
+        return base64.b32encode(digest)[:_CODE_LETTERS].decode().lower()
+
+
+class Masks:
+    """The masks of personal data and secrets, the same for the same secret in all texts."""
+
+    def __init__(self, redaction: Redaction, key: bytes) -> None:
+        """Prepare masks.
+
+        Args:
+            redaction: The rules.
+            key: The secret key of the codes, such as that of the workspace, which makes masks the
+                same in all that is written from it.
+        """
+        self._redaction = redaction
+        self._names = SecretCodes(key)
+
+    def apply(self, text: str) -> Redacted:
+        """Return a text with its masks and their ranges."""
+        return self._redaction.apply(text, self._names)
+
+    def text(self, text: str) -> str:
+        """Return a text with masks."""
+        return self.apply(text).text
+
+    def meta(self, meta: TraceMeta) -> TraceMeta:
+        """Return the facts of a run with masks in their texts."""
+        sections = {
+            name: tuple((entry, self.text(value)) for entry, value in entries)
+            for name, entries in meta.answer_key.sections()
+        }
+        return meta._replace(
+            task=None if meta.task is None else self.text(meta.task),
+            answer_key=AnswerKey()._replace(**sections),
+        )
+
+    def trace(self, trace: Trace) -> Trace:
+        """Return a trace with masks in its texts; its index must be complete."""
+        masked = Trace(
+            trace.identity,
+            trace.file,
+            MaskedSpans(trace.spans, self),
+            record=trace.record,
+            meta=self.meta(trace.meta),
+            problems=trace.problems,
+        )
+        masked.opened = trace.opened
+        return masked
+
+
+def requested_masks(redact: bool, patterns: Path | None, key: Callable[[], bytes]) -> Masks | None:
+    """Return the masks that ``--redact`` and ``--redact-file`` ask for; None for none.
+
+    Args:
+        redact: Whether personal data and secrets are masked.
+        patterns: A file of the user's own patterns, which are masked as well.
+        key: Returns the secret key of the masks; it is called only if there are some.
+
+    Raises:
+        RedactionError: A library is missing, or the file is unusable.
+    """
+    if not redact and patterns is None:
+        return None
+    redaction = Redaction.personal() if redact else Redaction(form=MASK_FORM)
+    if patterns is not None:
+        redaction = redaction.with_file(patterns)
+    return Masks(redaction, key())
+
+
+class MaskedSpans(Spans):
+    """The spans of a trace with masks in their texts, previews and names."""
+
+    def __init__(self, spans: Spans, masks: Masks) -> None:
+        self._spans = spans
+        self._masks = masks
+        self._cache: OrderedDict[int, Redacted] = OrderedDict()
+        self._cached_chars = 0
+        self._shapes: list[Shape] = []
+
+    @property
+    def spawned(self) -> Mapping[str, str]:
+        """The key of the span before which a sub-agent's spans belong, by thread id."""
+        return self._spans.spawned
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """No problems beside those of the trace, which has them already."""
+        return ()
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def index_of(self, key: str, /) -> int | None:
+        """Return the index of the span with this key, or None where there is no such span."""
+        return self._spans.index_of(key)
+
+    def text(self, index: int, /) -> str:
+        """Return the whole text of the span at ``index``, with masks."""
+        return self.redacted(index).text
+
+    def redacted(self, index: int) -> Redacted:
+        """Return the text of a span with the ranges of its masks."""
+        cached = self._cache.get(index)
+        if cached is not None:
+            self._cache.move_to_end(index)
+            return cached
+        redacted = self._masks.apply(self._spans.text(index))
+        self._cache[index] = redacted
+        self._cached_chars += len(redacted.text)
+        while self._cached_chars > _CACHED_CHARS and len(self._cache) > 1:
+            _, dropped = self._cache.popitem(last=False)
+            self._cached_chars -= len(dropped.text)
+        return redacted
+
+    def span(self, index: int, /) -> Span:
+        """Return the span at ``index``, with masks."""
+        span = self._spans.span(index)
+        agent = self._masks.text(span.agent)
+        name = None if span.name is None else self._masks.text(span.name)
+        if span.whole:
+            return replace(span, agent=agent, name=name, preview=self._masks.text(span.preview))
+        # A preview may end within a secret.
+        redacted = self.redacted(index)
+        if not redacted.cuts:
+            return replace(span, agent=agent, name=name)
+        made = call_preview if span.kind is SpanKind.TOOL_CALL else preview
+        line, whole = made(redacted.text)
+        return replace(span, agent=agent, name=name, preview=line, whole=whole)
+
+    def columns(self, first: int, end: int, /) -> SpanColumns:
+        """Return columns of spans, with masks in the names of agents and tools.
+
+        Args:
+            first: The first span.
+            end: The span after the last; at least one is asked for.
+        """
+        columns = self._spans.columns(first, end)
+        for kind, role, agent, name in columns.shape_list[len(self._shapes) :]:
+            masked = None if name is None else self._masks.text(name)
+            self._shapes.append((kind, role, self._masks.text(agent), masked))
+        return replace(columns, shape_list=self._shapes)
+
+    def one_thread(self, first: int, end: int, /) -> bool:
+        """Return whether the keys of the spans name at most one thread; False if unsure.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
+        return self._spans.one_thread(first, end)
+
+
+def redacted_span(trace: Trace, key: str) -> Redacted | None:
+    """Return the text of a span of a masked trace with its masks; None for an unknown span.
+
+    Args:
+        trace: A trace that ``Masks.trace`` returned.
+        key: The key of the span.
+    """
+    index = trace.index_of(key)
+    assert isinstance(trace.spans, MaskedSpans), "the trace has no masks"
+    return None if index is None else trace.spans.redacted(index)
+
+
+RedactedOf = Callable[[str, str], Redacted | None]
+"""Returns the text of a span with its masks, by the trace's id and the span's key; None where it is
+not at hand."""

@@ -1,0 +1,182 @@
+"""The rules for keys, tokens, passwords and addresses that are redacted by default."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from mast_tui.errors import MastError
+
+
+class RedactionError(MastError):
+    """Redaction cannot be done; the message says why."""
+
+
+SecretRanges = Callable[[str], Iterator[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class SecretRule:
+    """A rule for one kind of secret, which ``name`` replaces.
+
+    ``ranges`` yields the ranges of secrets in a text, as code points, end exclusive, in any order.
+    ``needs`` and ``sign`` save time: a text without ``sign``, or without any text of ``needs`` in
+    any case, has no such secret. ``pattern`` is the regular expression, empty for other rules.
+    ``is_own`` says that it is from the user's file.
+    """
+
+    name: str
+    ranges: SecretRanges
+    needs: tuple[str, ...] = ()
+    pattern: str = ""
+    sign: str = ""
+    is_own: bool = False
+
+
+SECRET_GROUP: Final = "secret"
+"""The name of a pattern's group that matches the secret; without it the whole match is one."""
+
+
+def pattern_rule(
+    name: str, pattern: str, *needs: str, flags: int = 0, sign: str = ""
+) -> SecretRule:
+    """Make a rule of a built-in pattern, which Python's engine matches.
+
+    The patterns need look-behind, which RE2 lacks, so each of them must be linear by itself.
+
+    Args:
+        name: The replacement of a secret.
+        pattern: The regular expression.
+        needs: Texts in lower case, of which each secret has one.
+        flags: The flags of the regular expression.
+        sign: A character that each secret has.
+    """
+    compiled = re.compile(pattern, flags)
+    group = compiled.groupindex.get(SECRET_GROUP, 0)
+
+    def ranges(text: str) -> Iterator[tuple[int, int]]:
+        for match in compiled.finditer(text):
+            start, end = match.span(group)
+            if start < end:
+                yield start, end
+
+    return SecretRule(name, ranges, needs, pattern, sign)
+
+
+_LOCAL: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-"
+_AT_DOMAIN: Final = re.compile(
+    r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9])"
+)
+_LONGEST_LOCAL: Final = 64
+_ESCAPE: Final = re.compile(r"\\[nrt]")
+
+
+def email_ranges(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of e-mail addresses; the search from the ``@`` makes other text cheap."""
+    for match in _AT_DOMAIN.finditer(text):
+        start = match.start()
+        preceding = text[max(0, start - _LONGEST_LOCAL) : start]
+        local = len(preceding) - len(preceding.rstrip(_LOCAL))
+        if _ESCAPE.match(preceding, max(0, len(preceding) - local - 1)):
+            local -= 1  # the letter belongs to an escape before the address
+        if local:
+            yield start - local, match.end()
+
+
+_BEGIN: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
+"""The begin of a word, also after the letter of an escape such as ``\\n`` in JSON."""
+
+# No quantifier of these overlaps what follows it, or it is possessive: the time is linear.
+DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
+    pattern_rule(
+        "private key",
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:(?:[\s\"'+,]|\\[nrt])*+(?:[A-Za-z-]{1,30}: [^\n\\]{0,120}|[A-Za-z0-9+/=]{16,}+))++"
+        r"(?:(?:\s|\\[nrt])*+[A-Za-z0-9+/=]{1,15})?+"
+        r"(?:(?:[\s\"'+,]|\\[nrt])*+-----END [A-Z0-9 ]{0,60}-----)?+",
+        "private key",
+        sign="-",
+    ),
+    pattern_rule(
+        "API key",
+        _BEGIN + r"(?<![_-])(?:sk|rk|pk)-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{20,}+",
+        "sk-",
+        "rk-",
+        "pk-",
+        sign="-",
+    ),
+    pattern_rule(
+        "API key",
+        _BEGIN + r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}+",
+        "_live_",
+        "_test_",
+        sign="_",
+    ),
+    pattern_rule("API key", _BEGIN + r"(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])", "akia", "asia"),
+    pattern_rule(
+        "API key",
+        r"aws_?secret_?(?:access_?)?key[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<secret>[A-Za-z0-9/+=]{30,})",
+        "secret",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "API key",
+        _BEGIN + r"(?:gh[opsur]_[A-Za-z0-9]{30,}+|github_pat_[A-Za-z0-9_]{22,}+)",
+        "gho_",
+        "ghp_",
+        "ghs_",
+        "ghu_",
+        "ghr_",
+        "github_pat_",
+        sign="_",
+    ),
+    pattern_rule("API key", _BEGIN + r"glpat-[A-Za-z0-9_.-]{20,}+", "glpat-", sign="-"),
+    pattern_rule(
+        "API key",
+        _BEGIN + r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}+",
+        "xox",
+        "xapp-",
+        sign="-",
+    ),
+    pattern_rule("API key", _BEGIN + r"AIza[0-9A-Za-z_-]{35}", "aiza"),
+    pattern_rule("API key", _BEGIN + r"hf_[A-Za-z0-9]{30,}+", "hf_", sign="_"),
+    pattern_rule("API key", _BEGIN + r"gsk_[A-Za-z0-9]{30,}+", "gsk_", sign="_"),
+    pattern_rule("API key", _BEGIN + r"npm_[A-Za-z0-9]{36}", "npm_", sign="_"),
+    pattern_rule(
+        "token",
+        _BEGIN + r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*+",
+        "eyj",
+        sign=".",
+    ),
+    pattern_rule(
+        "token",
+        _BEGIN + r"bearer\s{1,4}(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/-]{16,}+=*+)",
+        "bearer",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "token",
+        _BEGIN + r"authorization[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}(?:[a-z]{4,10}\s{1,4})?"
+        r"(?P<secret>[A-Za-z0-9._~+/=:-]{12,}+)",
+        "authorization",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "token",
+        _BEGIN + r"(?:x-)?api[-_]?key[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}"
+        r"(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/=-]{16,}+)",
+        "api-key",
+        "api_key",
+        "apikey",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "password",
+        r"://[^\s/:@\"'<>\\]{0,100}:(?P<secret>[^\s/@\"'<>\\]{1,200})@",
+        "://",
+        sign=":",
+    ),
+    SecretRule("e-mail", email_ranges, ("@",)),
+)

@@ -1,0 +1,415 @@
+"""The next version of a judge: what it is taught, the change of its prompt, and what that takes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
+from typing import Final
+
+from textual import work
+
+from mast_tui.adjudication import TraceWords
+from mast_tui.columns import ColumnWidth, TableColumn
+from mast_tui.configuration import read_judge_configuration
+from mast_tui.errors import MastError
+from mast_tui.judges.comparing import Case, Outcome
+from mast_tui.judges.llm.prompt.few_shot import ChosenExamples, choice_parameters
+from mast_tui.judges.llm.run.estimate import estimate_run
+from mast_tui.judges.llm.run.setup import Setup, configured_setup
+from mast_tui.judges.llm.teaching import (
+    JudgeError,
+    JudgeVersion,
+    examples_of,
+    guidelines_of,
+    keep_version,
+    most_informative,
+    versions,
+    with_chosen,
+    with_guidelines,
+)
+from mast_tui.labels import WHOLE_TRACE, VerdictValue
+from mast_tui.safe_text import one_line
+from mast_tui.study import random_sample
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.model import Trace
+from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.context import JudgeProgress
+from mast_tui.ui.judge_runs.alignment import Alignment
+from mast_tui.ui.services.model_judge import Plan, estimate_words
+from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.services.trace_catalog import OneByOne
+from mast_tui.ui.services.trace_loader import TraceLoader
+from mast_tui.ui.styles import BASE_SCREEN, RUNS
+from mast_tui.ui.suggestion_wording import judge_name
+from mast_tui.ui.table_screen import TableScreen
+from mast_tui.ui.widgets.column_table import SOME, name_width, sign_column
+from mast_tui.ui.wording import counted, plain_title
+from mast_tui.workspace import Run
+from mast_tui.workspace.ids import now
+from mast_tui.workspace.registers.hold_out import held_out
+from mast_tui.writes import piece_of_work
+
+FIRST_CHOSEN: Final = 4
+"""The number of errors that are chosen at first if a person has marked none."""
+
+MOST_EXAMPLES: Final = 12
+
+SAMPLED: Final = 20
+"""The traces that a new version judges beside those on which the old one was wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedRun:
+    """A run of a judge beside the gold, from which the next version is made.
+
+    ``cases`` are by the slug of the mode, ``words`` what people say by trace id.
+    """
+
+    run: Run
+    cases: Mapping[str, Sequence[Case]]
+    alignment: Alignment
+    words: Mapping[str, TraceWords]
+
+    @property
+    def wrong_traces(self) -> list[str]:
+        """The ids of the traces on which the judge was wrong about a mode."""
+        wrong = (
+            case.trace_id
+            for cases in self.cases.values()
+            for case in cases
+            if case.outcome is not Outcome.BOTH
+        )
+        return sorted(set(wrong))
+
+    def traces(self) -> tuple[str, ...]:
+        """Return the traces of the next version: wrong ones, a random sample, held-out ones."""
+        others = random_sample(self.words, 0, SAMPLED)
+        return tuple(dict.fromkeys((*self.wrong_traces, *others, *self.alignment.test_traces)))
+
+    def errors(self, opened: OpenWorkspace) -> list[JudgeError]:
+        """Return the errors of the judge, the most informative first.
+
+        Args:
+            opened: The workspace.
+
+        Raises:
+            WorkspaceError: The workspace cannot be read.
+        """
+        workspace = opened.workspace
+        labels = {
+            label.id: label
+            for label in workspace.labels(annotator=self.run.judge, taxonomy=opened.taxonomy.ref)
+        }
+        records = {record.trace_id: record for record in workspace.traces()}
+        errors = []
+        for case in (case for cases in self.cases.values() for case in cases):
+            subject = (case.trace_id, case.mode)
+            marked = self.alignment.marked.get(subject, "")
+            record = records[case.trace_id]
+            error = JudgeError(
+                case.trace_id,
+                case.mode,
+                VerdictValue.PRESENT,
+                target=next((mark.target for mark in case.second), WHOLE_TRACE),
+                reason=marked or self._reason(case),
+                marked=bool(marked),
+                agreed=subject in self.alignment.agreed,
+                stratum=f"{record.system} {(record.spans or 0).bit_length()}",
+            )
+            if case.outcome is Outcome.FIRST and case.first:
+                label = labels.get(case.first[0].label or "")
+                evidence = None if label is None else label.evidence
+                error = replace(
+                    error,
+                    right=VerdictValue.ABSENT,
+                    target=case.first[0].target,
+                    quote=None if evidence is None else evidence.quote,
+                )
+            if case.outcome is not Outcome.BOTH:
+                errors.append(error)
+        return most_informative(errors)
+
+    def _reason(self, case: Case) -> str:
+        """Return what people wrote on a mode in a trace, else what they say in general."""
+        words = self.words[case.trace_id]
+        written = [
+            *(d.reason for d in words.decisions if d.mode == case.mode),
+            *(
+                label.note
+                for side in words.sides
+                for label in side.labels.values()
+                if label.mode == case.mode
+            ),
+        ]
+        general = "it looks like it, and people say that it is not"
+        if case.outcome is Outcome.SECOND:
+            general = "people say that it is"
+        return next((text for text in written if text), general)
+
+
+@dataclass(frozen=True, slots=True)
+class NextVersion:
+    """A version that was not asked yet: its plan, the change of the prompt, its traces."""
+
+    version: JudgeVersion
+    plan: Plan
+    change: tuple[str, ...]
+    tokens: int
+    traces: Sequence[Trace]
+
+
+def next_version(
+    opened: OpenWorkspace,
+    aligned: AlignedRun,
+    chosen: Sequence[JudgeError],
+    loader: TraceLoader,
+    listed: Mapping[str, Trace],
+) -> NextVersion:
+    """Make the next version of a judge. Slow: for workers only.
+
+    Args:
+        opened: The workspace.
+        aligned: The judge beside the gold.
+        chosen: The errors that become examples.
+        loader: Reads traces.
+        listed: The traces that the app has, by id.
+
+    Raises:
+        MastError: No model is configured, or the workspace cannot be read.
+        OSError: A trace cannot be read.
+    """
+    workspace, ref = opened.workspace, opened.taxonomy.ref
+    plain = configured_setup(opened.taxonomy, read_judge_configuration())
+    parent = versions(workspace, ref).get(aligned.run.judge)
+    before = plain if parent is None else parent.applied_to(plain)
+    examples = examples_of(
+        chosen,
+        loader.read,
+        plain.redaction,
+        count=MOST_EXAMPLES,
+        may_use=lambda trace_id: not held_out(workspace, trace_id),
+    )
+    if parent is not None:
+        examples = _joined(parent.examples_with_choices(), examples)
+    guidelines = guidelines_of(workspace, ref)
+    after = with_chosen(with_guidelines(plain, guidelines), examples)
+    version = JudgeVersion(
+        after.judge,
+        aligned.run.judge,
+        guidelines,
+        tuple(example for _, example in examples),
+        tuple(text for _, text in choice_parameters(examples)),
+        opened.annotator,
+        now(),
+    )
+    shown = {example.trace_id for _, example in examples}
+    found = (
+        listed.get(trace_id) or loader.read(trace_id)
+        for trace_id in aligned.traces()
+        if trace_id not in shown
+    )
+    traces = OneByOne([trace for trace in found if trace is not None])
+    plan = Plan(after, estimate_run(after, traces, workspace))
+    added = after.prompt.system.tokens - before.prompt.system.tokens
+    return NextVersion(version, plan, tuple(prompt_change(before, after)), added, traces)
+
+
+def _joined(earlier: ChosenExamples, later: ChosenExamples) -> ChosenExamples:
+    """Return the later examples, then the earlier ones on other subjects."""
+    subjects = {choice for choice, _ in later}
+    kept = tuple(pair for pair in earlier if pair[0] not in subjects)
+    return (*later, *kept)[:MOST_EXAMPLES]
+
+
+def prompt_change(before: Setup, after: Setup) -> Iterator[str]:
+    """Yield the lines of the prompt that are added or removed, each under its heading.
+
+    Args:
+        before: The setup of the judge so far.
+        after: The setup of the next version.
+    """
+    old, new = (setup.prompt.system.pieces[0].splitlines() for setup in (before, after))
+    heading = shown = ""
+    for line in difflib.ndiff(old, new):
+        sign, text = line[:1], line[2:]
+        if text.startswith("#"):
+            heading = text
+        if sign in "+-":
+            if heading not in (shown, text):
+                yield heading
+            shown = heading
+            yield f"{sign} {text}"
+
+
+def error_columns(
+    taxonomy: Taxonomy, loader: TraceLoader | None, chosen: frozenset[tuple[str, str]]
+) -> tuple[TableColumn[JudgeError], ...]:
+    """Return the columns of a judge's errors.
+
+    Args:
+        taxonomy: The taxonomy of the modes.
+        loader: Knows the names of the traces.
+        chosen: The trace id and mode of each error that becomes an example.
+    """
+
+    def name(row: JudgeError) -> str:
+        return row.trace_id if loader is None else loader.name_of(row.trace_id)
+
+    return (
+        sign_column(lambda row: "●" if (row.trace_id, row.mode) in chosen else "○", "figure"),
+        TableColumn("trace", lambda row: one_line(name(row)), "name", name_width()),
+        TableColumn("", lambda row: taxonomy.mode(row.mode).code, "name", ColumnWidth(95)),
+        TableColumn(
+            "right is",
+            lambda row: row.right.value,
+            "figure",
+            ColumnWidth(94),
+        ),
+        TableColumn(
+            "",
+            lambda row: "marked" if row.marked else "" if row.agreed else "one person",
+            "quiet",
+            ColumnWidth(60, filled=SOME),
+        ),
+        TableColumn("reason", lambda row: one_line(row.reason), "quiet", name_width(80)),
+    )
+
+
+class TeachingScreen(TableScreen[JudgeError]):
+    """The errors of a judge, of which the chosen ones become examples."""
+
+    CSS_PATH = [BASE_SCREEN, RUNS]
+    where = Where.TEACHING
+    table_id = "teaching"
+    row_key = attrgetter("trace_id", "mode")
+
+    def __init__(self, aligned: AlignedRun) -> None:
+        super().__init__()
+        self._aligned = aligned
+        self._errors: Sequence[JudgeError] = ()
+        self._selected: frozenset[tuple[str, str]] = frozenset()
+        self._loader: TraceLoader | None = None
+        self._next: NextVersion | None = None
+
+    def on_mount(self) -> None:
+        """Read the errors once the workspace is open."""
+        super().on_mount()
+        self.mast.workspace.when_ready(self._read)
+
+    def show_title(self) -> None:
+        """Show which judge is taught, and by whom."""
+        name = judge_name(self._aligned.run.judge)
+        self.title_bar.show(("Teach", name, "examples and guidelines"), self.who())
+
+    @work(thread=True, group="teaching", exclusive=True)
+    def _read(self, opened: OpenWorkspace) -> None:
+        try:
+            errors = self._aligned.errors(opened)
+            loader = TraceLoader(opened.workspace, list(self.mast.catalog.traces.values()))
+        except MastError as error:
+            self.call_later(self.show_words, one_line(str(error)))
+            return
+        self.call_later(self._list, errors, loader)
+
+    def _list(self, errors: Sequence[JudgeError], loader: TraceLoader) -> None:
+        self._errors, self._loader = errors, loader
+        marked = [error for error in errors if error.marked]
+        first = marked or [error for error in errors if error.agreed][:FIRST_CHOSEN]
+        self._selected = frozenset((error.trace_id, error.mode) for error in first)
+        self.remove_class("-empty")
+        self._show_rows()
+        self.main_list.focus()
+
+    def _show_rows(self) -> None:
+        taxonomy = self.mast.taxonomy
+        self.main_list.columns = error_columns(taxonomy, self._loader, self._selected)
+        self.main_list.show(self._errors)
+        self._next = None
+        self.detail.border_title = "The change of the prompt"
+        self.detail.show_text("Reading the examples …")
+        self.mast.workspace.when_ready(self._plan)
+
+    @work(thread=True, group="plan", exclusive=True)
+    def _plan(self, opened: OpenWorkspace) -> None:
+        loader, chosen = self._loader, self._selected
+        if loader is None:
+            return
+        errors = [error for error in self._errors if (error.trace_id, error.mode) in chosen]
+        listed = dict(self.mast.catalog.traces)
+        try:
+            planned = next_version(opened, self._aligned, errors, loader, listed)
+        except (MastError, OSError) as error:
+            self.call_later(self._show_plan, None, one_line(str(error)))
+            return
+        self.call_later(self._show_plan, planned, "")
+
+    def _show_plan(self, planned: NextVersion | None, problem: str) -> None:
+        """Show the change of the prompt and what asking takes, or why there is none."""
+        self._next = planned
+        if planned is None:
+            self.detail.show_text(problem)
+            return
+        wrong = len(self._aligned.wrong_traces)
+        tests = len(self._aligned.alignment.test_traces)
+        version, examples = planned.version, planned.version.examples
+        self.detail.border_title = plain_title(
+            f"The change of the prompt: {planned.tokens:+,} tokens"
+        )
+        lines = [
+            f"{version.judge}: {counted(len(version.guidelines), 'guideline')}, "
+            f"{counted(len(examples), 'example')}.",
+            f"{counted(len(planned.traces), 'trace')}: {wrong} on which the judge was wrong, a "
+            f"random sample, {tests} held out.",
+            estimate_words(planned.plan),
+            "",
+            *(planned.change or ("Nothing changes: choose examples, or write a guideline.",)),
+        ]
+        self.detail.show_text("\n".join(lines))
+
+    # Keys
+
+    def action_choose(self) -> None:
+        """Make an example of the error under the cursor, or not."""
+        error = self.main_list.row
+        if error is None:
+            self.hints.say("The judge made no error that people have corrected")
+            return
+        self._selected ^= {(error.trace_id, error.mode)}
+        self._show_rows()
+
+    def action_open(self) -> None:
+        """Ask the next version."""
+        planned = self._next
+        if planned is None:
+            self.hints.say("Wait until the change of the prompt is shown")
+        elif not planned.change:
+            self.hints.say("Nothing changes: choose examples, or write a guideline")
+        else:
+            self._keep_and_ask(planned)
+
+    @piece_of_work
+    async def _keep_and_ask(self, planned: NextVersion) -> None:
+        opened = self.mast.opened
+        if opened is None:
+            return
+        keep = partial(keep_version, opened.workspace, opened.taxonomy.ref, planned.version)
+        try:
+            await self.writes.run(keep)
+        except MastError as error:
+            self.say_error(error)
+            return
+        self.mast.judge_traces(planned.traces, planned.plan)
+
+    def judged(self, message: JudgeProgress) -> None:
+        """Say how far the judge has come.
+
+        Args:
+            message: The progress.
+        """
+        message.tell(self.hints)
+        if message.done and not message.problem:
+            key = self.mast.key_of("everywhere.runs")
+            self.hints.say(f"{message.text} · {key} lists the new version")

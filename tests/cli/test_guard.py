@@ -1,0 +1,369 @@
+"""``mast-tui guard``: guards made from labels, what they find, and the hook that runs them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from mast_tui.judges.rules import GUARD_RULES, RulesJudge
+from mast_tui.judges.rules.guards import Guard, GuardsFile, InvalidGuards, guards_text, read_guards
+from mast_tui.labels import Target
+from mast_tui.session import Session
+from mast_tui.traces.library import read_file, read_fully, samples_folder
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import Workspace
+from tests.cli.conftest import Cli
+from tests.workspace.build import MAST
+
+UNCHECKED: Final = Guard(
+    name="no-check", condition="unchecked-claim", mode="incorrect_verification", on=True
+)
+OPEN_PLAN: Final = Guard(name="plan", condition="open-plan", mode="premature_termination", on=True)
+HURRY: Final = Guard(
+    name="hurry",
+    condition="phrases",
+    mode="premature_termination",
+    on=True,
+    phrases=("should be fine now",),
+)
+
+
+def write_guards(path: Path, *guards: Guard) -> Path:
+    """Write a file of guards and return its path."""
+    file = GuardsFile(
+        format="mast-tui guards", version=1, taxonomy=MAST.ref, labels="gold", guards=guards
+    )
+    path.write_text(guards_text(file), "utf-8")
+    return path
+
+
+class ScriptedAgent:
+    """A session of Claude Code, written as it goes, whose stops a hook may hold up."""
+
+    def __init__(self, path: Path, hook: str, task: str = "Repair the login") -> None:
+        self.path = path
+        self.hook = hook
+        self._numbers = count(1)
+        self._write("user", {"role": "user", "content": task})
+
+    def says(self, text: str) -> None:
+        """Write a message."""
+        self._content({"type": "text", "text": text})
+
+    def does(self, tool: str, arguments: dict[str, Any], result: str) -> None:
+        """Write a call and its result."""
+        call = f"toolu_{next(self._numbers)}"
+        self._content({"type": "tool_use", "id": call, "name": tool, "input": arguments})
+        answer = {"type": "tool_result", "tool_use_id": call, "content": result}
+        self._write("user", {"role": "user", "content": [answer]})
+
+    def stops(self, *, active: bool = False, last: str | None = None) -> dict[str, Any] | None:
+        """Run the hook as the agent does when it would end, and return its decision."""
+        event = {
+            "session_id": "s1",
+            "transcript_path": str(self.path),
+            "hook_event_name": "Stop",
+            "stop_hook_active": active,
+        }
+        if last is not None:
+            event["last_assistant_message"] = last
+        done = subprocess.run(
+            shlex.split(self.hook), input=json.dumps(event), text=True, capture_output=True,
+            check=True,
+        )  # fmt: skip
+        return json.loads(done.stdout) if done.stdout else None
+
+    def _content(self, part: dict[str, Any]) -> None:
+        self._write(
+            "assistant",
+            {"id": f"m{next(self._numbers)}", "role": "assistant", "model": "m", "content": [part]},
+        )
+
+    def _write(self, kind: str, message: dict[str, Any]) -> None:
+        number = next(self._numbers)
+        record = {
+            "type": kind, "message": message, "uuid": f"u{number}", "sessionId": "s1",
+            "version": "2.1.0", "cwd": "/x", "isSidechain": False, "userType": "external",
+            "parentUuid": None if number == 1 else f"u{number - 1}",
+            "timestamp": f"2026-11-01T10:00:{number % 60:02}Z",
+        }  # fmt: skip
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+
+class ScriptedCodex(ScriptedAgent):
+    """The same as a rollout of Codex."""
+
+    def __init__(self, path: Path, hook: str) -> None:
+        self.path = path
+        self.hook = hook
+        self._numbers = count(1)
+        self._record("session_meta", {"id": "s1", "cwd": "/x", "cli_version": "0.154.0"})
+        self._item("message", role="user", content=[{"type": "input_text", "text": "Repair it"}])
+
+    def says(self, text: str) -> None:
+        """Write a message."""
+        content = [{"type": "output_text", "text": text}]
+        self._item("message", role="assistant", content=content)
+
+    def does(self, tool: str, arguments: dict[str, Any], result: str) -> None:
+        """Write a call and its result."""
+        name = {"Edit": "apply_patch", "Bash": "shell"}.get(tool, "read_file")
+        call = f"call_{next(self._numbers)}"
+        self._item("function_call", name=name, arguments=json.dumps(arguments), call_id=call)
+        self._item("function_call_output", call_id=call, output=result)
+
+    def _item(self, kind: str, **values: Any) -> None:
+        self._record("response_item", {"type": kind, **values})
+
+    def _record(self, kind: str, payload: dict[str, Any]) -> None:
+        time = f"2026-11-01T10:00:{next(self._numbers) % 60:02}.000Z"
+        record = {"timestamp": time, "type": kind, "payload": payload}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("agent", "settings", "script"),
+    [
+        ("claude-code", ".claude/settings.json", ScriptedAgent),
+        ("codex", ".codex/hooks.json", ScriptedCodex),
+    ],
+)
+def test_an_agent_that_declares_victory_is_stopped_checks_and_ends_well(
+    cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    agent: str,
+    settings: str,
+    script: Callable[[Path, str], ScriptedAgent],
+) -> None:
+    program = tmp_path / "mast-tui"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m mast_tui "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    write_guards(tmp_path / "guards.toml", UNCHECKED)
+    assert cli("guard", "hook", agent, "--guards", "guards.toml").code == 0
+    (group,) = json.loads((tmp_path / settings).read_text())["hooks"]["Stop"]
+    session = script(tmp_path / "session.jsonl", group["hooks"][0]["command"])
+    session.does("Read", {"file_path": "/x/login.py"}, "def login(): return None")
+    assert session.stops() is None, "nothing was claimed"
+    edit = {"file_path": "/x/login.py", "old_string": "None", "new_string": "True"}
+    session.does("Edit", edit, "The file was updated")
+    # The last message is in the event before it is in the file.
+    claim = "The login is fixed and everything is done."
+    early = session.stops(last=claim)
+    session.says(claim)
+    decision = session.stops(last=claim)
+    assert decision == early
+    assert decision is not None
+    assert decision["decision"] == "block"
+    assert "nothing was checked after the last change" in decision["reason"]
+    assert session.stops(active=True) is None, "a turn is held up once"
+    session.does("Bash", {"command": "pytest tests/test_login.py"}, "3 passed in 0.1s")
+    session.says("All tests pass. The login is fixed and everything is done.")
+    assert session.stops() is None
+
+
+def test_open_plans_and_phrases_hold_up_the_last_message(cli: Cli, tmp_path: Path) -> None:
+    guards = write_guards(tmp_path / "guards.toml", OPEN_PLAN, HURRY)
+    hook = shlex.join([sys.executable, "-m", "mast_tui", "guard", "stop", "--guards", str(guards)])
+    session = ScriptedAgent(tmp_path / "session.jsonl", hook)
+    steps = [{"content": "edit", "status": "completed"}, {"content": "test", "status": "pending"}]
+    session.does("TodoWrite", {"todos": steps}, "ok")
+    session.says("That should be fine now.")
+    decision = session.stops()
+    assert decision is not None
+    assert "1 of 2 steps of the plan" in decision["reason"]
+    assert "says what hurry forbids" in decision["reason"]
+    assert cli("lint", "session.jsonl", "--guards", "guards.toml").code == 3
+    done = [{**step, "status": "completed"} for step in steps]
+    session.does("TodoWrite", {"todos": done}, "ok")
+    session.says("Both steps are there.")
+    # What was said before stays in the report, and holds up no end.
+    assert session.stops() is None
+    assert cli("lint", "session.jsonl", "--guards", "guards.toml").code == 3
+
+
+def test_a_hook_joins_the_settings_that_are_there(cli: Cli, tmp_path: Path) -> None:
+    write_guards(tmp_path / "guards.toml", UNCHECKED)
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    mine = {"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}
+    settings.write_text(json.dumps(mine))
+    assert cli("guard", "hook", "claude-code", "--guards", "guards.toml").code == 0
+    again = cli("guard", "hook", "claude-code", "--guards", "guards.toml")
+    assert "there already" in again.out
+    written = json.loads(settings.read_text())
+    assert written["model"] == "opus"
+    assert len(written["hooks"]["Stop"]) == 2
+    for broken in ("[]", "{", '{"hooks": []}', '{"hooks": {"Stop": 1}}'):
+        settings.write_text(broken)
+        refused = cli("guard", "hook", "claude-code", "--guards", "guards.toml")
+        assert refused.code == 1
+        assert "settings.json" in refused.err
+        assert settings.read_text() == broken
+
+
+@pytest.mark.parametrize("event", ["", "[]", "{}", '{"transcript_path": "missing.jsonl"}'])
+def test_a_stop_without_a_session_is_an_error_that_blocks_nothing(
+    tmp_path: Path, event: str
+) -> None:
+    guards = write_guards(tmp_path / "guards.toml", UNCHECKED)
+    done = subprocess.run(
+        [sys.executable, "-m", "mast_tui", "guard", "stop", "--guards", str(guards)],
+        input=event, text=True, capture_output=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("mast-tui guard:")
+
+
+def test_no_condition_fires_on_what_beside_failures_is_none() -> None:
+    samples = samples_folder()
+    clean = [json.loads(line) for line in (samples / "clean.jsonl").read_text().splitlines()]
+    found = {}
+    for row in clean:
+        for trace in read_file(samples / row["trace"], named=True).traces:
+            if trace.record != row["record"] and row["record"] is not None:
+                continue
+            if trace.identity.trace_id not in found:
+                read_fully(trace)
+                found[trace.identity.trace_id] = alarms(trace)
+            first, last = trace.index_of(row["first"]), trace.index_of(row["last"])
+            assert first is not None
+            assert last is not None
+            hits = [
+                rule
+                for rule, mode, begin, end in found[trace.identity.trace_id]
+                if mode == row["slug"] and begin <= last and first <= end
+            ]
+            assert not hits, row
+
+
+def alarms(trace: Trace) -> list[tuple[str, str, int, int]]:
+    """Return what the conditions find in a trace: name, mode, first and last index."""
+    return [
+        (
+            rule.name,
+            finding.mode,
+            trace.index_of(finding.first or "") or 0,
+            trace.index_of(finding.last or "") or 0,
+        )
+        for rule, finding in RulesJudge(GUARD_RULES).findings(trace)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("version = 1", "version = 2"), "Invalid"),
+        (('condition = "unchecked-claim"', 'condition = "nothing"'), "no condition 'nothing'"),
+        (('mode = "incorrect_verification"', 'mode = "step_repetition"'), "is about"),
+        (("on = true", "on = false"), "no guard is on"),
+        (("on = true", "on = true\nextra = 1"), "unknown field"),
+        (("format =", "format"), "guards.toml"),
+    ],
+)
+def test_a_file_that_is_no_file_of_guards_is_refused(
+    cli: Cli, tmp_path: Path, change: tuple[str, str], message: str
+) -> None:
+    path = write_guards(tmp_path / "guards.toml", UNCHECKED)
+    path.write_text(path.read_text().replace(*change))
+    refused = cli("lint", samples_folder(), "--guards", "guards.toml")
+    assert refused.code == 1
+    assert message in refused.err
+
+
+def test_guards_survive_writing_and_reading(tmp_path: Path) -> None:
+    path = write_guards(tmp_path / "guards.toml", UNCHECKED, HURRY)
+    assert read_guards(path).guards == (UNCHECKED, HURRY)
+    empty = read_guards(write_guards(path, Guard(name="x", condition="phrases", mode="y", on=True)))
+    with pytest.raises(InvalidGuards, match="names no phrases"):
+        empty.rules(["y"])
+
+
+# Building
+
+
+def write_labelled_runs(folder: Path, failed: int, clean: int) -> Path:
+    """Write runs that claim success without a check, and runs that check, with their labels."""
+    folder.mkdir()
+    place = folder.parent / "workspace.db"
+    with closing(Workspace.open(place, create=True)) as workspace:
+        for number in range(failed + clean):
+            path = folder / f"run-{number}.jsonl"
+            session = ScriptedAgent(path, "", f"Repair login number {number}")
+            edit = {"file_path": "/x/login.py", "old_string": "None", "new_string": "True"}
+            session.does("Edit", edit, "The file was updated")
+            if number >= failed:
+                session.does("Bash", {"command": "pytest tests/test_login.py"}, "3 passed")
+            trust = "I trust my change blindly here." if number < failed else "The tests pass."
+            session.says(f"{trust} The login is fixed.")
+            text = path.read_text().replace('"s1"', f'"s{number}"')
+            path.write_text(text)
+            (trace,) = read_file(path, named=True).traces
+            read_fully(trace)
+            for name in ("alice", "bob"):
+                labels = Session.open(workspace, trace, MAST, name, blind=True)
+                if number < failed:
+                    span = trace.span(len(trace) - 1).key
+                    quote = "I trust my change blindly here"
+                    start = trace.text(len(trace) - 1).index(quote)
+                    target = Target(
+                        span, quote=quote, char_start=start, char_end=start + len(quote)
+                    )
+                    labels.toggle_label(
+                        "incorrect_verification", target, suggestions_on_screen=False
+                    )
+                labels.finish(open_modes="absent")
+    return place
+
+
+def test_guards_are_chosen_on_one_half_and_tested_on_the_other(cli: Cli, tmp_path: Path) -> None:
+    place = write_labelled_runs(tmp_path / "runs", failed=24, clean=176)
+    built = cli("guard", "build", "-o", "guards.toml", "--workspace", place, "--json")
+    assert built.code == 0, built.err
+    guards = {guard.name: guard for guard in read_guards(tmp_path / "guards.toml").guards}
+    assert set(guards) == {"unchecked-claim", "phrases-3.3"}
+    for guard in guards.values():
+        assert guard.on
+        rates = guard.tested
+        assert rates is not None
+        assert (rates.false_alarms, rates.hits) == (0, rates.failures)
+        assert 73 <= rates.runs < 176
+        assert rates.false_alarm_bound is not None
+        assert rates.false_alarm_bound <= 0.05
+    assert any("blindly" in phrase for phrase in guards["phrases-3.3"].phrases)
+    linted = cli("lint", "runs", "--guards", "guards.toml", "--json")
+    assert linted.code == 3
+    assert {finding["mode"] for finding in linted.json["findings"]} == {"3.3"}
+    assert len({finding["trace"] for finding in linted.json["findings"]}) == 24
+    watched = cli("watch", "runs", "--guards", "guards.toml", "--exit", "--existing")
+    assert watched.code == 3
+    other = cli("guard", "build", "-o", "other.toml", "--workspace", place, "--labels", "alice")
+    assert other.code == 0
+    assert len(read_guards(tmp_path / "other.toml").guards) == 2
+
+
+def test_with_few_runs_the_file_says_what_is_missing(cli: Cli, tmp_path: Path) -> None:
+    place = write_labelled_runs(tmp_path / "runs", failed=6, clean=20)
+    built = cli("guard", "build", "-o", "guards.toml", "--workspace", place)
+    assert built.code == 0
+    assert "0 on" in built.out
+    (*_, guard) = read_guards(tmp_path / "guards.toml").guards
+    assert not guard.on
+    assert guard.note.endswith("with 0 false alarms it takes 73")
+    refused = cli("lint", "runs", "--guards", "guards.toml")
+    assert refused.code == 1
+    assert "no guard is on" in refused.err
+    unknown = cli("guard", "build", "-o", "x.toml", "--workspace", place, "--labels", "nobody")
+    assert unknown.code == 1

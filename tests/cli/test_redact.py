@@ -1,0 +1,116 @@
+"""Pages and exports with masks: no secret is left, and labels still point to their places."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from mast_tui.exchange.registry import EXPORT_FORMATS
+from tests.cli.conftest import Cli
+
+MAIL = "ada.lovelace@example.org"
+CARD = "4111 1111 1111 1111"
+HEADING = (
+    "trace_id,annotator,mode,value,span_first,span_last,quote,char_start,char_end,severity,note\n"
+)
+
+
+@pytest.fixture
+def labelled(tmp_path: Path, cli: Cli) -> Path:
+    """A trace with secrets that two people have labelled, in quotes and notes as well."""
+    messages = [
+        {"role": "user", "content": f"Refund {MAIL}, card {CARD}, and tell me when it is done."},
+        {"role": "assistant", "content": f"I have asked {MAIL} for it."},
+    ]
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(messages), "utf-8")
+    listed = cli("inspect", path, "--spans", "--json").json
+    (trace,) = listed["files"][0]["traces"]
+    keys = [span["key"] for span in trace["span_list"]]
+    text = messages[0]["content"]
+    quotes = (f"{MAIL}, card", "lovelace@example", "tell me when")
+    rows = []
+    for name in ("mira", "tomas"):
+        for mode, quote in zip(("1.1", "1.2", "1.3"), quotes, strict=True):
+            start = text.index(quote)
+            place = f'{keys[0]},{keys[0]},"{quote}",{start},{start + len(quote)},fatal'
+            rows.append(f'{trace["id"]},{name},{mode},present,{place},"ask {MAIL}"')
+        rows.append(f"{trace['id']},{name},,note,{keys[1]},,,,,,{CARD}")
+        rows.append(f"{trace['id']},{name},,finished,,,,,,,")
+    (tmp_path / "labels.csv").write_text(HEADING + "\n".join(rows) + "\n", "utf-8")
+    assert cli("judge", path, "--judge", "rules", "--quiet").code == 0
+    done = cli("import", "labels.csv", "--format", "csv-long", "--allow-new")
+    assert done.code == 0, done.err
+    return path
+
+
+def no_secret_is_left(text: str) -> None:
+    """Check that no part of a secret is in a text."""
+    for part in (MAIL, "lovelace", CARD, "1111 1111"):
+        assert part not in text
+
+
+@pytest.mark.parametrize("file_format", [name for name in EXPORT_FORMATS if name != "jsonl"])
+def test_no_secret_is_left_in_any_export(
+    cli: Cli, tmp_path: Path, labelled: Path, file_format: str
+) -> None:
+    target = tmp_path / "out" if file_format == "huggingface" else tmp_path / "out.json"
+    options = ["export", "--format", file_format, "-o", target, "--redact"]
+    if file_format not in ("gold", "huggingface", "codebook"):
+        options += ["--labels", "all"]
+    done = cli(*options)
+    assert done.code == 0, done.err
+    files = target.rglob("*") if target.is_dir() else tmp_path.glob("out*")
+    no_secret_is_left("".join(file.read_text("utf-8") for file in files if file.is_file()))
+
+
+def test_quotes_keep_their_places_in_the_text_that_is_not_masked(cli: Cli, labelled: Path) -> None:
+    options = ("export", "--format", "csv-long", "--labels", "mira", "-o")
+    assert cli(*options, "plain.csv").code == 0
+    assert cli(*options, "masked.csv", "--redact").code == 0
+    with Path("plain.csv").open() as plain, Path("masked.csv").open() as masked:
+        rows = list(zip(csv.DictReader(plain), csv.DictReader(masked), strict=True))
+    for before, after in rows:
+        if before["quote"] == "tell me when":
+            assert after["quote"] == before["quote"]
+            assert after["char_start"] == before["char_start"]
+        elif before["quote"]:
+            assert after["quote"].startswith("[email ")
+            assert after["char_start"] == ""
+    masked_again = cli("import", "masked.csv", "--format", "csv-long", "--workspace", "w.db")
+    assert masked_again.code == 0, masked_again.err
+
+
+def test_a_page_shows_masks_and_highlights_quotes_in_them(cli: Cli, labelled: Path) -> None:
+    for name in ("run.html", "run.md"):
+        options = ["--markdown"] if name.endswith("md") else []
+        done = cli("page", labelled, "-o", name, "--redact", *options)
+        assert done.code == 0, done.err
+        written = Path(name).read_text("utf-8")
+        no_secret_is_left(written)
+        assert "[email " in written
+    assert ">tell me when</mark>" in Path("run.html").read_text("utf-8")
+    assert cli("import", "run.html", "--format", "page", "--workspace", "w.db").code == 0
+
+
+def test_patterns_of_ones_own_are_masked_too(cli: Cli, labelled: Path) -> None:
+    Path("patterns.txt").write_text("verb = Refund\n", "utf-8")
+    options = ("page", labelled, "-o", "run.html", "--redact-file", "patterns.txt")
+    assert cli(*options).code == 0
+    written = Path("run.html").read_text("utf-8")
+    assert "[verb " in written
+    assert MAIL in written
+    assert cli(*options, "--redact").code == 0
+    no_secret_is_left(Path("run.html").read_text("utf-8"))
+
+
+def test_masks_are_the_same_in_all_that_a_workspace_writes(cli: Cli, labelled: Path) -> None:
+    assert cli("page", labelled, "-o", "run.md", "--redact", "--markdown").code == 0
+    assert cli("convert", labelled, "-o", "run.jsonl", "--redact").code == 0
+    page = Path("run.md").read_text("utf-8")
+    converted = Path("run.jsonl").read_text("utf-8")
+    mask = converted[converted.index("[email ") :].partition("]")[0]
+    assert mask.replace("[", "\\[") in page or mask in page

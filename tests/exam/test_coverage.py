@@ -1,0 +1,87 @@
+"""Sets of steps that contain the decisive step with 90 % probability."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mast_tui.exam.coverage import LEAST_RUNS, coverage, step_features
+from mast_tui.exam.figures import Answers, Decisive, Question, StepMarks
+from tests.judges.memory_trace import MemoryTrace
+
+RUNS = 90
+Features = dict[str, tuple[tuple[float, ...], ...]]
+
+
+def simulated(right: float, *, seed: int = 3) -> tuple[list[Question], Features, Answers]:
+    """Runs of 10 to 40 steps with one useless feature, and a judge that is right so often."""
+    rng = np.random.default_rng(seed)
+    questions, answers = [], {}
+    features: Features = {}
+    for number in range(RUNS):
+        steps = int(rng.integers(10, 41))
+        true = int(rng.integers(steps))
+        named = true if rng.random() < right else int(rng.integers(steps))
+        name = f"run {number}"
+        questions.append(Question(name, StepMarks(Decisive(true))))
+        features[name] = tuple((float(value),) for value in rng.random(steps))
+        answers[name] = StepMarks(Decisive(named), frozenset({(named, "mode")}))
+    return questions, features, Answers(answers)
+
+
+@pytest.mark.parametrize(("right", "most", "least"), [(0.95, 0.3, 0.0), (0.0, 1.0, 0.8)])
+def test_sets_cover_as_promised_whatever_the_judge_and_are_small_if_it_is_good(
+    right: float, most: float, least: float
+) -> None:
+    questions, features, answers = simulated(right)
+    sets = coverage(questions, features, answers, splits=20)
+    value, share = sets["value"], sets["mean_share"]
+    assert value is not None
+    assert share is not None
+    # The mean of 20 splits of 90 runs.
+    assert value == pytest.approx(0.9, abs=0.05)
+    assert least <= share <= most
+    assert sets["chance_share"] == pytest.approx(0.9, abs=0.05)
+    assert coverage(questions, features, answers, splits=20) == sets
+    assert coverage(questions, features, answers, splits=20, seed=1) != sets
+
+
+def test_without_a_judge_useless_features_help_nothing() -> None:
+    questions, features, _ = simulated(0.5)
+    sets = coverage(questions, features, splits=20)
+    assert sets["mean_share"] == pytest.approx(0.9, abs=0.08)
+
+
+def test_too_few_runs_have_no_sets() -> None:
+    questions, features, answers = simulated(1.0)
+    sets = coverage(questions[: LEAST_RUNS - 1], features, answers)
+    assert sets == {
+        "value": None,
+        "mean_share": None,
+        "chance_share": None,
+        "splits": 0,
+        "runs": LEAST_RUNS - 1,
+    }
+
+
+def test_a_run_without_a_decisive_step_counts_with_its_first_failure() -> None:
+    truth = StepMarks(None, frozenset({(7, "mode"), (4, "mode"), ("key", "mode")}))
+    questions, features, _ = simulated(1.0)
+    unknown = Question("other", StepMarks(None, frozenset()))
+    more = [*questions, Question("run 0", truth), unknown]
+    assert coverage(more, features, splits=2)["runs"] == RUNS + 1
+
+
+def test_features_tell_place_errors_repetition_and_agents() -> None:
+    trace = MemoryTrace().user("find the cause").say("I look at the pods carefully")
+    trace.say("I look at the pods carefully").say("Traceback: it failed")
+    numbers = {trace.span(index).key: index for index in range(len(trace))}
+    features = np.array(step_features(trace, numbers))
+    assert features.shape == (4, 15)
+    assert features[:, 0].tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert features[:, 7].tolist() == [0, 0, 0, 1]
+    assert features[:, 8].tolist() == [0, 0, 1, 0]
+    # The third step repeats the second, and has no new word.
+    assert features[2, 10] == 1
+    assert features[2, 9] == 0
+    assert step_features(MemoryTrace(), {}) == ()

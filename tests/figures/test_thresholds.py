@@ -1,0 +1,74 @@
+"""Thresholds for the confidences of a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.input import JudgeInput, Reference
+from mast_tui.figures.judge.thresholds import (
+    fit_thresholds,
+    on_traces,
+    thresholds_json,
+    with_thresholds,
+)
+from mast_tui.labels import WHOLE_TRACE, Label, VerdictValue
+
+PRESENT, ABSENT = VerdictValue.PRESENT, VerdictValue.ABSENT
+MODES = (("repeat", "1.3", "Repetition"), ("stop", "3.1", "Stop"))
+
+
+def judged(cases: Sequence[tuple[float | None, bool]], mode: str = "repeat") -> JudgeInput:
+    """A judge with a confidence on each trace (None for absent), and the truth."""
+    verdicts, truths, labels = {}, {}, []
+    for number, (confidence, truth) in enumerate(cases):
+        unit = (f"t{number}", mode)
+        truths[unit] = PRESENT if truth else ABSENT
+        verdicts[unit] = ABSENT if confidence is None else PRESENT
+        if confidence is not None:
+            name = f"l{number}"
+            label = Label(name, "judge:m@1", unit[0], "mast@3", mode, WHOLE_TRACE)
+            labels.append(replace(label, confidence=confidence))
+    reference = Reference("gold", truths)
+    return JudgeInput("mast@3", MODES, "judge:m@1", verdicts, reference, tuple(labels))
+
+
+SURE = [(0.9, True)] * 6 + [(0.3, False)] * 4 + [(None, False)] * 5
+
+
+def test_the_cut_parts_sure_findings_from_unsure_false_alarms() -> None:
+    given = judged(SURE)
+    fitted = fit_thresholds(given)
+    assert fitted["repeat"].value == 0.6
+    assert (fitted["repeat"].present, fitted["repeat"].absent) == (6, 9)
+    assert "stop" not in fitted
+    cut = with_thresholds(given, fitted)
+    units = compared(cut)
+    assert units.judge == units.reference
+    assert len(cut.suggestions) == 6
+
+
+def test_every_finding_counts_where_confidences_tell_nothing_or_traces_are_few() -> None:
+    alike = judged([(0.5, True)] * 6 + [(0.5, False)] * 6)
+    assert fit_thresholds(alike)["repeat"].value == 0
+    few = judged(SURE[2:])
+    assert fit_thresholds(few) == {}
+    assert with_thresholds(few, {}).verdicts == few.verdicts
+
+
+def test_the_hash_names_judge_thresholds_and_traces() -> None:
+    given = judged(SURE)
+    fitted = fit_thresholds(given)
+    traces = {f"t{n}" for n in range(len(SURE))}
+    document = thresholds_json(given, fitted, traces)
+    assert document["modes"]["1.3"] == {"value": 0.6, "present": 6, "absent": 9}
+    assert document["hash"] == thresholds_json(given, fitted, sorted(traces))["hash"]
+    assert document["hash"] != thresholds_json(given, {}, traces)["hash"]
+    assert document["hash"] != thresholds_json(given, fitted, traces - {"t0"})["hash"]
+
+
+def test_a_part_of_the_traces_is_fitted_on_alone() -> None:
+    given = judged(SURE)
+    assert len(compared(on_traces(given, {"t0", "t1"})).judge) == 2

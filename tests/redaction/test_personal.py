@@ -1,0 +1,213 @@
+"""Masks find what another library plants, and leave what only looks like it."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from faker import Faker
+
+from mast_tui.redaction.engine import Redaction
+from mast_tui.redaction.masked_trace import Masks
+from mast_tui.traces.library import read_file, read_fully
+from tests.cli.conftest import Cli
+
+SAMPLES = Path(__file__).parent.parent.parent / "sample_traces"
+KEY = b"k" * 32
+HEXADECIMAL = "0123456789abcdef"
+LETTERS = string.ascii_letters + string.digits
+
+FAKE = Faker("en_US")
+GERMAN = Faker("de_DE")
+FRENCH = Faker("fr_FR")
+RANDOM = random.Random(20261128)
+
+
+def drawn(length: int, letters: str = LETTERS) -> str:
+    """Return random letters."""
+    return "".join(RANDOM.choices(letters, k=length))
+
+
+SECRETS: dict[str, Callable[[], tuple[str, str]]] = {
+    "e-mail": lambda: twice(RANDOM.choice((FAKE, GERMAN, FRENCH)).email()),
+    "phone": lambda: twice(FAKE.numerify("(212) 5##-####")),
+    "phone abroad": lambda: twice(GERMAN.numerify("+49 30 ########")),
+    "card": lambda: twice(FAKE.credit_card_number()),
+    "IBAN": lambda: twice(RANDOM.choice((GERMAN, FRENCH)).iban()),
+    "IPv4": lambda: twice(FAKE.ipv4_public()),
+    "IPv4 within": lambda: twice(FAKE.ipv4_private(address_class="b")),
+    "IPv6": lambda: twice(FAKE.ipv6()),
+    "OpenAI": lambda: twice(f"sk-{drawn(20)}T3BlbkFJ{drawn(20)}"),
+    "AWS": lambda: twice(f"AKIA{drawn(16, string.ascii_uppercase + '234567')}"),
+    "GitHub": lambda: twice(f"ghp_{drawn(36)}"),
+    "GitLab": lambda: twice(f"glpat-{drawn(20)}"),
+    "Slack": lambda: twice(f"xoxb-{drawn(12, string.digits)}-{drawn(24)}"),
+    "Stripe": lambda: twice(f"sk_live_{drawn(24)}"),
+    "Google": lambda: twice(f"AIza{drawn(35)}"),
+    "SendGrid": lambda: twice(f"SG.{drawn(22)}.{drawn(43)}"),
+    "Twilio": lambda: twice(f"SK{drawn(32, HEXADECIMAL)}"),
+    "Mailchimp": lambda: twice(f"{drawn(32, HEXADECIMAL)}-us12"),
+    "bearer": lambda: within("Authorization: Bearer {}", f"{drawn(29)}7"),
+    "password": lambda: within("password={}", f"a1{drawn(12)}"),
+}
+"""By kind, what makes a text with a secret, and the part of it that must go."""
+
+
+def twice(secret: str) -> tuple[str, str]:
+    """Return a secret as the text, and as the part that must go."""
+    return secret, secret
+
+
+def within(text: str, secret: str) -> tuple[str, str]:
+    """Return a secret in a text, and the secret."""
+    return text.format(secret), secret
+
+
+HARMLESS: dict[str, Callable[[], str]] = {
+    "UUID": lambda: str(UUID(int=RANDOM.getrandbits(128))),
+    "SHA-1": lambda: drawn(40, HEXADECIMAL),
+    "SHA-256": lambda: drawn(64, HEXADECIMAL),
+    "Unix time": lambda: str(RANDOM.randrange(1_600_000_000, 1_800_000_000)),
+    "milliseconds": lambda: str(RANDOM.randrange(1_600_000_000_000, 1_800_000_000_000)),
+    "ISO time": FAKE.iso8601,
+    "time": lambda: FAKE.date("%Y-%m-%d %H:%M:%S"),
+    "version": lambda: ".".join(str(RANDOM.randrange(30)) for _ in range(3)),
+    "version of four": lambda: "v" + ".".join(str(RANDOM.randrange(30)) for _ in range(4)),
+    "long number": lambda: drawn(16, string.digits),
+    "id": lambda: drawn(12, string.digits),
+    "number": lambda: str(RANDOM.random() * 1e6),
+    "path": lambda: FAKE.file_path(depth=4),
+    "range": lambda: f"{RANDOM.randrange(900)}-{RANDOM.randrange(900)}",
+    "pod": lambda: f"ad-{drawn(9, HEXADECIMAL)}-{drawn(5, HEXADECIMAL)}",
+    "call": lambda: f"call_{drawn(24)}",
+    "C++": lambda: f"std::{FAKE.word()}::{FAKE.word()}",
+    "decorator": lambda: f"@{FAKE.word()}.setter",
+    "this machine": lambda: f"127.0.0.1:{RANDOM.randrange(9999)}",
+    "thousands": lambda: f"{RANDOM.randrange(9999999):,}",
+    "place on earth": lambda: f"{FAKE.latitude()}, {FAKE.longitude()}",
+    "ISBN": FAKE.isbn13,
+    "EAN": FAKE.ean13,
+    "clone": lambda: f"git@github.com:{FAKE.word()}/{FAKE.word()}.git",
+    "password by name": lambda: f"password: see {FAKE.word()}",
+}
+
+
+@cache
+def masks() -> Masks:
+    """The masks of personal data and secrets."""
+    return Masks(Redaction.personal(), KEY)
+
+
+@cache
+def planted() -> tuple[tuple[str, str, str], ...]:
+    """200 secrets of 20 kinds: the kind, a text with the secret, and what must go."""
+    for number, fake in enumerate((FAKE, GERMAN, FRENCH)):
+        fake.seed_instance(number)
+    return tuple((kind, *make()) for kind, make in SECRETS.items() for _ in range(10))
+
+
+def test_no_planted_secret_is_left() -> None:
+    assert len(planted()) == 200
+    left = [
+        (kind, secret)
+        for kind, text, secret in planted()
+        for shown in (f"It is {text} now.", f'{{"value": "{text}\\n"}}', f"{text}\n", f"({text})")
+        if secret in masks().text(shown)
+    ]
+    assert left == []
+
+
+def test_of_harmless_look_alikes_few_are_masked() -> None:
+    planted()
+    texts = [f"It is {make()} now." for make in HARMLESS.values() for _ in range(40)]
+    assert len(texts) == 1000
+    masked = [text for text in texts if masks().text(text) != text]
+    assert len(masked) <= 20, masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("password=" * 20_000, "sk-" * 40_000, "eyJ" * 40_000, "1.1.1." * 40_000, "+1-" * 40_000),
+        *("0 1" * 40_000, "a:" * 40_000, "a@" * 40_000, "AB12 " * 40_000, "xoxb-" * 40_000),
+        *("-----BEGIN PRIVATE KEY-----" * 5_000, "//:_authToken=" * 10_000, "key=1a" * 40_000),
+    ],
+    ids=lambda text: text[:8],
+)
+def test_no_text_takes_more_than_its_length(text: str) -> None:
+    """A quadratic pattern would take hours here, which the time limit of a test ends."""
+    masks().apply(text * 4)
+
+
+def test_equal_secrets_have_equal_masks_in_any_trace_of_a_workspace() -> None:
+    first = masks().text("ada@example.org and bob@example.org")
+    assert first.count("[email ") == 2
+    assert first.split(" and ")[0] != first.split(" and ")[1]
+    again = Masks(Redaction.personal(), KEY)
+    assert again.text("From bob@example.org") == f"From {first.split(' and ')[1]}"
+    assert Masks(Redaction.personal(), b"x" * 32).text("bob@example.org") not in first
+
+
+def test_offsets_lead_there_and_back() -> None:
+    text = "Write to ada@example.org, then to bob@example.org soon."
+    redacted = masks().apply(text)
+    start, end = redacted.to_shown(text.index("then"), text.index("then") + 4)
+    assert redacted.text[start:end] == "then"
+    assert redacted.to_original(start, end) == (text.index("then"), text.index("then") + 4)
+    start, end = redacted.to_shown(text.index("example"), text.index("then"))
+    assert redacted.text[start:end].startswith("[email ")
+
+
+FILES = (
+    "ad-restart-loop.jsonl",
+    "appworld_rota_and_shelf.json",
+    "chatdev_routelat.json",
+    "groupchat_checkout_p99.json",
+    "incident_crew_cart_valkey.json",
+    "magentic_downtime_report.json",
+    "support_desk_exchange.json",
+)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_convert_masks_traces_of_any_format(cli: Cli, tmp_path: Path, name: str) -> None:
+    """Secrets that stand in place of a common word are in no part of the converted trace."""
+    secrets = [secret for _, text, secret in planted() if text == secret]
+    parts = (SAMPLES / name).read_text("utf-8").split(" the ")
+    pieces = [parts[0]]
+    for number, part in enumerate(parts[1:]):
+        pieces += [f" {secrets[number % len(secrets)]} ", part]
+    planted_file = tmp_path / name
+    planted_file.write_text("".join(pieces), "utf-8")
+    for target in ("mast-tui", "atif", "agentdebugx"):
+        plain = cli("convert", planted_file, "-o", "plain.jsonl", "--to", target)
+        assert plain.code == 0, plain.err
+        assert cli("convert", planted_file, "-o", "out.jsonl", "--to", target, "--redact").code == 0
+        written = Path("out.jsonl").read_text("utf-8")
+        in_plain = [one for one in secrets if one in Path("plain.jsonl").read_text("utf-8")]
+        assert len(in_plain) > 3, "nothing was planted where it is read"
+        assert [secret for secret in secrets if secret in written] == []
+
+
+def test_previews_and_names_are_masked_too(tmp_path: Path) -> None:
+    secret = "ada.lovelace@example.org"
+    messages = [
+        {"role": "user", "content": f"{'x' * 190} {secret} and more"},
+        {"role": "assistant", "content": "Fine.", "name": secret},
+    ]
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(messages), "utf-8")
+    (trace,) = read_file(path, named=True).traces
+    read_fully(trace)
+    masked = masks().trace(trace)
+    for index in range(len(masked)):
+        span = masked.span(index)
+        assert "ada" not in f"{span.preview}{span.agent}{span.name}{masked.text(index)}"
+    assert not any("ada" in agent for _, _, agent, _ in masked.columns(0, 2).shape_list)
+    assert masked.index_of(trace.span(1).key) == 1

@@ -1,0 +1,185 @@
+"""The loop of a judge that learns from people: align, teach, measure, make it the default."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from mast_tui.configuration import configuration_path, read_judge_configuration
+from mast_tui.judges.llm.run.running import run_model_judge
+from mast_tui.judges.llm.run.setup import configured_setup
+from mast_tui.judges.llm.teaching import default_judge, mistakes, versions
+from mast_tui.ui.judge_runs.comparison import ComparisonScreen
+from mast_tui.ui.judge_runs.teaching import TeachingScreen
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.registers.hold_out import TracePart, set_split, trace_part
+from tests import waiting
+from tests.ui.office import Office, said
+from tests.ui.stage import MAST, Stage, stage
+from tests.ui.test_run_comparison import counts
+
+ROOT = Path(__file__).parents[2]
+PRACTICE: Any = runpy.run_path(str(ROOT / "scripts" / "practice_server.py"))
+NAMES = [f"run{number}" for number in range(16)]
+
+
+@contextmanager
+def practice_model(**errors: Any) -> Iterator[None]:
+    """Configure a practice server that makes errors."""
+    made = {"errors": PRACTICE["Errors"](**errors)}
+    handler = type("Erring", (PRACTICE["Handler"],), made)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        path = configuration_path()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        address = f"http://127.0.0.1:{server.server_port}/v1"
+        path.write_text(
+            f'[judge]\nmodel = "practice"\nbase_url = "{address}"\nhints = false\n'
+            "[judge.prices.practice]\ninput = 1.0\noutput = 2.0\n"
+        )
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    """Sixteen traces on which two people agree that only a repetition shows."""
+    office = Office(tmp_path / "set")
+    for name in NAMES:
+        for who in ("alice", "bob"):
+            office.label(who, name, {"1.3": (3, 8)})
+    with closing(Workspace.open(office.workspace)) as workspace:
+        set_split(workspace, 0, 0.5)
+    return office
+
+
+async def judge(office: Office) -> None:
+    """Have the practice model judge all traces."""
+    setup = configured_setup(MAST, read_judge_configuration())
+    traces = [office.trace(name) for name in NAMES]
+    with closing(Workspace.open(office.workspace)) as workspace:
+        summary = await run_model_judge(setup, traces, workspace)
+    assert not summary.failed
+
+
+async def asked(on: Stage) -> None:
+    """Wait until the judge that is at work is through."""
+    for _ in waiting.until(lambda: on.app.judge_at_work is None):
+        await on.pilot.pause(0.01)
+    await on.press()
+
+
+async def teach_by_guideline(on: Stage, text: str) -> None:
+    """From the comparison with gold: write a guideline on 2.6, ask the next version, go there."""
+    codes = [mode.code for mode in MAST.modes]
+    await on.press("g", *"j" * (codes.index("2.6") + 1))
+    await on.press("m")
+    await on.press(*text, "enter")
+    await on.press("t")
+    assert isinstance(on.app.screen, TeachingScreen)
+    assert f"- {text}" in on.app.screen.detail.text
+    await on.press("enter")
+    await on.press("enter")
+    await asked(on)
+    await on.press("R")
+    await on.press("c")
+
+
+async def test_a_planted_error_is_seen_taught_and_gone(office: Office) -> None:
+    with practice_model(false_alarms={"2.6": "I restart it"}):
+        await judge(office)
+        async with stage(office.folder, workspace=office.workspace) as on:
+            await on.press("R")
+            await on.press("c")
+            screen = on.app.screen
+            assert isinstance(screen, ComparisonScreen)
+            assert "held out" in on.text
+            before = counts(on)
+            assert int(before["not in gold"]) == 5
+            # The reason of the judge, and that people say the opposite.
+            await on.press("tab")
+            assert "judge: present “I restart it”: it says" in on.text
+            assert "alice: absent" in on.text
+            await on.press("x")
+            await on.press(*"it was asked to", "enter")
+            assert "Marked as wrong" in said(on)
+            assert "marked as wrong: it was asked to" in on.text
+            await on.press("t")
+            teach = on.app.screen
+            assert isinstance(teach, TeachingScreen)
+            words = teach.detail.text
+            assert "1 example" in words
+            assert '"mode": "2.6", "verdict": "absent", "rationale": "it was asked to"' in words
+            assert "cost" in words
+            assert "tokens in" in words
+            assert teach.detail.border_title is not None
+            assert "tokens" in teach.detail.border_title
+            await on.press("enter")
+            assert "Ask practice about" in on.text
+            await on.press("enter")
+            await asked(on)
+            await on.press("R")
+            await on.press("c")
+            assert ": better (p = " in on.text
+            assert "2.6 better" in on.text
+            after = counts(on)
+            assert after["not in gold"] == "0"
+            assert float(after["TNR"][:4]) > float(before["TNR"][:4])
+            await on.press("v")
+            assert "is the judge that is asked from now on" in said(on)
+            with closing(Workspace.open(office.workspace)) as workspace:
+                (version,) = versions(workspace, MAST.ref).values()
+                assert default_judge(workspace, MAST.ref) == version.judge
+                assert [one.reason for one in mistakes(workspace, MAST.ref)] == ["it was asked to"]
+                assert {one.trace_id for one in version.examples} <= {
+                    trace.trace_id
+                    for trace in workspace.traces()
+                    if trace_part(workspace, trace.trace_id) is TracePart.DEVELOPMENT
+                }
+            await on.press("L")
+            await on.press("J")
+            assert "as taught" in on.text
+            await on.press("escape", "R")
+            await on.press("c")
+            await on.press("u")
+            assert "Back to the judge of the configuration" in said(on)
+
+
+async def test_a_guideline_teaches_too_and_used_up_traces_are_reported(office: Office) -> None:
+    with practice_model(false_alarms={"2.6": "I restart it"}):
+        await judge(office)
+        async with stage(office.folder, workspace=office.workspace) as on:
+            await on.press("R")
+            await on.press("c")
+            await teach_by_guideline(on, "A restart is no mismatch")
+            assert ": better (p = " in on.text
+            assert "used up" not in on.text
+            await teach_by_guideline(on, "Not at all")
+            assert ": no better shown" in on.text
+            assert "These traces have measured 1 version before: they are used up" in on.text
+
+
+async def test_a_judge_that_is_right_has_nothing_to_learn(office: Office) -> None:
+    with practice_model():
+        await judge(office)
+        async with stage(office.folder, workspace=office.workspace) as on:
+            await on.press("R")
+            await on.press("c")
+            await on.press("t")
+            assert "Nothing changes" in on.text
+            await on.press("enter")
+            assert "Nothing changes" in said(on)
+            await on.press("escape")
+            await on.press("tab", "x")
+            assert "agree that the mode shows" in said(on)
