@@ -184,22 +184,22 @@ _RULES: Final = (
 @click.command()
 @options.takes(ExperimentRequest, _RULES)
 def experiment_command(request: ExperimentRequest) -> None:
-    """Say whether a change helped: arms over the same tasks, with several runs of each.
+    """Test whether a change helped: arms over the same tasks, with several runs of each.
 
-    With PATH … only the runs in these files and folders count. Runs are of one task where their
-    task_id is the same; where they have none, where their words are.
+    With PATH … only the runs in these files and folders count. Runs belong to one task if their
+    task_id is the same; without a task_id, if the text of the task is the same.
 
     For annotators only the traces count that they have finished or adjudicate; this is recorded.
     """
     arm_paths = request.arm_paths
     files = request.files
-    place = open_workspace(request.common)
-    outputs = outputs_beside(place, force=request.force)
+    workspace = open_workspace(request.common)
+    outputs = outputs_beside(workspace, force=request.force)
     files.check(outputs)
-    chosen = kept_taxonomy(place, request.common.taxonomy)
+    taxonomy = kept_taxonomy(workspace, request.common.taxonomy)
     try:
-        viewer = asked_by(place, chosen.ref, request.common)
-        for line in take_outcomes(place):
+        viewer = asked_by(workspace, taxonomy.ref, request.common)
+        for line in take_outcomes(workspace):
             say(line)
         sight = sight_of_labels(viewer, request.labels)
         seen = None if sight is None else frozenset(sight.seen)
@@ -207,12 +207,12 @@ def experiment_command(request: ExperimentRequest) -> None:
             of_judge = sight_of_labels(viewer, request.judge)
             seen &= frozenset(() if of_judge is None else of_judge.seen)
         viewer.reveal(() if sight is None else sight.told)
-        experiment = _experiment(place, chosen, viewer, request, arm_paths, seen)
+        experiment = _experiment(workspace, taxonomy, viewer, request, arm_paths, seen)
         figures = experiment_figures(experiment)
         if not request.without_power:
             figures += power_figures(experiment, seed=request.seed)
     finally:
-        place.close()
+        workspace.close()
     left_out = () if sight is None else sight.hidden
     if not request.as_json:
         say_left_out(viewer, left_out)

@@ -8,8 +8,8 @@ count as independent.
 An interval of a rate is Wilson's for as many cases as have the variance between tasks (Korn and
 Graubard 1998), with Student's t. That of a difference joins the intervals of both rates by their
 correlation over tasks (Newcombe 1998; Zou and Donner 2008, Statistics in Medicine 27:1693-1702).
-The test turns the differences of whole tasks round. ``docs/simulations.md`` has how these and
-others do.
+The test flips the signs of the differences of whole tasks. ``docs/simulations.md`` reports how well
+these and other methods hold.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from mast_tui.figures.signatures.model import (
     FAILED,
     PRESENT,
     SUCCEEDED,
+    UNKNOWN,
     UNRESOLVED,
     SignatureInput,
     Whole,
@@ -40,16 +41,16 @@ from mast_tui.figures.significance import holm, sign_flips_of_rows
 Values = NDArray[np.float64]
 
 LEAST_TASKS: Final = 5
-"""Tasks that an interval takes; of a share also tasks that have it in a run, and that lack it."""
+"""Tasks that an interval needs; of a share, also tasks that have it in a run, and that lack it."""
 
 AMOUNTS: Final = ("tokens", "minutes", "money")
-"""What runs use up: tokens in and out together, minutes, and money by the prices of models."""
+"""The amounts that runs use: tokens in and out, minutes, and money by the prices of models."""
 
 MOST_RUNS: Final = 10
 """The highest k of pass^k."""
 
 _FINEST: Final = 1000
-"""The parts of one in which differences of means are tested."""
+"""The number of steps in which differences of means are tested."""
 
 Kind = Literal["share", "mean"]
 
@@ -65,7 +66,7 @@ class Experiment:
             named beforehand, or all.
         judged: The verdicts of a judge on all runs where ``inputs`` has those of people on a part
             of them (runs × modes); None without a judge.
-        amounts: What each run used up, by the name of the amount; NaN where it is unknown.
+        amounts: The amount that each run used, by its name; NaN where it is unknown.
         change: The change of a rate that planning is about, 0.2 for 20 points.
     """
 
@@ -78,20 +79,20 @@ class Experiment:
 
     @property
     def by_words(self) -> int:
-        """The number of runs whose task has no name and is known by its words."""
+        """The number of runs whose task has no id and is identified by its text."""
         flags = self.inputs.task_by_words
         return 0 if flags is None else int(flags.sum())
 
     @property
-    def others(self) -> tuple[str, ...]:
+    def compared(self) -> tuple[str, ...]:
         """The arms other than the baseline."""
         return tuple(name for name in self.inputs.group_names if name != self.baseline)
 
     def rows(self, arm: str) -> NDArray[np.bool_]:
-        """Return which runs belong to an arm and name a task."""
-        here = self.inputs.group == self.inputs.group_names.index(arm)
-        chosen: NDArray[np.bool_] = here & (self.tasks >= 0)
-        return chosen
+        """Return a mask of the runs that belong to an arm and name a task."""
+        in_arm = self.inputs.group == self.inputs.group_names.index(arm)
+        selected: NDArray[np.bool_] = in_arm & (self.tasks >= 0)
+        return selected
 
     @property
     def tasks(self) -> Whole:
@@ -109,10 +110,10 @@ class Measure:
     Args:
         name: The name of the scope of its records.
         mode: The code of a mode, the id of a category, or the name of an amount.
-        kind: What it is.
+        kind: A share of runs or a mean.
         values: Its value of each run, NaN where there is none.
         unresolved: The runs on which annotators differ.
-        judged: The same by the judge, where people looked at a part of the runs alone.
+        judged: The values by the judge, where people labelled only a part of the runs.
         sources: The slugs of the modes that its runs show.
     """
 
@@ -127,7 +128,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskMeans:
-    """The mean of a measure in each task of one arm, with the runs that it rests on."""
+    """The mean of a measure in each task of one arm, with the number of its runs."""
 
     values: Values
     runs: Whole
@@ -137,17 +138,17 @@ class TaskMeans:
     """The runs that people have labelled, where a judge has labelled all."""
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def defined(self) -> NDArray[np.bool_]:
         """The tasks that have a mean."""
         return ~np.isnan(self.values)
 
-    def of(self, tasks: NDArray[np.bool_]) -> TaskMeans:
-        """Return those of some of the tasks."""
+    def subset(self, tasks: NDArray[np.bool_]) -> TaskMeans:
+        """Return the means of some of the tasks."""
         labelled = None if self.labelled is None else self.labelled[tasks]
         return TaskMeans(self.values[tasks], self.runs[tasks], self.hits[tasks], labelled)
 
-    def shown(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the tasks of which a run has what is counted, and those of which one lacks it."""
+    def with_hits_and_misses(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the tasks with a run that has the feature, and those with a run that lacks it."""
         runs = self.runs if self.labelled is None else self.labelled
         return self.hits > 0, self.hits < runs
 
@@ -160,9 +161,9 @@ def task_means(values: Values, task: Whole, tasks: int) -> TaskMeans:
         task: The number of its task.
         tasks: The number of tasks.
     """
-    known = ~np.isnan(values)
-    runs = np.bincount(task[known], minlength=tasks).astype(np.int64)
-    hits = np.bincount(task[known], weights=values[known], minlength=tasks).astype(np.float64)
+    counted = ~np.isnan(values)
+    runs = np.bincount(task[counted], minlength=tasks).astype(np.int64)
+    hits = np.bincount(task[counted], weights=values[counted], minlength=tasks).astype(np.float64)
     return TaskMeans(ratio(hits, runs.astype(np.float64)), runs, hits)
 
 
@@ -170,9 +171,9 @@ def powered_means(people: Values, judge: Values, task: Whole, tasks: int) -> Tas
     """Return the means by task where a judge labelled all runs and people a part of them.
 
     Prediction-powered inference (Angelopoulos and others 2023, arXiv 2311.01453): the mean of the
-    judge, corrected by its error on the runs that people labelled, with the weight λ that makes the
-    variance least. Each value is the mean with what its task adds, so that the mean of all is the
-    estimate and their variance that of the estimate.
+    judge, corrected by its error on the runs that people labelled, with the weight λ of the least
+    variance. The value of a task is the estimate plus the influence of the task, so that the mean
+    of the values is the estimate, and their variance gives its standard error.
 
     Args:
         people: The value of each run by people, NaN where they have not labelled it.
@@ -189,8 +190,8 @@ def powered_means(people: Values, judge: Values, task: Whole, tasks: int) -> Tas
     weight = min(1.0, max(0.0, weight))
     of_judge = task_means(judge, task, tasks)
     error = task_means(np.where(both, people - weight * judge, np.nan), task, tasks)
-    every = of_judge.known
-    labelled = error.known
+    every = of_judge.defined
+    labelled = error.defined
     value = weight * np.nanmean(of_judge.values) + np.nanmean(error.values)
     pull = weight * (of_judge.values - np.nanmean(of_judge.values))
     share = every.sum() / labelled.sum()
@@ -199,7 +200,7 @@ def powered_means(people: Values, judge: Values, task: Whole, tasks: int) -> Tas
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class MeanEstimate:
     """A mean over tasks, with its variance and its interval."""
 
     value: float | None
@@ -208,20 +209,20 @@ class Estimate:
     reason: str = ""
 
 
-def estimate(means: TaskMeans, kind: Kind) -> Estimate:
+def estimate(means: TaskMeans, kind: Kind) -> MeanEstimate:
     """Return the mean over the tasks of one arm.
 
     Args:
         means: The means by task.
         kind: A share lies between 0 and 1.
     """
-    values = means.values[means.known]
+    values = means.values[means.defined]
     tasks = len(values)
     if not tasks:
-        return Estimate(None, reason="no_runs")
+        return MeanEstimate(None, reason="no_runs")
     value = float(values.sum()) / tasks
     if tasks < 2:
-        return Estimate(value, reason="few_tasks")
+        return MeanEstimate(value, reason="few_tasks")
     variance = float(((values - value) ** 2).sum()) / (tasks - 1) / tasks
     quantile = student_t(tasks - 1)
     if kind == "mean":
@@ -230,17 +231,17 @@ def estimate(means: TaskMeans, kind: Kind) -> Estimate:
     else:
         value = min(1.0, max(0.0, value))
         spread = value * (1 - value)
-        runs = float(means.runs[means.known].sum())
-        # Tasks that are all alike tell nothing of their spread; each then counts as one case.
+        runs = float(means.runs[means.defined].sum())
+        # Equal tasks give no estimate of their variance; then each counts as one case.
         cases = min(runs, spread / variance) if variance and spread else float(tasks)
         # Wilson's formula has the normal distribution's quantile in it.
         interval = wilson_of(value, cases * (Z / quantile) ** 2)
     reason = "few_tasks" if tasks < LEAST_TASKS else ""
-    return Estimate(value, variance, interval, reason)
+    return MeanEstimate(value, variance, interval, reason)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ArmDifference:
     """A mean over tasks of one arm less that of another."""
 
     value: float | None
@@ -250,7 +251,7 @@ class Difference:
     tasks: int = 0
 
 
-def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Difference:
+def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
     """Return the mean of one arm less that of another, over the tasks that both have run.
 
     Args:
@@ -258,10 +259,10 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Difference:
         second: Those of the other, of the same tasks.
         kind: A share lies between 0 and 1.
     """
-    shared = first.known & second.known
+    shared = first.defined & second.defined
     if not shared.any():
         return _unpaired(first, second, kind)
-    sides = (first.of(shared), second.of(shared))
+    sides = (first.subset(shared), second.subset(shared))
     a, b = (side.values for side in sides)
     apart = a - b
     tasks = len(apart)
@@ -269,38 +270,38 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Difference:
     p_value = _flip_test(sides)
     reason = "few_tasks" if tasks < LEAST_TASKS else _too_rare(sides, kind)
     if tasks < 2:
-        return Difference(value, None, reason, p_value, tasks)
+        return ArmDifference(value, None, reason, p_value, tasks)
     if kind == "mean":
         half = student_t(tasks - 1) * float(apart.std(ddof=1)) / sqrt(tasks)
-        return Difference(value, (value - half, value + half), reason, p_value, tasks)
+        return ArmDifference(value, (value - half, value + half), reason, p_value, tasks)
     ends = [estimate(side, kind) for side in sides]
     spreads = ends[0].variance * ends[1].variance
     both = float(a.sum()) * float(b.sum()) / tasks
     covariance = (float((a * b).sum()) - both) / (tasks - 1) / tasks
     correlation = covariance / sqrt(spreads) if spreads else 0.0
-    return Difference(value, _joined(ends, correlation), reason, p_value, tasks)
+    return ArmDifference(value, _joined(ends, correlation), reason, p_value, tasks)
 
 
-def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> Difference:
+def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
     """Return the difference of arms that share no task, whose tasks are independent."""
-    sides = [first.of(first.known), second.of(second.known)]
+    sides = [first.subset(first.defined), second.subset(second.defined)]
     ends = [estimate(side, kind) for side in sides]
     tasks = min(len(side.values) for side in sides)
     if ends[0].value is None or ends[1].value is None:
-        return Difference(None, reason="no_runs")
+        return ArmDifference(None, reason="no_runs")
     value = ends[0].value - ends[1].value
     variance = ends[0].variance + ends[1].variance
     p_value = erfc(abs(value) / sqrt(2 * variance)) if variance else 1.0
     reason = "few_tasks" if tasks < LEAST_TASKS else _too_rare(sides, kind)
     if tasks < 2:
-        return Difference(value, None, reason, None, tasks)
+        return ArmDifference(value, None, reason, None, tasks)
     if kind == "share":
-        return Difference(value, _joined(ends, 0.0), reason, p_value, tasks)
+        return ArmDifference(value, _joined(ends, 0.0), reason, p_value, tasks)
     half = student_t(max(1, 2 * tasks - 2)) * sqrt(variance)
-    return Difference(value, (value - half, value + half), reason, p_value, tasks)
+    return ArmDifference(value, (value - half, value + half), reason, p_value, tasks)
 
 
-def _joined(ends: Sequence[Estimate], correlation: float) -> Interval | None:
+def _joined(ends: Sequence[MeanEstimate], correlation: float) -> Interval | None:
     first, second = ends
     if first.value is None or second.value is None or not first.interval or not second.interval:
         return None
@@ -311,11 +312,11 @@ def _too_rare(sides: Sequence[TaskMeans], kind: Kind) -> str:
     """Return ``rare_mode`` where too few tasks have what is counted, or lack it, in any run."""
     if kind == "mean":
         return ""
-    by_side = [side.shown() for side in sides]
+    by_side = [side.with_hits_and_misses() for side in sides]
     if any(side.labelled is not None for side in sides):
-        fewest = min(int(tasks.sum()) for shown in by_side for tasks in shown)
+        fewest = min(int(tasks.sum()) for counts in by_side for tasks in counts)
     elif len(by_side[0][0]) != len(by_side[1][0]):
-        fewest = min(sum(int(shown[i].sum()) for shown in by_side) for i in (0, 1))
+        fewest = min(sum(int(counts[i].sum()) for counts in by_side) for i in (0, 1))
     else:
         fewest = min(int((by_side[0][i] | by_side[1][i]).sum()) for i in (0, 1))
     return "rare_mode" if fewest < LEAST_TASKS else ""
@@ -337,17 +338,18 @@ def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
 
 
 def measures(experiment: Experiment) -> Iterator[Measure]:
-    """Yield what an experiment reports of its arms, in the order of the report."""
+    """Yield the measures of an experiment, in the order of the report."""
     inputs = experiment.inputs
-    known = inputs.outcome != 0
-    yield Measure("experiment_success", "", "share", _where(inputs.outcome == SUCCEEDED, known))
+    has_outcome = inputs.outcome != UNKNOWN
+    success = _where(inputs.outcome == SUCCEEDED, has_outcome)
+    yield Measure("experiment_success", "", "share", success)
     present = inputs.verdicts == PRESENT
     judged = present | (inputs.verdicts == ABSENT)
     for i, mode in enumerate(inputs.modes):
         by_judge = None
         if experiment.judged is not None:
-            said = experiment.judged[:, i]
-            by_judge = _where(said == PRESENT, np.isin(said, (PRESENT, ABSENT)))
+            verdicts = experiment.judged[:, i]
+            by_judge = _where(verdicts == PRESENT, np.isin(verdicts, (PRESENT, ABSENT)))
         yield Measure(
             "experiment_mode",
             mode.code,
@@ -359,9 +361,9 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
         )
     used = judged.any(axis=0)
     for category, _ in inputs.categories:
-        own = np.array([mode.category == category for mode in inputs.modes], dtype=bool)
-        shows = present[:, own].any(axis=1)
-        complete = judged[:, own & used].all(axis=1) & bool((own & used).any())
+        members = np.array([mode.category == category for mode in inputs.modes], dtype=bool)
+        shows = present[:, members].any(axis=1)
+        complete = judged[:, members & used].all(axis=1) & bool((members & used).any())
         slugs = tuple(mode.slug for mode in inputs.modes if mode.category == category)
         values = _where(shows, shows | complete)
         yield Measure("experiment_category", category, "share", values, sources=slugs)
@@ -383,18 +385,18 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
         yield Measure("experiment_amount", "onset", "mean", values)
     for name in AMOUNTS:
         if name in experiment.amounts:
-            yield Measure("experiment_amount", name, "mean", experiment.amounts[name])
+            yield Measure("experiment_cost", name, "mean", experiment.amounts[name])
 
 
-def _where(values: NDArray[np.bool_] | Whole, known: NDArray[np.bool_]) -> Values:
-    return np.where(known, values.astype(np.float64), np.nan)
+def _where(values: NDArray[np.bool_] | Whole, defined: NDArray[np.bool_]) -> Values:
+    return np.where(defined, values.astype(np.float64), np.nan)
 
 
 def experiment_figures(experiment: Experiment) -> list[Figure]:
     """Return the figures of an experiment; the scope of a measure has a group for each arm.
 
-    Beside the measures, ``experiment`` counts the tasks and the runs of each arm, and what was left
-    out; ``experiment_pass`` has pass^k with k as the condition.
+    Beside the measures, ``experiment`` counts the tasks and the runs of each arm and the runs that
+    are left out; ``experiment_pass`` has pass^k with k as the condition.
     """
     figures = [
         figure for arm in experiment.inputs.group_names for figure in _sizes(experiment, arm)
@@ -402,7 +404,7 @@ def experiment_figures(experiment: Experiment) -> list[Figure]:
     by_family: dict[str, list[list[Figure]]] = {}
     for measure in measures(experiment):
         family = measure.name
-        if measure.name == "experiment_amount":
+        if measure.name in ("experiment_amount", "experiment_cost"):
             family = measure.mode
         elif measure.mode and measure.name == "experiment_mode" and experiment.tested:
             family += "" if measure.mode in experiment.tested else " not tested"
@@ -427,23 +429,23 @@ def _scope(experiment: Experiment, name: str, arm: str, mode: str = "") -> Figur
 
 def _sizes(experiment: Experiment, arm: str) -> Iterator[Figure]:
     inputs = experiment.inputs
-    here = inputs.group == inputs.group_names.index(arm)
+    in_arm = inputs.group == inputs.group_names.index(arm)
     rows = experiment.rows(arm)
-    own = np.unique(experiment.tasks[rows])
-    shared = np.intersect1d(own, experiment.tasks[experiment.rows(experiment.baseline)])
+    arm_tasks = np.unique(experiment.tasks[rows])
+    shared = np.intersect1d(arm_tasks, experiment.tasks[experiment.rows(experiment.baseline)])
     scope = _scope(experiment, "experiment", arm)
-    yield scope.number("tasks", len(own))
+    yield scope.number("tasks", len(arm_tasks))
     yield scope.number("runs", int(rows.sum()))
     yield scope.number("shared_tasks", len(shared))
-    yield scope.number("no_task", int((here & ~rows).sum()))
+    yield scope.number("no_task", int((in_arm & ~rows).sum()))
 
 
 def _of_measure(experiment: Experiment, measure: Measure) -> Iterator[Figure]:
     """Yield a measure of each arm, with its difference from the baseline."""
     tasks = int(experiment.tasks.max(initial=-1)) + 1
     means: dict[str, TaskMeans] = {}
-    doubts: dict[str, int | None] = {}
-    for arm in (experiment.baseline, *experiment.others):
+    missing_verdicts: dict[str, int | None] = {}
+    for arm in (experiment.baseline, *experiment.compared):
         rows = experiment.rows(arm)
         task = experiment.tasks[rows]
         values = measure.values[rows]
@@ -451,36 +453,36 @@ def _of_measure(experiment: Experiment, measure: Measure) -> Iterator[Figure]:
             means[arm] = task_means(values, task, tasks)
         else:
             means[arm] = powered_means(values, measure.judged[rows], task, tasks)
-        doubts[arm] = None
+        missing_verdicts[arm] = None
         if measure.unresolved is not None:
             unresolved = int(measure.unresolved[rows].sum())
-            doubts[arm] = to_resolve(unresolved, int((~np.isnan(values)).sum())) or None
+            missing_verdicts[arm] = to_resolve(unresolved, int((~np.isnan(values)).sum())) or None
     for arm in experiment.inputs.group_names:
         scope = _scope(experiment, measure.name, arm, measure.mode)
         if measure.sources:
             scope = replace(scope, sources=Sources("signatures", measure.sources, group=arm))
-        found = estimate(means[arm], measure.kind)
-        reason = "unresolved" if doubts[arm] else found.reason
+        mean = estimate(means[arm], measure.kind)
+        reason = "unresolved" if missing_verdicts[arm] else mean.reason
         yield scope.figure(
             f"task_{measure.kind}",
-            found.value,
-            interval=None if reason else found.interval,
+            mean.value,
+            interval=None if reason else mean.interval,
             n=int(means[arm].runs.sum()),
             reason=reason,
-            needs=doubts[arm],
+            needs=missing_verdicts[arm],
         )
         if arm == experiment.baseline:
             continue
         apart = difference(means[arm], means[experiment.baseline], measure.kind)
-        doubt = doubts[arm] or doubts[experiment.baseline]
-        reason = "unresolved" if doubt else apart.reason
+        missing = missing_verdicts[arm] or missing_verdicts[experiment.baseline]
+        reason = "unresolved" if missing else apart.reason
         yield scope.figure(
             "arm_difference",
             apart.value,
             interval=None if reason else apart.interval,
             n=apart.tasks,
             reason=reason,
-            needs=doubt,
+            needs=missing,
         )
         undefined = apart.reason if apart.p_value is None else ""
         yield scope.number("flip_p", apart.p_value, n=apart.tasks, reason=undefined)
@@ -495,7 +497,7 @@ def pass_values(successes: Whole, runs: Whole, k: int) -> Values:
     Args:
         successes: The successes c of each task.
         runs: Its runs n.
-        k: How many runs must all succeed.
+        k: The number of runs that must all succeed.
     """
     values = np.where(runs >= k, 1.0, np.nan)
     for i in range(k):
@@ -512,12 +514,12 @@ def _pass_figures(experiment: Experiment) -> Iterator[Figure]:
         scope = _scope(experiment, "experiment_pass", arm)
         for k in range(1, min(MOST_RUNS, int(means.runs.max(initial=0))) + 1):
             values = pass_values(means.hits.astype(np.int64), means.runs, k)
-            found = estimate(replace(means, values=values), "share")
+            mean = estimate(replace(means, values=values), "share")
             yield scope.figure(
                 "pass_k",
-                found.value,
+                mean.value,
                 condition=str(k),
-                interval=None if found.reason else found.interval,
+                interval=None if mean.reason else mean.interval,
                 n=int((~np.isnan(values)).sum()),
-                reason=found.reason,
+                reason=mean.reason,
             )

@@ -1,15 +1,15 @@
-"""Planning of an experiment: how many tasks and runs show a change, by simulation from its data.
+"""Planning of an experiment: the tasks and runs that show a change, by simulation from its data.
 
-Runs are drawn as those at hand: the baseline's rate, how much tasks differ in it, and how alike a
-task is in two arms are estimated without bias from pairs of runs. Simulated experiments then get
-the test of ``experiment``, at the level that one change among all tested modes must reach.
+The baseline's rate, the variance between tasks, and the correlation of the arms over tasks are
+estimated without bias from pairs of runs. Simulated experiments with these values are tested as
+``experiment`` tests, at the level that one change among all tested modes must reach.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, reduce
 from statistics import NormalDist
 from typing import Final
 
@@ -91,7 +91,7 @@ def _middle_for(rate: float, spread: float) -> float:
 
 
 def logit_normal(rate: float, between: float) -> tuple[float, float]:
-    """Return middle and spread of the logits of tasks.
+    """Return the mean and the standard deviation of the logits of tasks.
 
     Args:
         rate: The mean rate over tasks.
@@ -130,8 +130,8 @@ def draw_hits(
     sides = []
     for rate in (design.baseline, design.changed):
         middle, spread = logit_normal(rate, design.between)
-        own = random.standard_normal((draws, tasks))
-        logits = middle + spread * (np.sqrt(share) * common + np.sqrt(1 - share) * own)
+        of_arm = random.standard_normal((draws, tasks))
+        logits = middle + spread * (np.sqrt(share) * common + np.sqrt(1 - share) * of_arm)
         sides.append(random.binomial(runs, 1 / (1 + np.exp(-logits))).astype(np.int64))
     return sides[0], sides[1]
 
@@ -144,32 +144,32 @@ def power(design: Design, tasks: int, runs: int, *, draws: int = _DRAWS, seed: i
         tasks: The number of tasks.
         runs: The runs of each task and arm.
         draws: The number of experiments.
-        seed: What they are drawn from.
+        seed: The seed of the draws.
     """
-    before, after = draw_hits(design, tasks, runs, draws, np.random.default_rng(seed))
-    return float((sign_flips_of_rows(after - before) < design.alpha).mean())
+    hits, changed_hits = draw_hits(design, tasks, runs, draws, np.random.default_rng(seed))
+    return float((sign_flips_of_rows(changed_hits - hits) < design.alpha).mean())
 
 
 def tasks_needed(design: Design, runs: int, *, seed: int = 0) -> int | None:
-    """Return the fewest tasks with the power of ``TARGET``; None where ``MOST_TASKS`` do not do.
+    """Return the fewest tasks with the power of ``TARGET``; None if ``MOST_TASKS`` do not suffice.
 
     Args:
         design: The rates and the level.
         runs: The runs of each task and arm.
-        seed: What experiments are drawn from.
+        seed: The seed of the simulated experiments.
     """
 
     def seen(tasks: int) -> bool:
         return power(design, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
 
-    before, after = draw_hits(design, _MANY, runs, 1, np.random.default_rng(seed))
-    apart = (after - before)[0].astype(np.float64)
+    hits, changed_hits = draw_hits(design, _MANY, runs, 1, np.random.default_rng(seed))
+    apart = (changed_hits - hits)[0].astype(np.float64)
     normal = NormalDist()
     distance = normal.inv_cdf(1 - design.alpha / 2) + normal.inv_cdf(TARGET)
     near = distance**2 * float(apart.var()) / max(float(apart.mean()) ** 2, 1e-9)
     if near > 2 * MOST_TASKS:
         return None
-    # The normal distribution leads to the neighbourhood, the test itself to the number.
+    # The normal approximation gives the range to search; the test itself decides.
     low = max(2, int(near / 1.3))
     high = max(low + 1, int(near * 1.3))
     while seen(low) and low > 2:
@@ -191,13 +191,13 @@ def detectable(design: Design, tasks: int, runs: int, *, seed: int = 0) -> float
     """Return the least change towards ``design.changed`` with the power of ``TARGET``.
 
     Args:
-        design: The rates; the largest change that can be is from the baseline to 0 or 1.
+        design: The rates; the largest possible change is from the baseline to 0 or 1.
         tasks: The number of tasks.
         runs: The runs of each task and arm.
-        seed: What experiments are drawn from.
+        seed: The seed of the simulated experiments.
 
     Returns:
-        The change as a share, None where even the largest would not be seen.
+        The change as a share, None if even the largest would be missed.
     """
     rises = design.changed > design.baseline
     high = 1 - design.baseline if rises else design.baseline
@@ -222,8 +222,9 @@ def detectable(design: Design, tasks: int, runs: int, *, seed: int = 0) -> float
 def design_of(experiment: Experiment, measure: Measure, change: float) -> Design | None:
     """Return the design of a planned change from the data so far; None without runs.
 
-    The variance between tasks is unbiased from tasks with two runs or more, that of both arms from
-    tasks that both have run. With one run each, tasks count as different as both arms have them.
+    The correlation within an arm is estimated from tasks with two runs or more, that across arms
+    from tasks that both arms have run. With one run of each task the former is taken to be the
+    latter.
 
     Args:
         experiment: The data.
@@ -236,12 +237,12 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> Design
         rows = experiment.rows(arm)
         arms[arm] = task_means(measure.values[rows], experiment.tasks[rows], tasks)
     first = arms[experiment.baseline]
-    if not first.known.any():
+    if not first.defined.any():
         return None
     rate = float(np.nanmean(first.values))
     within = [value for means in arms.values() if (value := between_runs(means)) is not None]
     across = [
-        value for arm in experiment.others if (value := across_arms(first, arms[arm])) is not None
+        value for arm in experiment.compared if (value := across_arms(first, arms[arm])) is not None
     ]
     shared = max(0.0, float(np.mean(across))) if across else 0.0
     between = max(0.0, float(np.mean(within))) if within else shared
@@ -253,7 +254,7 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> Design
 
 def between_runs(means: TaskMeans) -> float | None:
     """Return the correlation of two runs of one task of an arm."""
-    several = means.known & (means.runs > 1)
+    several = means.defined & (means.runs > 1)
     if several.sum() < 2:
         return None
     values = means.values[several]
@@ -266,7 +267,7 @@ def between_runs(means: TaskMeans) -> float | None:
 
 def across_arms(first: TaskMeans, second: TaskMeans) -> float | None:
     """Return the correlation of two runs of one task in two arms."""
-    both = first.known & second.known
+    both = first.defined & second.defined
     if both.sum() < 2:
         return None
     a = first.values[both]
@@ -277,53 +278,51 @@ def across_arms(first: TaskMeans, second: TaskMeans) -> float | None:
 
 
 def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
-    """Yield what it takes to see a change, for success and for the planned modes.
+    """Yield the power, the least change and the tasks needed, for success and some modes.
 
-    They are the tested modes where some were named, else the most frequent ones of the baseline.
-    A mode is planned to fall and success to rise. ``tasks_needed`` has the runs of a task and arm
-    as its condition. A change that cannot be, as a rate below it cannot fall so far, has none.
+    The modes are those named beforehand, else the most frequent ones of the baseline. A mode is
+    planned to fall and success to rise. ``tasks_needed`` has the runs of a task and arm as its
+    condition. An impossible change, such as a fall below 0, has no figures.
 
     Args:
         experiment: The data.
-        seed: What experiments are drawn from.
+        seed: The seed of the simulated experiments.
     """
     inputs = experiment.inputs
     every = list(measures(experiment))
-    by_mode = {one.mode: one for one in every if one.name == "experiment_mode"}
-    here = experiment.rows(experiment.baseline)
+    by_mode = {measure.mode: measure for measure in every if measure.name == "experiment_mode"}
+    rows = experiment.rows(experiment.baseline)
     named = [code for code in by_mode if code in experiment.tested]
     if len(named) in (0, len(by_mode)):
         rates = {
-            code: float(np.nanmean(one.values[here]))
-            for code, one in by_mode.items()
-            if not np.isnan(one.values[here]).all()
+            code: float(np.nanmean(measure.values[rows]))
+            for code, measure in by_mode.items()
+            if not np.isnan(measure.values[rows]).all()
         }
         named = sorted(rates, key=lambda code: -rates[code])[:PLANNED_MODES]
-    judged = sum(not np.isnan(one.values).all() for one in by_mode.values())
-    tests = max(1, len(experiment.tested) or judged) * max(1, len(experiment.others))
-    sizes = [(experiment.tasks[experiment.rows(arm)]) for arm in inputs.group_names]
-    shared = sizes[0]
-    for own in sizes[1:]:
-        shared = np.intersect1d(shared, own)
-    tasks = len(np.unique(shared))
-    runs = max(1, round(len(sizes[0]) / max(1, len(np.unique(sizes[0])))))
+    judged = sum(not np.isnan(measure.values).all() for measure in by_mode.values())
+    tests = max(1, len(experiment.tested) or judged) * max(1, len(experiment.compared))
+    tasks_of_runs = [experiment.tasks[experiment.rows(arm)] for arm in inputs.group_names]
+    tasks = len(reduce(np.intersect1d, tasks_of_runs))
+    baseline_tasks = tasks_of_runs[0]
+    runs = max(1, round(len(baseline_tasks) / max(1, len(np.unique(baseline_tasks)))))
     for measure in (every[0], *(by_mode[code] for code in named)):
         rises = measure.name == "experiment_success"
         scope = FigureScope(
-            "experiment_power", inputs.taxonomy_ref, experiment.baseline, measure.mode
+            f"{measure.name}_power", inputs.taxonomy_ref, experiment.baseline, measure.mode
         )
         change = experiment.change if rises else -experiment.change
         design = design_of(experiment, measure, change)
         if design is None:
             yield scope.number("power", None, reason="no_such_change")
             continue
-        level = ALPHA / (max(1, len(experiment.others)) if rises else tests)
+        level = ALPHA / (max(1, len(experiment.compared)) if rises else tests)
         design = replace(design, alpha=level)
         if tasks:
             yield scope.number("power", power(design, tasks, runs, seed=seed), n=tasks)
-            found = detectable(design, tasks, runs, seed=seed)
-            reason = "" if found is not None else "more_tasks"
-            yield scope.number("detectable", found, n=tasks, reason=reason)
+            least = detectable(design, tasks, runs, seed=seed)
+            reason = "" if least is not None else "more_tasks"
+            yield scope.number("detectable", least, n=tasks, reason=reason)
         for planned in PLANNED_RUNS:
             needed = tasks_needed(design, planned, seed=seed)
             reason = "" if needed is not None else "more_tasks"

@@ -1,4 +1,4 @@
-"""An experiment as a report: its arms, what differs from the baseline, and what it could show."""
+"""An experiment as a report: its arms, their differences from the baseline, and its power."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from mast_tui.counts import counted
 from mast_tui.figures.experiment import AMOUNTS, LEAST_TASKS, Experiment
 from mast_tui.figures.power import ALPHA, PLANNED_RUNS, TARGET
-from mast_tui.figures.record import FigureIndex, FigureTable, estimate_json
+from mast_tui.figures.record import FigureIndex, FigureTable, nested_json, scope_paths
 from mast_tui.figures.signatures.report import whose_labels
 from mast_tui.reports import model
 from mast_tui.reports.model import (
@@ -40,7 +40,7 @@ _SHARES: Final = """
     baseline | {baseline} | share | runs of {baseline} that show it | 95
     arm | {arm} | share | runs of {arm} that show it | 95
     arm_difference | points | points | {arm} minus {baseline}, points | 94
-    flip_p | p | p_value | p, differences of whole tasks turned round | 40
+    flip_p | p | p_value | p, signs of whole tasks flipped | 40
     flip_p_adjusted | p adj | p_value | p, adjusted over the modes and arms | 80
 """
 _MEANS: Final = """
@@ -48,7 +48,7 @@ _MEANS: Final = """
     baseline | {baseline} | number | mean of {baseline} | 95
     arm | {arm} | number | mean of {arm} | 95
     arm_difference | difference | number | {arm} minus {baseline} | 94
-    flip_p | p | p_value | p, differences of whole tasks turned round | 40
+    flip_p | p | p_value | p, signs of whole tasks flipped | 40
     flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
 _PLAN: Final = """
@@ -61,15 +61,26 @@ _PLANNED: Final = (
     "tasks_{runs} | {runs} a task | count | tasks needed with {runs} runs of each | 80"
 )
 
-AMOUNT_NAMES: Final[Mapping[str, str]] = {
+PATHS: Final = scope_paths("""
+    experiment               | arms.{group}
+    experiment_success       | arms.{group}.success
+    experiment_pass          | arms.{group}
+    experiment_mode          | arms.{group}.modes.{mode}
+    experiment_category      | arms.{group}.categories.{mode}
+    experiment_amount        | arms.{group}.{mode}
+    experiment_cost          | arms.{group}.cost.{mode}
+    experiment_success_power | power.success
+    experiment_mode_power    | power.modes.{mode}
+""")
+"""The places of the figures in the JSON document."""
+
+_FATAL: Final = "fatal_failure"
+_AMOUNT_NAMES: Final[Mapping[str, str]] = {
     "modes_per_failed_run": "modes per failed run",
-    "fatal_failure": "runs with a fatal failure",
+    _FATAL: "runs with a fatal failure",
     "onset": "first failure, part of the run",
-    "tokens": "tokens",
-    "minutes": "minutes",
-    "money": "money",
 }
-"""The names of the measures beside success, modes and categories."""
+"""The names of the measures beside success, modes, categories and costs."""
 
 _WHY: Final[Mapping[str, str]] = {
     "few_tasks": f"no interval, as there are fewer than {LEAST_TASKS} tasks",
@@ -80,11 +91,11 @@ _WHY: Final[Mapping[str, str]] = {
 
 
 def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Report:
-    """Put an experiment into words.
+    """Make the report of an experiment.
 
     Args:
         experiment: The runs.
-        figures: Its figures, with those of planning where they were made.
+        figures: Its figures; those of planning may be missing.
 
     Returns:
         The report, with its JSON document.
@@ -104,14 +115,14 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
 
 
 def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterator[Section]:
-    """Yield the sections of an experiment: all arms, each arm, what it could show.
+    """Yield the sections of an experiment: all arms, each arm, and its power.
 
     Args:
         experiment: The runs.
         figures: Its figures.
     """
     yield Section("arms", "Arms", (_arms_table(experiment, figures),))
-    for number, arm in enumerate(experiment.others, 1):
+    for number, arm in enumerate(experiment.compared, 1):
         parts = tuple(_tables_of_arm(experiment, figures, arm, number))
         facts = tuple(_in_short(experiment, figures, arm))
         yield Section(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
@@ -128,7 +139,7 @@ def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[m
         figures: Its figures.
         arm: The arm.
     """
-    number = experiment.others.index(arm) + 1
+    number = experiment.compared.index(arm) + 1
     tables = _tables_of_arm(experiment, figures, arm, number)
     return (_arms_table(experiment, figures), *tables)
 
@@ -143,7 +154,7 @@ def _about(experiment: Experiment) -> str:
 
 
 def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
-    shown = list(columns(_ARMS))
+    table_columns = list(columns(_ARMS))
     most = max(
         (
             int(figure.condition)
@@ -153,7 +164,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         default=1,
     )
     for k in range(2, most + 1):
-        shown += columns(_PASS.format(k=k))
+        table_columns += columns(_PASS.format(k=k))
     rows = []
     for arm in experiment.inputs.group_names:
         sizes = figures.table("experiment", group=arm)
@@ -175,7 +186,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         "Success is the mean over tasks of the share of successful runs (pass@1), pass^k the "
         "chance that k runs of a task all succeed."
     )
-    return Table("arms", "Success of each arm", tuple(shown), (tuple(rows),), caption)
+    return Table("arms", "Success of each arm", tuple(table_columns), (tuple(rows),), caption)
 
 
 def _cells(table: FigureTable, names: tuple[str, ...]) -> dict[str, Cell]:
@@ -199,17 +210,18 @@ def _tables_of_arm(
     caption = f"{tasks} Labels: {whose_labels(inputs)}."
     modes = [("experiment_mode", mode.code, mode.code, mode.name) for mode in inputs.modes]
     categories = [("experiment_category", id, "", name) for id, name in inputs.categories]
-    share = [("experiment_amount", "fatal_failure", "", AMOUNT_NAMES["fatal_failure"])]
+    share = [("experiment_amount", _FATAL, "", _AMOUNT_NAMES[_FATAL])]
     means = [
         ("experiment_amount", name, "", title)
-        for name, title in AMOUNT_NAMES.items()
-        if name != "fatal_failure"
+        for name, title in _AMOUNT_NAMES.items()
+        if name != _FATAL
     ]
-    for id, title, shown, groups in (
+    means += [("experiment_cost", name, "", name) for name in AMOUNTS]
+    for id, title, table_columns, groups in (
         ("modes", f"Modes in runs of {arm} and {baseline}", _SHARES, (modes, categories, share)),
         ("means", f"Failures and costs of {arm} and {baseline}", _MEANS, (means,)),
     ):
-        made: tuple[Column, ...] = columns(shown, baseline=baseline, arm=arm)
+        made: tuple[Column, ...] = columns(table_columns, baseline=baseline, arm=arm)
         rows = tuple(
             tuple(
                 row
@@ -220,7 +232,9 @@ def _tables_of_arm(
         )
         if any(rows):
             used = [
-                figures.table(one[0], group=arm, mode=one[1]) for group in groups for one in group
+                figures.table(scope, group=arm, mode=key)
+                for group in groups
+                for scope, key, *_ in group
             ]
             yield Table(
                 f"{id}-{number}", title, made, tuple(filter(None, rows)), caption, _withheld(used)
@@ -236,15 +250,15 @@ def _row(
     code: str,
     name: str,
 ) -> Row | None:
-    own = figures.table(scope, group=arm, mode=key)
-    other = figures.table(scope, group=experiment.baseline, mode=key)
-    if not own.figures or all(figure.value is None for figure in own.figures):
+    table = figures.table(scope, group=arm, mode=key)
+    of_baseline = figures.table(scope, group=experiment.baseline, mode=key)
+    if all(figure.value is None for figure in table.figures):
         return None
     cells: dict[str, Cell] = {"code": code, "name": name}
-    cells["baseline"] = Estimate.of(other.figures[0])
-    cells["arm"] = Estimate.of(own.figures[0])
-    cells |= _cells(own, ("arm_difference", "flip_p", "flip_p_adjusted"))
-    cell_sources = {"baseline": other.sources, "arm": own.sources}
+    cells["baseline"] = Estimate.of(of_baseline.figures[0])
+    cells["arm"] = Estimate.of(table.figures[0])
+    cells |= _cells(table, ("arm_difference", "flip_p", "flip_p_adjusted"))
+    cell_sources = {"baseline": of_baseline.sources, "arm": table.sources}
     return Row(key, cells, cell_sources=cell_sources if scope == "experiment_mode" else {})
 
 
@@ -253,47 +267,50 @@ def _withheld(tables: list[FigureTable]) -> tuple[Note, ...]:
         figure.reason for table in tables for figure in table.figures if figure.value is not None
     }
     return tuple(
-        Note(f"{'–'}: {words}.", reason) for reason, words in _WHY.items() if reason in reasons
+        Note(f"–: {explanation}.", reason)
+        for reason, explanation in _WHY.items()
+        if reason in reasons
     )
 
 
 def _in_short(
     experiment: Experiment, figures: FigureIndex, arm: str
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the changes that are told from chance."""
+    """Yield the change in success and the modes whose change is more than chance."""
     success = figures.table("experiment_success", group=arm)
-    yield "success", *_change_words(success)
+    yield "success", *_change_text(success)
     names = {mode.code: mode.name for mode in experiment.inputs.modes}
-    for word, sign in (("less often", -1), ("more often", 1)):
+    for direction, sign in (("less often", -1), ("more often", 1)):
         changed = []
         for code in names:
             table = figures.table("experiment_mode", group=arm, mode=code)
             p = table.value("flip_p_adjusted")
             if p is not None and p < ALPHA and sign * (table.value("arm_difference") or 0) > 0:
-                changed.append(f"{code} {_change_words(table)[0]}")
-        yield word, ", ".join(changed) or "no mode", ""
+                changed.append(f"{code} {_change_text(table)[0]}")
+        yield direction, ", ".join(changed) or "no mode", ""
 
 
-def _change_words(table: FigureTable) -> tuple[str, str]:
-    """Return a difference in points with its interval, and whether chance explains it."""
+def _change_text(table: FigureTable) -> tuple[str, str]:
+    """Return a difference in points with its interval, and whether chance may explain it."""
     difference = table.get("arm_difference")
     if difference is None or difference.value is None:
         return "unknown", ""
-    words = f"{100 * difference.value:+.0f} points"
+    text = f"{100 * difference.value:+.0f} points"
     if difference.interval is not None:
-        words += f" ({100 * difference.interval[0]:+.0f} to {100 * difference.interval[1]:+.0f})"
+        text += f" ({100 * difference.interval[0]:+.0f} to {100 * difference.interval[1]:+.0f})"
     p = table.value("flip_p_adjusted")
-    return words, "not told from chance" if p is None or p >= ALPHA else "more than chance"
+    return text, "not more than chance" if p is None or p >= ALPHA else "more than chance"
 
 
 def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
-    shown = list(columns(_PLAN))
+    table_columns = list(columns(_PLAN))
     for runs in PLANNED_RUNS:
-        shown += columns(_PLANNED.format(runs=runs))
+        table_columns += columns(_PLANNED.format(runs=runs))
     names = {"": "success", **{mode.code: mode.name for mode in experiment.inputs.modes}}
     rows = []
     for code, name in names.items():
-        table = figures.table("experiment_power", group=experiment.baseline, mode=code)
+        scope = "experiment_mode_power" if code else "experiment_success_power"
+        table = figures.table(scope, group=experiment.baseline, mode=code)
         if not table.figures:
             continue
         cells: dict[str, Cell] = {"code": code, "name": name}
@@ -312,11 +329,11 @@ def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
         f"{TARGET:.0%}; by simulation from the runs so far, at the level that one change among "
         "all tested modes must reach."
     )
-    return Table("plan", f"Power for {points}", tuple(shown), (tuple(rows),), caption)
+    return Table("plan", f"Power for {points}", tuple(table_columns), (tuple(rows),), caption)
 
 
 def experiment_notes(experiment: Experiment, figures: FigureIndex) -> tuple[Note, ...]:
-    """Say how tasks are known and which runs and tasks are left out.
+    """Return the notes on how tasks are identified and which runs and tasks are left out.
 
     Args:
         experiment: The runs.
@@ -328,8 +345,8 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> tuple[Note
 def _notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
     if experiment.by_words:
         yield Note(
-            f"The tasks of {counted(experiment.by_words, 'run')} have no name; runs with the same "
-            "words count as runs of one task.",
+            f"The tasks of {counted(experiment.by_words, 'run')} have no id; runs whose task has "
+            "the same text count as runs of one task.",
             "by_words",
             warning=True,
         )
@@ -338,7 +355,7 @@ def _notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
         left_out = sizes.count("no_task")
         if left_out:
             runs = counted(left_out, "run")
-            yield Note(f"Left out of {arm}: {runs} that name no task.", "no_task", warning=True)
+            yield Note(f"Left out of {arm}: {runs} without a task.", "no_task", warning=True)
         unpaired = sizes.count("tasks") - sizes.count("shared_tasks")
         if arm != experiment.baseline and unpaired and sizes.count("shared_tasks"):
             tasks = counted(unpaired, "task")
@@ -362,8 +379,9 @@ def _method(experiment: Experiment) -> model.Text:
             "Intervals are 95 %: of shares Wilson's for as many cases as have the variance between "
             "tasks, of differences joined from those of both arms with their correlation, of means "
             "Student's over tasks.",
-            "p: the differences of whole tasks turned round in all ways; adjusted after Holm over "
-            "the tested modes and the arms, so that any false finding has a chance of at most 5 %.",
+            "p: Fisher's randomisation test, which flips the signs of the differences of whole "
+            "tasks in all ways; adjusted after Holm over the tested modes and the arms, so that "
+            "any false finding has a chance of at most 5 %.",
             *(judge if experiment.judged is not None else ()),
         ),
     )
@@ -380,89 +398,29 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
         figures: Its figures.
     """
     inputs = experiment.inputs
-    return {
+    has_power = any(figure.scope.endswith("_power") for figure in figures.figures)
+    plan = {"target": TARGET, "alpha": ALPHA, "change": experiment.change}
+    document = {
         "by": inputs.by,
         "baseline": experiment.baseline,
         "labels": inputs.labels,
         "taxonomy": inputs.taxonomy_ref,
         "tasks_by_words": experiment.by_words,
         "tested": list(experiment.tested or (mode.code for mode in inputs.modes)),
-        "arms": {arm: _arm_document(experiment, figures, arm) for arm in inputs.group_names},
-        "power": _power_document(experiment, figures),
-    }
-
-
-def _arm_document(experiment: Experiment, figures: FigureIndex, arm: str) -> Document:
-    inputs = experiment.inputs
-    sizes = figures.table("experiment", group=arm)
-
-    def measure(scope: str, key: str) -> Document | None:
-        table = figures.table(scope, group=arm, mode=key)
-        return _measure_document(table) if table.figures else None
-
-    amounts = {name: measure("experiment_amount", name) for name in AMOUNT_NAMES}
-    return {
-        "tasks": sizes.count("tasks"),
-        "runs": sizes.count("runs"),
-        "shared_tasks": sizes.count("shared_tasks"),
-        "left_out": {"no_task": sizes.count("no_task")},
-        "success": measure("experiment_success", ""),
-        "pass_k": {
-            figure.condition: estimate_json(figure)
-            for figure in figures.table("experiment_pass", group=arm).figures
-        },
-        "modes": {
-            mode.code: {"name": mode.name, **(measure("experiment_mode", mode.code) or {})}
-            for mode in inputs.modes
-        },
-        "categories": {
-            id: {"name": name, **(measure("experiment_category", id) or {})}
-            for id, name in inputs.categories
-        },
-        **{name: amounts[name] for name in AMOUNT_NAMES if name not in AMOUNTS},
-        "cost": {name: amounts[name] for name in AMOUNTS},
-    }
-
-
-def _measure_document(table: FigureTable) -> Document:
-    own = table.figures[0]
-    document: Document = {"rate" if own.statistic == "task_share" else "mean": estimate_json(own)}
-    difference = table.get("arm_difference")
-    if difference is not None:
-        document["difference"] = {
-            **estimate_json(difference),
-            "p": table.value("flip_p"),
-            "p_adjusted": table.value("flip_p_adjusted"),
-        }
-    return document
-
-
-def _power_document(experiment: Experiment, figures: FigureIndex) -> Document | None:
-    names = {"success": "", **{mode.code: mode.code for mode in experiment.inputs.modes}}
-    found: Document = {}
-    for name, code in names.items():
-        table = figures.table("experiment_power", group=experiment.baseline, mode=code)
-        if table.figures:
-            found[name] = {
-                "power": table.value("power"),
-                "detectable_pp": _points(table.value("detectable")),
-                "tasks_needed": {
-                    str(runs): table.value("tasks_needed", str(runs)) for runs in PLANNED_RUNS
-                },
+        "arms": {
+            arm: {
+                "success": None,
+                "pass_k": {},
+                "modes": {mode.code: {"name": mode.name} for mode in inputs.modes},
+                "categories": {id: {"name": name} for id, name in inputs.categories},
+                **dict.fromkeys(_AMOUNT_NAMES),
+                "cost": dict.fromkeys(AMOUNTS),
             }
-            reason = next((figure.reason for figure in table.figures if figure.reason), "")
-            if reason:
-                found[name]["undefined"] = reason
-    if not found:
-        return None
-    success = found.pop("success", None)
-    return {
-        "target": TARGET,
-        "alpha": ALPHA,
-        "change_pp": 100 * experiment.change,
-        "success": success,
-        "modes": found,
+            for arm in inputs.group_names
+        },
+        "power": plan if has_power else None,
     }
+    return nested_json(figures.figures, PATHS, document)
 
 
 def _points(share: float | None) -> float | None:
@@ -477,7 +435,7 @@ def pair_document(experiment: Experiment, figures: FigureIndex) -> Document:
         figures: Its figures.
     """
     document = experiment_document(experiment, figures)
-    first = experiment.others[0]
+    first = experiment.compared[0]
     names = (first, experiment.baseline)
     arms = [document["arms"][name] for name in names]
     modes = {

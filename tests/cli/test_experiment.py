@@ -73,7 +73,7 @@ def test_the_report_says_what_was_planned(cli: Cli, tmp_path: Path) -> None:
     assert cli("import", "gain.csv", "--format", "csv-wide", "--allow-new").code == 0
     asked = ("experiment", "--labels", "judge:made@1", "--mode", "1.3", "--change", "15")
     power = cli(*asked, "--json").json["power"]
-    assert power["change_pp"] == 15
+    assert power["change"] == 0.15
     assert list(power["modes"]) == ["1.3"]
     needed = power["modes"]["1.3"]["tasks_needed"]
     assert needed["1"] > needed["3"] > needed["5"] > 0
@@ -132,7 +132,7 @@ def test_tasks_without_a_name_are_known_by_their_words(cli: Cli, tmp_path: Path)
     assert cli("judge", ".", "--judge", "rules").code == 0
     asked = ("experiment", "--arms", "system", "--labels", "judge:rules@3", "--without-power")
     assert cli(*asked, "--json").json["tasks_by_words"] == 12
-    assert "The tasks of 12 runs have no name" in cli(*asked).out
+    assert "The tasks of 12 runs have no id" in cli(*asked).out
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_a_task_counts_once_however_often_it_was_run() -> None:
     """The task with five runs weighs as much as the one with one run."""
     found = task_means(np.array([1, 0, 0, 0, 0, 1.0, np.nan]), np.array([0, 0, 0, 0, 0, 1, 2]), 3)
     assert found.values[:2].tolist() == [0.2, 1.0]
-    assert found.known.tolist() == [True, True, False]
+    assert found.defined.tolist() == [True, True, False]
     assert estimate(found, "share").value == pytest.approx(0.6)
 
 
@@ -215,8 +215,8 @@ def test_a_plan_is_kept() -> None:
 
 def test_planning_uses_the_runs_so_far() -> None:
     figures = FigureIndex(power_figures(experiment_of(input_of(*BOTH), baseline="old", change=0.3)))
-    success = figures.table("experiment_power", group="old")
+    success = figures.table("experiment_success_power", group="old")
     assert success.value("power") is not None
     assert success.value("tasks_needed", "3") is not None
     # A mode in all runs or in none tells nothing of how tasks differ.
-    assert figures.table("experiment_power", group="old", mode="1.3")["power"].reason
+    assert figures.table("experiment_mode_power", group="old", mode="1.3")["power"].reason

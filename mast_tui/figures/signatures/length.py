@@ -44,9 +44,9 @@ def lengths(
 
     Args:
         inputs: The input of the report.
-        all_onsets: Where each mode sets on, of all traces.
-        chosen: Which traces count.
-        group: The group that they are of.
+        all_onsets: The first span of each mode, for all traces.
+        chosen: The mask of the traces of the group.
+        group: The group.
     """
     counted = chosen & (inputs.spans > 0)
     spans = inputs.spans[counted]
@@ -88,13 +88,13 @@ def _hazard(
     group: GroupScope,
     code: str,
 ) -> Iterator[Figure]:
-    """Yield the hazard of a mode; runs that show it nowhere in particular are left out."""
+    """Yield the hazard of a mode; runs with the mode but without a span of it are left out."""
     scope = group.scope("hazard", code, code, placed="yes")
-    known = (verdicts == ABSENT) | ((verdicts == PRESENT) & (first >= 0))
+    placed = (verdicts == ABSENT) | ((verdicts == PRESENT) & (first >= 0))
     onset = np.where(verdicts == PRESENT, first, np.iinfo(np.int64).max)
     low = 0
     for high in edges.tolist():
-        at_risk = known & (spans > low) & (onset >= low)
+        at_risk = placed & (spans > low) & (onset >= low)
         events = int((at_risk & (onset < high)).sum())
         yield rate(scope, f"{low + 1}-{high}", events, int(at_risk.sum()))
         low = high

@@ -26,45 +26,45 @@ ARM: Final = "arm"
 def runs_under(
     workspace: Workspace, inputs: SignatureInput, paths: Mapping[str, Sequence[Path]]
 ) -> SignatureInput:
-    """Return the runs whose files are in some places, grouped by the name of the place.
+    """Return the runs whose files are in some folders, grouped by the name of the arm.
 
     Args:
-        workspace: Where the paths of the runs are kept.
+        workspace: The workspace.
         inputs: All runs.
         paths: Files and folders by the name of the arm; a run belongs to the first that holds it.
 
     Raises:
-        WorkspaceError: No run is there.
+        WorkspaceError: An arm has no run in its folders.
     """
-    wanted = {name: [path.absolute() for path in places] for name, places in paths.items()}
+    folders = [[path.absolute() for path in arm_paths] for arm_paths in paths.values()]
 
-    def take(rows: Iterator[tuple[Any, ...]]) -> dict[str, int]:
+    def arms_of_traces(rows: Iterator[tuple[Any, ...]]) -> dict[str, int]:
         arms = {}
         for trace_id, stored in rows:
             path = workspace.resolve_trace_path(stored).absolute()
-            for number, places in enumerate(wanted.values()):
-                if any(path == place or place in path.parents for place in places):
+            for number, arm_folders in enumerate(folders):
+                if any(path == folder or folder in path.parents for folder in arm_folders):
                     arms[trace_id] = number
                     break
         return arms
 
-    arms = workspace.read_columns("traces", ("id", "path"), take, not_null="path")
+    arms = workspace.read_columns("traces", ("id", "path"), arms_of_traces, not_null="path")
     group = np.array([arms.get(trace, -1) for trace in inputs.traces], dtype=np.int64)
-    for number, (name, places) in enumerate(paths.items()):
+    for number, (name, arm_paths) in enumerate(paths.items()):
         if not (group == number).any():
-            listed = ", ".join(map(str, places))
+            listed = ", ".join(map(str, arm_paths))
             raise WorkspaceError(
                 f"{name}: no run of this workspace is in {listed}; label or judge these runs first"
             )
     names = tuple(paths)
-    here = group >= 0
+    in_an_arm = group >= 0
     return replace(
         inputs,
         by=ARM,
         group=np.maximum(group, 0),
         group_names=names,
         group_parts=tuple((name,) for name in names),
-    ).only(here)
+    ).only(in_an_arm)
 
 
 def experiment_of(
@@ -81,35 +81,35 @@ def experiment_of(
 
     Args:
         inputs: The runs.
-        baseline: The arm that the others are compared with; by default the first one.
-        tested: The codes of the modes that were named beforehand.
+        baseline: The arm that the others are compared with; by default the first arm.
+        tested: The codes of the modes named beforehand.
         judge: The verdicts of a judge on all runs, where ``inputs`` has those of people on a part.
-        spent_of: What a run used up; None where nobody asks.
+        spent_of: Returns the amounts that a run used; None to leave amounts out.
         prices: The prices of models by name.
         change: The change of a rate that planning is about.
 
     Raises:
         WorkspaceError: There are not two arms, or none of them is the baseline.
     """
-    known = np.array([name != NO_VALUE for name in inputs.group_names], dtype=bool)
+    has_value = np.array([name != NO_VALUE for name in inputs.group_names], dtype=bool)
     if len(inputs.traces):
-        inputs = inputs.only(known[inputs.group])
+        inputs = inputs.only(has_value[inputs.group])
     if not len(inputs.traces) or len(inputs.group_names) < 2:
-        there = ", ".join(inputs.group_names) or "none"
+        names = ", ".join(inputs.group_names) or "none"
         raise WorkspaceError(
-            f"an experiment has two arms or more; by {inputs.by} there is {there}. Name the field "
+            f"an experiment has two arms or more; by {inputs.by} there is {names}. Name the field "
             "that differs with --arms, or the runs of each with --arm NAME=PATH"
         )
     baseline = inputs.group_names[0] if baseline is None else baseline
     if baseline not in inputs.group_names:
-        there = ", ".join(inputs.group_names)
-        raise WorkspaceError(f"no arm is named {baseline!r}; by {inputs.by} there are: {there}")
+        names = ", ".join(inputs.group_names)
+        raise WorkspaceError(f"no arm is named {baseline!r}; by {inputs.by} there are: {names}")
     order = [baseline, *(name for name in inputs.group_names if name != baseline)]
-    place = np.array([order.index(name) for name in inputs.group_names])
+    positions = np.array([order.index(name) for name in inputs.group_names])
     parts = dict(zip(inputs.group_names, inputs.group_parts, strict=False))
     inputs = replace(
         inputs,
-        group=place[inputs.group],
+        group=positions[inputs.group],
         group_names=tuple(order),
         group_parts=tuple(parts[name] for name in order) if parts else (),
     )
@@ -140,7 +140,7 @@ def _aligned(judge: LabelledTraces, traces: Sequence[str]) -> np.ndarray[Any, np
 def _amounts(
     inputs: SignatureInput, spent_of: SpentOf, prices: Mapping[str, Prices]
 ) -> dict[str, Values]:
-    """Return what each run used up; money where its model has a price."""
+    """Return the amounts that each run used; money only for models with a price."""
     amounts = {name: np.full(len(inputs.traces), np.nan) for name in ("tokens", "minutes", "money")}
     for row, trace in enumerate(inputs.traces):
         spent = spent_of(trace)
@@ -150,10 +150,10 @@ def _amounts(
             amounts["minutes"][row] = spent.minutes.sum()
         if spent.tokens is None:
             continue
-        taken_in, given_out = spent.tokens.sum(axis=0).tolist()
-        amounts["tokens"][row] = taken_in + given_out
+        input_tokens, output_tokens = spent.tokens.sum(axis=0).tolist()
+        amounts["tokens"][row] = input_tokens + output_tokens
         model = -1 if inputs.stratum is None else int(inputs.stratum[row])
         price = prices.get(inputs.stratum_names[model]) if model >= 0 else None
         if price is not None:
-            amounts["money"][row] = price.cost(taken_in, given_out)
+            amounts["money"][row] = price.cost(input_tokens, output_tokens)
     return {name: values for name, values in amounts.items() if not np.isnan(values).all()}

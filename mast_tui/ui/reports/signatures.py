@@ -273,7 +273,7 @@ class SignaturesScreen(ReportScreen):
                 f"{signatures.choice.grouping} there are fewer. {by} groups by something else."
             )
         experiment, figures = signatures.experiment
-        arm = self.group if self.group in experiment.others else experiment.others[0]
+        arm = self.group if self.group in experiment.compared else experiment.compared[0]
         about = f"baseline: {one_line(experiment.baseline, 60)} · arm: {one_line(arm, 60)}"
         section = Section(EXPERIMENT, EXPERIMENT, arm_parts(experiment, figures, arm))
         notes = experiment_notes(experiment, figures)
