@@ -72,12 +72,12 @@ def write_runs(
     """Write the runs of all tasks, a file each.
 
     Args:
-        folder: Where to.
+        folder: The folder, which is made.
         rate: The share of runs that repeat a step, at a task of middle difficulty.
         success: The share of runs that succeed.
         tasks: The number of tasks.
         runs: The number of runs of each.
-        seed: What is drawn from.
+        seed: The seed of the draws.
     """
     folder.mkdir(parents=True, exist_ok=True)
     generator = random.Random(seed)
@@ -95,15 +95,15 @@ def write_runs(
             (folder / f"T{task}-{trial}.json").write_text(json.dumps(made), "utf-8")
 
 
-def _shifted(rate: float, by: float) -> float:
-    return 1 / (1 + math.exp(-(math.log(rate / (1 - rate)) + by)))
+def _shifted(rate: float, logits: float) -> float:
+    return 1 / (1 + math.exp(-(math.log(rate / (1 - rate)) + logits)))
 
 
-def main(words: Sequence[str]) -> int:
-    """Write the runs that were asked for.
+def main(arguments: Sequence[str]) -> int:
+    """Write the runs into a folder.
 
     Args:
-        words: The arguments of the command.
+        arguments: The arguments of the command.
     """
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("folder", type=Path)
@@ -112,8 +112,8 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--tasks", type=int, default=60)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
-    asked = vars(parser.parse_args(words))
-    write_runs(asked.pop("folder"), **asked)
+    options = vars(parser.parse_args(arguments))
+    write_runs(options.pop("folder"), **options)
     return 0
 
 

@@ -1,25 +1,31 @@
 """Print how often intervals, tests and plans of simulated experiments hold what they say.
 
-    python scripts/simulate_experiments.py [designs|plans|judge] [--runs N] [--seed S] [--jobs N]
-        [--arms A …]
+    python scripts/simulate_experiments.py [designs|methods|plans|judge] [--runs N] [--seed S]
+        [--jobs N] [--arms A …]
 
 Tasks differ: the logits of a rate are normal over tasks, so that two runs of one task in one arm
-have a correlation of 0.3, and in two arms of 0.2. Everything is drawn anew in each experiment, so
-that the true values are those of the tasks in general.
+have a correlation of 0.3, and in two arms of 0.2. Each experiment draws new tasks, so that the true
+values are those of all such tasks.
 
 ``designs``: 40 of them, 10 to 200 tasks, 1 to 5 runs, 2 and 4 arms, and 14 modes: eight in 5 %,
 four in 20 % and two in 40 % of the runs. In the last arm one mode falls from 40 to 20 %; nothing
 else changes. In % of the experiments: how often intervals hold the true rate of an arm and the true
-difference, and how many differences have one (``shown``), by the rate; how often anything at all is
-found that did not change (``false``), with p adjusted over modes and arms; how often the fall is
-found, and with what power it is promised, at the level that it must reach alone.
+difference, and how many differences have one (``shown``), by the rate; how often a change is
+reported where there is none (``false``), with p adjusted over modes and arms, and the share of such
+changes among all that are reported (``false of found``); how often the fall is found after the
+adjustment (``found``), and at the level that it must reach alone (``reached``), with the power that
+planning promises for that (``promised``).
+
+``methods``: how often the interval of a difference holds by four methods: Student's t over tasks,
+percentiles of 2,000 resamples of tasks (cluster bootstrap), Newcombe's interval for all runs as if
+they were independent, and the one that ``mast-tui experiment`` reports.
 
 ``plans``: a first experiment of 100 tasks says how many tasks it takes to find the fall with a
 power of 80 %; a second one has so many. In % how often it finds it, at the level that was planned.
 
 ``judge``: people label a random part of the runs, and a judge with a true positive rate of 0.8 and
 a true negative rate of 0.9 all of them. How often the interval of the difference holds with both
-(``powered``) and with people alone, and how wide it is beside theirs.
+(``powered``) and with people alone, and its width with both as a part of that of people alone.
 
 CSV, a line for each design; run i of a design has a seed of its own.
 """
@@ -38,12 +44,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.experiment import (
-    Difference,
+    ArmDifference,
     TaskMeans,
     difference,
     estimate,
     powered_means,
 )
+from mast_tui.figures.intervals import newcombe
 from mast_tui.figures.power import (
     ALPHA,
     Design,
@@ -64,8 +71,13 @@ FALL: Final = (0.4, 0.2)
 BETWEEN: Final = 0.3
 SHARED: Final = 0.2
 PILOT: Final = 100
+METHODS: Final = ("student", "bootstrap", "independent", "reported")
+RESAMPLES: Final = 2000
 
 Hits = NDArray[np.int64]
+
+_LOGITS: Final = {rate: logit_normal(rate, BETWEEN) for rate in {*RATES, *FALL}}
+"""The mean and the standard deviation of the logits of tasks, by the rate."""
 
 
 def draw_arms(
@@ -82,19 +94,12 @@ def draw_arms(
     common = random.standard_normal(tasks)
     arms = []
     for rate in rates:
-        middle, spread = _logits(rate)
-        own = random.standard_normal(tasks)
+        middle, spread = _LOGITS[rate]
+        of_arm = random.standard_normal(tasks)
         share = SHARED / BETWEEN
-        logits = middle + spread * (np.sqrt(share) * common + np.sqrt(1 - share) * own)
+        logits = middle + spread * (np.sqrt(share) * common + np.sqrt(1 - share) * of_arm)
         arms.append(random.binomial(runs, 1 / (1 + np.exp(-logits))))
     return arms
-
-
-_KNOWN: Final = {rate: logit_normal(rate, BETWEEN) for rate in {*RATES, *FALL}}
-
-
-def _logits(rate: float) -> tuple[float, float]:
-    return _KNOWN[rate]
 
 
 def means(hits: Hits, runs: int) -> TaskMeans:
@@ -108,11 +113,11 @@ def holds(interval: tuple[float, float] | None, true: float) -> bool:
 
 
 def one_experiment(design: tuple[int, int, int], seed: int) -> dict[str, list[float]]:
-    """Return what held in one experiment, by the name of the figure.
+    """Return the results of one experiment by column: 1 if an interval holds or a test is right.
 
     Args:
         design: The tasks, the runs of each, and the arms.
-        seed: What it is drawn from.
+        seed: The seed of the draws.
     """
     tasks, runs, arms = design
     random = np.random.default_rng(seed)
@@ -127,17 +132,16 @@ def one_experiment(design: tuple[int, int, int], seed: int) -> dict[str, list[fl
             name = f"rate {true:g}"
             held.setdefault(name, []).append(holds(estimate(side, "share").interval, true))
         for side, true in zip(sides[1:], rates[1:], strict=True):
-            found = difference(side, sides[0], "share")
+            apart = difference(side, sides[0], "share")
             name = "fall" if true != rate else f"difference {rate:g}"
-            shown = not found.reason
-            held.setdefault(f"{name} shown", []).append(shown)
-            if shown:
-                held.setdefault(name, []).append(holds(found.interval, true - rate))
-            tests.append(found.p_value)
+            held.setdefault(f"{name} shown", []).append(not apart.reason)
+            if not apart.reason:
+                held.setdefault(name, []).append(holds(apart.interval, true - rate))
+            tests.append(apart.p_value)
             changed.append(true != rate)
             if true != rate:
                 level = ALPHA / (len(RATES) * (arms - 1))
-                held["reached"] = [(found.p_value or 0.0) < level]
+                held["reached"] = [(apart.p_value or 0.0) < level]
     adjusted = [p is not None and p < ALPHA for p in holm(tests)]
     held["false"] = [any(p and not true for p, true in zip(adjusted, changed, strict=True))]
     share = [p and not true for p, true in zip(adjusted, changed, strict=True)]
@@ -193,38 +197,38 @@ def designs(runs: int, seed: int, jobs: int, arms: Sequence[int] = ARMS) -> Iter
 
 
 def plan_line(design: tuple[float, float, int], runs: int, seed: int) -> str:
-    """Return how often a planned experiment finds the fall.
+    """Return the line of a plan: how often a planned experiment finds the fall.
 
     Args:
         design: Both rates, and the runs of each task.
         runs: The number of plans.
         seed: The seed of the first one.
     """
-    before, after, each = design
+    rate_before, rate_after, each = design
     level = ALPHA / len(RATES)
-    found = []
+    significant = []
     planned = []
     for i in range(runs):
         random = np.random.default_rng(seed + i)
-        true = Design(before, before, BETWEEN, SHARED)
+        true = Design(rate_before, rate_before, BETWEEN, SHARED)
         pilot = [means(hits[0], 3) for hits in draw_hits(true, PILOT, 3, 1, random)]
         rate = float(pilot[0].values.mean())
         within = [value for side in pilot if (value := between_runs(side)) is not None]
         shared = across_arms(pilot[0], pilot[1]) or 0.0
         between = max(0.0, float(np.mean(within)))
-        changed = max(0.0, rate - (before - after))
-        known = Design(rate, changed, between, min(max(0.0, shared), between), level)
-        needed = tasks_needed(known, each, seed=seed + i)
+        changed = max(0.0, rate - (rate_before - rate_after))
+        estimated = Design(rate, changed, between, min(max(0.0, shared), between), level)
+        needed = tasks_needed(estimated, each, seed=seed + i)
         if needed is None:
             continue
-        real = Design(before, after, BETWEEN, SHARED, level)
+        real = Design(rate_before, rate_after, BETWEEN, SHARED, level)
         hits = draw_hits(real, needed, each, 1, random)
         test = difference(means(hits[1][0], each), means(hits[0][0], each), "share")
-        found.append(float((test.p_value or 0.0) < level))
+        significant.append(float((test.p_value or 0.0) < level))
         planned.append(needed)
-    exact = tasks_needed(Design(before, after, BETWEEN, SHARED, level), each)
+    exact = tasks_needed(Design(rate_before, rate_after, BETWEEN, SHARED, level), each)
     middle = int(np.median(planned))
-    return f"{before:g},{after:g},{each},{exact},{middle},{_percent(found)}"
+    return f"{rate_before:g},{rate_after:g},{each},{exact},{middle},{_percent(significant)}"
 
 
 def plans(runs: int, seed: int, jobs: int) -> Iterator[str]:
@@ -239,6 +243,53 @@ def plans(runs: int, seed: int, jobs: int) -> Iterator[str]:
     every = [(*rates, each) for rates in ((0.2, 0.1), (0.4, 0.2), (0.5, 0.3)) for each in RUNS]
     with ProcessPoolExecutor(jobs) as pool:
         yield from pool.map(partial(plan_line, runs=runs, seed=seed), every)
+
+
+def method_line(design: tuple[int, int, float, float], runs: int, seed: int) -> str:
+    """Return how often the intervals of a difference hold by each method.
+
+    Args:
+        design: The tasks, the runs of each, and the rate of both arms.
+        runs: The number of experiments.
+        seed: The seed of the first one.
+    """
+    tasks, each, rate, changed = design
+    random = np.random.default_rng(seed)
+    held: dict[str, list[float]] = {name: [] for name in METHODS}
+    resamples = random.multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES) / tasks
+    for i in range(runs):
+        random = np.random.default_rng(seed + i)
+        hits = draw_arms([rate, changed], tasks, each, random)
+        sides = [means(of_arm, each) for of_arm in hits]
+        ours = difference(sides[1], sides[0], "share")
+        if ours.reason:
+            continue
+        student = difference(sides[1], sides[0], "mean")
+        ends = np.quantile(resamples @ (sides[1].values - sides[0].values), (0.025, 0.975))
+        size = tasks * each
+        as_independent = newcombe(int(hits[1].sum()), size, int(hits[0].sum()), size)
+        intervals = (student.interval, (ends[0], ends[1]), as_independent, ours.interval)
+        for name, interval in zip(METHODS, intervals, strict=True):
+            held[name].append(holds(interval, changed - rate))
+    cells = [_percent(held[name]) for name in METHODS]
+    return ",".join([str(tasks), str(each), f"{rate:g}", f"{changed:g}", *cells])
+
+
+def methods(runs: int, seed: int, jobs: int) -> Iterator[str]:
+    """Yield the lines of the methods, with a heading.
+
+    Args:
+        runs: The number of experiments of each design.
+        seed: The seed of the first one.
+        jobs: The number of processes.
+    """
+    yield ",".join(["tasks", "runs", "rate", "changed", *METHODS])
+    rates = ((0.05, 0.05), (0.2, 0.2), (0.4, 0.2))
+    every = [
+        (tasks, each, *pair) for tasks, each, pair in product((10, 20, 50, 200), (1, 3, 5), rates)
+    ]
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(partial(method_line, runs=runs, seed=seed), every)
 
 
 def judge_line(design: tuple[int, int, float, float], runs: int, seed: int) -> str:
@@ -262,21 +313,21 @@ def judge_line(design: tuple[int, int, float, float], runs: int, seed: int) -> s
             says = random.random(len(true)) < np.where(true, 0.8, 0.1)
             people = np.where(random.random(len(true)) < part, true, np.nan)
             sides["powered"].append(powered_means(people, says.astype(float), task, tasks))
-            nobody = np.full(len(true), np.nan)
-            sides["people"].append(powered_means(people, nobody, task, tasks))
-        found = {name: difference(two[1], two[0], "share") for name, two in sides.items()}
-        for name, one in found.items():
-            if not one.reason:
-                held[name].append(holds(one.interval, changed - rate))
-        widths.append(_width(found["powered"]) / max(1e-9, _width(found["people"])))
+            no_judge = np.full(len(true), np.nan)
+            sides["people"].append(powered_means(people, no_judge, task, tasks))
+        apart = {name: difference(arms[1], arms[0], "share") for name, arms in sides.items()}
+        for name, of_side in apart.items():
+            if not of_side.reason:
+                held[name].append(holds(of_side.interval, changed - rate))
+        widths.append(_width(apart["powered"]) / max(1e-9, _width(apart["people"])))
     cells = [_percent(held["powered"]), _percent(held["people"])]
     return ",".join(
         [str(tasks), str(each), f"{part:g}", f"{rate:g}", *cells, f"{np.median(widths):.2f}"]
     )
 
 
-def _width(found: Difference) -> float:
-    return 0.0 if found.interval is None else found.interval[1] - found.interval[0]
+def _width(apart: ArmDifference) -> float:
+    return 0.0 if apart.interval is None else apart.interval[1] - apart.interval[0]
 
 
 def judges(runs: int, seed: int, jobs: int) -> Iterator[str]:
@@ -293,24 +344,24 @@ def judges(runs: int, seed: int, jobs: int) -> Iterator[str]:
         yield from pool.map(partial(judge_line, runs=runs, seed=seed), every)
 
 
-def main(words: Sequence[str]) -> int:
-    """Print the lines of what was asked for.
+def main(arguments: Sequence[str]) -> int:
+    """Print the lines of the chosen simulation.
 
     Args:
-        words: The arguments of the command.
+        arguments: The arguments of the command.
     """
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    kinds = {"plans": plans, "judge": judges}
+    kinds = {"methods": methods, "plans": plans, "judge": judges}
     parser.add_argument("--arms", type=int, nargs="+", default=ARMS)
-    parser.add_argument("what", choices=["designs", *kinds], nargs="?", default="designs")
+    parser.add_argument("kind", choices=["designs", *kinds], nargs="?", default="designs")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
-    asked = parser.parse_args(words)
+    options = parser.parse_args(arguments)
     lines = (
-        designs(asked.runs, asked.seed, asked.jobs, asked.arms)
-        if asked.what == "designs"
-        else kinds[asked.what](asked.runs, asked.seed, asked.jobs)
+        designs(options.runs, options.seed, options.jobs, options.arms)
+        if options.kind == "designs"
+        else kinds[options.kind](options.runs, options.seed, options.jobs)
     )
     for line in lines:
         print(line, flush=True)

@@ -201,12 +201,17 @@ def powered_means(people: Values, judge: Values, task: Whole, tasks: int) -> Tas
 
 @dataclass(frozen=True, slots=True)
 class MeanEstimate:
-    """A mean over tasks, with its variance and its interval."""
+    """A mean over tasks, with its variance and its interval.
+
+    ``cases`` is the number of independent cases with the same variance of their share.
+    """
 
     value: float | None
     variance: float = 0.0
     interval: Interval | None = None
     reason: str = ""
+    cases: float = 0.0
+    tasks: int = 0
 
 
 def estimate(means: TaskMeans, kind: Kind) -> MeanEstimate:
@@ -224,20 +229,39 @@ def estimate(means: TaskMeans, kind: Kind) -> MeanEstimate:
     if tasks < 2:
         return MeanEstimate(value, reason="few_tasks")
     variance = float(((values - value) ** 2).sum()) / (tasks - 1) / tasks
-    quantile = student_t(tasks - 1)
     if kind == "mean":
-        half = quantile * sqrt(variance)
+        half = student_t(tasks - 1) * sqrt(variance)
         interval = (value - half, value + half)
+        cases = 0.0
     else:
         value = min(1.0, max(0.0, value))
         spread = value * (1 - value)
         runs = float(means.runs[means.defined].sum())
         # Equal tasks give no estimate of their variance; then each counts as one case.
         cases = min(runs, spread / variance) if variance and spread else float(tasks)
-        # Wilson's formula has the normal distribution's quantile in it.
-        interval = wilson_of(value, cases * (Z / quantile) ** 2)
+        interval = _wilson_t(value, cases, _degrees_of_freedom(values))
     reason = "few_tasks" if tasks < LEAST_TASKS else ""
-    return MeanEstimate(value, variance, interval, reason)
+    return MeanEstimate(value, variance, interval, reason, cases, tasks)
+
+
+def _wilson_t(value: float, cases: float, degrees: int) -> Interval:
+    """Return Wilson's interval of a share with the quantile of Student's t."""
+    # The formula has the quantile of the normal distribution in it.
+    return wilson_of(value, cases * (Z / student_t(degrees)) ** 2)
+
+
+def _degrees_of_freedom(values: Values) -> int:
+    """Return Satterthwaite's degrees of freedom of the variance of some values.
+
+    They follow from the variance of that variance, 2 / (n - 1) + κ / n with the excess kurtosis κ
+    (Satterthwaite 1946), which is large in rare modes, as few tasks have any hit. Half of it is
+    taken, as the kurtosis of few values is uncertain itself (``docs/simulations.md``).
+    """
+    deviations = values - values.mean()
+    square = float((deviations**2).mean())
+    excess = float((deviations**4).mean()) / square**2 - 3 if square else 0.0
+    degrees = 2 / (2 / (len(values) - 1) + max(excess, 0.0) / 2 / len(values))
+    return max(1, int(degrees))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,10 +326,13 @@ def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
 
 
 def _joined(ends: Sequence[MeanEstimate], correlation: float) -> Interval | None:
+    """Return the interval of a difference of two shares."""
     first, second = ends
-    if first.value is None or second.value is None or not first.interval or not second.interval:
+    if first.value is None or second.value is None:
         return None
-    return joined_interval(first.value, first.interval, second.value, second.interval, correlation)
+    interval = _wilson_t(first.value, first.cases, first.tasks - 1)
+    second_interval = _wilson_t(second.value, second.cases, second.tasks - 1)
+    return joined_interval(first.value, interval, second.value, second_interval, correlation)
 
 
 def _too_rare(sides: Sequence[TaskMeans], kind: Kind) -> str:
