@@ -12,12 +12,12 @@ import numpy as np
 from mast_tui.adjudication import SpanOrders, traces_from_files
 from mast_tui.adjudication.for_signatures import gold_of
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.report import outcomes_shown, sight_of_labels
+from mast_tui.cli.report import visibility_of_labels, visible_outcomes
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, say
+from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
+from mast_tui.cli.shared.common import open_workspace, say, workspace_taxonomy
 from mast_tui.cli.shared.options import OptionRule
-from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
+from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.counts import counted
 from mast_tui.figures.experiment import Experiment, experiment_figures
@@ -28,7 +28,7 @@ from mast_tui.figures.source.experiment import experiment_of, runs_under
 from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
 from mast_tui.figures.source.verdicts import GOLD, labelled_by
 from mast_tui.reports.experiment import experiment_report
-from mast_tui.session import sight_values
+from mast_tui.session import visibility_json
 from mast_tui.traces.io.named_paths import paths_of
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.outcome_files import take_outcomes
@@ -50,7 +50,7 @@ class ExperimentRequest:
         default="version",
         show_default=True,
         metavar="FIELD[,FIELD]",
-        help="What tells the arms apart: version, model, system, benchmark, reader, date, or "
+        help="The field that forms the arms: version, model, system, benchmark, reader, date, or "
         "several of them.",
     )
     arm: tuple[str, ...] = options.option(
@@ -65,30 +65,35 @@ class ExperimentRequest:
         help="The arm that the others are compared with; by default the first one.",
     )
     labels: str = options.option(
-        "--labels", default="gold", show_default=True, metavar="gold|NAME", help="Whose labels."
+        "--labels",
+        default="gold",
+        show_default=True,
+        metavar="gold|NAME",
+        help="The annotator or judge whose labels count.",
     )
     gold: GoldKind | None = options.gold()
     judge: str | None = options.option(
         "--judge",
         metavar="NAME",
-        help="A judge that has labelled all runs, where --labels are on a random part of them: "
-        "shares of modes are its, corrected by its errors there.",
+        help="A judge that has labelled all runs, if the gold covers a random part of them. Shares "
+        "of modes are then the judge's, corrected by its errors on that part.",
     )
     modes: tuple[str, ...] = options.option(
         "--mode",
         multiple=True,
         metavar="CODE",
-        help="A mode that was named beforehand; p-values are adjusted over these alone.",
+        help="A mode to test that was named beforehand; p-values are adjusted over these modes "
+        "alone.",
     )
     change: float = options.option(
         "--change",
         type=click.FloatRange(0, 100, min_open=True),
         default=20.0,
         show_default=True,
-        help="The change, in points, that planning is about.",
+        help="The change, in points, to plan for.",
     )
     without_power: bool = options.option(
-        "--without-power", is_flag=True, help="Leave planning out, which takes seconds."
+        "--without-power", is_flag=True, help="Leave out planning, which takes seconds."
     )
     cost: bool = options.option(
         "--cost",
@@ -100,7 +105,7 @@ class ExperimentRequest:
         "--failed-below",
         type=float,
         metavar="X",
-        help="Let the outcome follow from the score: below X a run has failed.",
+        help="Derive the outcome from the score: below X a run has failed.",
     )
     seed: int = options.seed()
     html_file: Path | None = options.report_file("--html", help="Write it as a page.")
@@ -120,9 +125,9 @@ class ExperimentRequest:
     as_json: bool = options.as_json()
 
     @property
-    def files(self) -> Files:
+    def files(self) -> ReportFiles:
         """The files to write."""
-        named = Files.named(
+        named = ReportFiles.named(
             html=self.html_file,
             markdown=self.markdown_file,
             csv=self.csv_file,
@@ -157,17 +162,17 @@ class ExperimentRequest:
 
 _RULES: Final = (
     OptionRule[ExperimentRequest](
-        "--arm names the arms by their paths; leave out {other}",
+        "--arm forms the arms by their paths; leave out {other}",
         options=("--arm",),
         excludes=("--arms",),
     ),
     OptionRule[ExperimentRequest](
-        "--judge stands beside the labels of people; leave out --labels",
+        "--judge goes with the gold; leave out --labels",
         options=("--judge",),
         when=lambda request: request.labels != GOLD,
     ),
     OptionRule[ExperimentRequest](
-        "--gold says how much of the gold counts; leave out --labels",
+        "--gold is about the gold labels; leave out --labels",
         options=("--gold",),
         when=lambda request: request.labels != GOLD,
     ),
@@ -196,29 +201,29 @@ def experiment_command(request: ExperimentRequest) -> None:
     workspace = open_workspace(request.common)
     outputs = outputs_beside(workspace, force=request.force)
     files.check(outputs)
-    taxonomy = kept_taxonomy(workspace, request.common.taxonomy)
+    taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
     try:
-        viewer = asked_by(workspace, taxonomy.ref, request.common)
+        viewer = command_viewer(workspace, taxonomy.ref, request.common)
         for line in take_outcomes(workspace):
             say(line)
-        sight = sight_of_labels(viewer, request.labels)
-        seen = None if sight is None else frozenset(sight.seen)
-        if seen is not None and request.judge is not None:
-            of_judge = sight_of_labels(viewer, request.judge)
-            seen &= frozenset(() if of_judge is None else of_judge.seen)
-        viewer.reveal(() if sight is None else sight.told)
-        experiment = _experiment(workspace, taxonomy, viewer, request, arm_paths, seen)
+        visibility = visibility_of_labels(viewer, request.labels)
+        visible = None if visibility is None else frozenset(visibility.seen)
+        if visible is not None and request.judge is not None:
+            of_judge = visibility_of_labels(viewer, request.judge)
+            visible &= frozenset(() if of_judge is None else of_judge.seen)
+        viewer.reveal(() if visibility is None else visibility.told)
+        experiment = _experiment(workspace, taxonomy, viewer, request, arm_paths, visible)
         figures = experiment_figures(experiment)
         if not request.without_power:
             figures += power_figures(experiment, seed=request.seed)
     finally:
         workspace.close()
-    left_out = () if sight is None else sight.hidden
+    hidden = () if visibility is None else visibility.hidden
     if not request.as_json:
-        say_left_out(viewer, left_out)
-    made = experiment_report(experiment, FigureIndex(figures))
-    document = {**made.document, **sight_values(viewer, left_out)}
-    ReportOutput(files, request.stdout).show(made, document, outputs, figures)
+        report_hidden_traces(viewer, hidden)
+    report = experiment_report(experiment, FigureIndex(figures))
+    document = {**report.document, **visibility_json(viewer, hidden)}
+    ReportOutput(files, request.stdout).show(report, document, outputs, figures)
 
 
 def _experiment(
@@ -227,7 +232,7 @@ def _experiment(
     viewer: Viewer,
     request: ExperimentRequest,
     arm_paths: dict[str, tuple[Path, ...]],
-    seen: frozenset[str] | None,
+    visible: frozenset[str] | None,
 ) -> Experiment:
     """Read the runs of a workspace as an experiment."""
     order_of = SpanOrders(workspace)
@@ -239,15 +244,15 @@ def _experiment(
         failed_below=request.failed_below,
         gold=gold_of(workspace, taxonomy, order_of),
         order_of=order_of,
-        traces=seen,
+        traces=visible,
         which=request.gold or "all",
         with_unlabelled=True,
     )
-    inputs, veiled = without_outcomes(inputs, outcomes_shown(viewer, inputs.traces))
-    if veiled and not request.as_json:
+    inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
+    if hidden_outcomes and not request.as_json:
         say(
-            f"the outcomes of {counted(veiled, 'trace')} are hidden from {viewer.name}, who works "
-            "blind"
+            f"the outcomes of {counted(hidden_outcomes, 'trace')} are hidden from "
+            f"{viewer.name}, who works blind"
         )
     if request.paths:
         within = runs_under(workspace, inputs, {"PATH": request.paths})
@@ -256,7 +261,7 @@ def _experiment(
         inputs = runs_under(workspace, inputs, arm_paths)
     judge = None
     if request.judge is not None:
-        judge = labelled_by(workspace, taxonomy, request.judge, seen)
+        judge = labelled_by(workspace, taxonomy, request.judge, visible)
     return experiment_of(
         inputs,
         baseline=request.baseline,

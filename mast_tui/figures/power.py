@@ -90,6 +90,7 @@ def _middle_for(rate: float, spread: float) -> float:
     return (low + high) / 2
 
 
+@cache
 def logit_normal(rate: float, between: float) -> tuple[float, float]:
     """Return the mean and the standard deviation of the logits of tasks.
 

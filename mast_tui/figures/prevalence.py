@@ -247,7 +247,12 @@ class _Labelled:
         return cls(cells.sum(axis=0), weighted_tables(cells, each))
 
     def powered(self, column: int, unlabelled: Tables) -> PoweredPrevalence:
-        """Return the prevalence of one mode over all traces."""
+        """Return the prevalence of one mode over all traces.
+
+        Args:
+            column: The number of the mode.
+            unlabelled: The counts of traces that only the judge has judged, present and absent.
+        """
         weighted = self.weighted[column] if self.weighted else None
         return powered(self.tables[column], unlabelled, weighted)
 
@@ -424,16 +429,16 @@ def _of_chances(labelled: Tables, unlabelled: Tables, weighted: Weighted) -> _Jo
     )
     unseen = np.array([0.0, false_positive, false_negative, 0.0]) * _UNSEEN_ERRORS
 
-    def variance(weight: float, mean: float, unseen: Tables) -> float:
+    def _variance(weight: float, mean: float, unseen: Tables) -> float:
         residual = _PEOPLE - y - weight * (_JUDGE - f)
         within = float(((spreads + unseen) * residual**2).sum()) / total**2
         return n / (n - 1) * within + mean * (1 - mean) / whole
 
-    people_variance = variance(0.0, y, np.zeros(4))
+    people_variance = _variance(0.0, y, np.zeros(4))
     effective = y * (1 - y) / people_variance if 0 < y < 1 else n / 2
     people = Coefficient(y, ci=wilson_of(y, effective))
     least = total**2 / float(weighted.squares.sum())
-    return _Joined(value, weight, variance(weight, value, unseen), people, least)
+    return _Joined(value, weight, _variance(weight, value, unseen), people, least)
 
 
 def _unlabelled(judge_input: JudgeInput) -> Tables:

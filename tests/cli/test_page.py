@@ -13,7 +13,7 @@ import pytest
 
 from mast_tui.gold import Decision, Said
 from mast_tui.labels import AnnotatorKind, VerdictValue
-from mast_tui.session import resolve_sight
+from mast_tui.session import resolve_blind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Decided, SpanNoteSet
@@ -207,7 +207,7 @@ def test_a_page_shows_no_more_than_its_reader_may_see(
 ) -> None:
     with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as place:
         place.add_annotator("newcomer", AnnotatorKind.HUMAN)
-        resolve_sight(place, "newcomer", blind=True, taxonomy=MAST.ref)
+        resolve_blind(place, "newcomer", blind=True, taxonomy=MAST.ref)
     for name in ("run.html", "run.md"):
         options = ["--markdown"] if name.endswith("md") else []
         done = cli("page", trace, "-o", name, "--annotator", "newcomer", *options)

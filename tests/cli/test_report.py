@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.labels import AnnotatorKind, Finding
 from mast_tui.taxonomy.loader import load_mast
@@ -159,7 +159,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table.write_text(csv_wide(), "utf-8")
     words = ["import", str(table), "--format", "csv-wide", "--workspace", str(place)]
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        assert run(split_words(words)) == 0
+        assert run(split_command(words)) == 0
     return place
 
 
@@ -528,7 +528,7 @@ def test_two_models_are_paired_task_by_task(cli: Cli, tmp_path: Path) -> None:
     assert report["paired"] is None
     done = cli("report", "--paired", "m,o")
     assert done.code == 1
-    assert "no task is known that both have run" in done.err
+    assert "no known task was run by both" in done.err
 
 
 def test_a_bill_needs_places(cli: Cli, tmp_path: Path) -> None:

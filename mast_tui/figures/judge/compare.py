@@ -163,10 +163,10 @@ def _comparison_figures(
     sums = [trace_sums(side, slugs, rounds=rounds, seed=seed) for side in sides]
     subject = (first.judge, second.judge)
 
-    def scope(name: str, modes: Sequence[str], code: str = "") -> FigureScope:
+    def _scope(name: str, modes: Sequence[str], code: str = "") -> FigureScope:
         return replace(first.scope(name, modes, mode=code), subject=subject)
 
-    whole = scope("judges", slugs)
+    whole = _scope("judges", slugs)
     yield whole.number("traces", len(cells))
     yield whole.number("units", len(shared))
     for condition, units in zip(("first", "second"), both_units, strict=True):
@@ -174,12 +174,12 @@ def _comparison_figures(
     p_values = [_p_value(cells[:, [column]]) for column in range(len(slugs))]
     adjusted = benjamini_hochberg(p_values)
     for column, (slug, code, _) in enumerate(first.modes):
-        mode_scope = scope("judges_mode", [slug], code)
+        mode_scope = _scope("judges_mode", [slug], code)
         pair = [side.mode(column) for side in sums]
         yield from _table_figures(mode_scope, pair, cells[:, [column]], p_values[column])
         yield mode_scope.number("p_adjusted", adjusted[column])
     pooled = [side.pooled() for side in sums]
-    yield from _table_figures(scope("judges_pooled", slugs), pooled, cells, _p_value(cells))
+    yield from _table_figures(_scope("judges_pooled", slugs), pooled, cells, _p_value(cells))
 
 
 class _Answers:

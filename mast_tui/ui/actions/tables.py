@@ -154,7 +154,7 @@ EVERYWHERE: Final = (
         "theme",
         "f9",
         "theme",
-        "Choose a theme: the one under the cursor is shown, Enter saves it",
+        "Choose a theme: the one under the cursor is shown, and saved if you choose it",
         "app.theme",
     ),
     _everywhere(

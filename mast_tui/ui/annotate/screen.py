@@ -123,7 +123,7 @@ class Panes:
     def restore(self) -> None:
         """Divide the screen as it was at the end of the last start."""
         self._settings = remembered_settings()
-        self._divide()
+        self.divide()
         self._screen.timeline.show_bar(self._settings.time_bar)
 
     # The text alone
@@ -164,15 +164,14 @@ class Panes:
 
     def move_split(self, step: int) -> None:
         """Make the text one step higher (``step`` above 0) or lower."""
-        share = self._settings.text_share + step * SPLIT_STEP
+        share = self._share + step * SPLIT_STEP
         # A share between two steps moves to the nearer of them.
         steps = share // SPLIT_STEP if step > 0 else -(-share // SPLIT_STEP)
         self._set_share(steps * SPLIT_STEP)
 
     def next_split(self) -> None:
         """Make the text higher; after the largest share, choose the smallest."""
-        share = self._settings.text_share
-        larger = [candidate for candidate in SPLIT_SHARES if candidate > share]
+        larger = [candidate for candidate in SPLIT_SHARES if candidate > self._share]
         self._set_share(min(larger) if larger else MIN_SHARE)
 
     def drag_split(self, y: int) -> None:
@@ -192,11 +191,16 @@ class Panes:
         if share != self._settings.text_share:
             self._settings = self._settings._replace(text_share=share)
             self._settings.remember()
-            self._divide()
+            self.divide()
         self._screen.hints.say(f"{share} % of the height for the text")
 
-    def _divide(self) -> None:
-        share = self._settings.text_share
+    @property
+    def _share(self) -> int:
+        return self._settings.share(self._screen.app.size.height)
+
+    def divide(self) -> None:
+        """Divide the height of the screen between the timeline and the text."""
+        share = self._share
         self._screen.timeline.styles.height = f"{100 - share}fr"
         self._screen.span_view.styles.height = f"{share}fr"
 
@@ -349,11 +353,11 @@ class SessionCommands:
         try:
             recorded = await run(write.record)
         except ChangedElsewhere:
-            session.take_anew(await run(partial(session.read_anew, passes=True)))
+            session.show_state(await run(partial(session.read_state, passes=True)))
             raise
         session.take_in(write, recorded)
-        if session.lacks_others:
-            session.take_anew(await run(partial(session.read_anew, passes=False)))
+        if session.needs_others:
+            session.show_state(await run(partial(session.read_state, passes=False)))
         return outcome
 
     def show_refusal(self, error: MastError, session: Session) -> None:
@@ -536,6 +540,10 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._offers_next = False
         """Whether this trace is finished and another is in the queue."""
 
+    def on_resize(self) -> None:
+        """Divide the new height."""
+        self.panes.divide()
+
     def compose(self) -> ComposeResult:
         """Place the panes."""
         # Set before the panes exist; otherwise all their styles would be computed twice.
@@ -713,9 +721,9 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     async def _read_again(self, session: Session) -> None:
         """Read the labels that were changed on another screen, and show them."""
-        read = partial(session.read_anew, passes=True)
-        session.take_anew(await self.context.writes.run(read))
-        session.take_news()  # no news: the user has made these changes
+        read = partial(session.read_state, passes=True)
+        session.show_state(await self.context.writes.run(read))
+        session.pop_news()  # no news: the user has made these changes
         if session is self.session:
             self.session_changed()
             self.show_span()
@@ -726,13 +734,13 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.commands.queue_unshown(self._read_others_changes, self.session)
 
     async def _read_others_changes(self, session: Session) -> None:
-        session.take_anew(await self.context.writes.run(session.read_anew))
+        session.show_state(await self.context.writes.run(session.read_state))
         if session is self.session:
             self.show_news(session)
 
     def show_news(self, session: Session) -> None:
         """Show changes from elsewhere, and report those of the annotator's own labels."""
-        news = session.take_news()
+        news = session.pop_news()
         self.session_changed()
         self.show_span()
         if news and not self.typing and self.state.selection.is_plain:
@@ -863,6 +871,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             return
         following = self.context.trace_queue.neighbour(trace, 1) if session.finished else None
         self._offers_next = following is not None
+        self.set_class(session.blind, "-blind")
         if session.suggestions:
             note = partial(self.commands.note, lambda s: s.note_suggestions_on_screen())
             self.commands.queue_unshown(note, session)
