@@ -67,6 +67,9 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "cli.report",
             "Show why runs fail: which failure modes, how certain, and where.",
         ),
+        "experiment": Command(
+            "cli.experiment", "Say whether a change helped: arms over the same tasks."
+        ),
         "export": Command(
             "cli.export",
             "Export labels: the gold and its sources, or annotators' own labels.",
