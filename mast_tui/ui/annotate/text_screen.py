@@ -1,11 +1,11 @@
-"""Texts in a window beside the trace: answer key, files, results, sums of time and tokens."""
+"""Texts in a window beside the trace: answer key, files, results, sums, and differences."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -31,13 +31,19 @@ from mast_tui.ui.text.answer_page import (
     section_page,
     usage_page,
 )
+from mast_tui.ui.text.differences import MOST_LINES, TextComparison, compare
 from mast_tui.ui.text.highlighting import TextPart
+from mast_tui.ui.trace_view.repeats import earlier_repetition
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_title
 
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
+
+AT_ONCE_CHARS: Final = 1 << 16
+"""The length of both texts up to which they are compared at once."""
+
 
 MAX_MATCHES: Final = 10_000
 """The number of matches at which the search stops."""
@@ -181,7 +187,61 @@ class TextScreen(LinesDialog):
         self.lines.focus()
 
 
-def show_answer_key(screen: AnnotateScreen) -> None:
+class CompareScreen(LinesDialog):
+    """The lines that differ: earlier ones with ``-``, later ones with ``+``."""
+
+    dialog_keys: ClassVar = (("j k", "scroll"), ("d b", "pages"), ("Esc", "closes"))
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("equals_sign,enter", "close", show=False)]
+
+    def __init__(self, title: str, comparison: TextComparison) -> None:
+        super().__init__()
+        self._title = title
+        self._comparison = comparison
+        self.lines: SpanView = SpanView(id="differences")
+
+    def compose(self) -> ComposeResult:
+        """Yield the lines."""
+        with Vertical(classes="dialog tall wide") as box:
+            box.border_title = plain_title(self._title)
+            cut = f"the first {MOST_LINES:,} lines · " if self._comparison.cut else ""
+            box.border_subtitle = f"{cut}Esc closes"
+            yield self.lines
+
+    def on_mount(self) -> None:
+        """Fill in the lines."""
+        self.lines.show_text(
+            self._comparison.text,
+            [TextPart(first, end, "evidence") for first, end in self._comparison.changed],
+            empty="No differences so far.",
+            text_format="diff",
+        )
+
+
+Subject = Literal["answer key", "artefacts", "usage", "repeat"]
+"""The subject of a text beside the trace."""
+
+
+def show_beside(screen: AnnotateScreen, subject: Subject) -> None:
+    """Open the text on a subject beside the open trace.
+
+    Args:
+        screen: The screen of the trace.
+        subject: The answer key; the files as of the step under the cursor and the results of the
+            run; the sums of time, tokens and money by agent and by tool; or the differences between
+            the step under the cursor and the one that it repeats.
+    """
+    match subject:
+        case "answer key":
+            _show_answer_key(screen)
+        case "artefacts":
+            _choose_artefact(screen)
+        case "usage":
+            _show_usage(screen)
+        case "repeat":
+            _compare_step(screen)
+
+
+def _show_answer_key(screen: AnnotateScreen) -> None:
     """Show the answer key of the open trace, unless it is hidden from the annotator.
 
     Whether it is hidden is known once the workspace is open; until then the key waits.
@@ -199,7 +259,7 @@ def show_answer_key(screen: AnnotateScreen) -> None:
     screen.commands.when_session_opens(show)
 
 
-def show_usage(screen: AnnotateScreen) -> None:
+def _show_usage(screen: AnnotateScreen) -> None:
     """Show the sums of time, tokens and money of the open trace by agent and by tool.
 
     Prices are those that the configuration has for the model of the run.
@@ -244,7 +304,7 @@ _RESULT_SECTIONS: Final = ("patch", "tests", "scores", "explanations")
 """The sections of the answer key that say what the run resulted in."""
 
 
-def choose_artefact(screen: AnnotateScreen) -> None:
+def _choose_artefact(screen: AnnotateScreen) -> None:
     """Offer the files as of the span under the cursor, and the results of the run.
 
     The results are offered once the annotator may see the answer key.
@@ -308,3 +368,45 @@ def _offer_artefacts(
 
     title = f"What the run made up to #{index + 1}"
     screen.app.push_screen(FinderDialog(title, choices, placeholder="a file or result"), show)
+
+
+def _compare_step(screen: AnnotateScreen) -> None:
+    """Show the differences between the step under the cursor and the one that it repeats."""
+    state = screen.state
+    hints = screen.hints
+    trace = state.trace
+    index = state.index
+    if trace is None or not state.has_spans:
+        return
+    earlier_index = earlier_repetition(trace, index)
+    if earlier_index is None:
+        hints.say(f"#{index + 1} repeats no step before it")
+        return
+    try:
+        earlier = trace.text(earlier_index)
+        later = trace.text(index)
+    except OSError as error:
+        hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
+        return
+
+    def show(comparison: TextComparison) -> None:
+        if comparison.equal:
+            hints.say(f"#{index + 1} is identical to #{earlier_index + 1}")
+        else:
+            screen.app.push_screen(
+                CompareScreen(f"#{earlier_index + 1} and then #{index + 1}", comparison)
+            )
+
+    def show_if_unmoved(comparison: TextComparison) -> None:
+        if trace is state.trace and index == state.index and screen.is_current:
+            hints.clear()
+            show(comparison)
+
+    def compare_long() -> None:
+        screen.call_later(show_if_unmoved, compare(earlier, later))
+
+    if len(earlier) + len(later) <= AT_ONCE_CHARS:
+        show(compare(earlier, later))
+    else:
+        hints.say(f"Comparing #{earlier_index + 1} with #{index + 1} …")
+        screen.in_background(compare_long, "compare")
