@@ -168,6 +168,10 @@ class JudgeConfiguration(NamedTuple):
             _FLAG,
         ),
     ] = False
+    artefacts: Annotated[
+        bool,
+        Setting("Whether the model sees the final patch and the test results.", _FLAG),
+    ] = False
     body: Annotated[
         Mapping[_BodyName, Any],
         Setting(
