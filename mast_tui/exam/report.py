@@ -19,8 +19,8 @@ from mast_tui.reports.model import (
     Kind,
     Note,
     Report,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
     figure_cells,
@@ -128,7 +128,7 @@ def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
     )
 
 
-def _coverage(document: Values) -> Section | None:
+def _coverage(document: Values) -> ReportSection | None:
     """Return the sets of steps that contain the decisive step with 90 % probability."""
     if "coverage" not in document:
         return None
@@ -157,7 +157,7 @@ def _coverage(document: Values) -> Section | None:
             ),
         ),
     )
-    return Section("coverage", "Look here", (table,))
+    return ReportSection("coverage", "Look here", (table,))
 
 
 def consistency_report(document: Values) -> Report:
@@ -179,7 +179,7 @@ def consistency_report(document: Values) -> Report:
             ),
         ),
     )
-    sections = [Section("steady", "Without a truth", (alone,))]
+    sections = [ReportSection("steady", "Without a truth", (alone,))]
     if beside["others"]:
         rows = tuple(
             Row(
@@ -204,7 +204,7 @@ def consistency_report(document: Values) -> Report:
                 ),
             ),
         )
-        sections.append(Section("beside", "Asked otherwise", (table,)))
+        sections.append(ReportSection("beside", "Asked otherwise", (table,)))
     return Report(
         "exam",
         "Exam without a truth",
@@ -233,7 +233,7 @@ def _otherwise(one: Values) -> str:
     return ", ".join(told) or "the prompt"
 
 
-def _decisive(document: Values, judges: Values) -> Section | None:
+def _decisive(document: Values, judges: Values) -> ReportSection | None:
     scored = {name: one["decisive"] for name, one in judges.items() if one["decisive"]}
     if not scored:
         return None
@@ -274,7 +274,7 @@ def _decisive(document: Values, judges: Values) -> Section | None:
             *_not_asked(scored),
         ),
     )
-    return Section("decisive", "Decisive step", (table,))
+    return ReportSection("decisive", "Decisive step", (table,))
 
 
 def _published_note(scored: Values) -> Iterator[Note]:
@@ -318,7 +318,7 @@ def _baselines(document: Values) -> Iterator[Row]:
         yield Row(way, cells)
 
 
-def _places(document: Values, judges: Values) -> Section | None:
+def _places(document: Values, judges: Values) -> ReportSection | None:
     scored = {name: one["places"] for name, one in judges.items() if one["places"]}
     if not scored:
         return None
@@ -345,10 +345,10 @@ def _places(document: Values, judges: Values) -> Section | None:
         _over_traces(document),
         tuple(_not_asked(scored)),
     )
-    return Section("places", "Places", (table,))
+    return ReportSection("places", "Places", (table,))
 
 
-def _levels(judges: Values) -> Section | None:
+def _levels(judges: Values) -> ReportSection | None:
     """How often the category of each level is right, where there are several levels."""
     rows = [
         Row(
@@ -372,7 +372,7 @@ def _levels(judges: Values) -> Section | None:
     if not rows:
         return None
     table = Table("levels", "Categories of each level", (_WHO, *_LEVEL), (tuple(rows),))
-    return Section("levels", "Levels", (table,))
+    return ReportSection("levels", "Levels", (table,))
 
 
 def _not_asked(scored: Values) -> Iterator[Note]:
@@ -385,7 +385,7 @@ def _not_asked(scored: Values) -> Iterator[Note]:
             )
 
 
-def _verdicts(reports: Mapping[str, JudgeReport]) -> Iterator[Section]:
+def _verdicts(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSection]:
     if len(reports) == 1:
         yield from map(judge_section, reports.values())
     elif reports:
@@ -394,10 +394,10 @@ def _verdicts(reports: Mapping[str, JudgeReport]) -> Iterator[Section]:
             # The same tables of rates and chance, of several judges in one report.
             tables = judge_section(report).tables[:2]
             own = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
-            yield Section(f"judge_{number}", name, own)
+            yield ReportSection(f"judge_{number}", name, own)
 
 
-def _took(judges: Values) -> Section | None:
+def _took(judges: Values) -> ReportSection | None:
     rows = [
         Row(name, {"judge": name, **_numbers(one["cost"]), **(one["quotes"] or {})})
         for name, one in judges.items()
@@ -411,7 +411,7 @@ def _took(judges: Values) -> Section | None:
         (_WHO, *_COST, *_QUOTES),
         (tuple(rows),),
     )
-    return Section("took", "Cost and quotes", (table,))
+    return ReportSection("took", "Cost and quotes", (table,))
 
 
 def _numbers(cost: Values | None) -> dict[str, Cell]:

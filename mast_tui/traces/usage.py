@@ -15,7 +15,7 @@ Cost = Callable[[int, int], float]
 
 
 @dataclass(slots=True)
-class Usage:
+class UsageTotals:
     """The sums of one agent or tool: steps, failed ones, seconds, and tokens."""
 
     name: str
@@ -39,8 +39,8 @@ class RunUsage:
     or person who acts next. Tokens are the agent's.
     """
 
-    agents: tuple[Usage, ...]
-    tools: tuple[Usage, ...]
+    agents: tuple[UsageTotals, ...]
+    tools: tuple[UsageTotals, ...]
 
 
 def usage_of(trace: Trace) -> RunUsage:
@@ -50,15 +50,15 @@ def usage_of(trace: Trace) -> RunUsage:
 
 def usage_of_spans(spans: Iterable[Span]) -> RunUsage:
     """Return the sums of spans in reading order."""
-    agents: dict[str, Usage] = {}
-    tools: dict[str, Usage] = {}
+    agents: dict[str, UsageTotals] = {}
+    tools: dict[str, UsageTotals] = {}
     latest: float | None = None
     for span in spans:
-        agent = agents.setdefault(span.agent, Usage(span.agent))
+        agent = agents.setdefault(span.agent, UsageTotals(span.agent))
         tool = None
         if span.kind in _TOOL_KINDS:
             name = span.name or "a tool without a name"
-            tool = tools.setdefault(name, Usage(name))
+            tool = tools.setdefault(name, UsageTotals(name))
         if span.kind is SpanKind.TOOL_RESULT:
             assert tool is not None
             tool.failed += span.status is SpanStatus.ERROR
@@ -74,7 +74,9 @@ def usage_of_spans(spans: Iterable[Span]) -> RunUsage:
     return RunUsage(_longest_first(agents), _longest_first(tools))
 
 
-def _add_times(span: Span, latest: float | None, agent: Usage, tool: Usage | None) -> float | None:
+def _add_times(
+    span: Span, latest: float | None, agent: UsageTotals, tool: UsageTotals | None
+) -> float | None:
     """Add the time of a span to its agent or tool, and return the latest time so far."""
     if span.start is None:
         return latest
@@ -91,6 +93,6 @@ def _add_times(span: Span, latest: float | None, agent: Usage, tool: Usage | Non
     return reached
 
 
-def _longest_first(usages: dict[str, Usage]) -> tuple[Usage, ...]:
+def _longest_first(usages: dict[str, UsageTotals]) -> tuple[UsageTotals, ...]:
     used = (usage for usage in usages.values() if usage.steps or usage.seconds or usage.failed)
     return tuple(sorted(used, key=lambda usage: (-usage.seconds, -usage.steps, usage.name)))

@@ -224,7 +224,7 @@ class GroupFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class GroupInputs:
     """What is the same for every group of a report.
 
     ``fatal`` are the first failures that were labelled as fatal. ``spent_of`` tells what traces
@@ -240,7 +240,7 @@ class Setting:
     spent_of: SpentOf | None = None
 
 
-def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
+def group_figures(setting: GroupInputs, number: int, name: str) -> GroupFigures:
     """Compute the figures of a group.
 
     Args:

@@ -12,7 +12,7 @@ from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable
 from mast_tui.figures.signatures.bill import SpentOf
 from mast_tui.figures.signatures.comparison import comparison, paired_groups
-from mast_tui.figures.signatures.groups import GroupFigures, Setting, group_figures
+from mast_tui.figures.signatures.groups import GroupFigures, GroupInputs, group_figures
 from mast_tui.figures.signatures.model import (
     ALL,
     NO_VALUE,
@@ -161,7 +161,7 @@ def signature_report(
     """
     rules = Rules() if rules is None else rules
     fatal = first_fatal(inputs, inputs.places.fatal)
-    setting = Setting(inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of)
+    setting = GroupInputs(inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of)
     one_group = replace(setting, inputs=inputs.as_one_group())
     figures = [*group_figures(one_group, 0, OVERALL).figures]
     groups: dict[str, GroupFigures] = {}

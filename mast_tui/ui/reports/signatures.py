@@ -30,7 +30,7 @@ from mast_tui.gold.sources import is_gold
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
-from mast_tui.reports.model import Section
+from mast_tui.reports.model import ReportSection
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
@@ -238,7 +238,7 @@ class SignaturesScreen(ReportScreen):
         report, failing = self._report(signatures)
         page = self.page
         if page == TRACES:
-            section = Section(TRACES, TRACES, (traces_table(failing, signatures.names),))
+            section = ReportSection(TRACES, TRACES, (traces_table(failing, signatures.names),))
         else:
             section = next(section for section in report.sections if section.id == page)
         if not any(table.rows for table in section.tables):
@@ -296,7 +296,7 @@ class SignaturesScreen(ReportScreen):
         ]
         return one_line(" · ".join(facts), 400)
 
-    def _empty_page_text(self, signatures: Signatures, section: Section) -> str:
+    def _empty_page_text(self, signatures: Signatures, section: ReportSection) -> str:
         """Return why a page of the group has no rows."""
         traces = "traces" if self._shows_all(signatures) else "failed traces"
         key = self.mast.key_of("signatures.every")
