@@ -67,22 +67,22 @@ class Span:
 
 
 def spans_of(user: str) -> list[Span]:
-    """Return the spans of the message that holds the data."""
+    """The spans of the message that holds the data."""
     mark = _MARK.match(user)
     if mark is None:
         return []
     header = re.compile(rf"^\[{mark[1]} ([^\n]*)$", re.MULTILINE)
     parts = header.split(user)[1:]
-    spans = []
-    for heading, text in zip(parts[::2], parts[1::2], strict=True):
-        number = re.match(r"#(\d+)\] (.*)", heading)
+    found = []
+    for title, text in zip(parts[::2], parts[1::2], strict=True):
+        number = re.match(r"#(\d+)\] (.*)", title)
         if number is not None:
-            spans.append(Span(int(number[1]), number[2], text.strip("\n")))
-    return spans
+            found.append(Span(int(number[1]), number[2], text.strip("\n")))
+    return found
 
 
 def findings(spans: Sequence[Span]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the findings of the rules, each with its mode's code."""
+    """What the rules find, each with its mode's code."""
     calls = [span for span in spans if span.is_call]
     for _, group in groupby(calls, key=lambda span: (span.header, span.text)):
         same = list(group)
@@ -101,12 +101,9 @@ def findings(spans: Sequence[Span]) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield NO_VERIFICATION, _finding(span, span, claim[0], why, 0.6)
     polite = [span for span in spans if len(span.text) < 400 and _FAREWELL.search(span.text)]
     if len(polite) >= 3:
-        farewell = _FAREWELL.search(polite[1].text)
-        assert farewell is not None
-        yield (
-            NO_END,
-            _finding(polite[1], polite[-1], farewell[0], "they go on taking their leave", 0.5),
-        )
+        said = _FAREWELL.search(polite[1].text)
+        assert said is not None
+        yield NO_END, _finding(polite[1], polite[-1], said[0], "they go on taking their leave", 0.5)
 
 
 def _finding(first: Span, last: Span, quote: str, why: str, confidence: float) -> dict[str, Any]:
@@ -195,10 +192,10 @@ def answer_to(body: dict[str, Any], errors: Errors | None = None) -> dict[str, A
             "confidence": 0.5,
         }
     if "decisive step" in user.splitlines()[-1]:
-        in_order = sorted(findings(spans_of(user)), key=lambda coded: coded[1]["first"])
-        if not in_order:
+        found = sorted(findings(spans_of(user)), key=lambda one: one[1]["first"])
+        if not found:
             return {"notes": "", "decisive": [], "digest": ""}
-        code, finding = in_order[0]
+        code, finding = found[0]
         remedy = {"correction": "Stop and look at what came back", "then": "It goes on from there"}
         return {"notes": "", "decisive": [finding | remedy | {"mode": code}], "digest": ""}
     asked = _ASKED.search(f"{user} ")
@@ -251,7 +248,7 @@ class Handler(BaseHTTPRequestHandler):
         time.sleep(self.seconds)
         text = json.dumps(answer_to(body, self.errors))
         sent = sum(len(str(message.get("content", ""))) for message in body["messages"]) // 4
-        message = {"role": "assistant", "content": text}
+        said = {"role": "assistant", "content": text}
         self._send(
             200,
             {
@@ -259,7 +256,7 @@ class Handler(BaseHTTPRequestHandler):
                 "object": "chat.completion",
                 "created": int(time.time()),
                 "model": MODEL,
-                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "choices": [{"index": 0, "message": said, "finish_reason": "stop"}],
                 "usage": {
                     "prompt_tokens": sent,
                     "completion_tokens": len(text) // 4,

@@ -58,7 +58,7 @@ class ConditionJson(TypedDict):
 
 
 class AnchoringJson(TypedDict):
-    """The difference of the share of verdicts present with suggestions and without.
+    """The difference in how often annotators say present, with suggestions less without.
 
     ``suggested`` is over verdicts on modes that a judge suggests in the trace, ``other`` over all
     other verdicts; ``units`` and ``other_units`` count both.
@@ -73,7 +73,7 @@ class AnchoringJson(TypedDict):
 class TimeStudyJson(TypedDict):
     """The document of a time study.
 
-    Differences are with suggestions minus without, within annotators who worked both ways.
+    Differences are with suggestions less without, within annotators who worked both ways.
     """
 
     annotators: list[str]
@@ -94,15 +94,15 @@ def time_study(passes: Sequence[TimedPass], modes: Sequence[tuple[str, str, str]
     both = {p.annotator for p in passes if p.withheld} & {
         p.annotator for p in passes if not p.withheld
     }
-    paired = [timed_pass for timed_pass in passes if timed_pass.annotator in both]
+    paired = [each for each in passes if each.annotator in both]
 
-    def minutes(timed_pass: TimedPass) -> Amount:
-        return (0, 0) if timed_pass.minutes is None else (1, timed_pass.minutes)
+    def minutes(each: TimedPass) -> Amount:
+        return (0, 0) if each.minutes is None else (1, each.minutes)
 
     return {
         "annotators": sorted(both),
-        "shown": _condition([timed_pass for timed_pass in passes if not timed_pass.withheld]),
-        "withheld": _condition([timed_pass for timed_pass in passes if timed_pass.withheld]),
+        "shown": _condition([each for each in passes if not each.withheld]),
+        "withheld": _condition([each for each in passes if each.withheld]),
         "minutes_difference": difference(paired, minutes),
         "anchoring": _anchoring(paired, [slug for slug, _, _ in modes]),
         "modes": {code: _anchoring(paired, [slug]) for slug, code, _ in modes},
@@ -110,16 +110,16 @@ def time_study(passes: Sequence[TimedPass], modes: Sequence[tuple[str, str, str]
 
 
 def _condition(passes: Sequence[TimedPass]) -> ConditionJson:
-    timed = [timed_pass for timed_pass in passes if timed_pass.minutes is not None]
-    minutes = [timed_pass.minutes or 0.0 for timed_pass in timed]
-    traces = sorted({timed_pass.trace_id for timed_pass in timed})
+    timed = [each for each in passes if each.minutes is not None]
+    minutes = [each.minutes or 0.0 for each in timed]
+    traces = sorted({each.trace_id for each in timed})
     sums = np.zeros((len(traces), 3))
-    for timed_pass in timed:
-        sums[traces.index(timed_pass.trace_id)] += (1, timed_pass.minutes or 0.0, timed_pass.labels)
+    for each in timed:
+        sums[traces.index(each.trace_id)] += (1, each.minutes or 0.0, each.labels)
     return {
         "passes": len(passes),
         "timed": len(timed),
-        "traces": len({timed_pass.trace_id for timed_pass in passes}),
+        "traces": len({each.trace_id for each in passes}),
         "median_minutes": median(minutes) if minutes else None,
         "minutes_per_trace": _jackknifed(sums, lambda s: ratio(s[..., 1], s[..., 0])),
         "minutes_per_label": _jackknifed(sums, lambda s: ratio(s[..., 1], s[..., 2])),
@@ -128,14 +128,13 @@ def _condition(passes: Sequence[TimedPass]) -> ConditionJson:
 
 def _anchoring(passes: Sequence[TimedPass], modes: Sequence[str]) -> AnchoringJson:
     def present(*, suggested: bool) -> Callable[[TimedPass], Amount]:
-        def amount(timed_pass: TimedPass) -> Amount:
-            if timed_pass.suggested is None:
+        def amount(each: TimedPass) -> Amount:
+            if each.suggested is None:
                 return 0, 0
             verdicts = [
-                timed_pass.verdicts[mode]
+                each.verdicts[mode]
                 for mode in modes
-                if (mode in timed_pass.suggested) is suggested
-                and timed_pass.verdicts.get(mode) in _DECIDED
+                if (mode in each.suggested) is suggested and each.verdicts.get(mode) in _DECIDED
             ]
             return len(verdicts), verdicts.count(VerdictValue.PRESENT)
 
@@ -145,16 +144,16 @@ def _anchoring(passes: Sequence[TimedPass], modes: Sequence[str]) -> AnchoringJs
     of_others = present(suggested=False)
     return {
         "suggested": difference(passes, of_suggested),
-        "units": int(sum(of_suggested(timed_pass)[0] for timed_pass in passes)),
+        "units": int(sum(of_suggested(each)[0] for each in passes)),
         "other": difference(passes, of_others),
-        "other_units": int(sum(of_others(timed_pass)[0] for timed_pass in passes)),
+        "other_units": int(sum(of_others(each)[0] for each in passes)),
     }
 
 
 def difference(
     passes: Sequence[TimedPass], amount: Callable[[TimedPass], Amount]
 ) -> CoefficientJson:
-    """Return a mean over passes with suggestions minus that over passes without.
+    """Return a mean over passes with suggestions less that over passes without.
 
     The difference d of each annotator counts with the weight m·n/(m + n), where m and n are the
     units with and without suggestions (Cochran 1954, Biometrics 10:417-451), so that differences
@@ -165,23 +164,26 @@ def difference(
         passes: The passes of annotators who worked both ways.
         amount: Returns the units of a pass and their sum.
     """
-    names = sorted({timed_pass.annotator for timed_pass in passes})
-    traces = sorted({timed_pass.trace_id for timed_pass in passes})
+    names = sorted({each.annotator for each in passes})
+    traces = sorted({each.trace_id for each in passes})
     rows = {trace_id: row for row, trace_id in enumerate(traces)}
     sums = np.zeros((len(traces), len(names), 2, 2))
-    for timed_pass in passes:
-        row = rows[timed_pass.trace_id]
-        column = names.index(timed_pass.annotator)
-        sums[row, column, int(timed_pass.withheld)] += amount(timed_pass)
+    for each in passes:
+        cell = sums[rows[each.trace_id], names.index(each.annotator), int(each.withheld)]
+        cell += amount(each)
 
     def weighted(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        with_suggestions = totals[..., 0, :]
-        without = totals[..., 1, :]
-        units = with_suggestions[..., 0]
-        units_without = without[..., 0]
-        both = (units > 0) & (units_without > 0)
-        means = ratio(with_suggestions[..., 1], units) - ratio(without[..., 1], units_without)
-        weights = np.where(both, ratio(units * units_without, units + units_without), 0.0)
+        assisted = totals[..., 0, :]
+        unassisted = totals[..., 1, :]
+        both = (assisted[..., 0] > 0) & (unassisted[..., 0] > 0)
+        means = ratio(assisted[..., 1], assisted[..., 0]) - ratio(
+            unassisted[..., 1], unassisted[..., 0]
+        )
+        weights = np.where(
+            both,
+            ratio(assisted[..., 0] * unassisted[..., 0], assisted[..., 0] + unassisted[..., 0]),
+            0.0,
+        )
         return ratio((np.where(both, means, 0.0) * weights).sum(axis=-1), weights.sum(axis=-1))
 
     return _jackknifed(sums, weighted)

@@ -191,10 +191,10 @@ class Redacted:
             start: The first code point of the range.
             end: The code point after the range.
         """
-        first = self._redacted_offset(start, is_end=False)
-        return first, max(first, self._redacted_offset(end, is_end=True))
+        first = self._masked_offset(start, is_end=False)
+        return first, max(first, self._masked_offset(end, is_end=True))
 
-    def _redacted_offset(self, offset: int, *, is_end: bool) -> int:
+    def _masked_offset(self, offset: int, *, is_end: bool) -> int:
         shift = 0
         for cut in self.cuts:
             if offset < cut.start + is_end:

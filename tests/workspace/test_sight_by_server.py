@@ -542,7 +542,9 @@ def test_a_newer_version_keeps_to_it(team: Team, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(migration._STEPS, schema.SCHEMA_VERSION, step)
     for module in (migration, postgresql, opening):
         monkeypatch.setattr(module, "SCHEMA_VERSION", new)
-    with pytest.raises(WorkspaceError, match="of an earlier version of mast-tui; the user who created it"):
+    with pytest.raises(
+        WorkspaceError, match="of an earlier version of mast-tui; the user who created it"
+    ):
         Workspace.open(team.url("mira"))
     Workspace.open(team.url("postgres")).close()
     work(team, "mira")

@@ -51,26 +51,26 @@ def on_traces(judged: JudgeInput, traces: Collection[str]) -> JudgeInput:
     """Return a judge beside its reference on some of the traces.
 
     Args:
-        judged: The judge's verdicts beside its reference.
+        judged: The judge.
         traces: The ids of the traces.
     """
     reference = judged.reference
-    on_these_traces = replace(
+    reference = replace(
         reference,
         verdicts={unit: v for unit, v in reference.verdicts.items() if unit[0] in traces},
         unresolved=frozenset(unit for unit in reference.unresolved if unit[0] in traces),
     )
-    return replace(judged, reference=on_these_traces)
+    return replace(judged, reference=reference)
 
 
 def fit_thresholds(judged: JudgeInput) -> dict[str, Threshold]:
     """Fit the thresholds of a judge, by the slug of the mode.
 
-    The threshold of a mode has the greatest TPR + TNR (Youden 1950, Cancer 3:32-35); among equals
-    it is the lowest. A mode that is present or absent on too few traces gets none.
+    Of each mode that is present and absent often enough, the threshold is the one with the
+    greatest TPR + TNR (Youden 1950, Cancer 3:32-35), the lowest of several.
 
     Args:
-        judged: The judge's verdicts beside its reference, on calibration traces only.
+        judged: The judge beside its reference, on calibration traces only.
     """
     units = compared(judged)
     scores = highest_confidence(judged.suggestions)
@@ -96,33 +96,33 @@ def _best_cut(cases: Sequence[tuple[float, bool]], present: int, absent: int) ->
     levels = sorted({score for score, _ in cases if score > 0})
     cuts = [0.0, *((low + high) / 2 for low, high in pairwise(levels))]
 
-    def _sum_of_rates(cut: float) -> float:
+    def rates(cut: float) -> float:
         hits = sum(truth for score, truth in cases if score > cut)
         alarms = sum(not truth for score, truth in cases if score > cut)
         return hits / present + (absent - alarms) / absent
 
-    return max(cuts, key=lambda cut: (round(_sum_of_rates(cut), 12), -cut))
+    return max(cuts, key=lambda cut: (round(rates(cut), 12), -cut))
 
 
 def with_thresholds(judged: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
     """Return a judge whose findings count from the thresholds on; others count as absent.
 
     Args:
-        judged: The judge's verdicts beside its reference.
+        judged: The judge.
         thresholds: The thresholds by the slug of the mode.
     """
     scores = highest_confidence(judged.suggestions)
 
-    def _counts(trace_id: str, mode: str) -> bool:
-        threshold = thresholds.get(mode)
-        return threshold is None or scores.get((trace_id, mode), 1.0) > threshold.value
+    def is_above(unit: tuple[str, str]) -> bool:
+        threshold = thresholds.get(unit[1])
+        return threshold is None or scores.get(unit, 1.0) > threshold.value
 
     verdicts = {
-        unit: VerdictValue.ABSENT if value is VerdictValue.PRESENT and not _counts(*unit) else value
+        unit: VerdictValue.ABSENT if value is VerdictValue.PRESENT and not is_above(unit) else value
         for unit, value in judged.verdicts.items()
     }
     suggestions = tuple(
-        label for label in judged.suggestions if _counts(label.trace_id, label.mode)
+        label for label in judged.suggestions if is_above((label.trace_id, label.mode))
     )
     return replace(judged, verdicts=verdicts, suggestions=suggestions)
 
@@ -133,7 +133,7 @@ def thresholds_json(
     """Return thresholds as a document, with a hash of the judge, its thresholds and the traces.
 
     Args:
-        judged: The judge's verdicts beside its reference.
+        judged: The judge.
         thresholds: The thresholds by the slug of the mode.
         traces: The ids of the calibration traces.
     """
