@@ -267,7 +267,15 @@ def between_runs(means: TaskMeans) -> float | None:
 
 
 def across_arms(first: TaskMeans, second: TaskMeans) -> float | None:
-    """Return the correlation of two runs of one task in two arms."""
+    """Return the correlation of two runs of one task in two arms.
+
+    Args:
+        first: The rates of one arm by task.
+        second: The rates of the other arm.
+
+    Returns:
+        The correlation; None with fewer than two tasks in both arms, or if a rate is 0 or 1.
+    """
     both = first.defined & second.defined
     if both.sum() < 2:
         return None
