@@ -304,7 +304,7 @@ def _missed_untold(agreement: Agreement) -> Iterator[Note]:
 
 
 def _missed_row(ident: str, cells: dict[str, Cell], table: FigureTable) -> Row:
-    missed = Estimate.of(table["missed"])
+    missed = Estimate.from_figure(table["missed"])
     text = NONE if missed.value is None else f"{missed.value:.0f}"
     if missed.ci is not None:
         text += f" [{missed.ci[0]:.0f}, {missed.ci[1]:.0f}]"
@@ -721,7 +721,7 @@ class _People:
             for other in names[:number]:
                 key = f"with {other}"
                 pair = (other, name)
-                cells[key] = Estimate.of(pairs[pair][_KAPPA])
+                cells[key] = Estimate.from_figure(pairs[pair][_KAPPA])
                 cell_sources[key] = pairs[pair].sources
                 details[key] = tuple(self._detail(pairs[pair], _UNITS))
             rows.append(Row(name, cells, cell_sources=cell_sources, detail_cells=details))
@@ -808,7 +808,7 @@ class _People:
             key = column.key
             row_n = sum(one.count("n") for one in rows if one.value(key) is not None)
             own_n = int(units.get(key) or 0)
-            cells[key] = Estimate.of(replace(macro[key], n=own_n), row_n)
+            cells[key] = Estimate.from_figure(replace(macro[key], n=own_n), row_n)
         return cells
 
     def _row(

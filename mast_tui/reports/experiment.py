@@ -177,7 +177,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         cells |= _cells(success, ("task_share", "arm_difference", "flip_p_adjusted"))
         by_k = figures.table("experiment_pass", group=arm)
         cells |= {
-            f"pass_{k}": Estimate.of(figure)
+            f"pass_{k}": Estimate.from_figure(figure)
             for k in range(2, most + 1)
             if (figure := by_k.get("pass_k", str(k))) is not None
         }
@@ -194,7 +194,7 @@ def _cells(table: FigureTable, names: tuple[str, ...]) -> dict[str, Cell]:
     for name in names:
         figure = table.get(name)
         if figure is not None:
-            cells[name] = Estimate.of(figure)
+            cells[name] = Estimate.from_figure(figure)
     return cells
 
 
@@ -255,8 +255,8 @@ def _row(
     if all(figure.value is None for figure in table.figures):
         return None
     cells: dict[str, Cell] = {"code": code, "name": name}
-    cells["baseline"] = Estimate.of(of_baseline.figures[0])
-    cells["arm"] = Estimate.of(table.figures[0])
+    cells["baseline"] = Estimate.from_figure(of_baseline.figures[0])
+    cells["arm"] = Estimate.from_figure(table.figures[0])
     cells |= _cells(table, ("arm_difference", "flip_p", "flip_p_adjusted"))
     cell_sources = {"baseline": of_baseline.sources, "arm": table.sources}
     return Row(key, cells, cell_sources=cell_sources if scope == "experiment_mode" else {})

@@ -278,7 +278,8 @@ def _compared_cells(table: FigureTable) -> dict[str, Cell]:
         "only_first": table.count("only_first_right"),
         "only_second": table.count("only_second_right"),
         **{
-            column.key: Estimate.of(table.find(column.key, "difference")) for column in _DIFFERENCES
+            column.key: Estimate.from_figure(table.find(column.key, "difference"))
+            for column in _DIFFERENCES
         },
     }
 
@@ -628,7 +629,7 @@ def _effect(report: JudgeReport) -> Table | None:
             {
                 "name": STATISTICS[statistic].label,
                 **{
-                    column.key: Estimate.of(effect.find(statistic, column.key))
+                    column.key: Estimate.from_figure(effect.find(statistic, column.key))
                     for column in _EFFECT
                     if column.key != "name"
                 },

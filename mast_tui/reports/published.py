@@ -153,7 +153,7 @@ def claims_section(report: SignatureReport) -> model.Section | None:
                 "claim": claim.text,
                 ("share" if claim.is_share else "number"): None
                 if claim.figure is None
-                else Estimate.of(claim.figure),
+                else Estimate.from_figure(claim.figure),
                 "verdict": claim.verdict,
                 "reason": claim.reason.replace("_", " "),
             },

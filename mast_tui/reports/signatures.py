@@ -584,7 +584,7 @@ def _cell(figure: Figure, column: Column, part: str, sizes: Mapping[str, int]) -
     own_n = figure.n if figure.condition in sizes else None
     if own_n in (0, sizes.get(figure.condition)):
         own_n = None
-    return replace(Estimate.of(figure), n=own_n)
+    return replace(Estimate.from_figure(figure), n=own_n)
 
 
 def _without_missing_ratio(cells: dict[str, Cell]) -> dict[str, Cell]:
@@ -858,7 +858,7 @@ class _Group:
         """Make the table of further scores of the benchmark."""
         means = self.group.by_name("mean_score")
         rows = tuple(
-            Row(metric, {"metric": metric, "mean": Estimate.of(figure), "n": figure.n})
+            Row(metric, {"metric": metric, "mean": Estimate.from_figure(figure), "n": figure.n})
             for metric, figure in means.items()
         )
         table_columns = columns(_SCORES)
@@ -1567,7 +1567,7 @@ def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
             for end, group in (("first", axis.groups[0]), ("last", axis.groups[-1])):
                 cells[end] = Estimate(rates[group].value, undefined=rates[group].undefined)
             cells |= _cells(table, table_columns)
-            per_unit = Estimate.of(table["slope"])
+            per_unit = Estimate.from_figure(table["slope"])
             if per_unit.value is not None:
                 cells["slope"] = replace(per_unit, value=per_unit.value * span)
             detail = "; ".join(f"{group} {_rate_words(rate)}" for group, rate in rates.items())

@@ -120,7 +120,7 @@ def _by_mode(spans: SpanAgreement) -> Table:
             {
                 "name": "with naming",
                 **_f1(naming),
-                "krippendorff_alpha_u": Estimate.of(alpha_u),
+                "krippendorff_alpha_u": Estimate.from_figure(alpha_u),
             },
             detail=(
                 "The same place with the same mode.",
@@ -165,7 +165,7 @@ def _overlaps(spans: SpanAgreement) -> Table:
     ):
         cells: dict[str, Cell] = {"name": name}
         for level, figure in spans.index.table(scope).by_name("f1_overlap").items():
-            cells[f"f1_overlap_{level}"] = Estimate.of(figure)
+            cells[f"f1_overlap_{level}"] = Estimate.from_figure(figure)
         rows.append(Row(key, cells))
     levels = [
         Column(
@@ -195,9 +195,9 @@ def _by_pair(spans: SpanAgreement) -> Table | None:
         cells: dict[str, Cell] = {"pair": joined(pair), "traces": every.count("traces")}
         for scope, key in (("spans_finding_pair", "finding"), ("spans_naming_pair", "naming")):
             f1 = index.table(scope, subject=pair)
-            cells[f"{key}_exact"] = Estimate.of(f1["f1_exact"])
-            cells[f"{key}_half"] = Estimate.of(f1.find("f1_overlap", _HALF))
-        cells["krippendorff_alpha_u"] = Estimate.of(every["krippendorff_alpha_u"])
+            cells[f"{key}_exact"] = Estimate.from_figure(f1["f1_exact"])
+            cells[f"{key}_half"] = Estimate.from_figure(f1.find("f1_overlap", _HALF))
+        cells["krippendorff_alpha_u"] = Estimate.from_figure(every["krippendorff_alpha_u"])
         rows.append(Row(PAIR.join(pair), cells))
     return Table(
         "spans_pairs",
@@ -239,9 +239,9 @@ def _by_annotator(spans: SpanAgreement) -> Table:
 def _f1(f1: FigureTable) -> dict[str, Cell]:
     return {
         "places": f1.count("places"),
-        "f1_exact": Estimate.of(f1["f1_exact"]),
-        "f1_overlap_0.5": Estimate.of(f1.find("f1_overlap", _HALF)),
-        "f1_overlap_0.1": Estimate.of(f1.find("f1_overlap", _ANY)),
+        "f1_exact": Estimate.from_figure(f1["f1_exact"]),
+        "f1_overlap_0.5": Estimate.from_figure(f1.find("f1_overlap", _HALF)),
+        "f1_overlap_0.1": Estimate.from_figure(f1.find("f1_overlap", _ANY)),
     }
 
 

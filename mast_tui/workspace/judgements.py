@@ -96,7 +96,7 @@ def store_judgement(
         else:
             labels = {i: label for i, label in labels.items() if label.mode in looks_at}
             count = stored.replace(labels, tuple(looks_at), frozenset(unsure), run_id)
-            quotes = QuoteCounts.of(label.evidence for label in labels.values())
+            quotes = QuoteCounts.count(label.evidence for label in labels.values())
             trace = trace or RunTrace("", 0, quotes=quotes)
         if run_id is not None and trace is not None:
             noted = replace(trace, trace_id=trace_id, findings=count)

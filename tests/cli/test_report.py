@@ -579,7 +579,7 @@ def test_records_are_the_figures_of_the_document(cli: Cli, tmp_path: Path) -> No
     for options, words in (
         (("--output", "a.csv"), "give --records too"),
         (("--records", "--json"), "leave out --json"),
-        (("--records", "--output", "a.txt"), "its ending is none of .jsonl, .csv, .parquet"),
+        (("--records", "--output", "a.txt"), "use an extension out of .jsonl, .csv, .parquet"),
     ):
         refused = cli("report", *options)
         assert refused.code == 2
