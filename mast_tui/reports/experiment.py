@@ -16,8 +16,8 @@ from mast_tui.reports.model import (
     Column,
     Estimate,
     Note,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
 )
@@ -102,7 +102,7 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
     """
     sections = (
         *experiment_sections(experiment, figures),
-        Section("method", "How it was counted", (_method(experiment), published_gains())),
+        ReportSection("method", "How it was counted", (_method(experiment), published_gains())),
     )
     return model.Report(
         id="experiment",
@@ -114,21 +114,21 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
     )
 
 
-def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterator[Section]:
+def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterator[ReportSection]:
     """Yield the sections of an experiment: all arms, each arm, and its power.
 
     Args:
         experiment: The runs.
         figures: Its figures.
     """
-    yield Section("arms", "Arms", (_arms_table(experiment, figures),))
+    yield ReportSection("arms", "Arms", (_arms_table(experiment, figures),))
     for number, arm in enumerate(experiment.compared, 1):
         parts = tuple(_tables_of_arm(experiment, figures, arm, number))
         facts = tuple(_in_short(experiment, figures, arm))
-        yield Section(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
+        yield ReportSection(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
     plan = _plan_table(experiment, figures)
     if plan.rows:
-        yield Section("plan", "What it takes to see a change", (plan,))
+        yield ReportSection("plan", "What it takes to see a change", (plan,))
 
 
 def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[model.Part, ...]:

@@ -34,8 +34,7 @@ def trace_of(folder: Path, steps: list[Step]) -> Trace:
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
         call = {"id": f"c{number}", "function": {"name": tool, "arguments": text}}
         messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        answer = {"role": "tool", "tool_call_id": f"c{number}", "content": result}
-        messages.append(answer)
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
     path = folder / "run.json"
     path.write_text(json.dumps({"messages": messages}))
     trace = read_file(path, named=True).traces[0]
