@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.adjudication import Adjudication, SpanOrders, queue
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.csv_long import COLUMNS
 from mast_tui.gold import Conflict, ConflictKind
@@ -93,7 +93,7 @@ def make(output: Path) -> None:
 
 def command(*args: str) -> None:
     """A command line, which must succeed."""
-    code = run(split_words(args))
+    code = run(split_command(args))
     if code:
         sys.exit(code)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.parallel import NoWorkers, workers_of
 from mast_tui.scale import cluster as cluster_module
@@ -52,9 +52,9 @@ def test_a_model_judges_there_within_one_allowance(
     with ModelServer(lambda body, _: answer(said(body), tokens_in=5000, tokens_out=500)) as server:
         words = ["judge", "runs", "--judge", "llm", "--model", "m", "--base-url", server.base_url]
         words += ["--shard-files", "2", "--workers", cluster.scheduler_address, "--out"]
-        assert run(split_words([*words, "all", "--max-tokens-total", "100000"])) == 0
+        assert run(split_command([*words, "all", "--max-tokens-total", "100000"])) == 0
         assert len(server.chats) == 4
-        assert run(split_words([*words, "part", "--max-tokens-total", "12000"])) == 1
+        assert run(split_command([*words, "part", "--max-tokens-total", "12000"])) == 1
         assert 4 < len(server.chats) < 8
     assert len([*(tmp_path / "all").glob("traces-*")]) > 1
     sent = pickle.dumps(ShardFolder("all"))

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -65,7 +65,7 @@ def test_the_commands_of_a_page_run(
     with practice_server() as address:
         for command in commands:
             capsys.readouterr()
-            code = run(split_words(shlex.split(command.replace(AT, address))))
+            code = run(split_command(shlex.split(command.replace(AT, address))))
             out, err = capsys.readouterr()
             # 3: `lint` found what it is told to fail on.
             assert code == 0 or (code == 3 and command.startswith("lint ")), f"{command}\n{err}"

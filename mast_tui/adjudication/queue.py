@@ -105,7 +105,7 @@ def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> d
     retests = retests_of(workspace.study(taxonomy.ref), adjudicator, passes_by_trace)
     return {
         trace_id: _access(
-            passes, begun=trace_id in retests.begun, retest=trace_id in retests.untaken
+            passes, begun=trace_id in retests.begun, retest=trace_id in retests.protected
         )
         for trace_id, passes in passes_by_trace.items()
     }

@@ -15,7 +15,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.common import opened, say
+from mast_tui.cli.shared.common import open_with_taxonomy, say
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
 from mast_tui.labels import AGENT_PREFIX, check_unlike, checked_agent
@@ -67,11 +67,11 @@ _RULES: Final = (
 @click.command()
 @options.takes(McpRequest, _RULES)
 def mcp_command(request: McpRequest) -> None:
-    """Let an agent read and label traces, as an MCP server over stdin and stdout.
+    """Let an agent read and label traces, as an MCP server.
 
-    The agent is an annotator of its own kind, agent:NAME. It works blind, sees only its own
-    labels until it has finished a trace, and its labels never become gold. Without PATH it labels
-    the traces of the workspace. Needs the extra mcp.
+    It speaks over stdin and stdout. The agent is an annotator of its own kind, agent:NAME. It works
+    blind, sees only its own labels until it has finished a trace, and its labels never become gold.
+    Without PATH it labels the traces of the workspace. Needs the extra mcp.
     """
     if request.skill:
         click.echo(_server_module().skill_text(), nl=False)
@@ -82,7 +82,7 @@ def mcp_command(request: McpRequest) -> None:
         click.echo(_configuration(request, name), nl=False)
         return
     server = _server_module()
-    workspace, taxonomy = opened(request.common, create=True)
+    workspace, taxonomy = open_with_taxonomy(request.common, create=True)
     if workspace.member is not None:
         raise MastError(
             "agents label in a workspace in a file; name one with --workspace PATH, and import "

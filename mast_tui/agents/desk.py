@@ -17,13 +17,13 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from msgspec import Meta, Struct
 
 from mast_tui.adjudication.guidelines import mode_page
-from mast_tui.cli.agree import Wanted, whole_report
+from mast_tui.cli.agree import ComparisonOptions, compute_agreement
 from mast_tui.errors import SessionError
 from mast_tui.figures.agreement.report import agreement_json
 from mast_tui.labels import WHOLE_TRACE, Label, Severity, Target, VerdictValue
 from mast_tui.safe_text import display_lines, line_ranges, one_line, safe_line_map
-from mast_tui.session import Session, record_reveal, viewer_named
-from mast_tui.session.visibility import library_view, said_by
+from mast_tui.session import Session, record_reveal, viewer_for_name
+from mast_tui.session.visibility import labelled_traces, library_view
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Span, Trace
@@ -353,12 +353,12 @@ class AgentDesk:
     def figures(self, _request: FiguresCall) -> Mapping[str, Any]:
         """Return the agreement with others on the traces that the agent has finished."""
         ref = self._taxonomy.ref
-        viewer = viewer_named(self._workspace, ref, self._name, blind=True, assisted=False)
+        viewer = viewer_for_name(self._workspace, ref, self._name, blind=True, assisted=False)
         seen = viewer.traces or frozenset()
         if not seen:
             raise SessionError("finish a trace first: then its figures are shown")
         viewer.reveal(seen)
-        finished = said_by(self._workspace, ref)
+        finished = labelled_traces(self._workspace, ref)
         outside = self._workspace.outside_study(ref)
         people = [
             info.name
@@ -367,10 +367,12 @@ class AgentDesk:
             and info.name not in outside
             and finished.get(info.name, frozenset()) & seen
         ]
-        report = whole_report(
+        report = compute_agreement(
             self._workspace,
             self._taxonomy,
-            Wanted(annotators=(self._name, *people), traces=seen, places=False, rounds=0),
+            ComparisonOptions(
+                annotators=(self._name, *people), traces=seen, places=False, rounds=0
+            ),
         )
         document = agreement_json(report)
         return {
@@ -451,8 +453,8 @@ class AgentDesk:
             self._open = _OpenTrace(trace, session)
         else:
             session = self._open.session
-            session.take_anew(session.read_anew())
-            session.take_news()
+            session.show_state(session.read_state())
+            session.pop_news()
         return self._open
 
     def _note_read(self, work: _OpenTrace, key: str, start: int, end: int, length: int) -> None:

@@ -1,6 +1,6 @@
 """The command line: the app, and the commands that work without it.
 
-Nothing is imported here that the app does not need for its first frame.
+Only modules that the app needs for its first frame are imported here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from mast_tui.cli.command_line import app_words, split_words
+from mast_tui.cli.command_line import quick_app_arguments, split_command
 from mast_tui.cli.shared.terminal import (
     replace_closed_streams,
     replace_unencodable_characters,
@@ -25,14 +25,14 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     sys.excepthook = excepthook
     replace_closed_streams()
     replace_unencodable_characters()
-    asked_to_complete = os.environ.get("_MAST_TUI_COMPLETE")
-    given = tuple(sys.argv[1:] if args is None else args)
-    words = split_words(given)
-    plain = app_words(given) if words.command is None else None
-    if plain is None or asked_to_complete is not None:
+    completion = os.environ.get("_MAST_TUI_COMPLETE")
+    arguments = tuple(sys.argv[1:] if args is None else args)
+    command_line = split_command(arguments)
+    app_arguments = quick_app_arguments(arguments) if command_line.command is None else None
+    if app_arguments is None or completion is not None:
         from mast_tui.cli.dispatch import complete, run  # start-up: the app needs no click
 
-        sys.exit(run(words) if asked_to_complete is None else complete(asked_to_complete))
-    # What is imported on the way to the first frame is no garbage; the app collects again after it.
+        sys.exit(run(command_line) if completion is None else complete(completion))
+    # Imports before the first frame leave no garbage; the app enables collection after it.
     gc.disable()
-    sys.exit(start(*plain))
+    sys.exit(start(*app_arguments))

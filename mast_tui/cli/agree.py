@@ -1,4 +1,4 @@
-"""``mast-tui agree``: how far annotators agree, and how good a judge is."""
+"""``mast-tui agree``: the agreement of annotators, and the quality of a judge."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ import click
 from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
 from mast_tui.cli.shared.common import (
-    kept_taxonomy,
     open_workspace,
     print_json,
     print_line,
     print_table,
     say,
+    workspace_taxonomy,
 )
 from mast_tui.cli.shared.options import OptionRule
-from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
+from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.exchange.exporters.working_time import LONGEST_PAUSE, minutes_worked
@@ -53,7 +53,7 @@ from mast_tui.gold import no_orders
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
 from mast_tui.passes import counted_passes
 from mast_tui.reports.agreement import agreement_report
-from mast_tui.session import sight_values
+from mast_tui.session import visibility_json
 from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.hold_out import TracePart, trace_part
@@ -72,23 +72,31 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 CountBeyond = Callable[[str, Sequence[TraceRecord]], JudgedBeyond]
-"""Counts a judge's verdicts on traces that are not among those given."""
+"""A function that counts a judge's verdicts on traces outside those given."""
 
 
-def _everywhere(_trace_id: str) -> bool:
+def _always(_trace_id: str) -> bool:
     return True
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is asked for.
+class ComparisonOptions:
+    """The people and judges to compare, and the figures to compute.
 
-    Without ``annotators`` all people are compared; ``judge`` is a judge's whole name, and
-    ``other_judge`` that of one to compare it with. ``against`` is ``gold`` or a name, ``gold`` how
-    much of the gold counts. With ``places`` what people and judges marked is compared too.
-    ``traces`` are those that may be seen, ``blind`` is whether they are shown to somebody who
-    labels blind, and ``may_see_judges`` tells of which traces this person may know what judges
-    say. ``count_beyond`` counts what the judge said of other traces than those of the workspace.
+    Attributes:
+        annotators: The people to compare; None for all.
+        judge: The full name of a judge to measure.
+        other_judge: The full name of a judge to compare it with.
+        against: The reference of the judge: ``gold`` or a name.
+        gold: The part of the gold labels that is used.
+        which: The first or the last pass.
+        rounds: The number of resamples for intervals.
+        seed: The seed of the resamples.
+        places: Also compare where people and judges put labels.
+        traces: The traces that may be seen; None for all.
+        blind: The figures are shown to a person who labels blind.
+        may_see_judges: Says of a trace whether this person may see judges' verdicts on it.
+        count_beyond: Counts the judge's verdicts on traces outside the workspace.
     """
 
     annotators: Sequence[str] | None = None
@@ -102,35 +110,43 @@ class Wanted:
     places: bool = True
     traces: Container[str] | None = None
     blind: bool = False
-    may_see_judges: Callable[[str], bool] = _everywhere
+    may_see_judges: Callable[[str], bool] = _always
     count_beyond: CountBeyond | None = None
     thresholds: bool = False
 
 
 @uncollected()
-def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Agreement:
+def compute_agreement(
+    workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions
+) -> Agreement:
     """Compute the figures of ``agree``, with its parts on spans and on a judge.
 
-    Raises ``WorkspaceError`` for a name that nobody here has.
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the labels.
+        comparison: The people and judges to compare.
+
+    Raises:
+        WorkspaceError: The workspace has no annotator or judge of a requested name.
     """
     passes = workspace.passes(taxonomy=taxonomy.ref)
-    study = study_input(workspace, taxonomy, wanted, passes)
-    # Before the figures, so that a wrong name is told at once.
-    judged = judge_input(workspace, taxonomy, wanted)
-    other = judge_input(workspace, taxonomy, replace(wanted, judge=wanted.other_judge))
-    fitted = None
-    if wanted.thresholds and judged is not None:
-        judged, fitted = _with_thresholds(workspace, judged)
-    report = agreement_figures(study, rounds=wanted.rounds, seed=wanted.seed)
-    if wanted.places:
-        report = replace(report, spans=_spans(workspace, taxonomy, wanted, study, passes))
+    study = study_input(workspace, taxonomy, comparison, passes)
+    # Before the figures, so that a wrong name fails at once.
+    judged = judge_input(workspace, taxonomy, comparison)
+    other = judge_input(workspace, taxonomy, replace(comparison, judge=comparison.other_judge))
+    thresholds = None
+    if comparison.thresholds and judged is not None:
+        judged, thresholds = _with_thresholds(workspace, judged)
+    report = agreement_figures(study, rounds=comparison.rounds, seed=comparison.seed)
+    if comparison.places:
+        report = replace(report, spans=_spans(workspace, taxonomy, comparison, study, passes))
     if judged is not None:
-        judge_figures = _judge(judged, wanted)
-        if fitted is not None:
-            judge_figures = replace(judge_figures, thresholds=fitted)
+        judge_figures = _judge(judged, comparison)
+        if thresholds is not None:
+            judge_figures = replace(judge_figures, thresholds=thresholds)
         report = replace(report, judge=judge_figures)
     if judged is not None and other is not None:
-        both = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
+        both = judges_compared(judged, other, rounds=comparison.rounds, seed=comparison.seed)
         report = replace(report, judges=both)
     return report
 
@@ -138,106 +154,131 @@ def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Ag
 def study_input(
     workspace: Workspace,
     taxonomy: Taxonomy,
-    wanted: Wanted,
+    comparison: ComparisonOptions,
     passes: Sequence[Pass] | None = None,
 ) -> StudyInput:
-    """The verdicts that are compared; ``passes`` are all of the taxonomy, where they were read."""
+    """Read the verdicts to compare.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the verdicts.
+        comparison: The people to compare.
+        passes: All passes of the taxonomy, if they are already read.
+
+    Raises:
+        WorkspaceError: The workspace has no annotator of a requested name.
+    """
     return study_from_workspace(
         workspace,
         taxonomy,
-        annotators=wanted.annotators,
-        which=wanted.which,
-        traces=wanted.traces,
+        annotators=comparison.annotators,
+        which=comparison.which,
+        traces=comparison.traces,
         passes=passes,
     )
 
 
-def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> JudgeInput | None:
-    """The judge beside what it is measured by; None where no judge is asked for."""
-    if wanted.judge is None:
+def judge_input(
+    workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions
+) -> JudgeInput | None:
+    """Read a judge's verdicts beside its reference; return None if no judge is requested.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the verdicts.
+        comparison: The judge and its reference.
+
+    Raises:
+        WorkspaceError: The workspace has no judge or annotator of a requested name.
+    """
+    if comparison.judge is None:
         return None
-    order_of = SpanOrders(workspace) if wanted.places else no_orders
+    order_of = SpanOrders(workspace) if comparison.places else no_orders
     gold = None
-    if wanted.against == "gold":
+    if comparison.against == "gold":
         gold = {
-            trace: words.gold(taxonomy, order_of(trace))
-            for trace, words in words_by_trace(workspace, taxonomy).items()
+            trace: positions.gold(taxonomy, order_of(trace))
+            for trace, positions in words_by_trace(workspace, taxonomy).items()
         }
-    found = judge_input_from_workspace(
+    judged = judge_input_from_workspace(
         workspace,
         taxonomy,
-        wanted.judge,
-        wanted.against,
+        comparison.judge,
+        comparison.against,
         gold=gold,
         order_of=order_of,
-        which=wanted.which,
-        traces=wanted.traces,
-        settled_only=wanted.gold == "settled",
+        which=comparison.which,
+        traces=comparison.traces,
+        settled_only=comparison.gold == "settled",
     )
-    if wanted.count_beyond is not None:
-        judged = {trace for trace, _ in found.verdicts}
-        known = [record for record in workspace.traces() if record.trace_id in judged]
-        found = replace(found, beyond=wanted.count_beyond(found.judge, known))
-    return replace(found, unlabelled=frozenset(filter(wanted.may_see_judges, found.unlabelled)))
+    if comparison.count_beyond is not None:
+        judged_traces = {trace for trace, _ in judged.verdicts}
+        known = [record for record in workspace.traces() if record.trace_id in judged_traces]
+        judged = replace(judged, beyond=comparison.count_beyond(judged.judge, known))
+    return replace(
+        judged, unlabelled=frozenset(filter(comparison.may_see_judges, judged.unlabelled))
+    )
 
 
-def _with_thresholds(workspace: Workspace, given: JudgeInput) -> tuple[JudgeInput, ThresholdsJson]:
+def _with_thresholds(workspace: Workspace, judged: JudgeInput) -> tuple[JudgeInput, ThresholdsJson]:
     """Fit thresholds on the calibration traces; return the judge on all others, and them."""
-    traces = {trace_id for trace_id, _ in given.reference.verdicts}
-    calibration = {t for t in traces if trace_part(workspace, t) is TracePart.CALIBRATION}
+    traces = {trace_id for trace_id, _ in judged.reference.verdicts}
+    calibration = {
+        trace_id for trace_id in traces if trace_part(workspace, trace_id) is TracePart.CALIBRATION
+    }
     if not calibration:
         raise click.ClickException(
             "no calibration trace has a verdict of people; 'mast-tui study set --split 0.5,0.2,0.3'"
             " keeps some traces apart for --thresholds"
         )
-    fitted = fit_thresholds(on_traces(given, calibration))
-    document = thresholds_json(given, fitted, calibration)
+    thresholds = fit_thresholds(on_traces(judged, calibration))
+    document = thresholds_json(judged, thresholds, calibration)
     workspace.set_setting(
-        f"judge.thresholds:{given.taxonomy_ref}:{given.judge}", json.dumps(document)
+        f"judge.thresholds:{judged.taxonomy_ref}:{judged.judge}", json.dumps(document)
     )
-    return with_thresholds(on_traces(given, traces - calibration), fitted), document
+    return with_thresholds(on_traces(judged, traces - calibration), thresholds), document
 
 
-def _judge(given: JudgeInput, wanted: Wanted) -> JudgeReport:
-    report = judge_report(given, rounds=wanted.rounds, seed=wanted.seed)
-    # Prevalences would show a blind annotator what the judge says of traces yet to be labelled.
-    return report.without_prevalence() if wanted.blind else report
+def _judge(judged: JudgeInput, comparison: ComparisonOptions) -> JudgeReport:
+    report = judge_report(judged, rounds=comparison.rounds, seed=comparison.seed)
+    # Prevalence reveals the judge's verdicts on traces that a blind annotator has yet to label.
+    return report.without_prevalence() if comparison.blind else report
 
 
 def _spans(
     workspace: Workspace,
     taxonomy: Taxonomy,
-    wanted: Wanted,
+    comparison: ComparisonOptions,
     study: StudyInput,
     passes: Sequence[Pass],
 ) -> SpanAgreement:
-    given = _without_orders(workspace, study)
-    if given is None:
+    span_input = _without_orders(workspace, study)
+    if span_input is None:
         orders = SpanOrders(workspace)
-        given = span_input_from_workspace(
+        span_input = span_input_from_workspace(
             workspace,
             taxonomy,
             study.annotators,
             order_of=orders.spans_of,
             length_of=orders.length_of,
-            which=wanted.which,
-            traces=wanted.traces,
+            which=comparison.which,
+            traces=comparison.traces,
             read_passes=passes,
         )
-    return span_figures(given, rounds=wanted.rounds, seed=wanted.seed)
+    return span_figures(span_input, rounds=comparison.rounds, seed=comparison.seed)
 
 
 def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None:
-    """Return the input where no trace that two have finished was ever read; None where one was.
+    """Return the input if no trace that two annotators finished was ever read; else None.
 
-    Labels are often imported without their traces: then nothing needs to be read once more.
+    Labels are often imported without their traces: then no trace file needs to be read.
     """
     finished = [study.finished.get(name, frozenset()) for name in study.annotators]
-    often = Counter(trace for traces in finished for trace in traces)
-    shared = {trace for trace, times in often.items() if times > 1}
+    finish_counts = Counter(trace for traces in finished for trace in traces)
+    shared = {trace for trace, count in finish_counts.items() if count > 1}
     for column in ("spans", "path"):
-        read = workspace.read_columns("traces", ("id",), list, not_null=column)
-        if not shared.isdisjoint(trace for (trace,) in read):
+        read_traces = workspace.read_columns("traces", ("id",), list, not_null=column)
+        if not shared.isdisjoint(trace for (trace,) in read_traces):
             return None
     return SpanInput(
         study.taxonomy_ref,
@@ -251,25 +292,38 @@ def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None
     )
 
 
-def judge_named(workspace: Workspace, text: str) -> str:
-    """The judge with this name, or the only one whose name begins so.
+def find_judge(workspace: Workspace, text: str) -> str:
+    """Return the name of the judge with this name, or of the only judge whose name begins with it.
 
-    ``judge:`` may be left out. Raises ``ClickException`` where none or several begin so.
+    The prefix ``judge:`` may be left out.
+
+    Args:
+        workspace: The workspace.
+        text: The name, or the beginning of one.
+
+    Raises:
+        click.ClickException: No judge or several judges match.
     """
-    judges = [one.name for one in workspace.annotators() if one.kind is AnnotatorKind.JUDGE]
+    judges = [
+        annotator.name
+        for annotator in workspace.annotators()
+        if annotator.kind is AnnotatorKind.JUDGE
+    ]
     if text in judges:
         return text
-    found = [name for name in judges if name.startswith((text, f"judge:{text}"))]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise click.ClickException(f"--judge {text!r} may be {', '.join(found)}; give more of it")
-    there = f"there are: {', '.join(judges)}" if judges else "'mast-tui judge' has one look first"
-    raise click.ClickException(f"no judge {text!r} in this workspace; {there}")
+    matches = [name for name in judges if name.startswith((text, f"judge:{text}"))]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise click.ClickException(
+            f"--judge {text!r} matches {', '.join(matches)}; give more of the name"
+        )
+    hint = f"there are: {', '.join(judges)}" if judges else "run 'mast-tui judge' first"
+    raise click.ClickException(f"no judge {text!r} in this workspace; {hint}")
 
 
 _SHARDS: Final = "mast_tui.scale.figures"
-"""The module behind ``--shards``, which the core imports by name alone."""
+"""The module of ``--shards``, which the core imports only by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,23 +333,24 @@ class AgreeRequest:
     annotators: str | None = options.option(
         "--annotators",
         metavar="A,B,…",
-        help="Who is compared. Default: all people with finished traces; judges only by name.",
+        help="The annotators to compare. Default: all people with finished traces; judges only by "
+        "name.",
     )
     judges: tuple[str, ...] = options.option(
         "--judge",
         multiple=True,
         metavar="NAME",
-        help="Measure this judge too; as much of its name will do as no other begins with. Twice: "
+        help="Measure this judge too; the beginning of its name is enough if it is unique. Twice: "
         "compare two judges on the same traces.",
     )
     against: str | None = options.option(
-        "--against", metavar="gold|NAME", help="What the judge is measured by. Default: gold."
+        "--against", metavar="gold|NAME", help="The reference for the judge. Default: gold."
     )
     gold: GoldKind | None = options.gold()
     shards: str | None = options.option(
         "--shards",
         metavar="FOLDER-or-URL",
-        help="With --judge: count what it said of the traces in these shards too (docs/scale.md).",
+        help="With --judge: also count its verdicts on the traces in these shards (docs/scale.md).",
     )
     thresholds: bool = options.option(
         "--thresholds",
@@ -308,7 +363,7 @@ class AgreeRequest:
     )
     rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
     seed: int = options.seed()
-    no_spans: bool = options.option("--no-spans", is_flag=True, help="Say nothing of places.")
+    no_spans: bool = options.option("--no-spans", is_flag=True, help="Leave out where labels are.")
     time: bool = options.option(
         "--time",
         is_flag=True,
@@ -351,17 +406,17 @@ class AgreeRequest:
     as_json: bool = options.as_json()
 
     @property
-    def files(self) -> Files:
+    def files(self) -> ReportFiles:
         """The files to write."""
         markdown = None if self.markdown in (None, "-") else Path(self.markdown)
-        named = Files.named(
+        named = ReportFiles.named(
             csv=self.csv_file, markdown=markdown, latex=self.latex_file, html=self.html_file
         )
         return replace(named, records=self.output)
 
     @property
     def stdout(self) -> str:
-        """The form that is printed."""
+        """The form to print on stdout."""
         forms = (
             ("json", self.as_json),
             ("methods", self.methods),
@@ -373,22 +428,22 @@ class AgreeRequest:
 
 _RULES: Final = (
     OptionRule[AgreeRequest](
-        "two judges are compared at a time; give --judge once or twice",
+        "at most two judges can be compared; give --judge once or twice",
         when=lambda request: len(request.judges) > 2,
     ),
     OptionRule[AgreeRequest](
-        "--against says what a judge is measured by; name it with --judge",
+        "--against is the reference for a judge; name the judge with --judge",
         options=("--against",),
         needs=("--judge",),
     ),
     OptionRule[AgreeRequest](
-        "--shards are what one judge has said; name it with --judge",
+        "--shards hold the verdicts of one judge; name it with --judge",
         options=("--shards",),
         when=lambda request: len(request.judges) != 1,
     ),
     OptionRule[AgreeRequest](
-        "--gold says how much of the gold a judge is measured by; name it with --judge, and leave "
-        "out --against",
+        "--gold selects the gold labels that a judge is compared with; name the judge with "
+        "--judge, and leave out --against",
         options=("--gold",),
         when=lambda request: not request.judges or request.against not in (None, "gold"),
     ),
@@ -444,12 +499,12 @@ _RULES: Final = (
         excludes=("--csv", "--markdown", "--latex", "--html"),
     ),
     OptionRule[AgreeRequest](
-        "--traces lists what people said; leave out --pseudonyms and a second --judge",
+        "--traces lists people's verdicts; leave out --pseudonyms and a second --judge",
         options=("--traces",),
         excludes=("--pseudonyms",),
     ),
     OptionRule[AgreeRequest](
-        "--traces lists what people said; leave out --pseudonyms and a second --judge",
+        "--traces lists people's verdicts; leave out --pseudonyms and a second --judge",
         options=("--traces",),
         when=lambda request: len(request.judges) > 1,
     ),
@@ -460,7 +515,7 @@ _RULES: Final = (
 @click.command()
 @options.takes(AgreeRequest, _RULES)
 def agree_command(request: AgreeRequest) -> None:
-    """Show how far annotators agree, and how good a judge is.
+    """Show how well annotators agree, and how good a judge is.
 
     The unit is trace × mode where both have a verdict, in finished traces. Annotators see only the
     traces that they have finished or adjudicate; this is recorded.
@@ -468,45 +523,45 @@ def agree_command(request: AgreeRequest) -> None:
     workspace = open_workspace(request.common)
     outputs = outputs_beside(workspace, force=request.force)
     request.files.check(outputs)
-    chosen = kept_taxonomy(workspace, request.common.taxonomy)
-    viewer = asked_by(workspace, chosen.ref, request.common)
-    compared_work = _comparison(request, workspace, viewer)
-    sight = sight_values(viewer, viewer.hidden)
+    taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
+    viewer = command_viewer(workspace, taxonomy.ref, request.common)
+    comparison = _comparison(request, workspace, viewer)
+    visibility = visibility_json(viewer, viewer.hidden)
     if request.time:
-        _show_time(time_document(workspace, chosen, compared_work), viewer, request)
+        _show_time(time_document(workspace, taxonomy, comparison), viewer, request)
         return
     if request.mode is not None:
-        traces = traces_document(workspace, chosen, compared_work, request.mode)
+        traces = traces_document(workspace, taxonomy, comparison, request.mode)
     else:
-        figures = whole_report(workspace, chosen, compared_work)
-    people = (*(compared_work.annotators or ()), compared_work.against, compared_work.judge or "")
+        figures = compute_agreement(workspace, taxonomy, comparison)
+    people = (*(comparison.annotators or ()), comparison.against, comparison.judge or "")
     judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
     viewer.reveal(viewer.traces or (), judges=judged)
     if not request.as_json:
-        say_left_out(viewer, viewer.hidden)
+        report_hidden_traces(viewer, viewer.hidden)
     if request.mode is not None:
-        print_traces(traces | sight, as_json=request.as_json)
+        print_traces(traces | visibility, as_json=request.as_json)
         return
     _say_thresholds(figures)
-    if sight:
-        figures = replace(figures, only_seen_by=sight["sight"]["annotator"])
-    figures = replace(figures, revisions=tuple(workspace.revisions_read(chosen.ref)))
+    if visibility:
+        figures = replace(figures, only_seen_by=visibility["sight"]["annotator"])
+    figures = replace(figures, revisions=tuple(workspace.revisions_read(taxonomy.ref)))
     if request.pseudonyms:
         letters = pseudonyms_of(workspace)
         figures = figures.renamed(letters.letters, letters.in_document)
-        sight = letters.in_document(sight)
-    report = agreement_report(figures, sight=sight.get("sight"))
+        visibility = letters.in_document(visibility)
+    report = agreement_report(figures, sight=visibility.get("sight"))
     if request.as_json:
         for note in report.notes:
             if note.reason == "few_annotators":
                 say(note.text)
-    document = agreement_json(figures) | sight
+    document = agreement_json(figures) | visibility
     output = ReportOutput(request.files, request.stdout)
     output.show(report, document, outputs, figures.figures)
 
 
 def _say_thresholds(figures: Agreement) -> None:
-    """Report on stderr the thresholds of a judge, and where they come from."""
+    """Report the thresholds of a judge on stderr, and where they come from."""
     thresholds = None if figures.judge is None else figures.judge.thresholds
     if thresholds is None:
         return
@@ -522,25 +577,27 @@ def _say_thresholds(figures: Agreement) -> None:
     )
 
 
-def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> Wanted:
-    """Return what is compared, of which the viewer may see it.
+def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> ComparisonOptions:
+    """Return the comparison that the command line requests, within what the viewer may see.
 
     Raises:
         click.ClickException: A judge is not in the workspace, or hidden from the viewer.
     """
-    anybody = partial(asked_by, workspace, viewer.taxonomy, request.common, anybody=True)
-    if request.shards is not None and anybody().judges_hidden:
+    viewer_for_shards = partial(
+        command_viewer, workspace, viewer.taxonomy, request.common, allow_unknown=True
+    )
+    if request.shards is not None and viewer_for_shards().judges_hidden:
         raise click.ClickException(
-            f"{request.shards}: what a judge found is hidden while you work blind or without "
+            f"{request.shards}: a judge's verdicts are hidden while you work blind or without "
             "suggestions"
         )
-    judges = [judge_named(workspace, name) for name in request.judges]
+    judges = [find_judge(workspace, name) for name in request.judges]
     if len(set(judges)) < len(judges):
         raise click.UsageError(f"--judge names {judges[0]!r} twice")
     count_beyond = None
     if request.shards is not None:
         count_beyond = partial(import_module(_SHARDS).judged_beyond, request.shards)
-    return Wanted(
+    return ComparisonOptions(
         annotators=split_names(request.annotators),
         judge=judges[0] if judges else None,
         other_judge=judges[1] if len(judges) > 1 else None,
@@ -558,24 +615,26 @@ def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> 
     )
 
 
-def time_document(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> dict[str, Any]:
+def time_document(
+    workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions
+) -> dict[str, Any]:
     """Return the document of ``agree --time``.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the labels.
-        wanted: Whose passes count, and on which traces.
+        comparison: The people whose passes count, and their traces.
 
     Raises:
-        click.ClickException: Nobody has finished a trace in a study that shows suggestions.
+        click.ClickException: No one has finished a trace in a study that shows suggestions.
     """
     ref = taxonomy.ref
     passes = [
-        each
-        for each in workspace.passes(taxonomy=ref)
-        if each.kind is PassKind.ASSISTED
-        and (wanted.traces is None or each.trace_id in wanted.traces)
-        and (wanted.annotators is None or each.annotator in wanted.annotators)
+        own_pass
+        for own_pass in workspace.passes(taxonomy=ref)
+        if own_pass.kind is PassKind.ASSISTED
+        and (comparison.traces is None or own_pass.trace_id in comparison.traces)
+        and (comparison.annotators is None or own_pass.annotator in comparison.annotators)
     ]
     counted_first = counted_passes(passes, "first")
     if not counted_first:
@@ -584,7 +643,7 @@ def time_document(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> d
             "--withhold 0.5' begins a study in which they are hidden on half of the traces"
         )
     suggested: dict[str, set[str]] = {
-        each.trace_id: set() for each in workspace.judgements(taxonomy=ref)
+        judgement.trace_id: set() for judgement in workspace.judgements(taxonomy=ref)
     }
     labels: Counter[tuple[str, str, int]] = Counter()
     for label in workspace.labels(taxonomy=ref, pass_number=None):
@@ -598,14 +657,14 @@ def time_document(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> d
         verdicts.setdefault(key, {})[verdict.mode] = verdict.value
     minutes = minutes_worked(workspace, taxonomy)
     timed = []
-    for (annotator, trace_id), each in sorted(counted_first.items()):
-        key = (annotator, trace_id, each.number)
+    for (annotator, trace_id), first_pass in sorted(counted_first.items()):
+        key = (annotator, trace_id, first_pass.number)
         modes = suggested.get(trace_id)
         timed.append(
             TimedPass(
                 annotator,
                 trace_id,
-                each.withheld,
+                first_pass.withheld,
                 minutes.get(key),
                 labels[key],
                 verdicts.get(key, {}),
@@ -620,9 +679,9 @@ def _show_time(document: dict[str, Any], viewer: Viewer, request: AgreeRequest) 
     """Print a time study, and record what it shows to the annotator."""
     viewer.reveal(viewer.traces or (), judges=True)
     if request.as_json:
-        print_json(document | sight_values(viewer, viewer.hidden))
+        print_json(document | visibility_json(viewer, viewer.hidden))
         return
-    say_left_out(viewer, viewer.hidden)
+    report_hidden_traces(viewer, viewer.hidden)
     print_time(document)
 
 
@@ -638,12 +697,12 @@ def print_time(document: Mapping[str, Any]) -> None:
         TableColumn("passes", lambda row: str(document[row[1]]["passes"]), right=True),
         TableColumn(
             "minutes per trace",
-            lambda row: _time_words(document[row[1]]["minutes_per_trace"]),
+            lambda row: _time_text(document[row[1]]["minutes_per_trace"]),
             right=True,
         ),
         TableColumn(
             "minutes per label",
-            lambda row: _time_words(document[row[1]]["minutes_per_label"]),
+            lambda row: _time_text(document[row[1]]["minutes_per_label"]),
             right=True,
         ),
     )
@@ -654,23 +713,23 @@ def print_time(document: Mapping[str, Any]) -> None:
             "what these change; 'mast-tui study set --withhold SHARE' plans it."
         )
         return
-    minutes = _time_words(document["minutes_difference"])
+    minutes = _time_text(document["minutes_difference"])
     print_line(f"Minutes per trace, shown less hidden, within annotators: {minutes}")
     print_line("How much more often people say present with suggestions than without:")
     rows = [("all modes", document["anchoring"]), *document["modes"].items()]
     bias_columns: tuple[TableColumn[tuple[str, Mapping[str, Any]]], ...] = (
         TableColumn("mode", lambda row: row[0]),
         TableColumn(
-            "where a judge suggests it", lambda row: _time_words(row[1]["suggested"]), right=True
+            "where a judge suggests it", lambda row: _time_text(row[1]["suggested"]), right=True
         ),
         TableColumn("verdicts", lambda row: str(row[1]["units"]), right=True),
-        TableColumn("elsewhere", lambda row: _time_words(row[1]["other"]), right=True),
+        TableColumn("elsewhere", lambda row: _time_text(row[1]["other"]), right=True),
         TableColumn("verdicts", lambda row: str(row[1]["other_units"]), right=True),
     )
     print_table(bias_columns, [row for row in rows if row[1]["units"] or row[1]["other_units"]])
 
 
-def _time_words(figure: Mapping[str, Any]) -> str:
+def _time_text(figure: Mapping[str, Any]) -> str:
     if figure["value"] is None:
         return "—"
     if figure.get("ci") is None:
@@ -680,12 +739,16 @@ def _time_words(figure: Mapping[str, Any]) -> str:
 
 
 def split_names(text: str | None) -> list[str] | None:
-    """The names in ``A,B,…``; names hold no comma. None where nobody is named."""
+    """Return the names in ``A,B,…``; None if the option is not given.
+
+    Raises:
+        click.UsageError: There is no name, or a name twice.
+    """
     if text is None:
         return None
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise click.UsageError("--annotators names nobody; give them as A,B")
+        raise click.UsageError("--annotators is empty; give names as A,B")
     for name in names:
         if names.count(name) > 1:
             raise click.UsageError(f"--annotators names {name!r} twice")
@@ -693,10 +756,10 @@ def split_names(text: str | None) -> list[str] | None:
 
 
 def print_traces(document: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print who said what of a mode, the disagreements first.
+    """Print the verdicts on a mode by trace, disagreements first.
 
     Args:
-        document: What ``traces_document`` made.
+        document: The result of ``traces_document``.
         as_json: Print the document itself.
     """
     if as_json:
@@ -708,54 +771,54 @@ def print_traces(document: Mapping[str, Any], *, as_json: bool) -> None:
         columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
             TableColumn("", lambda row: "≠" if row["disagreement"] else ""),
             key_column("trace"),
-            *(_answer_column(name) for name in names),
+            *(_verdict_column(name) for name in names),
         )
         print_table(columns, document["traces"])
 
 
-def _answer_column(name: str) -> TableColumn[Mapping[str, Any]]:
-    return TableColumn(name, lambda trace: _word(trace["said"], name))
+def _verdict_column(name: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(name, lambda row: _verdict_text(row["said"], name))
 
 
 def traces_document(
-    workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted, text: str
+    workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions, text: str
 ) -> dict[str, Any]:
-    """Gather who said what of a mode in the traces that its figures rest on.
+    """List who said what on a mode, in the traces that its figures are based on.
 
     With a judge these are the traces on which it can be compared, its errors first.
 
     Args:
-        workspace: Where to look.
+        workspace: The workspace.
         taxonomy: The taxonomy of the mode.
-        wanted: Who is compared, and on which traces.
-        text: The mode, as people name it.
+        comparison: The people and judges to compare, and the traces.
+        text: The mode's code, slug or name.
 
     Raises:
         click.ClickException: The taxonomy has no such mode.
     """
     mode = taxonomy.find(text)
     if mode is None or mode not in taxonomy.modes:
-        codes = ", ".join(one.code for one in taxonomy.modes)
+        codes = ", ".join(candidate.code for candidate in taxonomy.modes)
         raise click.ClickException(f"{taxonomy.ref} has no mode {text!r}; there are: {codes}")
-    judged = judge_input(workspace, taxonomy, wanted)
+    judged = judge_input(workspace, taxonomy, comparison)
     if judged is None:
-        study = study_input(workspace, taxonomy, wanted)
+        study = study_input(workspace, taxonomy, comparison)
         names: Sequence[str] = study.annotators
-        behind = source_traces(study, mode.slug)
+        mode_traces = source_traces(study, mode.slug)
     else:
         names = (judged.judge, judged.reference.name)
-        behind = judged_source_traces(judged, compared(judged), mode.slug)
+        mode_traces = judged_source_traces(judged, compared(judged), mode.slug)
     traces = [
         {
-            "trace": one.trace_id,
-            "disagreement": one.disagreement,
-            "said": {name: value and value.value for name, value in one.verdicts.items()},
+            "trace": trace.trace_id,
+            "disagreement": trace.disagreement,
+            "said": {name: value and value.value for name, value in trace.verdicts.items()},
         }
-        for one in behind
+        for trace in mode_traces
     ]
     return {
         "taxonomy": taxonomy.ref,
-        "pass": "1" if wanted.which == "first" else "last",
+        "pass": "1" if comparison.which == "first" else "last",
         "mode": mode.code,
         "slug": mode.slug,
         "name": mode.name,
@@ -765,14 +828,14 @@ def traces_document(
 
 
 def _summary(document: Mapping[str, Any]) -> str:
-    """How many traces there are, and on how many of them they differ."""
+    """Return the number of traces, and the number with a disagreement."""
     traces = document["traces"]
     if not traces:
-        return "no trace has a verdict on it by two of those who are compared"
-    differing = sum(one["disagreement"] > 0 for one in traces)
+        return "no trace has verdicts on it by two of the compared annotators"
+    differing = sum(row["disagreement"] > 0 for row in traces)
     return f"{counted(len(traces), 'trace')}, {differing} with a disagreement"
 
 
-def _word(said: Mapping[str, str | None], name: str) -> str:
-    """What somebody said: nothing where they have not finished the trace."""
-    return (said[name] or "open") if name in said else "—"
+def _verdict_text(verdicts: Mapping[str, str | None], name: str) -> str:
+    """Return an annotator's verdict as text; a dash if they have not finished the trace."""
+    return (verdicts[name] or "open") if name in verdicts else "—"

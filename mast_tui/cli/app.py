@@ -1,4 +1,4 @@
-"""The app's own command line: its help page, and its errors in words."""
+"""The app's own command line and its help page."""
 
 from __future__ import annotations
 

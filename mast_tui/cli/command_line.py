@@ -1,4 +1,4 @@
-"""Telling the words of a command line apart, before anything that takes time is imported."""
+"""A fast parser for the command line, used before any slow import."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 class Command(NamedTuple):
     """A command: its module in the package ``mast_tui``, and its line on the help page.
 
-    The side products (``agents``, ``exam``, ``scale``, ``team``, ``web``) are imported by these
-    names alone.
+    The side products (``agents``, ``exam``, ``scale``, ``team``, ``web``) are imported only by
+    these names.
     """
 
     module: str
@@ -21,33 +21,37 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
     {
-        "inspect": Command("cli.inspect", "Show what was recognised in files and folders."),
+        "inspect": Command(
+            "cli.inspect", "Show the traces that are recognised in files and folders."
+        ),
         "read": Command(
             "cli.read", "Read and label a trace line by line, for screen readers and braille."
         ),
         "web": Command("web.command", "Show the app in a browser, to yourself or to a team."),
         "mcp": Command("agents.command", "Let an agent read and label traces, as an MCP server."),
         "search": Command("cli.search", "Find text in all traces of files and folders."),
-        "compare": Command("cli.compare", "Put two runs side by side, and say where they part."),
-        "convert": Command("cli.convert", "Write traces as JSON lines, one trace a line."),
+        "compare": Command(
+            "cli.compare", "Align two runs side by side, and show where they diverge."
+        ),
+        "convert": Command("cli.convert", "Write traces as JSON lines, one trace per line."),
         "judge": Command("cli.judge.command", "Let a judge suggest failure modes in traces."),
         "lint": Command(
             "cli.lint.command",
-            "Fail where a judge finds failure modes in traces: for CI and hooks.",
+            "Fail if a judge finds failure modes in traces: for CI and hooks.",
         ),
         "watch": Command(
             "cli.lint.watch",
-            "Follow running sessions and say so the moment a rule finds something.",
+            "Follow running sessions and report each finding of a rule at once.",
         ),
         "guard": Command(
-            "cli.guard", "Make checks on runs from labels, which agents run before they stop."
+            "cli.guard", "Make checks on runs from labels; agents run them before they stop."
         ),
         "exam": Command(
-            "exam.command", "Hold judges against a labelled set, each by the set's own scoring."
+            "exam.command", "Compare judges with a labelled set, by the set's own scoring."
         ),
         "import": Command(
             "cli.import_labels",
-            "Import labels from elsewhere, list what was imported, or take it back.",
+            "Import labels from files, list the imports, or undo one.",
         ),
         "status": Command(
             "cli.status", "Show per annotator what is finished, open and left to adjudicate."
@@ -58,26 +62,29 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "taxonomy": Command(
             "cli.taxonomy", "Show a taxonomy, compare versions, and carry labels over to the next."
         ),
-        "agree": Command("cli.agree", "Show how far annotators agree, and how good a judge is."),
+        "agree": Command("cli.agree", "Show how well annotators agree, and how good a judge is."),
         "report": Command(
-            "cli.report", "Show how and why runs fail: which modes, how sure, and where."
+            "cli.report",
+            "Show how and why runs fail: which failure modes, how certain, and where.",
         ),
         "export": Command(
-            "cli.export", "Export labels: the gold with its sources and figures, or anybody's."
+            "cli.export",
+            "Export labels: the gold with its sources and figures, or annotators' own labels.",
         ),
         "page": Command(
-            "cli.page",
-            "Write runs as pages to hand over, with their labels, offline and printable.",
+            "cli.page", "Write a run with its labels as one page that needs nothing else."
         ),
         "workspace": Command(
             "cli.workspace", "Copy and check the workspace, or make one on a server."
         ),
-        "team": Command("team.command", "Say who works in a workspace on a server, and as what."),
+        "team": Command(
+            "team.command", "Manage the members of a workspace on a server, and their roles."
+        ),
         "config": Command(
-            "cli.config", "Print every setting with its value, and where the file lies."
+            "cli.config", "Print every setting with its value, and the path of the file."
         ),
         "doctor": Command(
-            "cli.doctor", "Say what works on this machine, what does not, and what to do."
+            "cli.doctor", "Show what works on this machine, what does not, and how to fix it."
         ),
     }
 )
@@ -87,11 +94,11 @@ _WITH_VALUE: Final = ("--workspace", "--annotator", "--taxonomy")
 _FLAGS: Final = ("--blind", "--assisted")
 
 
-class Words(NamedTuple):
-    """A command line, split.
+class CommandLine(NamedTuple):
+    """A command line, split; ``command`` is None if it opens the app.
 
-    ``command`` is None where the app is meant; ``options`` are the common options that stand
-    before the first other word, as written, and ``rest`` is what follows.
+    ``options`` are the common options before the first other word, as written, and ``rest``
+    follows.
     """
 
     command: str | None
@@ -100,9 +107,9 @@ class Words(NamedTuple):
 
 
 class CommonOptions(NamedTuple):
-    """What is said with the options that the app and all commands share.
+    """The values of the options that the app and all commands share.
 
-    What a command does not take stands here as where nobody gives it.
+    An option that a command does not accept has its default.
     """
 
     workspace: str | None = None
@@ -112,54 +119,54 @@ class CommonOptions(NamedTuple):
     assisted: bool = False
 
 
-def split_words(args: Sequence[str]) -> Words:
-    """Find out which command is meant; common options may stand before it.
+def split_command(args: Sequence[str]) -> CommandLine:
+    """Split a command line at its command; common options may precede it.
 
-    Only the first word that is no option can name a command: a path that is named like one is
-    given as ``./judge``.
+    Only the first word that is not an option can name a command: a path with such a name is written
+    as ``./judge``.
     """
     options, rest = split_options(args)
     if rest and rest[0] in COMMANDS:
-        return Words(rest[0], options, rest[1:])
-    return Words(None, options, rest)
+        return CommandLine(rest[0], options, rest[1:])
+    return CommandLine(None, options, rest)
 
 
 def split_options(args: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The common options that stand before the first other word, as written, and what follows."""
-    place = 0
-    while place < len(args):
-        if args[place] in _WITH_VALUE:
-            place += 2
-        elif args[place] in _FLAGS or args[place].split("=", 1)[0] in _WITH_VALUE:
-            place += 1
+    """Return the common options before the first other word, as written, and the rest."""
+    position = 0
+    while position < len(args):
+        if args[position] in _WITH_VALUE:
+            position += 2
+        elif args[position] in _FLAGS or args[position].split("=", 1)[0] in _WITH_VALUE:
+            position += 1
         else:
             break
-    place = min(place, len(args))
-    return tuple(args[:place]), tuple(args[place:])
+    position = min(position, len(args))
+    return tuple(args[:position]), tuple(args[position:])
 
 
-def app_words(args: Sequence[str]) -> tuple[tuple[str, ...], CommonOptions] | None:
-    """The app's paths and options, or None where the line holds anything that needs a closer look.
+def quick_app_arguments(args: Sequence[str]) -> tuple[tuple[str, ...], CommonOptions] | None:
+    """Return the app's paths and options; None if the line needs the full parser.
 
-    This is the quick way to the first frame; whatever is unusual (help, an unknown option, a
-    missing value, options given twice) is left to the full parser, which also words the errors.
+    This is the fast way to the first frame. The full parser handles help, unknown options, missing
+    values and repeated options, and their error messages.
     """
     paths: list[str] = []
     values: dict[str, Any] = {}
-    words = iter(args)
-    for word in words:
-        if not word.startswith("-"):
-            paths.append(word)
+    remaining = iter(args)
+    for argument in remaining:
+        if not argument.startswith("-"):
+            paths.append(argument)
             continue
-        name, has_value, value = word.partition("=")
+        name, has_value, value = argument.partition("=")
         field = name.removeprefix("--")
-        if word in _FLAGS:
+        if argument in _FLAGS:
             values[field] = True
         elif name in _WITH_VALUE and field not in values:
-            given = value if has_value else next(words, "")
-            if not given or given.startswith("-"):
+            text = value if has_value else next(remaining, "")
+            if not text or text.startswith("-"):
                 return None
-            values[field] = Path(given) if field == "taxonomy" else given
+            values[field] = Path(text) if field == "taxonomy" else text
         else:
             return None
     common = CommonOptions(**values)

@@ -1,4 +1,4 @@
-"""``mast-tui compare``: two runs of one task side by side, and where they part."""
+"""``mast-tui compare``: align two runs of one task, and find where they diverge."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from mast_tui.traces.io.remote import is_url, trace_path
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 
-AROUND: Final = 4
-"""Places shown before and after the one where two runs part."""
+CONTEXT_STEPS: Final = 4
+"""The number of steps shown before and after the divergence."""
 
-_SHOWN: Final = 60
+_CELL_WIDTH: Final = 60
 _SIGNS: Final = {
     Likeness.SAME: "=",
     Likeness.CHANGED: "~",
@@ -39,7 +39,7 @@ class CompareRequest:
     a: str = options.argument(metavar="A")
     b: str = options.argument(metavar="B")
     everything: bool = options.option(
-        "--all", is_flag=True, help="Every step, not only where they part."
+        "--all", is_flag=True, help="Print every step, not only those around the divergence."
     )
     common: CommonOptions = options.common(taxonomy=options.NO_LABELS)
     as_json: bool = options.as_json()
@@ -48,39 +48,40 @@ class CompareRequest:
 @click.command()
 @options.takes(CompareRequest)
 def compare_command(request: CompareRequest) -> None:
-    """Put two runs side by side, and say where they part.
+    """Align two runs side by side, and show where they diverge.
 
     A and B are traces, such as a failed and a successful run of one task. FILE#1 is the second
     trace of a file, as the library names it.
     """
-    veil = hides_outcomes(request.common)
-    one, other = _trace(request.a), _trace(request.b)
-    alignment = align(one, other)
+    hide_outcomes = hides_outcomes(request.common)
+    trace_a = _read_trace(request.a)
+    trace_b = _read_trace(request.b)
+    alignment = align(trace_a, trace_b)
     if request.as_json:
-        print_json(_document(one, other, alignment, veil))
+        print_json(_document(trace_a, trace_b, alignment, hide_outcomes))
         return
-    for name, path, trace in (("A", request.a, one), ("B", request.b, other)):
-        outcome = "" if veil else f", {trace.meta.outcome.value}"
+    for name, path, trace in (("A", request.a, trace_a), ("B", request.b, trace_b)):
+        outcome = "" if hide_outcomes else f", {trace.meta.outcome.value}"
         click.echo(f"{name}  {path}: {counted(len(trace), 'span')}{outcome}")
     click.echo()
     click.echo("\n".join(sentences(alignment)))
     click.echo()
     columns: tuple[TableColumn[int], ...] = (
-        TableColumn("A", lambda step: _cell(one, alignment.pairs[step].a)),
+        TableColumn("A", lambda step: _cell(trace_a, alignment.pairs[step].a)),
         TableColumn("", lambda step: _sign(alignment, step)),
-        TableColumn("B", lambda step: _cell(other, alignment.pairs[step].b)),
+        TableColumn("B", lambda step: _cell(trace_b, alignment.pairs[step].b)),
     )
     print_table(columns, _steps(alignment, request.everything))
 
 
-def _trace(named: str) -> Trace:
+def _read_trace(name: str) -> Trace:
     """Return the trace that is named, read to its end."""
-    address, sign, number = named.rpartition("#")
-    record = int(number) if is_url(named) and sign and number.isdecimal() else None
+    address, sign, number = name.rpartition("#")
+    record = int(number) if is_url(name) and sign and number.isdecimal() else None
     if record is not None:
         path = trace_path(address)
     else:
-        path = trace_path(named) if is_url(named) else file_or_record(named)
+        path = trace_path(name) if is_url(name) else file_or_record(name)
     if not path.exists():
         raise click.ClickException(f"{path}: no such file; name a trace, or FILE#1 for its second")
     report = read_file(path, named=True)
@@ -99,11 +100,13 @@ def _trace(named: str) -> Trace:
 
 
 def _steps(alignment: Alignment, everything: bool) -> range:
-    """Return the steps to print: all, or those around the one where the runs part."""
+    """Return the steps to print: all, or those around the divergence."""
     if everything:
         return range(len(alignment.pairs))
     middle = alignment.fork if alignment.fork is not None else alignment.first or 0
-    return range(max(0, middle - AROUND), min(len(alignment.pairs), middle + AROUND + 1))
+    return range(
+        max(0, middle - CONTEXT_STEPS), min(len(alignment.pairs), middle + CONTEXT_STEPS + 1)
+    )
 
 
 def _sign(alignment: Alignment, step: int) -> str:
@@ -116,42 +119,44 @@ def _cell(trace: Trace, index: int | None) -> str:
         return ""
     span = trace.span(index)
     kind = span.name or span.kind.value.replace("_", " ")
-    words = f"#{index + 1} {kind}: {span.preview}"
-    return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
+    text = f"#{index + 1} {kind}: {span.preview}"
+    return text if len(text) <= _CELL_WIDTH else f"{text[: _CELL_WIDTH - 1]}…"
 
 
-def _document(one: Trace, other: Trace, found: Alignment, veiled: bool) -> dict[str, object]:
-    def place(at: int | None) -> object:
-        if at is None:
+def _document(
+    trace_a: Trace, trace_b: Trace, alignment: Alignment, hide_outcomes: bool
+) -> dict[str, object]:
+    def step_json(step: int | None) -> object:
+        if step is None:
             return None
-        pair = found.pairs[at]
-        return {"place": at, "a": pair.a, "b": pair.b}
+        pair = alignment.pairs[step]
+        return {"place": step, "a": pair.a, "b": pair.b}
 
-    counts = {}
-    if found.fork is not None:
-        for name, (alike, actions) in {
-            "before": found.alike(0, found.fork),
-            "behind": found.alike(found.fork),
+    alike_counts = {}
+    if alignment.fork is not None:
+        for name, (same, actions) in {
+            "before": alignment.alike(0, alignment.fork),
+            "behind": alignment.alike(alignment.fork),
         }.items():
-            counts[name] = {"same": alike, "actions": actions}
+            alike_counts[name] = {"same": same, "actions": actions}
     return {
-        "a": _about(one, veiled),
-        "b": _about(other, veiled),
-        "first": place(found.first),
-        "fork": place(found.fork),
-        "cause": place(found.cause),
-        "alike": counts,
+        "a": _trace_json(trace_a, hide_outcomes),
+        "b": _trace_json(trace_b, hide_outcomes),
+        "first": step_json(alignment.first),
+        "fork": step_json(alignment.fork),
+        "cause": step_json(alignment.cause),
+        "alike": alike_counts,
         "places": [
             {"a": pair.a, "b": pair.b, "likeness": pair.likeness.value, "action": acts}
-            for pair, acts in zip(found.pairs, found.actions, strict=True)
+            for pair, acts in zip(alignment.pairs, alignment.actions, strict=True)
         ],
     }
 
 
-def _about(trace: Trace, veiled: bool) -> dict[str, object]:
+def _trace_json(trace: Trace, hide_outcomes: bool) -> dict[str, object]:
     return {
         "id": trace.identity.trace_id,
         "path": str(trace.path),
         "spans": len(trace),
-        "outcome": None if veiled else trace.meta.outcome.value,
+        "outcome": None if hide_outcomes else trace.meta.outcome.value,
     }

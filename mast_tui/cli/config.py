@@ -1,4 +1,4 @@
-"""``mast-tui config``: every setting with its value, and what is wrong in the file."""
+"""``mast-tui config``: print every setting with its value, and problems in the file."""
 
 from __future__ import annotations
 
@@ -25,83 +25,89 @@ from mast_tui.configuration import (
 if TYPE_CHECKING:
     from mast_tui.ui.actions.keymap import KeySetting
 
-_NOT_LABELS: Final = "it looks at the configuration, not at labels"
+_NO_LABELS_REFUSAL: Final = "it shows the configuration, not labels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigRequest:
     """The options of ``mast-tui config``."""
 
-    common: CommonOptions = options.common(**dict.fromkeys(CommonOptions._fields, _NOT_LABELS))
+    common: CommonOptions = options.common(
+        **dict.fromkeys(CommonOptions._fields, _NO_LABELS_REFUSAL)
+    )
     as_json: bool = options.as_json()
 
 
 @click.command()
 @options.takes(ConfigRequest)
 def config_command(request: ConfigRequest) -> None:
-    """Print every setting with its value, and where the file lies.
+    """Print every setting with its value, and the path of the file.
 
-    What is printed is a file of its own: what has its default, or only an example, is behind a #.
-    Where something in the file is wrong it is told, with its line, and the exit code is 1; the app
-    starts all the same and uses the defaults of what is wrong.
+    The output is a valid configuration file: defaults and examples are comments. A wrong setting is
+    reported with its line, and the exit code is 1; the app still starts and uses the default of a
+    wrong setting.
     """
-    found, keys = settings_in_use()
+    configuration, keys = settings_in_use()
     if request.as_json:
-        print_json(_document(found, keys))
+        print_json(_document(configuration, keys))
     else:
-        click.echo("\n".join(_lines(found, keys)))
-    if found.problem is not None:
-        raise ConfigurationError(found.problem)
+        click.echo("\n".join(_lines(configuration, keys)))
+    if configuration.problem is not None:
+        raise ConfigurationError(configuration.problem)
 
 
 def settings_in_use() -> tuple[Configuration, Sequence[KeySetting]]:
-    """Read the configuration, with the names of keys and themes checked, and the keys that hold."""
-    # It brings Textual, of which it knows the keys and themes; other commands do without.
+    """Read the configuration, check its keys and themes, and return it with the keys in use."""
+    # This imports Textual, for its keys and themes; other commands do without.
     from mast_tui.ui.actions.keymap import checked, key_settings
 
-    found = checked(read_configuration())
-    return found, key_settings(found)
+    configuration = checked(read_configuration())
+    return configuration, key_settings(configuration)
 
 
-def _value(found: Configuration, place: Place) -> Any:
-    (*table, name) = place
-    return getattr(found.judge if table == ["judge"] else found, name)
+def _value(configuration: Configuration, path: Place) -> Any:
+    (*table, name) = path
+    return getattr(configuration.judge if table == ["judge"] else configuration, name)
 
 
-def _document(found: Configuration, keys: Sequence[KeySetting]) -> dict[str, object]:
-    judge = found.judge._asdict()
-    redact = found.judge.redact
+def _document(configuration: Configuration, keys: Sequence[KeySetting]) -> dict[str, object]:
+    judge = configuration.judge._asdict()
+    redact = configuration.judge.redact
     prices = {
         model: {"input": price.input, "output": price.output}
-        for model, price in found.judge.prices.items()
+        for model, price in configuration.judge.prices.items()
     }
     return {
-        "path": str(found.path),
-        "found": found.path.exists(),
-        "annotator": found.annotator,
-        "theme": found.theme,
-        "keys": {"preset": found.preset, "actions": {one.name: one.keys for one in keys}},
+        "path": str(configuration.path),
+        "found": configuration.path.exists(),
+        "annotator": configuration.annotator,
+        "theme": configuration.theme,
+        "keys": {
+            "preset": configuration.preset,
+            "actions": {setting.name: setting.keys for setting in keys},
+        },
         "judge": {**judge, "redact": None if redact is None else str(redact), "prices": prices},
         "problems": [
-            {"name": ".".join(one.place), "line": one.line, "message": one.text}
-            for one in found.problems
+            {"name": ".".join(problem.place), "line": problem.line, "message": problem.text}
+            for problem in configuration.problems
         ],
     }
 
 
-def _lines(found: Configuration, keys: Sequence[KeySetting]) -> Iterator[str]:
-    """The configuration as a file, with a comment on each setting."""
-    yield f"# {found.path}{'' if found.path.exists() else ' (there is no such file yet)'}"
+def _lines(configuration: Configuration, keys: Sequence[KeySetting]) -> Iterator[str]:
+    """Return the configuration as the lines of a file, with a comment on each setting."""
+    missing = "" if configuration.path.exists() else " (there is no such file yet)"
+    yield f"# {configuration.path}{missing}"
     table = ""
     for field in setting_fields():
-        (*around, name) = field.place
-        if (head := "".join(around)) != table:
-            yield f"\n[{head}]"
-            table = head
+        (*tables, name) = field.place
+        if (heading := "".join(tables)) != table:
+            yield f"\n[{heading}]"
+            table = heading
         about = field.setting.about
-        value = _value(found, field.place)
+        value = _value(configuration, field.place)
         if name == "prices":
-            yield from _price_lines(found, about)
+            yield from _price_lines(configuration, about)
             continue
         yield f"# {about}{'' if field.has_default else ' For example:'}"
         is_default = value == field.default
@@ -110,23 +116,24 @@ def _lines(found: Configuration, keys: Sequence[KeySetting]) -> Iterator[str]:
             yield from map(_key_line, keys)
 
 
-def _key_line(one: KeySetting) -> str:
-    return f'{"" if one.is_custom else "# "}"{one.name}" = {_toml(list(one.keys))}  # {one.help}'
+def _key_line(setting: KeySetting) -> str:
+    comment = "" if setting.is_custom else "# "
+    return f'{comment}"{setting.name}" = {_toml(list(setting.keys))}  # {setting.help}'
 
 
-def _price_lines(found: Configuration, about: str) -> Iterator[str]:
+def _price_lines(configuration: Configuration, about: str) -> Iterator[str]:
     yield f"\n# {about}"
-    for model, price in found.judge.prices.items():
+    for model, price in configuration.judge.prices.items():
         yield prices_to_write(model).partition("\n")[0]
         yield f"input = {price.input}\noutput = {price.output}"
-    if not found.judge.prices:
+    if not configuration.judge.prices:
         yield from (f"# {line}" for line in prices_to_write("gpt-oss-120b").splitlines())
 
 
 def _toml(value: object) -> str:
-    """A value in TOML: that of JSON, but for tables."""
+    """Return a value in TOML, which is JSON but for tables."""
     if isinstance(value, Mapping):
-        inner = (f"{json.dumps(name)} = {_toml(one)}" for name, one in value.items())
+        inner = (f"{json.dumps(name)} = {_toml(item)}" for name, item in value.items())
         return f"{{ {', '.join(inner)} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"

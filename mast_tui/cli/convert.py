@@ -1,4 +1,4 @@
-"""``mast-tui convert``: traces of any known format as one documented format, or as other tools'."""
+"""``mast-tui convert``: write traces of any known format in one format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import hides_outcomes, workspace_there
+from mast_tui.cli.shared.asking import existing_workspace, hides_outcomes
 from mast_tui.cli.shared.common import open_workspace, say
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.output_files import Outputs, Rules
@@ -30,7 +30,7 @@ from mast_tui.workspace.paths import find_workspace
 from mast_tui.workspace.registers.pseudonyms import mask_key
 
 AGENTDEBUGX_OPENING: Final = b'{"framework":"mast-tui convert",'
-"""What every trajectory begins with that is written here."""
+"""The first bytes of a file in AgentDebugX format that this command has written."""
 
 _KINDS: Final = {
     SpanKind.TOOL_CALL: "tool.call",
@@ -39,15 +39,11 @@ _KINDS: Final = {
 }
 _ROLES: Final = {Role.SYSTEM: "run.start", Role.USER: "observation", Role.LOG: "observation"}
 
-_MOST_OF_AN_ERROR: Final = 500
+_MAX_ERROR_LENGTH: Final = 500
 
 
 def agentdebugx_line(trace: Trace) -> bytes:
-    """Write a trace as one trajectory on one line, with its line feed.
-
-    Args:
-        trace: The trace; its index must be complete.
-    """
+    """Return a trace with a complete index as one trajectory on one line, with its line feed."""
     own_id = trace.identity.trace_id
     spans = [_event(own_id, trace.span(index), trace.text(index)) for index in range(len(trace))]
     record = {
@@ -68,14 +64,14 @@ def _event(trace_id: str, span: Span, text: str) -> dict[str, object]:
         "event_type": _KINDS.get(span.kind) or _ROLES.get(span.role, "agent.step"),
         "step_index": span.index,
     }
-    if span.start is not None and (told := iso_time(span.start)) is not None:
-        event["timestamp"] = told
+    if span.start is not None and (timestamp := iso_time(span.start)) is not None:
+        event["timestamp"] = timestamp
     if span.kind is SpanKind.TOOL_CALL:
         event["input"] = {"tool": span.name or "", "args": text}
     else:
         event["output"] = text
     if span.status is SpanStatus.ERROR:
-        event["error"] = text[:_MOST_OF_AN_ERROR] or "error"
+        event["error"] = text[:_MAX_ERROR_LENGTH] or "error"
     return event
 
 
@@ -90,7 +86,7 @@ class ConvertRequest:
 
     paths: tuple[Path, ...] = options.paths(required=True)
     output: Path = options.output(
-        help="The file to write; one of an earlier run is replaced once everything has been read.",
+        help="The file to write; an earlier output is replaced once everything has been read.",
         required=True,
     )
     text_format: str = options.option(
@@ -98,8 +94,8 @@ class ConvertRequest:
         type=click.Choice((OWN, ATIF, AGENTDEBUGX)),
         default=OWN,
         show_default=True,
-        help="The project's own format, which loses nothing; ATIF, which many tools read; or what "
-        "AgentDebugX reads.",
+        help="The project's own format, which loses nothing; ATIF, which many tools read; or the "
+        "format of AgentDebugX.",
     )
     redact: bool = options.redact()
     redact_file: Path | None = options.redact_file()
@@ -111,38 +107,39 @@ class ConvertRequest:
 @click.command()
 @options.takes(ConvertRequest)
 def convert_command(request: ConvertRequest) -> int:
-    """Write traces as JSON lines, one trace a line.
+    """Write traces as JSON lines, one trace per line.
 
-    Each line holds the trace's id, what is known of the run (task, system, model, benchmark,
-    outcome, score) and its spans in reading order with their whole texts. Ids and span keys are
-    those of the original, so labels of the one fit the other. Blind annotators do not get outcome,
-    score, reward, ground truth and labels carried in the files.
+    Each line holds the trace's id, the run's metadata (task, system, model, benchmark, outcome,
+    score) and its spans in reading order with their whole texts. Ids and span keys are those of the
+    original, so labels fit both. Blind annotators do not get outcome, score, reward, ground truth
+    and labels carried in the files.
 
-    With --to atif each line is a trajectory; of one trace the file is one JSON document. It never
-    has outcome, score or answer key, and what ATIF has no field for stands in extra. --to
-    agentdebugx writes what AgentDebugX diagnoses, without them too. What tools find in these files
-    comes back by mast-tui import.
+    With --to atif each line is a trajectory; a single trace is one JSON document. It never holds
+    outcome, score or answer key, and values without an ATIF field are in extra. --to agentdebugx
+    writes the format of AgentDebugX, also without them. 'mast-tui import' reads the findings of
+    such tools.
     """
-    veiled = hides_outcomes(request.common)
+    hide_outcomes = hides_outcomes(request.common)
     key = partial(_mask_key, request.common)
     masks = requested_masks(request.redact, request.redact_file, key)
-    failed = traces = 0
+    failed = 0
+    traces = 0
 
     def lines() -> Iterator[bytes]:
         nonlocal failed, traces
-        write = partial(_line, request.text_format, veiled, masks)
-        found = each_trace(
+        write = partial(_line, request.text_format, hide_outcomes, masks)
+        reports = each_trace(
             pool.reachable(request.paths),
             write,
             pool.workers,
             without=(request.output,),
-            tell=pool.tell,
+            tell=pool.show_progress,
         )
-        for report, written in found:
+        for report, trace_lines in reports:
             if report.failed is not None:
                 failed += 1
                 say(f"mast-tui convert: {report.path}: {report.failed}")
-            for line in written:
+            for line in trace_lines:
                 pool.on_trace()
                 if line is None:
                     say(f"mast-tui convert: {report.path}: no steps to judge; left out")
@@ -151,7 +148,7 @@ def convert_command(request: ConvertRequest) -> int:
                 traces += 1
         if traces == 0:
             raise click.ClickException(
-                "there are no traces to write; 'mast-tui inspect' says what the files are"
+                "there are no traces to write; 'mast-tui inspect' shows what the files are"
             )
 
     outputs = Outputs(
@@ -165,18 +162,18 @@ def convert_command(request: ConvertRequest) -> int:
 
 
 def _mask_key(common: CommonOptions) -> bytes:
-    """Return the key of the workspace's masks, or a new one where there is no workspace."""
-    workspace = workspace_there(common)
+    """Return the key of the workspace's masks, or a new one if there is no workspace."""
+    workspace = existing_workspace(common)
     return token_bytes() if workspace is None else mask_key(workspace)
 
 
-def _line(text_format: str, veiled: bool, masks: Masks | None, trace: Trace) -> bytes | None:
-    """Return a trace as a line; None where that needs steps and it has none."""
+def _line(text_format: str, hide_outcomes: bool, masks: Masks | None, trace: Trace) -> bytes | None:
+    """Return a trace as a line; None if the format needs steps and the trace has none."""
     read_fully(trace)
     if masks is not None:
         trace = masks.trace(trace)
     if text_format == OWN:
-        return line_of(trace, veiled=veiled)
+        return line_of(trace, veiled=hide_outcomes)
     if not len(trace):
         return None
     return atif_line(trace) if text_format == ATIF else agentdebugx_line(trace)
@@ -187,28 +184,28 @@ def _is_converted(head: bytes) -> bool:
 
 
 def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], str | None]:
-    """Tell of a file why it stays: it is to be converted, or is the workspace or a trace there.
+    """Return a function that says why a file must stay: as an input, the workspace, or a trace.
 
-    What this command has written may be a trace that the workspace knows, and is replaced.
+    An earlier output of this command is replaced even if the workspace knows it as a trace.
     """
 
     def reason(target: Path) -> str | None:
         workspace = find_workspace(None)
         if target in database_files(workspace):
-            return "the labels are kept in this file"
+            return "this file holds the labels"
         if not target.is_file():
             return None
         with target.open("rb") as file:
             if _is_converted(file.read(len(ATIF_OPENING))):
                 return None
         if any(path.is_file() and path.samefile(target) for path in paths):
-            return "this is a trace to convert, and traces are never written to"
+            return "this is a trace to convert, and traces are never overwritten"
         if not force or not workspace.is_file():
             return None
-        place = open_workspace(CommonOptions(), announce=False)
+        open_labels = open_workspace(CommonOptions(), announce=False)
         try:
-            return never_replaced(place)(target)
+            return never_replaced(open_labels)(target)
         finally:
-            place.close()
+            open_labels.close()
 
     return reason

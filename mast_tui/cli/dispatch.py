@@ -1,4 +1,4 @@
-"""Running a command, saying what went wrong in one line, and completing what is typed."""
+"""Running a command, reporting its errors in one line, and shell completion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from mast_tui.cli.command_line import COMMANDS, Words
+from mast_tui.cli.command_line import COMMANDS, CommandLine
 from mast_tui.cli.start import WRONG_USAGE, complain, words_of
 from mast_tui.errors import MastError
 from mast_tui.traces.io.url_secrets import ADDRESSES
@@ -23,26 +23,28 @@ INTERRUPTED: Final = 130
 
 def load_command(name: str) -> click.Command:
     """Import and return the command with this name."""
-    return _imported(COMMANDS[name].module, name)
+    return _import_command(COMMANDS[name].module, name)
 
 
-def _imported(module: str, name: str) -> click.Command:
+def _import_command(module: str, name: str) -> click.Command:
     """Return the command ``NAME_command`` of a module; ``app`` opens the app."""
     command: click.Command = getattr(import_module(f"mast_tui.{module}"), f"{name}_command")
     return command
 
 
-def run(words: Words) -> int:
-    """Run what the command line asks for and return the exit code.
+def run(command_line: CommandLine) -> int:
+    """Run the command and return the exit code.
 
-    Whatever is wrong in the data or the request is one line on stderr and exit code 1; wrong
-    usage is shown with a hint at ``--help`` and exit code 2.
+    An error in the data or the request is one line on stderr and exit code 1; wrong usage is shown
+    with a hint at ``--help`` and exit code 2.
     """
-    name = "mast-tui" if words.command is None else f"mast-tui {words.command}"
-    args = [*words.options, *words.rest]
+    name = "mast-tui" if command_line.command is None else f"mast-tui {command_line.command}"
+    args = [*command_line.options, *command_line.rest]
     try:
         command = (
-            _imported("cli.app", "app") if words.command is None else load_command(words.command)
+            _import_command("cli.app", "app")
+            if command_line.command is None
+            else load_command(command_line.command)
         )
         result = command.main(args, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
@@ -54,9 +56,9 @@ def run(words: Words) -> int:
     except click.ClickException as error:
         return complain(name, error.format_message())
     except (click.Abort, KeyboardInterrupt):
-        return complain(name, "interrupted; what was written is kept", INTERRUPTED)
+        return complain(name, "interrupted; saved work is kept", INTERRUPTED)
     except BrokenPipeError:
-        # The reader of stdout went away (a pager was closed): nothing to tell, no one to tell it.
+        # The reader of stdout is gone (a closed pager), so that no message is needed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return WRONG
     except MastError as error:
@@ -84,12 +86,17 @@ class _WholeCommandLine(click.Group):
 
 
 def complete(instruction: str) -> int:
-    """Answer a shell; the exit code.
+    """Answer a shell's request for completion, and return the exit code.
 
     Args:
-        instruction: What it asks, as click has it: ``bash_source`` for the script that makes it
-            ask, ``bash_complete`` for what may come next; ``zsh`` and ``fish`` likewise.
+        instruction: The request in click's terms: ``bash_source`` for the script that installs
+            completion, ``bash_complete`` for the possible next words; ``zsh`` and ``fish``
+            likewise.
     """
-    options = [one for one in _imported("cli.app", "app").params if isinstance(one, click.Option)]
+    options = [
+        parameter
+        for parameter in _import_command("cli.app", "app").params
+        if isinstance(parameter, click.Option)
+    ]
     line = _WholeCommandLine("mast-tui", params=options)
     return shell_complete(line, {}, "mast-tui", "_MAST_TUI_COMPLETE", instruction)

@@ -1,4 +1,4 @@
-"""``mast-tui doctor``: what works on this machine, what does not, and what to do about it."""
+"""``mast-tui doctor``: check this machine, and say how to fix what does not work."""
 
 from __future__ import annotations
 
@@ -41,32 +41,32 @@ from mast_tui.ui.services.clipboard import tools
 from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
 from mast_tui.workspace.file_systems import is_on_network
 
-SMALLEST: Final = (60, 15)
-"""Columns and rows on which every screen still shows what it is about."""
+MIN_SIZE: Final = (60, 15)
+"""The columns and rows on which every screen still shows its main content."""
 
-COMFORTABLE: Final = (80, 24)
+COMFORTABLE_SIZE: Final = (80, 24)
 
 _COLOURS: Final = {"standard": "16 colours", "256": "256 colours", "truecolor": "true colour"}
-_NOT_LABELS: Final = "it looks at the machine, not at labels"
+_NO_LABELS_REFUSAL: Final = "it checks the machine, not labels"
 
 
-class State(StrEnum):
-    """How something stands."""
+class CheckState(StrEnum):
+    """The result of a check."""
 
     WORKS = "works"
     NOTE = "note"
-    """It works, and there is something to know about it."""
+    """It works, with a limitation."""
     WRONG = "wrong"
 
 
-_SIGNS: Final = {State.WORKS: "✓", State.NOTE: "·", State.WRONG: "✗"}
+_SIGNS: Final = {CheckState.WORKS: "✓", CheckState.NOTE: "·", CheckState.WRONG: "✗"}
 
 
 class Check(NamedTuple):
-    """What was found of one thing; ``hint`` says what to do, if anything."""
+    """The result of checking one thing; ``hint`` says what to do, if anything."""
 
     name: str
-    state: State
+    state: CheckState
     found: str
     hint: str = ""
 
@@ -76,10 +76,13 @@ class DoctorRequest:
     """The options of ``mast-tui doctor``."""
 
     offline: bool = options.option(
-        "--offline", is_flag=True, help="Ask no model server; nothing leaves the machine then."
+        "--offline", is_flag=True, help="Ask no model server, so that nothing leaves the machine."
     )
     common: CommonOptions = options.common(
-        annotator=_NOT_LABELS, taxonomy=_NOT_LABELS, blind=_NOT_LABELS, assisted=_NOT_LABELS
+        annotator=_NO_LABELS_REFUSAL,
+        taxonomy=_NO_LABELS_REFUSAL,
+        blind=_NO_LABELS_REFUSAL,
+        assisted=_NO_LABELS_REFUSAL,
     )
     as_json: bool = options.as_json()
 
@@ -87,13 +90,13 @@ class DoctorRequest:
 @click.command()
 @options.takes(DoctorRequest)
 def doctor_command(request: DoctorRequest) -> int:
-    """Say what works on this machine, what does not, and what to do.
+    """Show what works on this machine, what does not, and how to fix it.
 
     Checks the terminal, its encoding, copying, the editor for notes, settings, the cache, the
     workspace, and the model server if one is set (it is asked for its list of models; nothing is
     sent). Changes nothing. The exit code is 1 if something is wrong.
     """
-    found = [check() for check in _checks(request.common.workspace, request.offline)]
+    results = [check() for check in _checks(request.common.workspace, request.offline)]
     if request.as_json:
         print_json(
             {
@@ -101,7 +104,7 @@ def doctor_command(request: DoctorRequest) -> int:
                 "python": platform.python_version(),
                 "textual": version("textual"),
                 "platform": platform.platform(),
-                "checks": [check._asdict() for check in found],
+                "checks": [check._asdict() for check in results],
             }
         )
     else:
@@ -109,11 +112,11 @@ def doctor_command(request: DoctorRequest) -> int:
             f"mast-tui {__version__}, Textual {version('textual')}, "
             f"Python {platform.python_version()}, {platform.system()}"
         )
-        for check in found:
+        for check in results:
             click.echo(f"{_SIGNS[check.state]} {check.name:<10} {one_line(check.found)}")
             if check.hint:
                 click.echo(f"{'':13}{one_line(check.hint)}")
-    return int(any(check.state is State.WRONG for check in found))
+    return int(any(check.state is CheckState.WRONG for check in results))
 
 
 def _checks(workspace: str | None, offline: bool) -> Iterator[Callable[[], Check]]:
@@ -131,129 +134,144 @@ def _checks(workspace: str | None, offline: bool) -> Iterator[Callable[[], Check
 def _terminal() -> Check:
     name = os.environ.get("TERM", "")
     size = shutil.get_terminal_size()
-    found = f"{name or 'no TERM'}, {size.columns} × {size.lines}"
+    description = f"{name or 'no TERM'}, {size.columns} × {size.lines}"
     if not sys.stdout.isatty():
-        return Check("terminal", State.NOTE, f"{found}; the output is no terminal just now")
+        return Check("terminal", CheckState.NOTE, f"{description}; the output is not a terminal")
     if name in ("", "dumb"):
         hint = "set TERM to what your terminal is, such as xterm-256color"
-        return Check("terminal", State.WRONG, found, hint)
-    if size.columns < SMALLEST[0] or size.lines < SMALLEST[1]:
-        return Check("terminal", State.WRONG, found, "make it at least 60 × 15, better 120 × 40")
-    if size.columns < COMFORTABLE[0] or size.lines < COMFORTABLE[1]:
-        return Check("terminal", State.NOTE, found, "120 × 40 shows the taxonomy beside the trace")
-    return Check("terminal", State.WORKS, found)
+        return Check("terminal", CheckState.WRONG, description, hint)
+    if size.columns < MIN_SIZE[0] or size.lines < MIN_SIZE[1]:
+        return Check(
+            "terminal", CheckState.WRONG, description, "make it at least 60 × 15, better 120 × 40"
+        )
+    if size.columns < COMFORTABLE_SIZE[0] or size.lines < COMFORTABLE_SIZE[1]:
+        return Check(
+            "terminal", CheckState.NOTE, description, "120 × 40 shows the taxonomy beside the trace"
+        )
+    return Check("terminal", CheckState.WORKS, description)
 
 
 def _encoding() -> Check:
     encoding = sys.stdout.encoding
     if is_utf8(sys.stdout):
-        return Check("encoding", State.WORKS, encoding)
-    found = f"{encoding}: other characters are shown as + - | * ?"
+        return Check("encoding", CheckState.WORKS, encoding)
+    description = f"{encoding}: other characters are shown as + - | * ?"
     if os.environ.get("PYTHONIOENCODING"):
-        return Check("encoding", State.WRONG, found, "unset PYTHONIOENCODING, or set it to utf-8")
-    return Check("encoding", State.WRONG, found, "set LC_ALL to a UTF-8 locale such as C.UTF-8")
+        return Check(
+            "encoding", CheckState.WRONG, description, "unset PYTHONIOENCODING, or set it to utf-8"
+        )
+    return Check(
+        "encoding", CheckState.WRONG, description, "set LC_ALL to a UTF-8 locale such as C.UTF-8"
+    )
 
 
 def _colours() -> Check:
     if os.environ.get("NO_COLOR"):
-        return Check("colours", State.NOTE, "NO_COLOR is set: none are used, signs say the same")
+        return Check(
+            "colours", CheckState.NOTE, "NO_COLOR is set: none are used, signs say the same"
+        )
     system = Console().color_system
     if system is None:
-        return Check("colours", State.NOTE, "none; signs say the same")
+        return Check("colours", CheckState.NOTE, "none; signs say the same")
     if system == "standard":
         hint = "if your terminal has more, set TERM=xterm-256color or COLORTERM=truecolor"
-        return Check("colours", State.NOTE, _COLOURS[system], hint)
-    return Check("colours", State.WORKS, _COLOURS.get(system, system))
+        return Check("colours", CheckState.NOTE, _COLOURS[system], hint)
+    return Check("colours", CheckState.WORKS, _COLOURS.get(system, system))
 
 
 def _copying() -> Check:
-    found = tools(os.environ)
-    if found:
-        return Check("copying", State.WORKS, f"by {' and '.join(tool[0] for tool in found)}")
+    programs = tools(os.environ)
+    if programs:
+        return Check(
+            "copying", CheckState.WORKS, f"by {' and '.join(tool[0] for tool in programs)}"
+        )
     hint = "if nothing arrives, allow OSC 52 in the terminal"
     if os.environ.get("TMUX"):
         hint += ", and in tmux: set -s set-clipboard on"
-    return Check("copying", State.NOTE, "through the terminal (OSC 52)", hint)
+    return Check("copying", CheckState.NOTE, "through the terminal (OSC 52)", hint)
 
 
 def _editor() -> Check:
     try:
-        words = editor_command(os.environ)
+        command = editor_command(os.environ)
     except NoEditor as error:
-        return Check("editor", State.NOTE, str(error))
-    if shutil.which(words[0]) is None:
+        return Check("editor", CheckState.NOTE, str(error))
+    if shutil.which(command[0]) is None:
         hint = "set VISUAL or EDITOR to one that is installed; notes can be typed without it too"
-        return Check("editor", State.WRONG, f"{words[0]} is not there", hint)
-    return Check("editor", State.WORKS, words[0])
+        return Check("editor", CheckState.WRONG, f"{command[0]} is not installed", hint)
+    return Check("editor", CheckState.WORKS, command[0])
 
 
 def _settings() -> Check:
-    found, _keys = settings_in_use()
-    if found.problem is not None:
+    configuration, _keys = settings_in_use()
+    if configuration.problem is not None:
         hint = "the app uses the default of what is wrong; `mast-tui config` lists every setting"
-        return Check("settings", State.WRONG, found.problem, hint)
-    there = "" if found.path.exists() else ": no such file, all defaults"
-    return Check("settings", State.WORKS, f"{found.path}{there}")
+        return Check("settings", CheckState.WRONG, configuration.problem, hint)
+    suffix = "" if configuration.path.exists() else ": no such file, all defaults"
+    return Check("settings", CheckState.WORKS, f"{configuration.path}{suffix}")
 
 
 def _cache() -> Check:
     folder = user_cache_path("mast-tui", appauthor=False)
-    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
-        hint = "what is known of traces is not kept; allow writing, or set XDG_CACHE_HOME"
-        return Check("cache", State.WRONG, f"{nearest} may not be written to", hint)
+        hint = "indexes of traces are not stored; allow writing, or set XDG_CACHE_HOME"
+        return Check("cache", CheckState.WRONG, f"{nearest} is not writable", hint)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return Check("cache", State.WORKS, f"{folder}, {size / 1e6:,.0f} MB; it may be deleted")
+    return Check("cache", CheckState.WORKS, f"{folder}, {size / 1e6:,.0f} MB; it may be deleted")
 
 
-def _workspace(place: str | None) -> Check:
+def _workspace(location: str | None) -> Check:
     try:
-        if place is not None and is_url(place):
-            return Check("workspace", State.WORKS, _looked_into(Workspace.open(place)))
-        path = find_workspace(place)
+        if location is not None and is_url(location):
+            return Check("workspace", CheckState.WORKS, _check_workspace(Workspace.open(location)))
+        path = find_workspace(location)
         if not path.exists():
             return _no_workspace(path)
-        doubts = why_not_trusted(path) if place is None else None
-        if doubts is not None:
-            return Check("workspace", State.WRONG, f"{path}: {doubts}", "name it with --workspace")
-        found = _looked_into(Workspace.open(path, create=False))
+        distrust = why_not_trusted(path) if location is None else None
+        if distrust is not None:
+            return Check(
+                "workspace", CheckState.WRONG, f"{path}: {distrust}", "name it with --workspace"
+            )
+        summary = _check_workspace(Workspace.open(path, create=False))
     except MastError as error:
-        return Check("workspace", State.WRONG, str(error))
+        return Check("workspace", CheckState.WRONG, str(error))
     if is_on_network(path):
-        hint = "one person at a time is safe there; several should each have their own and merge"
-        return Check("workspace", State.NOTE, f"{found}, on a network file system", hint)
-    return Check("workspace", State.WORKS, found)
+        hint = "only one person at a time can use it safely; others need their own, and merge"
+        return Check("workspace", CheckState.NOTE, f"{summary}, on a network file system", hint)
+    return Check("workspace", CheckState.WORKS, summary)
 
 
-def _looked_into(workspace: Workspace) -> str:
+def _check_workspace(workspace: Workspace) -> str:
     with closing(workspace):
         workspace.check()
-        events, traces = workspace.event_count(), len(workspace.traces())
+        events = workspace.event_count()
+        traces = len(workspace.traces())
     return f"{workspace.name}: {counted(traces, 'trace')}, {counted(events, 'event')}, whole"
 
 
 def _no_workspace(path: Path) -> Check:
-    nearest = next(place for place in path.absolute().parents if place.exists())
+    nearest = next(parent for parent in path.absolute().parents if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
         hint = "work in a folder of your own, or name one with --workspace PATH"
-        return Check("workspace", State.WRONG, f"{nearest} may not be written to", hint)
-    return Check("workspace", State.WORKS, f"none yet; the first label makes {path}")
+        return Check("workspace", CheckState.WRONG, f"{nearest} is not writable", hint)
+    return Check("workspace", CheckState.WORKS, f"none yet; the first label makes {path}")
 
 
 def _model(offline: bool) -> Check:
     try:
         judge = read_judge_configuration()
         if judge.model is None:
-            return Check("model", State.WORKS, "none is set; the rules judge without one")
+            return Check("model", CheckState.WORKS, "none is set; the rules judge without one")
         if offline:
-            return Check("model", State.NOTE, f"{judge.model} at {judge.address()}, not asked")
-        return asyncio.run(_asked(judge, judge.model))
+            return Check("model", CheckState.NOTE, f"{judge.model} at {judge.address()}, not asked")
+        return asyncio.run(_ask_server(judge, judge.model))
     except MastError as error:
-        return Check("model", State.WRONG, str(error))
+        return Check("model", CheckState.WRONG, str(error))
 
 
-async def _asked(judge: JudgeConfiguration, model: str) -> Check:
-    """What a server says when it is asked for its models."""
+async def _ask_server(judge: JudgeConfiguration, model: str) -> Check:
+    """Ask a server for its models, and return the result."""
     address = judge.address()
     endpoint = Endpoint(
         address,
@@ -265,12 +283,12 @@ async def _asked(judge: JudgeConfiguration, model: str) -> Check:
     async with Client(Parameters(model), endpoint) as client:
         names = await client.models()
     if model in names:
-        return Check("model", State.WORKS, f"{model} at {address}")
+        return Check("model", CheckState.WORKS, f"{model} at {address}")
     if not names:
-        hint = (
-            "it may judge all the same; `mast-tui judge … --max-tokens-total` tries it for little"
-        )
-        return Check("model", State.NOTE, f"{address} answers but lists no models", hint)
+        hint = "it may judge all the same; test it with `mast-tui judge … --max-tokens-total`"
+        return Check("model", CheckState.NOTE, f"{address} answers but lists no models", hint)
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    found = f"{address} has no {model}; it has {', '.join(names[:5])}{more}"
-    return Check("model", State.WRONG, found, "set `model` under [judge], or load it there")
+    description = f"{address} has no {model}; it has {', '.join(names[:5])}{more}"
+    return Check(
+        "model", CheckState.WRONG, description, "set `model` under [judge], or load it there"
+    )

@@ -1,4 +1,4 @@
-"""``mast-tui export``: labels as files for others."""
+"""``mast-tui export``: write labels to files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import click
 from mast_tui.cli.agree import split_names
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
+from mast_tui.cli.shared.asking import command_viewer
+from mast_tui.cli.shared.common import open_workspace, print_json, say, workspace_taxonomy
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.exchange.exporters.files import (
     add_workspace,
@@ -47,24 +47,26 @@ class ExportCommandRequest:
         required=True,
     )
     labels: str | None = options.option(
-        "--labels", metavar="gold|NAME|all", help="Whose labels. Default: gold; jsonl holds all."
+        "--labels",
+        metavar="gold|NAME|all",
+        help="The labels to export. Default: gold; jsonl holds all.",
     )
     which: Which | None = options.which_pass(
-        help="Which reading. Default: 1 for csv-wide and for the agreement beside gold, else last."
+        help="The first or last pass. Default: 1 for csv-wide and agreement beside gold, else last."
     )
     annotators: str | None = options.option(
-        "--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people."
+        "--annotators", metavar="A,B,…", help="The annotators behind the gold. Default: all people."
     )
     majority: bool = options.option(
-        "--majority", is_flag=True, help="Let a majority settle verdicts in the gold."
+        "--majority", is_flag=True, help="Resolve verdicts in the gold by majority."
     )
     gold: GoldKind | None = options.gold()
     datasheet: Path | None = options.option(
         "--datasheet",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Who labelled, licence, contact and such (TOML), for gold and huggingface. Default: "
-        "datasheet.toml beside the workspace's database.",
+        help="A TOML file with annotators, licence, contact and more, for gold and huggingface. "
+        "Default: datasheet.toml beside the workspace's database.",
     )
     pseudonyms: bool = options.pseudonyms()
     redact: bool = options.redact()
@@ -72,8 +74,8 @@ class ExportCommandRequest:
     allow_unordered: bool = options.option(
         "--allow-unordered",
         is_flag=True,
-        help="Export gold although the order of some labelled spans is unknown; overlaps on them "
-        "are then missed.",
+        help="Export gold although the order of some labelled spans is unknown; then overlaps on "
+        "them are missed.",
     )
     force: bool = options.force()
     common: CommonOptions = options.common()
@@ -87,8 +89,8 @@ class ExportCommandRequest:
 
 _RULES: Final = (
     OptionRule[ExportCommandRequest](
-        "export --format jsonl does not take {option}: it is the whole workspace, to keep and to "
-        "merge; choose another format to look at labels",
+        "export --format jsonl does not accept {option}: it holds the whole workspace, for backup "
+        "and merging; choose another format to look at labels",
         options=(
             "--taxonomy",
             "--blind",
@@ -104,11 +106,11 @@ _RULES: Final = (
         when=lambda request: request.file_format == "jsonl" and request.labels not in (None, "all"),
     ),
     OptionRule[ExportCommandRequest](
-        "{request.file_format} holds gold and its sides; use csv-long for others",
+        "{request.file_format} holds gold and its sources; use csv-long for other labels",
         when=lambda request: request.of_gold and request.labels not in (None, "gold"),
     ),
     OptionRule[ExportCommandRequest](
-        "{option} goes with --format gold and huggingface",
+        "{option} is for --format gold and huggingface",
         options=("--gold", "--datasheet"),
         when=lambda request: not request.of_gold,
     ),
@@ -123,25 +125,25 @@ _RULES: Final = (
 @click.command()
 @options.takes(ExportCommandRequest, _RULES)
 def export_command(request: ExportCommandRequest) -> None:
-    """Export labels: the gold with its sources and figures, or anybody's.
+    """Export labels: the gold with its sources and figures, or annotators' own labels.
 
-    An earlier export is replaced, and only once the new one is complete. Annotators get their own
-    labels, and those of others only on traces that they have finished or adjudicate; this is
-    recorded. jsonl is the whole workspace.
+    An earlier export is replaced once the new one is complete. Annotators get their own labels, and
+    those of others only on traces that they have finished or adjudicate; this is recorded. jsonl is
+    the whole workspace.
     """
     names = split_names(request.annotators)
     chosen_format = EXPORT_FORMATS[request.file_format]
-    place = open_workspace(request.common)
-    outputs = outputs_beside(place, force=request.force)
+    workspace = open_workspace(request.common)
+    outputs = outputs_beside(workspace, force=request.force)
     check_output(outputs, chosen_format, request.output)
     if chosen_format.writes is None:
-        counts = add_workspace(place, outputs, request.output, say)
+        counts = add_workspace(workspace, outputs, request.output, say)
     else:
-        chosen = kept_taxonomy(place, request.common.taxonomy)
+        taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
         export = ExportRequest(
-            place,
-            chosen,
-            asked_by(place, chosen.ref, request.common),
+            workspace,
+            taxonomy,
+            command_viewer(workspace, taxonomy.ref, request.common),
             chosen_format,
             request.output,
             labels=request.labels,
@@ -150,13 +152,15 @@ def export_command(request: ExportCommandRequest) -> None:
             majority=request.majority,
             gold=request.gold,
             datasheet=request.datasheet,
-            pseudonyms=pseudonyms_of(place) if request.pseudonyms else None,
-            masks=requested_masks(request.redact, request.redact_file, partial(mask_key, place)),
+            pseudonyms=pseudonyms_of(workspace) if request.pseudonyms else None,
+            masks=requested_masks(
+                request.redact, request.redact_file, partial(mask_key, workspace)
+            ),
             allow_unordered=request.allow_unordered,
             say=say,
         )
         counts = chosen_format.writes(export, outputs)
-    place.close()
+    workspace.close()
     outputs.commit()
     if request.as_json:
         print_json({"format": request.file_format, "output": str(request.output), **counts})

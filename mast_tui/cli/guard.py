@@ -20,8 +20,8 @@ from mast_tui.adjudication import words_by_trace
 from mast_tui.adjudication.trace_files import SpanOrders, traces_from_files
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
+from mast_tui.cli.shared.asking import command_viewer
+from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_line, print_table, say
 from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
@@ -60,7 +60,7 @@ _FEWEST_FAILURES: Final = 2
 
 @click.group()
 def guard_command() -> None:
-    """Make checks on runs from labels, and have coding agents run them before they stop."""
+    """Make checks on runs from labels; agents run them before they stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +89,8 @@ def build_command(request: GuardBuildRequest) -> None:
     Guards are chosen on one half of the labelled traces and tested on the other; runs of one task
     are in one half. A guard is on only if the upper bound of its false alarms is at most 5 %.
     """
-    workspace, taxonomy = opened(request.common)
-    viewer = asked_by(workspace, taxonomy.ref, request.common)
+    workspace, taxonomy = open_with_taxonomy(request.common)
+    viewer = command_viewer(workspace, taxonomy.ref, request.common)
     assert request.output is not None, "the option is required"
     outputs = Outputs(Rules(lambda _path: None, protected_kind, request.force))
     outputs.check(request.output)

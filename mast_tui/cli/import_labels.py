@@ -1,4 +1,4 @@
-"""``mast-tui import``: labels from elsewhere."""
+"""``mast-tui import``: import labels, list the imports, or undo one."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mast_tui.adjudication import keep_missing_indices
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import (
-    load_chosen_taxonomy,
+    load_taxonomy_or_mast,
     open_workspace,
     print_json,
     print_line,
     print_table,
-    print_undone,
+    print_undo_result,
     problem_lines,
     say,
 )
@@ -40,7 +40,7 @@ from mast_tui.exchange.names import annotator_of
 from mast_tui.exchange.registry import IMPORT_FORMATS
 from mast_tui.exchange.undo_import import find_import, goes_on, undo_import
 from mast_tui.gc_tuning import uncollected
-from mast_tui.session import known_person
+from mast_tui.session import login_person
 
 if TYPE_CHECKING:
     from mast_tui.exchange.errors import RowProblem
@@ -50,11 +50,12 @@ if TYPE_CHECKING:
     from mast_tui.workspace.registers.imports import ImportRecord
 
 _SHARDS: Final = "mast_tui.scale.importing"
-"""The module that imports shards, which the core imports by name alone."""
+"""The module that imports shards, which the core imports only by name."""
 
-_PROBLEMS_SHOWN = 50
-_SHOWS_NOTHING = "it takes labels in and shows nobody's"
-_QUICK_WORKS = 500
+_MAX_PROBLEMS: Final = 50
+_VISIBILITY_REFUSAL: Final = "it imports labels and shows none"
+_QUIET_IMPORT: Final = 500
+"""An import of more readings reports that it writes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,56 +68,59 @@ class ImportCommandRequest:
         "--crosswalk",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Make labels of MAST of a set's own categories (CSV with from,to, TOML, or the name "
-        "of one that comes with the package, such as trail-to-mast).",
+        help="Translate a data set's own categories to MAST (CSV with from,to, TOML, or the name "
+        "of a crosswalk that comes with the package, such as trail-to-mast).",
     )
     skip_errors: bool = options.option(
-        "--skip-errors", is_flag=True, help="Import the rest where rows are wrong."
+        "--skip-errors", is_flag=True, help="Skip wrong rows and import the rest."
     )
     replace: tuple[str, ...] = options.option(
         "--replace",
         multiple=True,
         metavar="NAME",
-        help="jsonl: let the files replace what NAME, a person or a judge, has finished, decided, "
-        "written or found. Under a study only who set it up may say so.",
+        help="jsonl: let the files replace the finished work, decisions, texts or verdicts of "
+        "NAME, a person or a judge. Under a study only its lead may do this.",
     )
     allow_new: bool = options.option(
         "--allow-new",
         is_flag=True,
-        help="Take traces and annotators that the workspace does not know, where it knows others.",
+        help="Accept traces and annotators that a workspace with other ones does not know.",
     )
     judges_finished: bool = options.option(
         "--finished",
         is_flag=True,
-        help="csv-long: each judge in the files has looked for all modes in each trace that it "
-        "names; what it does not name there is absent.",
+        help="csv-long: each judge in the files has checked all modes in each of its traces; modes "
+        "that it does not name are absent.",
     )
     as_list: bool = options.option(
-        "--list", is_flag=True, help="Show the imports that were made here."
+        "--list", is_flag=True, help="List the imports of this workspace."
     )
     undo: str | None = options.option(
         "--undo",
         is_flag=False,
         flag_value="",
         metavar="[BATCH]",
-        help="Take an import back, the last one unless its id is given, unless something was "
-        "built on it since.",
+        help="Undo an import: the last one, or that of the given id. It stays if later work "
+        "depends on it.",
     )
     where: tuple[str, ...] = options.option(
         "--where",
         multiple=True,
         metavar="FIELD=VALUE",
-        help="Shards: only traces of which this is true, such as mode=3.3 or model=M; of one "
-        "field one of several values.",
+        help="Shards: only traces with this value, such as mode=3.3 or model=M; several values of "
+        "one field are alternatives.",
     )
     sample: int | None = options.option(
         "--sample", type=click.IntRange(1), metavar="N", help="Shards: draw N of the traces."
     )
     seed: int = options.option(
-        "--seed", type=click.IntRange(0), default=0, help="Shards: another draw. Default: 0."
+        "--seed",
+        type=click.IntRange(0),
+        default=0,
+        help="Shards: the seed of the sample. Default: 0.",
     )
     workers: str | None = options.workers()
-    common: CommonOptions = options.common(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
+    common: CommonOptions = options.common(blind=_VISIBILITY_REFUSAL, assisted=_VISIBILITY_REFUSAL)
     as_json: bool = options.as_json()
 
     @property
@@ -127,36 +131,36 @@ class ImportCommandRequest:
 
 _RULES: Final = (
     OptionRule[ImportCommandRequest](
-        "--list and --undo stand alone: no files, no --format",
+        "--list and --undo accept no files and no --format",
         options=("--list", "--undo"),
         excludes=("files", "--format"),
     ),
     OptionRule[ImportCommandRequest](
-        "--list and --undo stand alone: no files, no --format",
+        "--list and --undo accept no files and no --format",
         options=("--list",),
         excludes=("--undo",),
     ),
     OptionRule[ImportCommandRequest](
-        "name the files to import, or say --list or --undo", needs=("files", "--list", "--undo")
+        "name the files to import, or give --list or --undo", needs=("files", "--list", "--undo")
     ),
     OptionRule[ImportCommandRequest](
-        "jsonl brings its own names and taxonomies; no other options",
+        "jsonl files contain names and taxonomies; leave out other options",
         options=("--crosswalk",),
         when=lambda request: request.file_format == "jsonl",
     ),
     OptionRule[ImportCommandRequest](
-        "jsonl brings its own names and taxonomies; no other options",
+        "jsonl files contain names and taxonomies; leave out other options",
         options=("--annotator",),
         needs=("--replace",),
         when=lambda request: request.file_format == "jsonl",
     ),
     OptionRule[ImportCommandRequest](
-        "--finished is for csv-long; other formats say what was judged",
+        "--finished is for csv-long; other formats record what was judged",
         options=("--finished",),
         when=lambda request: request.file_format not in (None, "csv-long"),
     ),
     OptionRule[ImportCommandRequest](
-        "--replace is for jsonl; other formats change nothing of others",
+        "--replace is for jsonl; other formats change nobody's work",
         options=("--replace",),
         when=lambda request: request.file_format not in (None, "jsonl"),
     ),
@@ -167,17 +171,17 @@ _RULES: Final = (
 @options.takes(ImportCommandRequest, _RULES)
 @uncollected()
 def import_command(request: ImportCommandRequest) -> int:
-    """Import labels from elsewhere, list what was imported, or take it back.
+    """Import labels from files, list the imports, or undo one.
 
     A folder or URL that 'mast-tui judge --out' has written to needs no --format: its traces come
-    with what the judge suggests. Importing twice changes nothing. Bad rows are named, and as long
-    as there is one nothing is written, unless with --skip-errors.
+    with the judge's suggestions. Importing twice changes nothing. If a row is wrong, it is reported
+    and nothing is written; --skip-errors writes the other rows.
     """
     if request.as_list:
         return list_imports(open_workspace(request.common), request.as_json)
     if request.undo is not None:
-        place = open_workspace(request.common)
-        return take_back(place, request.undo, request.common.annotator, request.as_json)
+        workspace = open_workspace(request.common)
+        return undo_imported(workspace, request.undo, request.common.annotator, request.as_json)
     if request.file_format is None and len(request.files) == 1:
         shards: Any = import_module(_SHARDS)
         if shards.are_shards(request.files[0]):
@@ -187,7 +191,7 @@ def import_command(request: ImportCommandRequest) -> int:
             f"--where and --sample are for shards, and there are none in {request.files[0]}"
         )
     if request.file_format is None:
-        raise click.UsageError("say in which format the files are: --format F")
+        raise click.UsageError("name the format of the files: --format F")
     for file in request.paths:
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")
@@ -198,17 +202,19 @@ def import_command(request: ImportCommandRequest) -> int:
 
 
 def _import_shards(shards: Any, request: ImportCommandRequest) -> int:
-    """Import traces with what a judge suggested in them; ``shards`` is the module that does."""
+    """Import traces with a judge's suggestions, by the module ``shards``."""
     common = request.common
     if (common.taxonomy, common.annotator, request.crosswalk) != (None, None, None):
-        raise click.UsageError("shards bring their own names and taxonomy")
+        raise click.UsageError(
+            "shards contain names and a taxonomy; leave out --taxonomy, --annotator and --crosswalk"
+        )
     with WorkerPool(request.workers) as pool:
         return int(shards.import_shards(request, pool))
 
 
 def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
-    """Import files of a format that brings what people or judges said of traces."""
-    place = open_workspace(request.common, create=True)
+    """Import files of a format that holds labels of people or judges."""
+    workspace = open_workspace(request.common, create=True)
     annotator = request.common.annotator
     if annotator is not None:
         try:
@@ -216,28 +222,28 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
         except ValueError as error:
             raise click.ClickException(str(error)) from None
     crosswalk = None if request.crosswalk is None else find_crosswalk(request.crosswalk)
-    incoming = _read_incoming(request, file_format, place, annotator, crosswalk)
-    asked = _asked(file_format.name, request.paths, annotator, crosswalk)
-    # What an import that goes on does not know may be what it brought before it was broken off.
-    if not request.allow_new and not goes_on(place, asked):
-        incoming = without_unknown(incoming, place, named=annotator)
+    incoming = _read_incoming(request, file_format, workspace, annotator, crosswalk)
+    request_key = _request_key(file_format.name, request.paths, annotator, crosswalk)
+    # An interrupted import may have added the names that a resumed one does not know.
+    if not request.allow_new and not goes_on(workspace, request_key):
+        incoming = without_unknown(incoming, workspace, named=annotator)
     applied = apply_incoming(
         incoming,
-        place,
+        workspace,
         source=file_format.name,
         skip_errors=request.skip_errors,
         files=[str(file) for file in request.paths],
-        asked=asked,
-        imported_by=known_person(place),
+        asked=request_key,
+        imported_by=login_person(workspace),
     )
     if applied.written:
-        keep_missing_indices(place)
-    place.close()
+        keep_missing_indices(workspace)
+    workspace.close()
     notes = list(incoming.notes)
     if applied.differing:
         notes.append(
-            f"{counted(applied.differing, 'label is', 'labels are')} here already with other "
-            "details; nothing of that changes"
+            f"{counted(applied.differing, 'label is', 'labels are')} already in the workspace with "
+            "other details; these stay unchanged"
         )
     document = {
         "format": file_format.name,
@@ -249,96 +255,100 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
         "problems": _problems_to_dicts(applied.problems),
         "notes": notes,
     }
-    _tell_problems(applied.problems)
+    _report_problems(applied.problems)
     if not applied.written:
-        refused_here = len(applied.problems) - len(incoming.problems)
-        has_good_rows = len(incoming.work) > refused_here
+        refused_on_writing = len(applied.problems) - len(incoming.problems)
+        has_good_rows = len(incoming.work) > refused_on_writing
         say(f"mast-tui import: {_advice(applied.problems, has_good_rows=has_good_rows)}")
     if not applied.finished:
         say(
-            "mast-tui import: somebody worked here meanwhile, so these were left out and the "
-            "import is not finished; fix them and import it again"
+            "mast-tui import: other work changed the workspace meanwhile, so these were left out "
+            "and the import is not finished; fix them and import it again"
         )
-    _tell(document, map(changes_in_words, applied.people), request.as_json)
+    _print_import(document, map(changes_in_words, applied.people), request.as_json)
     return 0 if applied.written and applied.finished else 1
 
 
 def _read_incoming(
     request: ImportCommandRequest,
     file_format: Format,
-    place: Workspace,
+    workspace: Workspace,
     annotator: str | None,
     crosswalk: Path | None,
 ) -> Incoming:
-    """Read what the files bring, with its places checked and its categories translated."""
+    """Read the files, check their labels' spans, and translate their categories."""
     assert file_format.reads is not None
-    taxonomy = load_chosen_taxonomy(request.common.taxonomy)
+    taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
     with WorkerPool(request.workers if file_format.uses_workers else None) as pool:
         files = pool.reachable(request.paths)
         finished = request.judges_finished
         incoming = file_format.reads(
-            ImportRequest(files, place, taxonomy, annotator, finished, pool.workers)
+            ImportRequest(files, workspace, taxonomy, annotator, finished, pool.workers)
         )
         pool.on_trace(len(incoming.traces))
-    incoming = with_checked_spans(incoming, place)
-    if len(incoming.work) > _QUICK_WORKS and not request.as_json:
+    incoming = with_checked_spans(incoming, workspace)
+    if len(incoming.work) > _QUIET_IMPORT and not request.as_json:
         say(f"writing {len(incoming.work):,} readings of traces …")
     if crosswalk is not None:
         incoming = crossed(incoming, read_crosswalk(crosswalk), taxonomy, crosswalk)
     return incoming
 
 
-def _asked(
+def _request_key(
     file_format: str,
     files: tuple[Path, ...],
     annotator: str | None = None,
     crosswalk: Path | None = None,
 ) -> str:
-    """The words of an import that decide what it brings; they tell one from another."""
-    places = [str(file.absolute()) for file in files]
-    return json.dumps([file_format, places, annotator, crosswalk and str(crosswalk)])
+    """Return the arguments that decide the content of an import; equal ones resume it."""
+    paths = [str(file.absolute()) for file in files]
+    return json.dumps([file_format, paths, annotator, crosswalk and str(crosswalk)])
 
 
 def _counts(incoming: Incoming) -> dict[str, Any]:
     work = incoming.work
     return {
-        "taxonomies": sorted({one.taxonomy for one in work}),
-        "annotators": sorted({one.annotator for one in work}),
-        "traces": len({one.trace_id for one in work}),
-        "labels": sum(len(one.labels) for one in work),
-        "verdicts": sum(len(one.verdicts) for one in work),
-        "finished": sum(one.finished_at is not None for one in work),
+        "taxonomies": sorted({reading.taxonomy for reading in work}),
+        "annotators": sorted({reading.annotator for reading in work}),
+        "traces": len({reading.trace_id for reading in work}),
+        "labels": sum(len(reading.labels) for reading in work),
+        "verdicts": sum(len(reading.verdicts) for reading in work),
+        "finished": sum(reading.finished_at is not None for reading in work),
     }
 
 
 def _import_workspaces(request: ImportCommandRequest) -> int:
     files = request.paths
     contents = {file: read_jsonl(file) for file in files}
-    place = open_workspace(request.common, create=True)
-    strange = [
+    workspace = open_workspace(request.common, create=True)
+    unknown = [
         problem
         for file, content in contents.items()
-        for problem in ([] if request.allow_new else unknown_people(file, content, place))
+        for problem in ([] if request.allow_new else unknown_people(file, content, workspace))
     ]
-    who = known_person(place) or request.common.annotator
+    annotator = login_person(workspace) or request.common.annotator
     merged = MergeResult()
-    if not strange:
+    if not unknown:
         merged = merge_files(
-            contents, place, asked=_asked("jsonl", files), replacing=request.replace, asked_by=who
+            contents,
+            workspace,
+            asked=_request_key("jsonl", files),
+            replacing=request.replace,
+            asked_by=annotator,
         )
-        keep_missing_indices(place)
-    place.close()
+        keep_missing_indices(workspace)
+    workspace.close()
     events = [event for content in contents.values() for event in content.foreign.events]
-    lines = {name for content in contents.values() for name, _ in content.annotators}
+    declared = {name for content in contents.values() for name, _ in content.annotators}
     document = {
         "format": "jsonl",
         "files": [str(file) for file in files],
-        "written": not merged.refused and not strange,
+        "written": not merged.refused and not unknown,
         "taxonomies": sorted(
             {t.taxonomy.ref for content in contents.values() for t in content.taxonomies}
             | {event.taxonomy for event in events if event.taxonomy is not None}
         ),
-        "annotators": sorted(lines | {event.annotator for event in events}),
+        "annotators": sorted(declared | {event.annotator for event in events}),
         "traces": len(
             {t.trace_id for content in contents.values() for t in content.traces}
             | {event.trace_id for event in events if event.trace_id is not None}
@@ -353,15 +363,15 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
             for file, people in merged.refused.items()
             for changes in people
         ]
-        + _problems_to_dicts(strange),
+        + _problems_to_dicts(unknown),
         "notes": merged.notes,
     }
-    _tell_problems(strange)
-    if strange:
-        say(f"mast-tui import: {_advice(strange, has_good_rows=False)}")
+    _report_problems(unknown)
+    if unknown:
+        say(f"mast-tui import: {_advice(unknown, has_good_rows=False)}")
     for file, people in merged.refused.items():
         say(f"mast-tui import: {refusal_in_words(file, people)}")
-    _tell(document, map(changes_in_words, merged.people), request.as_json)
+    _print_import(document, map(changes_in_words, merged.people), request.as_json)
     return 0 if document["written"] else 1
 
 
@@ -369,17 +379,19 @@ def _problems_to_dicts(problems: Iterable[RowProblem]) -> list[dict[str, str]]:
     return [{"file": str(p.file), "place": p.place, "reason": p.reason} for p in problems]
 
 
-def _tell_problems(problems: Iterable[RowProblem]) -> None:
-    lines = problem_lines((str(one.file), one.place, one.reason) for one in problems)
-    for line in lines[:_PROBLEMS_SHOWN]:
+def _report_problems(problems: Iterable[RowProblem]) -> None:
+    lines = problem_lines(
+        (str(problem.file), problem.place, problem.reason) for problem in problems
+    )
+    for line in lines[:_MAX_PROBLEMS]:
         say(f"mast-tui import: {line}")
-    if len(lines) > _PROBLEMS_SHOWN:
-        say(f"mast-tui import: and {len(lines) - _PROBLEMS_SHOWN} more")
+    if len(lines) > _MAX_PROBLEMS:
+        say(f"mast-tui import: and {len(lines) - _MAX_PROBLEMS} more")
 
 
 def _advice(problems: Iterable[RowProblem], *, has_good_rows: bool) -> str:
-    """Name the remedies that help with the problems for which nothing was written."""
-    remedies = {one.remedy for one in problems}
+    """Return the remedies for the problems that stopped an import."""
+    remedies = {problem.remedy for problem in problems}
     sentences = ["nothing was written"]
     if Remedy.FIX_ROW in remedies:
         sentences.append("Fix the rows")
@@ -390,7 +402,7 @@ def _advice(problems: Iterable[RowProblem], *, has_good_rows: bool) -> str:
     return ". ".join(sentences)
 
 
-def _tell(document: dict[str, Any], people: Iterable[str], as_json: bool) -> None:
+def _print_import(document: dict[str, Any], people: Iterable[str], as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
@@ -403,32 +415,44 @@ def _tell(document: dict[str, Any], people: Iterable[str], as_json: bool) -> Non
 
 
 def _summary(document: Mapping[str, Any]) -> str:
-    """Describe the new events, then what the files hold."""
-    new, known = document["events"]["new"], document["events"]["known"]
-    held = f"{counted(document['labels'], 'label')} and {counted(document['verdicts'], 'verdict')}"
+    """Describe the new events, then the content of the files."""
+    new = document["events"]["new"]
+    existing = document["events"]["known"]
+    content = (
+        f"{counted(document['labels'], 'label')} and {counted(document['verdicts'], 'verdict')}"
+    )
     names = ", ".join(document["annotators"]) or "nobody"
     traces = counted(document["traces"], "trace")
-    of = f" ({', '.join(document['taxonomies'])})" if document["taxonomies"] else ""
-    holds = "The file holds" if len(document["files"]) == 1 else "The files hold"
+    taxonomies = f" ({', '.join(document['taxonomies'])})" if document["taxonomies"] else ""
+    subject = "The file contains" if len(document["files"]) == 1 else "The files contain"
     if new:
-        lead = counted(new, "new event")
-        if known:
-            lead += f", {known:,} {'was' if known == 1 else 'were'} here already"
+        news = counted(new, "new event")
+        if existing:
+            news += f", {existing:,} {'was' if existing == 1 else 'were'} in the workspace already"
     else:
-        lead = "Nothing is new"
-        if known:
-            lead += f": {counted(known, 'event')} {'was' if known == 1 else 'were'} here already"
-    return f"{lead}. {holds} {held} by {names} on {traces}{of}"
+        news = "Nothing is new"
+        if existing:
+            verb = "was" if existing == 1 else "were"
+            news += f": {counted(existing, 'event')} {verb} in the workspace already"
+    return f"{news}. {subject} {content} by {names} on {traces}{taxonomies}"
 
 
 def list_imports(workspace: Workspace, as_json: bool) -> int:
-    """Show every import with what it brought, the earliest first."""
-    documents = [_to_dict(workspace, record) for record in workspace.imports()]
+    """Print every import with the number of its events and traces, the earliest first.
+
+    Args:
+        workspace: The workspace.
+        as_json: Print one JSON document.
+
+    Returns:
+        The exit code.
+    """
+    documents = [_import_json(workspace, record) for record in workspace.imports()]
     if as_json:
         print_json({"imports": documents})
         return 0
     if not documents:
-        say("nothing was imported here")
+        say("nothing was imported into this workspace")
         return 0
     columns = (
         key_column("id", "import"),
@@ -447,7 +471,7 @@ def _names_column(key: str) -> TableColumn[Mapping[str, Any]]:
     return TableColumn(key, lambda row: ", ".join(row[key]))
 
 
-def _to_dict(workspace: Workspace, record: ImportRecord) -> dict[str, Any]:
+def _import_json(workspace: Workspace, record: ImportRecord) -> dict[str, Any]:
     counts = workspace.import_counts(record)
     return {
         "id": record.id,
@@ -465,17 +489,29 @@ def _to_dict(workspace: Workspace, record: ImportRecord) -> dict[str, Any]:
     }
 
 
-def take_back(workspace: Workspace, wanted: str, annotator: str | None, as_json: bool) -> int:
-    """Take an import back, or say what was built on it."""
-    record = find_import(workspace, wanted)
-    undone = undo_import(workspace, record, known_person(workspace) or annotator)
+def undo_imported(
+    workspace: Workspace, import_id: str, annotator: str | None, as_json: bool
+) -> int:
+    """Undo an import, or report the later work that depends on it.
+
+    Args:
+        workspace: The workspace.
+        import_id: The id of the import; empty for the last one.
+        annotator: The person who undoes it, if the login has no name.
+        as_json: Print one JSON document.
+
+    Returns:
+        The exit code.
+    """
+    record = find_import(workspace, import_id)
+    result = undo_import(workspace, record, login_person(workspace) or annotator)
     files = ", ".join(record.files)
-    told = f"took back {counted(undone.events, 'event')} of import {record.id} ({files})"
-    return print_undone(
-        undone,
+    summary = f"undid {counted(result.events, 'event')} of import {record.id} ({files})"
+    return print_undo_result(
+        result,
         {"import": record.id},
         command="mast-tui import",
-        what=f"import {record.id}",
-        done=f"{told}; its traces stay known",
+        operation=f"import {record.id}",
+        success=f"{summary}; its traces stay registered",
         as_json=as_json,
     )

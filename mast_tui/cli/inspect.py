@@ -1,4 +1,4 @@
-"""``mast-tui inspect``: what was recognised in files, and what could not be read."""
+"""``mast-tui inspect``: show the traces that are recognised in files, and read problems."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mast_tui.traces.model import FileReport, Problem, Role, Trace
 from mast_tui.traces.readers.answer_keys import as_json
 from mast_tui.traces.scan.each_trace import each_trace
 
-_SHOWN_PREVIEW: Final = 60
+_PREVIEW_WIDTH: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +42,21 @@ class InspectRequest:
 @click.command()
 @options.takes(InspectRequest)
 def inspect_command(request: InspectRequest) -> int:
-    """Show what was recognised in files and folders.
+    """Show the traces that are recognised in files and folders.
 
-    Per file its format, its traces, and every problem with its place. Blind annotators do not see
-    outcomes.
+    Lists per file its format, its traces, and every problem with its location. Blind annotators do
+    not see outcomes.
     """
-    veiled = hides_outcomes(request.common)
+    hide_outcomes = hides_outcomes(request.common)
     files = []
     with WorkerPool(request.workers) as pool:
-        look = partial(
-            _told, request.spans and (request.as_json or pool.workers is not None), veiled
+        inspect = partial(
+            _inspect, request.spans and (request.as_json or pool.workers is not None), hide_outcomes
         )
-        for report, told in each_trace(
-            pool.reachable(request.paths), look, pool.workers, tell=pool.tell
+        for report, inspected in each_trace(
+            pool.reachable(request.paths), inspect, pool.workers, tell=pool.show_progress
         ):
-            files.append(_File(report, tuple(told)))
+            files.append(_File(report, tuple(inspected)))
             for _ in files[-1].traces:
                 pool.on_trace()
     if request.as_json:
@@ -69,42 +69,45 @@ def inspect_command(request: InspectRequest) -> int:
     return 1 if failed else 0
 
 
-class _Told(NamedTuple):
-    """What is told of a trace, and what of it could not be read."""
+class _InspectedTrace(NamedTuple):
+    """The JSON document of a trace, and the problems of reading it."""
 
     document: dict[str, Any]
     problems: tuple[Problem, ...]
 
 
-def _told(spans: bool, veiled: bool, trace: Trace) -> _Told:
-    """What is told of a trace, with its spans or without them."""
-    trace.spans.load_cached()  # what the app has read of a big file that has not changed since
+def _inspect(spans: bool, hide_outcomes: bool, trace: Trace) -> _InspectedTrace:
+    """Read a trace and return its document, with or without its spans."""
+    trace.spans.load_cached()  # the app's index of a big file, if unchanged
     read_fully(trace)
-    return _Told(_trace(trace, spans, veiled), tuple(trace.problems))
+    return _InspectedTrace(_trace_json(trace, spans, hide_outcomes), tuple(trace.problems))
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file, and what is told of its traces."""
+    """A file and its inspected traces."""
 
     report: FileReport
-    traces: tuple[_Told, ...]
+    traces: tuple[_InspectedTrace, ...]
 
     @property
     def problems(self) -> list[Problem]:
-        return [*self.report.problems, *chain.from_iterable(one.problems for one in self.traces)]
+        return [
+            *self.report.problems,
+            *chain.from_iterable(trace.problems for trace in self.traces),
+        ]
 
 
 def _document(files: list[_File]) -> dict[str, object]:
     reports = [file.report for file in files]
     return {
-        "files": [_file(file) for file in files if file.report.format is not None],
+        "files": [_file_json(file) for file in files if file.report.format is not None],
         "skipped": [
             {
                 "path": str(file.report.path),
                 "reason": file.report.skipped,
-                # The problems of a file that is no trace and is read all the same (outcomes.csv).
-                **({"problems": _problem_list(file)} if file.problems else {}),
+                # The problems of a file without traces that is read all the same (outcomes.csv).
+                **({"problems": _problems_json(file)} if file.problems else {}),
             }
             for file in files
             if file.report.skipped is not None
@@ -117,20 +120,20 @@ def _document(files: list[_File]) -> dict[str, object]:
     }
 
 
-def _problem_list(file: _File) -> list[dict[str, str]]:
-    return [{"place": one.place, "message": one.message} for one in file.problems]
+def _problems_json(file: _File) -> list[dict[str, str]]:
+    return [{"place": problem.place, "message": problem.message} for problem in file.problems]
 
 
-def _file(file: _File) -> dict[str, object]:
+def _file_json(file: _File) -> dict[str, object]:
     return {
         "path": str(file.report.path),
         "format": file.report.format,
-        "traces": [told.document for told in file.traces],
-        "problems": _problem_list(file),
+        "traces": [trace.document for trace in file.traces],
+        "problems": _problems_json(file),
     }
 
 
-def _trace(trace: Trace, spans: bool, veiled: bool) -> dict[str, Any]:
+def _trace_json(trace: Trace, spans: bool, hide_outcomes: bool) -> dict[str, Any]:
     meta = trace.meta
     document: dict[str, Any] = {
         "id": trace.identity.trace_id,
@@ -138,8 +141,8 @@ def _trace(trace: Trace, spans: bool, veiled: bool) -> dict[str, Any]:
         "agents": _agents(trace),
         "system": meta.system,
         "model": meta.model,
-        "outcome": None if veiled else meta.outcome.value,
-        "answer_key": None if veiled else as_json(meta.answer_key),
+        "outcome": None if hide_outcomes else meta.outcome.value,
+        "answer_key": None if hide_outcomes else as_json(meta.answer_key),
     }
     if spans:
         document["span_list"] = list(_span_list(trace))
@@ -147,10 +150,10 @@ def _trace(trace: Trace, spans: bool, veiled: bool) -> dict[str, Any]:
 
 
 def _span_list(trace: Trace) -> Iterator[dict[str, Any]]:
-    return (_span(trace, index) for index in range(len(trace)))
+    return (_span_json(trace, index) for index in range(len(trace)))
 
 
-def _span(trace: Trace, index: int) -> dict[str, Any]:
+def _span_json(trace: Trace, index: int) -> dict[str, Any]:
     span = trace.span(index)
     return {
         "index": span.index,
@@ -167,7 +170,7 @@ def _span(trace: Trace, index: int) -> dict[str, Any]:
 
 
 def _chars(trace: Trace, index: int) -> int | None:
-    """How long a text is; None where the file has changed since it was opened."""
+    """Return the length of a text; None if the file has changed since it was opened."""
     try:
         return len(trace.text(index))
     except OSError:
@@ -175,23 +178,25 @@ def _chars(trace: Trace, index: int) -> int | None:
 
 
 def _agents(trace: Trace) -> list[str]:
-    """Who acted in the run, in the order of their first steps."""
+    """Return the agents of the run, in the order of their first steps."""
     spans = (trace.span(index) for index in range(len(trace)))
     return list(dict.fromkeys(span.agent for span in spans if span.role is Role.AGENT))
 
 
 def _print_files(files: list[_File], spans: bool) -> None:
-    traces = [(file.report, told) for file in files for told in file.traces]
+    traces = [(file.report, inspected) for file in files for inspected in file.traces]
     if traces:
-        print_table(_TRACE_COLUMNS, [(report, told.document) for report, told in traces])
+        print_table(_TRACE_COLUMNS, [(report, inspected.document) for report, inspected in traces])
     else:
         click.echo("no traces")
     if spans:
         for file in files:
-            for number, told in enumerate(file.traces):
-                # Those that were read here are told span by span, as there may be very many.
-                given = told.document.get("span_list")
-                _print_spans(told.document, given or _span_list(file.report.traces[number]), file)
+            for number, inspected in enumerate(file.traces):
+                # Spans that are not in the document are printed one by one: there may be many.
+                span_list = inspected.document.get("span_list")
+                _print_spans(
+                    inspected.document, span_list or _span_list(file.report.traces[number]), file
+                )
     reports = [file.report for file in files]
     problems = [(file.report, problem) for file in files for problem in file.problems]
     _print_list("problems", _problem_lines(problems))
@@ -219,13 +224,15 @@ _TRACE_COLUMNS: Final[Sequence[TableColumn[tuple[FileReport, Mapping[str, Any]]]
 )
 
 
-def _print_spans(told: Mapping[str, Any], spans: Iterable[Mapping[str, Any]], file: _File) -> None:
-    click.echo(f"\n{one_line(told['id'])}")
-    if not told["spans"]:
+def _print_spans(
+    document: Mapping[str, Any], spans: Iterable[Mapping[str, Any]], file: _File
+) -> None:
+    click.echo(f"\n{one_line(document['id'])}")
+    if not document["spans"]:
         click.echo("  no spans")
         return
     path = Path(file.report.path.name)
-    width = len(str(told["spans"]))  # spans are printed as they come
+    width = len(str(document["spans"]))  # spans are printed as they come
     columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
         TableColumn("#".rjust(width), lambda span: str(span["index"] + 1), right=True),
         TableColumn("place", lambda span: str(place_in_file(path, span["place"]))),
@@ -235,13 +242,15 @@ def _print_spans(told: Mapping[str, Any], spans: Iterable[Mapping[str, Any]], fi
         TableColumn("name", lambda span: span["name"] or ""),
         TableColumn("status", lambda span: "" if span["status"] == "unknown" else span["status"]),
         TableColumn("chars", lambda span: str(span["text_chars"] or 0), right=True),
-        TableColumn("text", lambda span: one_line(span["preview"][:_SHOWN_PREVIEW])),
+        TableColumn("text", lambda span: one_line(span["preview"][:_PREVIEW_WIDTH])),
     )
     print_table(columns, spans)
 
 
 def _problem_lines(problems: Iterable[tuple[FileReport, Problem]]) -> list[str]:
-    rows = ((str(r.path), one.place or "whole file", one.message) for r, one in problems)
+    rows = (
+        (str(r.path), problem.place or "whole file", problem.message) for r, problem in problems
+    )
     return problem_lines(rows, located=lambda file, place: str(place_in_file(Path(file), place)))
 
 

@@ -1,4 +1,4 @@
-"""``mast-tui study notes``: what people wrote down that no mode describes, and whether it ends."""
+"""``mast-tui study notes``: open codes, their groups, and saturation."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
+from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
+from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_line, print_table, say
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.counts import counted
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
 from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.safe_text import one_line
-from mast_tui.session import sight_values
+from mast_tui.session import visibility_json
 from mast_tui.session.open_codes import (
     OpenCode,
     OpenCoding,
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
-_LAST: Final = 10
-"""Traces at the end of which it is told how many new kinds they brought."""
+_LAST_TRACES: Final = 10
+"""The number of last traces whose new kinds of failure are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeChoice:
-    """The options that choose among open codes."""
+    """The options that select open codes."""
 
     group: int | None = options.option(
         "--group", type=click.IntRange(1), metavar="N", help="Only the group N."
     )
     tag: str | None = options.option(
-        "--tag", metavar="TAG", help="Only those with #TAG in their text."
+        "--tag", metavar="TAG", help="Only codes with #TAG in their text."
     )
     search: str | None = options.option(
-        "--search", metavar="WORDS", help="Only those that hold all of these words."
+        "--search", metavar="WORDS", help="Only codes that contain all of these words."
     )
 
     def __bool__(self) -> bool:
@@ -64,11 +64,13 @@ class StudyNotesRequest:
     by: Literal["words", "model"] | None = options.option(
         "--by",
         type=click.Choice(["words", "model"]),
-        help="Group what no tag does anew: by words, or as the model of [judge] in config.toml "
-        "proposes. Kept until one asks again.",
+        help="Group codes without a tag again: by their words, or as the model of [judge] in "
+        "config.toml proposes. Stored until the next --by.",
     )
     give: str | None = options.option(
-        "--give", metavar="TAG", help="Give those a tag, or take it off where all of them have it."
+        "--give",
+        metavar="TAG",
+        help="Add a tag to these codes, or remove it if all of them have it.",
     )
     common: CommonOptions = options.common()
     as_json: bool = options.as_json()
@@ -77,46 +79,46 @@ class StudyNotesRequest:
 @click.command()
 @options.takes(StudyNotesRequest)
 def notes_command(request: StudyNotesRequest) -> None:
-    """Gather what no mode describes: labels 'none of these' (0 0) and notes on spans.
+    """List open codes, which no mode describes: labels 'none of these' (0 0) and notes on spans.
 
     They are grouped by a #tag in their text, or else by their words (--by), with the number of new
-    kinds of failure that each trace brought, in the order of reading. 'taxonomy add' makes a mode
-    of a group. Annotators see what others wrote only of traces that they have finished.
+    kinds of failure per trace, in reading order. 'taxonomy add' makes a mode of a group. Annotators
+    see what others wrote only on traces that they have finished.
     """
-    place, chosen = opened(request.common)
-    viewer = asked_by(place, chosen.ref, request.common)
-    whole = coding_seen_by(viewer, place, chosen)
+    workspace, taxonomy = open_with_taxonomy(request.common)
+    viewer = command_viewer(workspace, taxonomy.ref, request.common)
+    coding = visible_coding(viewer, workspace, taxonomy)
     if request.by is not None:
-        _group_by(request.by, whole.texts_to_group, viewer, place, chosen)
-        whole = coding_seen_by(viewer, place, chosen)
-    shown = chosen_of(whole, request.chosen)
+        _group_by(request.by, coding.texts_to_group, viewer, workspace, taxonomy)
+        coding = visible_coding(viewer, workspace, taxonomy)
+    selected = select_codes(coding, request.chosen)
     if request.give is not None:
-        who = viewer.name or request.common.annotator
-        if who is None:
-            raise click.UsageError("--give wants to know who tags: --annotator NAME")
-        on = toggle_tag(place, chosen.id, who, shown.codes, request.give)
-        told = f"{len(shown.codes)} tagged" if on else f"taken off {len(shown.codes)}"
-        say(f"#{request.give.removeprefix('#')}: {told}")
-        places = {code.identity for code in shown.codes}
-        whole = coding_seen_by(viewer, place, chosen)
-        shown = whole.keeping(lambda code: code.identity in places)
-    viewer.reveal(whole.revealed_traces)
-    left_out = viewer.hidden
+        annotator = viewer.name or request.common.annotator
+        if annotator is None:
+            raise click.UsageError("--give needs your name: --annotator NAME")
+        added = toggle_tag(workspace, taxonomy.id, annotator, selected.codes, request.give)
+        change = f"{len(selected.codes)} tagged" if added else f"removed from {len(selected.codes)}"
+        say(f"#{request.give.removeprefix('#')}: {change}")
+        identities = {code.identity for code in selected.codes}
+        coding = visible_coding(viewer, workspace, taxonomy)
+        selected = coding.keeping(lambda code: code.identity in identities)
+    viewer.reveal(coding.revealed_traces)
+    hidden = viewer.hidden
     document: dict[str, Any] = {
-        "taxonomy": chosen.ref,
-        "grouped_by": whole.model or "words",
-        "groups": _groups(shown, whole),
-        "saturation": saturation_values(whole.saturation),
-        **sight_values(viewer, left_out),
+        "taxonomy": taxonomy.ref,
+        "grouped_by": coding.model or "words",
+        "groups": _groups_json(selected, coding),
+        "saturation": saturation_json(coding.saturation),
+        **visibility_json(viewer, hidden),
     }
     if request.as_json:
         print_json(document)
         return
-    say_left_out(viewer, left_out)
-    if not whole.codes:
+    report_hidden_traces(viewer, hidden)
+    if not coding.codes:
         click.echo(
-            "Nobody has written anything down yet: 0 0 labels what is none of the modes, and m "
-            "writes a note on a span"
+            "There are no open codes yet: 0 0 labels what is none of the modes, and m writes a "
+            "note on a span"
         )
     elif not request.chosen:
         columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
@@ -127,49 +129,55 @@ def notes_command(request: StudyNotesRequest) -> None:
         )
         print_table(columns, document["groups"])
     else:
-        for one in document["groups"]:
-            print_line(f"{one['number']} {one['name']}")
-            for found in one["places"]:
-                where = found["first"] or "whole trace"
-                words = f"{found['trace_id']} · {found['annotator']} · {where} · {found['text']}"
-                words += "".join(f" #{tag}" for tag in found["given"])
-                click.echo(f"  {one_line(words)}")
-    click.echo(saturation_words(whole.saturation))
+        for group in document["groups"]:
+            print_line(f"{group['number']} {group['name']}")
+            for code in group["places"]:
+                location = code["first"] or "whole trace"
+                text = f"{code['trace_id']} · {code['annotator']} · {location} · {code['text']}"
+                text += "".join(f" #{tag}" for tag in code["given"])
+                click.echo(f"  {one_line(text)}")
+    click.echo(saturation_text(coding.saturation))
 
 
-def coding_seen_by(viewer: Viewer, place: Workspace, taxonomy: Taxonomy) -> OpenCoding:
-    """Gather the open codes that whoever asks may see."""
+def visible_coding(viewer: Viewer, workspace: Workspace, taxonomy: Taxonomy) -> OpenCoding:
+    """Return the open codes that a viewer may see.
+
+    Args:
+        viewer: The viewer.
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+    """
     reader = viewer.name if viewer.limited else None
-    return open_coding(place, taxonomy, reader, viewer.traces)
+    return open_coding(workspace, taxonomy, reader, viewer.traces)
 
 
 def _group_by(
     by: Literal["words", "model"],
     notes: Sequence[str],
     viewer: Viewer,
-    place: Workspace,
+    workspace: Workspace,
     taxonomy: Taxonomy,
 ) -> None:
-    """Forget what a model has proposed, or ask one, after saying what that sends and takes."""
-    whose = (taxonomy.ref, viewer.name if viewer.limited else None, viewer.traces)
+    """Forget the groups of a model, or ask a model after reporting what is sent and its cost."""
+    scope = (taxonomy.ref, viewer.name if viewer.limited else None, viewer.traces)
     if by == "words":
-        keep_groups(place, *whose, None, {})
+        keep_groups(workspace, *scope, None, {})
         return
-    configured = read_judge_configuration()
-    if configured.model is None:
-        say("no model is named in [judge] of config.toml: groups go by words")
+    configuration = read_judge_configuration()
+    if configuration.model is None:
+        say("no model is set in [judge] of config.toml: codes are grouped by their words")
         return
     if not notes:
         return
-    setup = configured_setup(taxonomy, configured)
+    setup = configured_setup(taxonomy, configuration)
     say(what_it_takes(setup, notes))
-    found = asyncio.run(propose_groups(setup, notes, on_wait=say))
-    keep_groups(place, *whose, configured.model, found.groups)
-    say(used_words(found.usage))
+    grouping = asyncio.run(propose_groups(setup, notes, on_wait=say))
+    keep_groups(workspace, *scope, configuration.model, grouping.groups)
+    say(used_words(grouping.usage))
 
 
-def chosen_of(coding: OpenCoding, choice: CodeChoice) -> OpenCoding:
-    """Keep the open codes that the options choose.
+def select_codes(coding: OpenCoding, choice: CodeChoice) -> OpenCoding:
+    """Return the open codes that the options select.
 
     Args:
         coding: All open codes.
@@ -191,22 +199,22 @@ def chosen_of(coding: OpenCoding, choice: CodeChoice) -> OpenCoding:
     return coding if choice.search is None else coding.matching(choice.search)
 
 
-def _groups(shown: OpenCoding, whole: OpenCoding) -> list[dict[str, Any]]:
-    numbers = {one.name: number for number, one in enumerate(whole.groups, start=1)}
+def _groups_json(selected: OpenCoding, coding: OpenCoding) -> list[dict[str, Any]]:
+    numbers = {group.name: number for number, group in enumerate(coding.groups, start=1)}
     return [
         {
-            "number": numbers[one.name],
-            "name": one.name,
-            "tag": one.tag,
-            "traces": one.traces,
-            "places": [place_values(code) for code in one.codes],
+            "number": numbers[group.name],
+            "name": group.name,
+            "tag": group.tag,
+            "traces": group.traces,
+            "places": [open_code_json(code) for code in group.codes],
         }
-        for one in shown.groups
+        for group in selected.groups
     ]
 
 
-def place_values(code: OpenCode) -> dict[str, Any]:
-    """Make the values of one open code."""
+def open_code_json(code: OpenCode) -> dict[str, Any]:
+    """Return one open code as JSON values."""
     target = code.target
     return {
         "annotator": code.annotator,
@@ -221,28 +229,29 @@ def place_values(code: OpenCode) -> dict[str, Any]:
     }
 
 
-def saturation_values(found: Saturation) -> dict[str, Any]:
-    """Make the values of the figure of saturation."""
+def saturation_json(saturation: Saturation) -> dict[str, Any]:
+    """Return the saturation of open codes as JSON values."""
     return {
-        "traces": len(found.traces),
-        "kinds": found.kinds,
-        "since_last_new": found.since_last_new,
-        f"new_in_last_{_LAST}": found.new_in_last(_LAST),
+        "traces": len(saturation.traces),
+        "kinds": saturation.kinds,
+        "since_last_new": saturation.since_last_new,
+        f"new_in_last_{_LAST_TRACES}": saturation.new_in_last(_LAST_TRACES),
         "looked_at": [
-            {"trace_id": one.trace_id, "kinds": one.kinds, "new": list(one.new)}
-            for one in found.traces
+            {"trace_id": trace.trace_id, "kinds": trace.kinds, "new": list(trace.new)}
+            for trace in saturation.traces
         ],
     }
 
 
-def saturation_words(found: Saturation) -> str:
-    """Say how far the kinds of failure saturate."""
-    if not found.traces:
+def saturation_text(saturation: Saturation) -> str:
+    """Describe how far the kinds of failure are saturated."""
+    if not saturation.traces:
         return "saturation: no trace is finished yet"
-    last, quiet = min(_LAST, len(found.traces)), found.since_last_new
-    none = f", the last {quiet} none" if quiet else ""
+    last = min(_LAST_TRACES, len(saturation.traces))
+    quiet = saturation.since_last_new
+    quiet_text = f", the last {quiet} none" if quiet else ""
     return (
-        f"saturation: {counted(found.kinds, 'kind')} of failure on "
-        f"{counted(len(found.traces), 'trace')}; the last {last} "
-        f"brought {found.new_in_last(last)} new{none}"
+        f"saturation: {counted(saturation.kinds, 'kind')} of failure on "
+        f"{counted(len(saturation.traces), 'trace')}; the last {last} "
+        f"brought {saturation.new_in_last(last)} new{quiet_text}"
     )

@@ -12,8 +12,8 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, say_left_out, workspace_there
-from mast_tui.cli.shared.common import kept_taxonomy, load_chosen_taxonomy, say
+from mast_tui.cli.shared.asking import command_viewer, existing_workspace, report_hidden_traces
+from mast_tui.cli.shared.common import load_taxonomy_or_mast, say, workspace_taxonomy
 from mast_tui.counts import counted
 from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of
 from mast_tui.exchange.page.html import IndexRow, render_index, render_page
@@ -47,22 +47,23 @@ class PageRequest:
 @click.command()
 @options.takes(PageRequest)
 def page_command(request: PageRequest) -> int:
-    """Write a run with its labels as one file to read: offline, on a phone, printed.
+    """Write a run with its labels as one page that needs nothing else.
 
-    The page shows the run as a conversation, with the labels and notes beside it, quotes
-    highlighted, the gold, and a list of all labels; it loads nothing and works without JavaScript.
+    It can be read offline, on a phone and on paper. The page shows the run as a conversation, with
+    the labels and notes beside it, quotes highlighted, the gold, and a list of all labels. It loads
+    nothing and works without JavaScript.
     'mast-tui import FILE --format page' reads the labels back. Several runs become a folder with an
     index. Annotators get what they may see, as in 'mast-tui export'.
     """
-    workspace = workspace_there(request.common)
+    workspace = existing_workspace(request.common)
     if workspace is None:
-        taxonomy = load_chosen_taxonomy(request.common.taxonomy)
+        taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
         masks = requested_masks(request.redact, request.redact_file, token_bytes)
         pages = RunPages(taxonomy, blind=request.common.blind, masks=masks)
         outputs = Outputs(Rules(precious=protected_kind, force=request.force))
     else:
-        taxonomy = kept_taxonomy(workspace, request.common.taxonomy)
-        viewer = asked_by(workspace, taxonomy.ref, request.common)
+        taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
+        viewer = command_viewer(workspace, taxonomy.ref, request.common)
         letters = pseudonyms_of(workspace) if request.pseudonyms else None
         key = partial(mask_key, workspace)
         masks = requested_masks(request.redact, request.redact_file, key)
@@ -77,7 +78,7 @@ def page_command(request: PageRequest) -> int:
         labels = _add_folder(request, pages, traces, outputs)
     outputs.commit()
     if workspace is not None:
-        say_left_out(viewer, pages.hidden)
+        report_hidden_traces(viewer, pages.hidden)
     say(f"{request.output}: {counted(len(traces), 'run')} with {counted(labels, 'label')} written")
     return 1 if failed else 0
 

@@ -1,4 +1,4 @@
-"""``mast-tui read``: a trace line by line at a prompt, for screen readers and braille."""
+"""``mast-tui read``: read and label a trace line by line at a prompt, for screen readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.common import opened, say
+from mast_tui.cli.shared.common import open_with_taxonomy, say
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.labels import (
@@ -28,13 +28,13 @@ from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
 from mast_tui.session import (
     Session,
     Suggestion,
-    outside_words,
+    checked_new_name,
+    outside_study_text,
     remember_person,
-    resolve_sight,
-    unlike_others,
+    resolve_blind,
     working_person,
 )
-from mast_tui.session.messages import Words
+from mast_tui.session.messages import ChangeMessages
 from mast_tui.study import Study
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully
@@ -44,10 +44,10 @@ from mast_tui.ui.text.json_view import pretty_json
 from mast_tui.workspace import Workspace
 
 PAGE: Final = 20
-"""Lines of a text that are printed at a time."""
+"""The number of lines of a text that are printed at a time."""
 
-MOST_SET_OUT: Final = 1 << 18
-"""Longer JSON is printed as it is."""
+MAX_FORMATTED_JSON: Final = 1 << 18
+"""Longer JSON is printed without formatting, to print it at once."""
 
 ANSWER_KEY_HIDDEN: Final = (
     "The answer key is hidden: finish the trace (D), then reveal it in the app"
@@ -70,10 +70,10 @@ class ReadRequest:
 
     path: Path = options.existing_file()
     number: int = options.option(
-        "--trace", type=click.IntRange(1), default=1, help="Which of the file."
+        "--trace", type=click.IntRange(1), default=1, help="The number of the trace in the file."
     )
     plain: bool = options.option(
-        "--plain", is_flag=True, help="Line by line, as this command always does."
+        "--plain", is_flag=True, help="Print line by line, which this command always does."
     )
     common: CommonOptions = options.common()
 
@@ -83,58 +83,60 @@ class ReadRequest:
 def read_command(request: ReadRequest) -> None:
     """Read and label a trace line by line, for screen readers and braille.
 
-    By the keys of the app, each line ended by Enter; ? lists them. Nothing is drawn over: what is
-    printed stays. What is typed can also come from a file or a pipe.
+    Type the keys of the app, each followed by Enter; ? lists them. Printed text stays and is never
+    overwritten. Input can also come from a file or a pipe.
     """
     report = read_file(request.path, named=True)
     if report.failed is not None or len(report.traces) < request.number:
-        why = report.failed or f"holds {counted(len(report.traces), 'trace')}"
-        raise click.ClickException(f"{request.path}: {why}")
+        reason = report.failed or f"holds {counted(len(report.traces), 'trace')}"
+        raise click.ClickException(f"{request.path}: {reason}")
     trace = report.traces[request.number - 1]
     read_fully(trace)
     if not len(trace):
         raise click.ClickException(f"{request.path}: this trace has no spans")
-    place, chosen = opened(request.common, create=True)
-    study = place.study(chosen.ref)
-    name = working_person(place, request.common.annotator, study=study)
+    workspace, taxonomy = open_with_taxonomy(request.common, create=True)
+    study = workspace.study(taxonomy.ref)
+    name = working_person(workspace, request.common.annotator, study=study)
     if name is None:
-        name = _asked_name(place, study)
-    elif (outside := outside_words(name, study)) is not None and place.member is None:
+        name = _ask_name(workspace, study)
+    elif (outside := outside_study_text(name, study)) is not None and workspace.member is None:
         say(outside)
-    place.add_taxonomy(chosen)
-    session_blind = resolve_sight(
-        place,
+    workspace.add_taxonomy(taxonomy)
+    session_blind = resolve_blind(
+        workspace,
         name,
         blind=request.common.blind,
         assisted=request.common.assisted,
-        taxonomy=chosen.ref,
+        taxonomy=taxonomy.ref,
     )
-    session = Session.open(place, trace, place.with_places(chosen), name, blind=session_blind)
-    LineReader(session).run(_asked())
+    session = Session.open(
+        workspace, trace, workspace.with_places(taxonomy), name, blind=session_blind
+    )
+    LineReader(session).run(_typed_lines())
 
 
-def _asked_name(place: Workspace, study: Study | None) -> str:
+def _ask_name(workspace: Workspace, study: Study | None) -> str:
     """Ask at a terminal who labels, as the app does, and remember the name.
 
-    Somebody who is not in the study must confirm the name.
+    A person who is not in the study must confirm the name.
     """
-    people = "" if study is None else ", ".join(map(one_line, study.participants))
+    participants = "" if study is None else ", ".join(map(one_line, study.participants))
     if not sys.stdin.isatty():
-        where = f"the study has {people}" if people else "nobody is known here"
-        raise click.UsageError(f"{where}; say who labels with --annotator NAME")
-    if people:
-        click.echo(f"In this study: {people}.")
+        hint = f"the study has {participants}" if participants else "no annotator is known"
+        raise click.UsageError(f"{hint}; give your name with --annotator NAME")
+    if participants:
+        click.echo(f"In this study: {participants}.")
     while True:
-        typed = click.prompt("Who is labelling? Your labels are saved under this name")
-        name = unlike_others(place, typed)
-        outside = outside_words(name, study)
-        if outside is None or click.confirm(f"{one_line(outside)}. Continue?", default=False):
-            remember_person(place, name)
+        answer = click.prompt("Who is labelling? Your labels are saved under this name")
+        name = checked_new_name(workspace, answer)
+        warning = outside_study_text(name, study)
+        if warning is None or click.confirm(f"{one_line(warning)}. Continue?", default=False):
+            remember_person(workspace, name)
             return name
 
 
-def _asked() -> Iterator[str]:
-    """What is typed, line by line, until it ends."""
+def _typed_lines() -> Iterator[str]:
+    """Yield the lines that the user types, until the input ends."""
     while True:
         sys.stdout.write("> ")
         sys.stdout.flush()
@@ -146,10 +148,10 @@ def _asked() -> Iterator[str]:
 
 
 class LineReader:
-    """Walks over the spans of a trace and labels them; what it says is printed."""
+    """A reader that moves over the spans of a trace, labels them, and prints its answers."""
 
     def __init__(self, session: Session, say: Callable[[str], None] = click.echo) -> None:
-        """Begin at the first span.
+        """Start at the first span.
 
         Args:
             session: The annotator's session on the trace.
@@ -160,17 +162,17 @@ class LineReader:
         self._session = session
         self._trace: Trace = session.trace
         self._taxonomy = session.taxonomy
-        self._places = Words(session.taxonomy, session.trace, lambda _suggestion: None)
+        self._locations = ChangeMessages(session.taxonomy, session.trace, lambda _suggestion: None)
         self._say = say
         self._index = 0
-        self._rest: Iterator[str] = iter(())
+        self._remaining_lines: Iterator[str] = iter(())
         self._needle = ""
         self._range_from: int | None = None
         self._quote: Target | None = None
         self._open_code: str | None = None
-        """An open code of one's own that was just made: the next note says what it is."""
+        """The id of an open code that was just made: the next note becomes its text."""
         self._suggestion: Suggestion | None = None
-        self._words: Mapping[str, Callable[[str], None]] = {
+        self._text_commands: Mapping[str, Callable[[str], None]] = {
             "/": self._find,
             "m": self._note,
             "w": self._mark_quote,
@@ -186,9 +188,11 @@ class LineReader:
             "d": self._more,
             "n": self._find_next,
             "v": self._begin_range,
-            "f": lambda: self._edit_label(lambda one: {"severity": next_severity(one.severity)}),
+            "f": lambda: self._edit_label(
+                lambda label: {"severity": next_severity(label.severity)}
+            ),
             "c": lambda: self._edit_label(
-                lambda one: {"confidence": next_confidence(one.confidence)}
+                lambda label: {"confidence": next_confidence(label.confidence)}
             ),
             "E": self._next_error,
             "i": self._answer_key,
@@ -197,14 +201,14 @@ class LineReader:
             "[": lambda: self._next_suggestion(-1),
             "a": lambda: self._answer(session.accept),
             "x": lambda: self._answer(session.reject),
-            "u": lambda: self._take_back(session.undo()),
-            "U": lambda: self._take_back(session.redo()),
+            "u": lambda: self._report_undo(session.undo()),
+            "U": lambda: self._report_undo(session.redo()),
             "D": self._finish,
             "?": lambda: self._say(HELP),
         }
 
     def run(self, lines: Iterator[str]) -> None:
-        """Do what each line asks for, until one leaves or they end."""
+        """Execute each line, until the user leaves or the lines end."""
         self._lines = lines
         title = one_line(self._trace.path.name)
         self._say(f"{title}, {counted(len(self._trace), 'span')}, as {self._session.annotator}.")
@@ -224,63 +228,68 @@ class LineReader:
         elif line[:1] in (":", "#") and line[1:].strip().isdecimal():
             self._go(int(line[1:]) - 1)
         elif (digits := line[-2:]).isdecimal() and line[:-2] in ("", "t", "-", "_"):
-            self._say_of_mode(line[:-2], digits)
-        elif (words := self._words.get(line[:1])) is not None and line[1:].strip():
-            words(line[1:].strip())
+            self._label_or_judge(line[:-2], digits)
+        elif (command := self._text_commands.get(line[:1])) is not None and line[1:].strip():
+            command(line[1:].strip())
         else:
-            self._say(f"{one_line(line, 20)} is no key here; ? lists them")
+            self._say(f"{one_line(line, 20)} is not a key; ? lists the keys")
 
-    # Walking
+    # Moving
 
     def _go(self, index: int) -> None:
         if not 0 <= index < len(self._trace):
-            self._say("There is no span there")
+            self._say("There is no such span")
             return
-        self._index, self._quote, self._open_code = index, None, None
+        self._index = index
+        self._quote = None
+        self._open_code = None
         self._show()
 
     def _show(self) -> None:
-        """Print what the span is, what was said of it, and the beginning of its text."""
-        span, session = self._trace.span(self._index), self._session
-        who = [span.kind.replace("_", " "), span.agent, span.name or ""]
-        parts = [f"#{span.index + 1} of {len(self._trace)}", *filter(None, map(one_line, who))]
+        """Print the span, its labels and note, and the beginning of its text."""
+        span = self._trace.span(self._index)
+        session = self._session
+        names = [span.kind.replace("_", " "), span.agent, span.name or ""]
+        parts = [f"#{span.index + 1} of {len(self._trace)}", *filter(None, map(one_line, names))]
         if span.status == "error":
             parts.append("error")
         self._say(", ".join(parts))
-        labels = [self._mode_words(label.mode) for label in session.labels_at(span.key)]
+        labels = [self._mode_text(label.mode) for label in session.labels_at(span.key)]
         if labels:
             self._say(f"labelled: {'; '.join(labels)}")
         if note := session.span_notes.get(span.key):
             self._say(f"note: {one_line(note)}")
         self._text = self._trace.text(self._index)
-        pretty = pretty_json(self._text) if len(self._text) <= MOST_SET_OUT else None
-        shown = self._text if pretty is None else pretty.whole()
-        shown = COLOUR_SEQUENCE.sub("", shown)
-        self._rest = (safe_line(shown[a:b]) for a, b in line_ranges(shown))
+        pretty = pretty_json(self._text) if len(self._text) <= MAX_FORMATTED_JSON else None
+        text = self._text if pretty is None else pretty.whole()
+        text = COLOUR_SEQUENCE.sub("", text)
+        self._remaining_lines = (safe_line(text[start:end]) for start, end in line_ranges(text))
         self._more()
 
     def _more(self) -> None:
-        lines = list(islice(self._rest, PAGE))
+        lines = list(islice(self._remaining_lines, PAGE))
         for line in lines:
             self._say(f"  {line}")
-        following = next(self._rest, None)
+        following = next(self._remaining_lines, None)
         if following is not None:
-            self._rest = (line for part in ([following], self._rest) for line in part)
+            self._remaining_lines = (
+                line for part in ([following], self._remaining_lines) for line in part
+            )
             self._say("d has more of this text")
         elif not lines:
             self._say("The text ends here")
         if following is None:
             self._session.mark_read([self._trace.span(self._index).key])
 
-    def _find(self, words: str) -> None:
-        self._needle = words
+    def _find(self, text: str) -> None:
+        self._needle = text
         self._find_from(self._index)
 
     def _find_next(self) -> None:
         if self._needle:
             self._find_from(self._index + 1)
         else:
-            self._say("Nothing is looked for; /words finds some")
+            self._say("There is no search text; /words searches")
 
     def _find_from(self, first: int) -> None:
         needle = self._needle.casefold()
@@ -295,7 +304,7 @@ class LineReader:
             if self._trace.span(index).status is SpanStatus.ERROR:
                 self._go(index)
                 return
-        self._say("No step that failed further on")
+        self._say("No later step failed")
 
     def _answer_key(self) -> None:
         page = ANSWER_KEY_HIDDEN
@@ -306,31 +315,36 @@ class LineReader:
 
     # Labels
 
-    def _mode_words(self, slug: str) -> str:
+    def _mode_text(self, slug: str) -> str:
         mode = self._taxonomy.mode(slug)
         return f"{mode.code} {mode.name}"
 
-    def _say_of_mode(self, before: str, digits: str) -> None:
+    def _label_or_judge(self, prefix: str, digits: str) -> None:
         mode = self._taxonomy.by_digits(*digits)
         if mode is None:
-            self._say(f"{digits} is no mode; l WORDS finds one")
+            self._say(f"{digits} is not a mode; l WORDS finds one")
             return
         session = self._session
-        if before in ("-", "_"):
-            value = VerdictValue.ABSENT if before == "-" else VerdictValue.UNSURE
+        if prefix in ("-", "_"):
+            value = VerdictValue.ABSENT if prefix == "-" else VerdictValue.UNSURE
             self._say(session.set_verdict(mode.slug, value).message)
             return
-        target = WHOLE_TRACE if before == "t" else self._target()
+        target = WHOLE_TRACE if prefix == "t" else self._target()
         change = session.toggle_label(
             mode.slug, target, suggestions_on_screen=bool(session.suggestions)
         )
-        self._range_from = self._quote = None
+        self._range_from = None
+        self._quote = None
         self._say(change.message)
         if mode.slug == OPEN_SLUG:
-            made = (x for x in session.labels if (x.mode, x.target) == (OPEN_SLUG, target))
-            self._open_code = next((label.id for label in made), None)
+            open_codes = (
+                label
+                for label in session.labels
+                if (label.mode, label.target) == (OPEN_SLUG, target)
+            )
+            self._open_code = next((label.id for label in open_codes), None)
             if self._open_code is not None:
-                self._say("What went wrong? m WORDS says it in your own words")
+                self._say("What went wrong? Describe it with m WORDS")
 
     def _target(self) -> Target:
         if self._quote is not None:
@@ -340,26 +354,29 @@ class LineReader:
         return Target(self._trace.span(first).key, self._trace.span(last).key)
 
     def _begin_range(self) -> None:
-        begun = self._range_from is not None
-        self._range_from = None if begun else self._index
-        words = "No range" if begun else f"Range from #{self._index + 1}: go to its end, label it"
-        self._say(words)
+        in_range = self._range_from is not None
+        self._range_from = None if in_range else self._index
+        message = (
+            "No range" if in_range else f"Range from #{self._index + 1}: go to its end, label it"
+        )
+        self._say(message)
 
-    def _mark_quote(self, words: str) -> None:
-        start = self._text.find(words)
+    def _mark_quote(self, quote: str) -> None:
+        start = self._text.find(quote)
         if start < 0:
-            self._say("These words do not stand in this text, letter by letter")
+            self._say("This text does not contain these exact words")
             return
         key = self._trace.span(self._index).key
-        self._quote = Target(key, key, quote=words, char_start=start, char_end=start + len(words))
-        self._say(f"Quoted: {one_line(words, 80)}; two digits label it")
+        self._quote = Target(key, key, quote=quote, char_start=start, char_end=start + len(quote))
+        self._say(f"Quoted: {one_line(quote, 80)}; two digits label it")
 
-    def _note(self, words: str) -> None:
-        label, self._open_code = self._open_code, None
+    def _note(self, text: str) -> None:
+        label = self._open_code
+        self._open_code = None
         if label is not None and label in self._session.labels_by_id:
-            self._say(self._session.edit_label(label, note=words).message)
+            self._say(self._session.edit_label(label, note=text).message)
             return
-        self._say(self._session.note_span(self._trace.span(self._index).key, words).message)
+        self._say(self._session.note_span(self._trace.span(self._index).key, text).message)
 
     def _edit_label(self, values: Callable[[Label], dict[str, Any]]) -> None:
         labels = self._session.labels_at(self._trace.span(self._index).key)
@@ -370,25 +387,25 @@ class LineReader:
 
     def _my_labels(self) -> None:
         for label in self._session.labels:
-            where = self._places.place(label.target)
-            self._say(f"{self._mode_words(label.mode)}, {where}")
+            location = self._locations.location(label.target)
+            self._say(f"{self._mode_text(label.mode)}, {location}")
         for slug, value in self._session.verdicts.items():
             if value is not VerdictValue.PRESENT:
-                self._say(f"{self._mode_words(slug)}, {value}")
+                self._say(f"{self._mode_text(slug)}, {value}")
         if not self._session.labels:
             self._say("No labels yet")
 
-    def _find_mode(self, words: str) -> None:
-        wanted = words.casefold()
-        found = [
+    def _find_mode(self, text: str) -> None:
+        folded = text.casefold()
+        matches = [
             mode
             for mode in self._taxonomy.all_modes
-            if wanted in f"{mode.code} {mode.name} {mode.definition}".casefold()
+            if folded in f"{mode.code} {mode.name} {mode.definition}".casefold()
         ]
-        for mode in found:
+        for mode in matches:
             keys = self._taxonomy.keys_of(mode)
             self._say(f"{keys}: {mode.code} {mode.name}. {one_line(mode.definition)}")
-        if not found:
+        if not matches:
             self._say("No mode has these words")
 
     # Suggestions
@@ -396,47 +413,54 @@ class LineReader:
     def _next_suggestion(self, step: int) -> None:
         pending = self._session.pending
         if not pending:
-            self._say("No suggestion waits")
+            self._say("No suggestion is left")
             return
         self._session.note_suggestions_on_screen()
-        here = next((i for i, one in enumerate(pending) if one == self._suggestion), None)
-        place = (0 if step > 0 else -1) if here is None else (here + step) % len(pending)
-        found = self._suggestion = pending[place]
-        key = found.evidence.key if found.evidence is not None else found.target.first
+        current = next(
+            (number for number, candidate in enumerate(pending) if candidate == self._suggestion),
+            None,
+        )
+        position = (0 if step > 0 else -1) if current is None else (current + step) % len(pending)
+        suggestion = self._suggestion = pending[position]
+        key = (
+            suggestion.evidence.key if suggestion.evidence is not None else suggestion.target.first
+        )
         index = None if key is None else self._trace.index_of(key)
         if index is not None:
             self._go(index)
-        where = self._places.place(found.target)
-        self._say(f"{one_line(found.judge)} suggests {self._mode_words(found.mode)}, {where}:")
-        self._say(f"  {one_line(found.rationale)}")
+        location = self._locations.location(suggestion.target)
+        self._say(
+            f"{one_line(suggestion.judge)} suggests {self._mode_text(suggestion.mode)}, {location}:"
+        )
+        self._say(f"  {one_line(suggestion.rationale)}")
 
-    def _answer(self, answer: Callable[[str], object]) -> None:
+    def _answer(self, apply: Callable[[str], object]) -> None:
         if self._suggestion is None or self._suggestion not in self._session.pending:
-            self._say("No suggestion is being looked at; ] goes to the next")
+            self._say("No suggestion is selected; ] goes to the next")
             return
-        done = answer(self._suggestion.id)
+        change = apply(self._suggestion.id)
         self._suggestion = None
-        self._say(getattr(done, "message", ""))
+        self._say(getattr(change, "message", ""))
 
     # The pass
 
-    def _take_back(self, change: object) -> None:
-        self._say("Nothing to take back" if change is None else getattr(change, "message", ""))
+    def _report_undo(self, change: object) -> None:
+        self._say("Nothing to undo" if change is None else getattr(change, "message", ""))
 
     def _finish(self) -> None:
-        """Finish the pass; what is not told by what was read is asked."""
+        """Finish the pass; ask about modes without a verdict if spans were not read."""
         answer = self._session.open_modes_answer
         if answer is None and not self._session.finished:
             unread = sum(map(len, self._session.unread()))
-            were = "was" if unread == 1 else "were"
+            verb = "was" if unread == 1 else "were"
             self._say(
-                f"{counted(unread, 'span')} {were} not read. Modes without a verdict: o leaves "
+                f"{counted(unread, 'span')} {verb} not read. Modes without a verdict: o leaves "
                 "them open,"
             )
             self._say("j sets them absent, as you have judged the whole trace; any other goes back")
-            typed = next(self._lines, "")
-            if typed not in ("o", "j"):
+            key = next(self._lines, "")
+            if key not in ("o", "j"):
                 self._say("Not finished")
                 return
-            answer = "leave" if typed == "o" else "absent"
+            answer = "leave" if key == "o" else "absent"
         self._say(self._session.finish(open_modes=answer or "leave").message)

@@ -15,10 +15,10 @@ from mast_tui.adjudication import SpanOrders, keep_missing_indices, traces_from_
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, say
+from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
+from mast_tui.cli.shared.common import open_workspace, say, workspace_taxonomy
 from mast_tui.cli.shared.options import OptionRule
-from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
+from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
 from mast_tui.figures.signatures.bill import spent_from
@@ -29,7 +29,7 @@ from mast_tui.figures.source.verdicts import GOLD
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
 from mast_tui.reports.signatures import signatures_report, what_helps
-from mast_tui.session import said_by, sight_values, within_sight
+from mast_tui.session import labelled_traces, visibility_json, visible_work
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.outcome_files import take_outcomes
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import SignatureInput
     from mast_tui.figures.signatures.report import SignatureReport
     from mast_tui.gold import GoldKind, GoldTrace
-    from mast_tui.session import Viewer, WithinSight
+    from mast_tui.session import Viewer, VisibleWork
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 _SHARDS: Final = "mast_tui.scale.report"
-"""The module of the report on shards, which the core imports by name alone."""
+"""The module of the report on shards, which the core imports only by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,42 +58,46 @@ class ReportRequest:
         default="model",
         show_default=True,
         metavar="FIELD[,FIELD]|all",
-        help="What tells the groups apart: model, system, benchmark, task, reader, version, date, "
-        "or several of them; all makes one group. Without it all traces come first, then the "
-        "models with five traces or more.",
+        help="The field that forms the groups: model, system, benchmark, task, reader, version, "
+        "date, or several of them; all makes one group. Without --by all traces come first, then "
+        "the models with five traces or more.",
     )
     labels: str = options.option(
-        "--labels", default="gold", show_default=True, metavar="gold|NAME", help="Whose labels."
+        "--labels",
+        default="gold",
+        show_default=True,
+        metavar="gold|NAME",
+        help="The annotator or judge whose labels count.",
     )
     gold: GoldKind | None = options.gold()
     failed_below: float | None = options.option(
         "--failed-below",
         type=float,
         metavar="X",
-        help="Let the outcome follow from the score: below X a trace has failed.",
+        help="Derive the outcome from the score: below X a trace has failed.",
     )
     compare: str | None = options.option(
-        "--compare", metavar="A,B", help="Two groups against each other, mode by mode."
+        "--compare", metavar="A,B", help="Compare two groups mode by mode."
     )
     paired: str | None = options.option(
         "--paired",
         metavar="MODEL,MODEL",
-        help="Two models on the tasks that both did, task by task; also compares them as "
-        "--compare.",
+        help="Compare two models task by task on the tasks that both did; also compares them as "
+        "--compare does.",
     )
     alpha: float = options.option(
         "--alpha",
         type=float,
         default=0.05,
         show_default=True,
-        help="Fatal is an adjusted p below it.",
+        help="A mode with a smaller adjusted p is fatal.",
     )
     margin: float = options.option(
         "--margin",
         type=float,
         default=10.0,
         show_default=True,
-        help="Benign is a difference that lies under so many points, by its interval.",
+        help="A mode whose interval of the difference is within this many points is benign.",
     )
     least: int = options.option(
         "--least",
@@ -107,15 +111,15 @@ class ReportRequest:
         type=int,
         default=2,
         show_default=True,
-        help="Most modes of an isolated failure.",
+        help="The most modes of an isolated failure.",
     )
     cascading: int = options.option(
-        "--cascading", type=int, default=4, show_default=True, help="Fewest modes of a cascade."
+        "--cascading", type=int, default=4, show_default=True, help="The fewest modes of a cascade."
     )
-    rounds: int = options.rounds(help="Resamples; 0: none.")
+    rounds: int = options.rounds(help="The number of resamples; 0 gives no intervals.")
     seed: int = options.seed()
     without_places: bool = options.option(
-        "--without-places", is_flag=True, help="Say nothing of places."
+        "--without-places", is_flag=True, help="Leave out where labels are."
     )
     bill: bool = options.option(
         "--bill",
@@ -124,7 +128,7 @@ class ReportRequest:
         "runs.",
     )
     html_file: Path | None = options.report_file(
-        "--html", help="Write the report as one page that opens anywhere without a network."
+        "--html", help="Write the report as one HTML page that needs no network."
     )
     markdown_file: Path | None = options.report_file("--markdown", help="Write it as Markdown.")
     csv_file: Path | None = options.report_file(
@@ -142,7 +146,7 @@ class ReportRequest:
         type=click.Choice(["svg", "pdf", "png"]),
         default="svg",
         show_default=True,
-        help="What the figures are; PDF and PNG need mast-tui[figures].",
+        help="The format of the figures; PDF and PNG need mast-tui[figures].",
     )
     bare: bool = options.option(
         "--bare", is_flag=True, help="Leave title and caption out of the figures, for a paper."
@@ -162,9 +166,9 @@ class ReportRequest:
     as_json: bool = options.as_json()
 
     @property
-    def files(self) -> Files:
+    def files(self) -> ReportFiles:
         """The files to write."""
-        named = Files.named(
+        named = ReportFiles.named(
             html=self.html_file,
             markdown=self.markdown_file,
             csv=self.csv_file,
@@ -176,7 +180,7 @@ class ReportRequest:
 
     @property
     def stdout(self) -> str | None:
-        """The form that is printed; None where files take the place of the text."""
+        """The form to print on stdout; None if the command only writes files."""
         if self.as_json:
             return "json"
         if self.records:
@@ -188,7 +192,7 @@ class ReportRequest:
         """The thresholds of the figures.
 
         Raises:
-            click.UsageError: One cannot be.
+            click.UsageError: A threshold is out of range.
         """
         margin = self.margin / 100
         try:
@@ -201,14 +205,14 @@ class ReportRequest:
         """The two groups to compare.
 
         Raises:
-            click.UsageError: They are not two.
+            click.UsageError: The option does not name two groups.
         """
         if self.compare is not None:
             return split_pair(self.compare, "--compare")
         return None if self.paired is None else split_pair(self.paired, "--paired")
 
 
-_OF_SHARDS: Final = (
+_SHARD_OPTIONS: Final = (
     "--by",
     "--failed-below",
     "--alpha",
@@ -220,7 +224,7 @@ _OF_SHARDS: Final = (
     "--workers",
     "--json",
 )
-"""The options that mean something for shards."""
+"""The options that also apply to shards."""
 
 _RULES: Final = (
     OptionRule[ReportRequest](
@@ -229,17 +233,17 @@ _RULES: Final = (
         excludes=("--without-places",),
     ),
     OptionRule[ReportRequest](
-        "--gold says how much of the gold counts; leave out --labels",
+        "--gold selects among the gold labels; leave out --labels",
         options=("--gold",),
         when=lambda request: request.labels != GOLD,
     ),
     OptionRule[ReportRequest](
-        "{option} is for a workspace; import a part of the shards into one",
-        options=options.flags_of(ReportRequest, without=_OF_SHARDS),
+        "{option} needs a workspace; import a part of the shards into one",
+        options=options.flags_of(ReportRequest, without=_SHARD_OPTIONS),
         when=lambda request: request.shards is not None,
     ),
     OptionRule[ReportRequest](
-        "--bare and --figures-format say how --figures draws; name a folder",
+        "--bare and --figures-format are for --figures; name a folder with it",
         needs=("--figures",),
         when=lambda request: request.bare or request.image != "svg",
     ),
@@ -266,79 +270,79 @@ _RULES: Final = (
 @click.command()
 @options.takes(ReportRequest, _RULES)
 def report_command(request: ReportRequest) -> None:
-    """Show how and why runs fail: which modes, how sure, and where.
+    """Show how and why runs fail: which failure modes, how certain, and where.
 
-    With SHARDS, a folder or URL that 'mast-tui judge --out' has written to, it is about what that
-    judge found in all traces there, and needs no workspace.
+    With SHARDS, a folder or URL that 'mast-tui judge --out' has written to, the report is about
+    that judge's verdicts on all traces in it, and needs no workspace.
 
     For annotators only the traces count that they have finished or adjudicate; this is recorded.
     """
     rules = request.rules
     if request.failed_below is not None and not isfinite(request.failed_below):
-        raise click.UsageError(f"--failed-below takes a score, not {request.failed_below:g}")
+        raise click.UsageError(f"--failed-below needs a score, not {request.failed_below:g}")
     if request.shards is not None:
         import_module(_SHARDS).report_shards(request, rules)
         return
     _ = request.pair  # a wrong pair is reported before anything is read
     files = request.files
-    place = open_workspace(request.common)
-    outputs = outputs_beside(place, force=request.force)
+    workspace = open_workspace(request.common)
+    outputs = outputs_beside(workspace, force=request.force)
     files.check(outputs)
-    chosen = kept_taxonomy(place, request.common.taxonomy)
+    taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
     try:
-        viewer = asked_by(place, chosen.ref, request.common)
-        for line in take_outcomes(place):
+        viewer = command_viewer(workspace, taxonomy.ref, request.common)
+        for line in take_outcomes(workspace):
             say(line)
-        sight = sight_of_labels(viewer, request.labels)
-        inputs = _input(request, place, chosen, sight)
-        # What is recorded as shown is hidden no longer, its outcomes among it.
-        viewer.reveal(() if sight is None else sight.told)
-        inputs, veiled = without_outcomes(inputs, outcomes_shown(viewer, inputs.traces))
-        letters = pseudonyms_of(place) if request.pseudonyms else None
-        report = report_of(place, chosen, inputs, request, traces=viewer.traces)
+        visibility = visibility_of_labels(viewer, request.labels)
+        inputs = _input(request, workspace, taxonomy, visibility)
+        # Traces that are recorded as shown are no longer hidden, nor are their outcomes.
+        viewer.reveal(() if visibility is None else visibility.told)
+        inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
+        letters = pseudonyms_of(workspace) if request.pseudonyms else None
+        report = compute_report(workspace, taxonomy, inputs, request, traces=viewer.traces)
         if letters is not None:
             report = replace(report, inputs=_with_letters(report.inputs, letters))
         if request.paired is not None and report.paired is None:
-            raise click.ClickException(
-                f"--paired {request.paired}: no task is known that both have run"
-            )
-        # The document alone needs none of the labels' words.
+            raise click.ClickException(f"--paired {request.paired}: no known task was run by both")
+        # JSON output needs no quotes of labels.
         extras = None
         if files.whole or request.stdout in (None, "text"):
             places = not request.without_places
-            extras = extras_for(place, chosen, inputs, places=places, letters=letters)
-        revisions = list(place.revisions_read(chosen.ref))
+            extras = extras_for(workspace, taxonomy, inputs, places=places, letters=letters)
+        revisions = list(workspace.revisions_read(taxonomy.ref))
     finally:
-        place.close()
-    left_out = () if sight is None else sight.hidden
-    sight_fields = sight_values(viewer, left_out)
+        workspace.close()
+    hidden = () if visibility is None else visibility.hidden
+    sight_fields = visibility_json(viewer, hidden)
     if sight_fields:
-        sight_fields["sight"]["outcomes_hidden"] = veiled
-    more = {
+        sight_fields["sight"]["outcomes_hidden"] = hidden_outcomes
+    extra_fields = {
         "revisions": revisions,
-        "what_helps": what_helps(chosen),
+        "what_helps": what_helps(taxonomy),
         **(sight_fields if letters is None else letters.in_document(sight_fields)),
     }
     if not request.as_json:
-        say_left_out(viewer, left_out)
-        if veiled:
+        report_hidden_traces(viewer, hidden)
+        if hidden_outcomes:
             say(
-                f"the outcomes of {counted(veiled, 'trace')} are hidden from {viewer.name}, who "
-                "works blind"
+                f"the outcomes of {counted(hidden_outcomes, 'trace')} are hidden from "
+                f"{viewer.name}, who works blind"
             )
     by_typed = "--by" in options.typed()
-    made = signatures_report(report, extras=extras, groups_asked=by_typed)
+    presentation = signatures_report(report, extras=extras, groups_asked=by_typed)
     output = ReportOutput(files, request.stdout)
-    output.show(made, {**made.document, **more}, outputs, report.figures.figures)
+    output.show(
+        presentation, {**presentation.document, **extra_fields}, outputs, report.figures.figures
+    )
 
 
 def _input(
-    request: ReportRequest, workspace: Workspace, taxonomy: Taxonomy, sight: WithinSight | None
+    request: ReportRequest, workspace: Workspace, taxonomy: Taxonomy, visibility: VisibleWork | None
 ) -> SignatureInput:
-    """Read what the report counts, by the workers of the request."""
-    seen = None if sight is None else sight.seen
+    """Read the labels and traces that the report counts, with the workers of the request."""
+    visible = None if visibility is None else visibility.seen
     with WorkerPool(None if request.without_places else request.workers) as pool:
-        return signature_input(workspace, taxonomy, request, traces=seen, pool=pool)
+        return signature_input(workspace, taxonomy, request, traces=visible, pool=pool)
 
 
 def _with_letters(inputs: SignatureInput, letters: Pseudonyms) -> SignatureInput:
@@ -349,14 +353,22 @@ def _with_letters(inputs: SignatureInput, letters: Pseudonyms) -> SignatureInput
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
-    """The two names in ``A,B``."""
+    """Return the two names in ``A,B``.
+
+    Args:
+        text: The value of the option.
+        option: The option, for the error message.
+
+    Raises:
+        click.UsageError: There are not two different names.
+    """
     names = [name.strip() for name in text.split(",") if name.strip()]
     if len(names) != 2 or names[0] == names[1]:
-        raise click.UsageError(f"{option} takes two different names, as A,B")
+        raise click.UsageError(f"{option} needs two different names, as A,B")
     return names[0], names[1]
 
 
-def report_of(
+def compute_report(
     workspace: Workspace,
     taxonomy: Taxonomy,
     inputs: SignatureInput,
@@ -364,22 +376,22 @@ def report_of(
     *,
     traces: Container[str] | None = None,
 ) -> SignatureReport:
-    """Count the report on an input that was read from a workspace.
+    """Compute the report from the input of a workspace.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the labels.
-        given: The input.
+        inputs: The input.
         request: The options of the command.
         traces: The traces that may be seen, None for all.
 
     Raises:
-        click.ClickException: A group is not there.
+        click.ClickException: There is no such group.
     """
     for name in request.pair or ():
         if name not in inputs.group_names:
-            there = ", ".join(inputs.group_names) or "none"
-            raise click.ClickException(f"--compare: no {inputs.by} {name!r}; there are: {there}")
+            existing = ", ".join(inputs.group_names) or "none"
+            raise click.ClickException(f"--compare: no {inputs.by} {name!r}; there are: {existing}")
     spent_of = spent_from(traces_from_files(workspace)) if request.bill else None
     return signature_report(
         inputs,
@@ -392,30 +404,30 @@ def report_of(
     )
 
 
-def sight_of_labels(viewer: Viewer, labels: str) -> WithinSight | None:
-    """Tell on which traces figures of somebody's labels may be shown; None for all.
+def visibility_of_labels(viewer: Viewer, labels: str) -> VisibleWork | None:
+    """Return the traces on which the viewer may see figures of labels; None for all.
 
     Args:
-        viewer: Who asks.
+        viewer: The viewer.
         labels: ``gold`` or a name.
     """
     if viewer.name is None or not viewer.limited:
         return None
-    return within_sight(
+    return visible_work(
         viewer.workspace,
         viewer.name,
         viewer.taxonomy,
         None if labels == GOLD else labels,
         blind=viewer.blind,
-        said=said_by(viewer.workspace, viewer.taxonomy),
+        labelled=labelled_traces(viewer.workspace, viewer.taxonomy),
     )
 
 
-def outcomes_shown(viewer: Viewer, traces: Iterable[str]) -> frozenset[str] | None:
-    """Which of these traces' outcomes may be shown; None for all.
+def visible_outcomes(viewer: Viewer, traces: Iterable[str]) -> frozenset[str] | None:
+    """Return the traces whose outcomes the viewer may see; None for all.
 
     Args:
-        viewer: Who asks.
+        viewer: The viewer.
         traces: Ids of traces.
     """
     return frozenset(filter(viewer.may_see_outcomes(), traces)) if viewer.blind else None
@@ -430,7 +442,7 @@ def signature_input(
     traces: Container[str] | None = None,
     pool: WorkerPool | None = None,
 ) -> SignatureInput:
-    """Read the input of a report, with the gold and the places of a workspace.
+    """Read the input of a report, with the gold and the positions of labels.
 
     Args:
         workspace: The workspace.
@@ -440,12 +452,12 @@ def signature_input(
         pool: The workers that read traces; None for this process alone.
     """
 
-    def gold(wanted: Collection[str]) -> Mapping[str, GoldTrace]:
-        # Imported only where somebody has decided something.
-        return gold_of(workspace, taxonomy, order_of)(wanted)
+    def gold(trace_ids: Collection[str]) -> Mapping[str, GoldTrace]:
+        # Gold is computed only for traces with decisions.
+        return gold_of(workspace, taxonomy, order_of)(trace_ids)
 
     if pool is not None and pool.workers is not None:
-        pool.on_trace(keep_missing_indices(workspace, pool.workers, pool.tell))
+        pool.on_trace(keep_missing_indices(workspace, pool.workers, pool.show_progress))
     order_of: OrderOf = no_orders if request.without_places else SpanOrders(workspace)
     return input_from_workspace(
         workspace,

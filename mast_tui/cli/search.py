@@ -22,7 +22,7 @@ from mast_tui.traces.search.file_search import Hit, NotSearched, Query
 from mast_tui.traces.search.pattern import InvalidPattern
 from mast_tui.traces.search.search_processes import ManyFilesSearch
 
-_NOTHING_HIDDEN: Final = "it tells neither outcomes nor labels, so there is nothing to hide"
+_NOTHING_HIDDEN: Final = "it shows neither outcomes nor labels, so there is nothing to hide"
 _KINDS: Final = {kind.value.replace("_", "-"): kind.value for kind in SpanKind}
 
 
@@ -34,21 +34,21 @@ class SearchRequest:
     paths: tuple[Path, ...] = options.paths(required=True)
     regex: bool = options.option("--regex", is_flag=True, help="PATTERN is a regular expression.")
     case: bool = options.option(
-        "--case", is_flag=True, help="Case counts. Else it does where PATTERN has a capital letter."
+        "--case", is_flag=True, help="Match case. Default: only if PATTERN has a capital letter."
     )
     tool: str | None = options.option(
-        "--tool", metavar="NAME", help="Only calls of this tool, and what came of them."
+        "--tool", metavar="NAME", help="Only calls of this tool, and their results."
     )
-    agent: str | None = options.option("--agent", metavar="NAME", help="Only what this agent did.")
+    agent: str | None = options.option("--agent", metavar="NAME", help="Only steps of this agent.")
     kinds: tuple[str, ...] = options.option(
         "--kind", multiple=True, type=click.Choice([*_KINDS]), help="Only spans of this kind."
     )
     failed: bool = options.option("--failed", is_flag=True, help="Only spans that have an error.")
     most: int | None = options.option(
-        "--max", type=click.IntRange(min=1), metavar="N", help="Stop after so many spans."
+        "--max", type=click.IntRange(min=1), metavar="N", help="Stop after N spans."
     )
     count: bool = options.option(
-        "--count", is_flag=True, help="Print how many spans of each trace, not the spans."
+        "--count", is_flag=True, help="Print the number of spans per trace, not the spans."
     )
     as_json: bool = options.option("--json", is_flag=True, help="Print one JSON object a line.")
     workers: str | None = options.workers()
@@ -66,9 +66,9 @@ class SearchRequest:
 def search_command(request: SearchRequest) -> int:
     """Find text in all traces of files and folders.
 
-    A line for each span that has it: where it stands, the trace, the span's number and kind, and
-    the text around the first match. An empty PATTERN ('') finds every span for which the options
-    hold. Exit code 0: something was found, and everything was searched; 1 else.
+    Prints a line for each span with a match: its location, the trace, the span's number and kind,
+    and the text around the first match. An empty PATTERN ('') finds every span that the options
+    select. Exit code 0: there are matches, and everything was searched; else 1.
     """
     query = Query(
         text=request.pattern,
@@ -85,59 +85,63 @@ def search_command(request: SearchRequest) -> int:
         query.matcher()
     except InvalidPattern as error:
         raise click.UsageError(
-            f"{request.pattern!r} is no regular expression: {one_line(str(error))}"
+            f"{request.pattern!r} is not a valid regular expression: {one_line(str(error))}"
         ) from None
-    hits = left_out = 0
+    hits = 0
+    left_out = 0
 
-    def found() -> Iterator[Hit]:
+    def matching_spans() -> Iterator[Hit]:
         nonlocal hits, left_out
-        for one in search.results():
-            if isinstance(one, NotSearched):
+        for result in search.results():
+            if isinstance(result, NotSearched):
                 left_out += 1
-                say(f"mast-tui search: {one.path}: {one.reason}")
-            elif one is not None:
+                say(f"mast-tui search: {result.path}: {result.reason}")
+            elif result is not None:
                 hits += 1
-                yield one
+                yield result
                 if hits == request.most:
                     return
 
     with WorkerPool(request.workers or "auto", quiet=True) as pool:
         search = ManyFilesSearch(pool.reachable(request.paths), query, pool.workers)
         if request.count:
-            for trace, of_trace in groupby(found(), key=lambda hit: (hit.path, hit.trace_id)):
+            for trace, of_trace in groupby(
+                matching_spans(), key=lambda hit: (hit.path, hit.trace_id)
+            ):
                 _print_counts(*trace, [hit.matches for hit in of_trace], request.as_json)
         else:
-            for hit in found():
+            for hit in matching_spans():
                 _print_hit(hit, request.as_json)
     return 0 if hits and not left_out else 1
 
 
 def _print_hit(hit: Hit, as_json: bool) -> None:
     if as_json:
-        _print_line(_values(hit))
+        _print_line(_hit_json(hit))
         return
     kind = hit.kind.replace("_", " ")
-    what = f"{kind} {hit.name}" if hit.name else kind
-    lit = click.style(one_line(hit.preview[hit.lit : hit.unlit]), fg="red", bold=True)
-    text = f"{one_line(hit.preview[: hit.lit])}{lit}{one_line(hit.preview[hit.unlit :])}"
+    description = f"{kind} {hit.name}" if hit.name else kind
+    highlighted = click.style(one_line(hit.preview[hit.lit : hit.unlit]), fg="red", bold=True)
+    text = f"{one_line(hit.preview[: hit.lit])}{highlighted}{one_line(hit.preview[hit.unlit :])}"
     failed = "  ✗" if hit.status == "error" else ""
-    parts = (hit.place, hit.trace_id, f"#{hit.span + 1} {what}")
+    parts = (hit.place, hit.trace_id, f"#{hit.span + 1} {description}")
     click.echo(f"{'  '.join(map(one_line, parts))}{failed}  {text}".rstrip())
     sys.stdout.flush()
 
 
 def _print_counts(path: str, trace_id: str, hits: list[int], as_json: bool) -> None:
-    """Print of a trace how many spans were found, and how often the text stands in them."""
-    spans, matches = len(hits), sum(hits)
+    """Print the number of matching spans of a trace, and the number of matches in them."""
+    spans = len(hits)
+    matches = sum(hits)
     if as_json:
         _print_line({"path": path, "trace": trace_id, "spans": spans, "matches": matches})
         return
-    times = "" if matches <= spans else f", {matches:,} matches"
-    words = f"{spans:,} span{'' if spans == 1 else 's'}{times}"
-    click.echo("  ".join(map(one_line, (path, trace_id, words))))
+    match_text = "" if matches <= spans else f", {matches:,} matches"
+    summary = f"{spans:,} span{'' if spans == 1 else 's'}{match_text}"
+    click.echo("  ".join(map(one_line, (path, trace_id, summary))))
 
 
-def _values(hit: Hit) -> dict[str, Any]:
+def _hit_json(hit: Hit) -> dict[str, Any]:
     return {
         "path": hit.path,
         "place": hit.place,

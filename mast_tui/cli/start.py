@@ -1,4 +1,4 @@
-"""Starting the app."""
+"""The start of the app from the command line."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 WRONG_USAGE: Final = 2
-"""The exit code for a command line that cannot be meant."""
+"""The exit code for wrong usage of the command line."""
 
 
 def start(paths: Sequence[str], common: CommonOptions) -> int:
-    """Open the app on ``paths``, or on the sample traces where there are none.
+    """Open the app on paths, or on the sample traces if there are none.
 
     Args:
-        paths: The paths as they were typed.
+        paths: The paths as the user typed them.
         common: The common options.
 
     Returns:
-        The exit code. A path that does not exist and a missing terminal are reported on stderr
-        before a screen opens.
+        The exit code. A missing path or terminal is reported on stderr before a screen opens.
     """
     try:
         named = _checked_paths(paths, common)
@@ -44,7 +43,7 @@ def start(paths: Sequence[str], common: CommonOptions) -> int:
         return complain("mast-tui", str(error))
     except OSError as error:
         return complain("mast-tui", words_of(error))
-    # Commands, and whoever has mistyped a path, do without Textual.
+    # Commands and error messages must not wait for the import of Textual.
     from mast_tui.ui.app import run_app
 
     return run_app(options)
@@ -61,7 +60,7 @@ def _checked_paths(typed: Sequence[str], common: CommonOptions) -> tuple[Path, .
         if not path.exists():
             raise MastError(f"{path}: {_no_such(str(path))}")
     if common.taxonomy is not None and not common.taxonomy.is_file():
-        raise MastError(f"{common.taxonomy}: no such taxonomy file; --taxonomy wants a TOML file")
+        raise MastError(f"{common.taxonomy}: no such taxonomy file; --taxonomy needs a TOML file")
     return paths
 
 
@@ -81,7 +80,7 @@ def _app_options(paths: tuple[Path, ...], common: CommonOptions) -> AppOptions:
 
 
 def _fill_samples(workspace: Workspace) -> None:
-    # Start-up: only who has no traces of their own needs it, once the workspace is open.
+    # Start-up: only the sample traces need it, once the workspace is open.
     from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 
     fill_samples_workspace(workspace)
@@ -90,26 +89,26 @@ def _fill_samples(workspace: Workspace) -> None:
 def _no_such(path: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(path, COMMANDS, n=1)
-    if near:
-        return f"no such file or folder, and no command; did you mean 'mast-tui {near[0]}'?"
+    matches = get_close_matches(path, COMMANDS, n=1)
+    if matches:
+        return f"no such file or folder, and no command; did you mean 'mast-tui {matches[0]}'?"
     return "no such file or folder; name a trace, a folder of traces or a command"
 
 
 def words_of(error: OSError) -> str:
-    """What went wrong, after the name of the file if there is one."""
+    """Return the message of an error, after the name of its file if it has one."""
     if error.strerror:
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror}"
+        prefix = f"{error.filename}: " if error.filename else ""
+        return f"{prefix}{error.strerror}"
     return str(error)
 
 
 def complain(name: str, message: str, code: int = 1) -> int:
-    """Report on stderr what went wrong, in one line.
+    """Report an error on stderr in one line.
 
     Args:
         name: The command.
-        message: The report.
+        message: The message.
         code: The exit code.
 
     Returns:

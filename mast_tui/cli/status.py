@@ -1,4 +1,4 @@
-"""``mast-tui status``: how far everybody is, and what is left to adjudicate."""
+"""``mast-tui status``: everybody's progress, and the conflicts left to adjudicate."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import click
 from mast_tui.adjudication import SpanOrders, conflict_groups, words_by_trace
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
+from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
+from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_line, print_table
 from mast_tui.cli.study_shown import progress_rows
 from mast_tui.columns import key_column
 from mast_tui.counts import counted
-from mast_tui.session import sight_values, status
+from mast_tui.session import status, visibility_json
 from mast_tui.workspace.registers.taxonomies import revision_words
 
 if TYPE_CHECKING:
@@ -42,24 +42,26 @@ def status_command(request: StatusRequest) -> None:
     Open traces have a pass that is begun and not finished, which can be a second one.
 
     Annotators see conflicts only on traces that they have finished or adjudicate; this is recorded.
-    --annotator shows that person's row alone. If there is a study, also its progress.
+    --annotator shows only that person's row. If there is a study, its progress is shown too.
     """
-    place, chosen = opened(request.common)
-    report = status(place, chosen)
-    viewer = asked_by(place, chosen.ref, request.common)
-    conflicts, unordered = _conflicts(viewer, chosen)
-    study = place.study(chosen.ref)
-    whose = viewer.name if viewer.limited else request.common.annotator
-    of_study = None if study is None else _study(place, chosen, study, whose, conflicts)
-    left_out = viewer.hidden
-    revisions = list(place.revisions_read(chosen.ref))
+    workspace, taxonomy = open_with_taxonomy(request.common)
+    report = status(workspace, taxonomy)
+    viewer = command_viewer(workspace, taxonomy.ref, request.common)
+    conflicts, unordered = _conflicts(viewer, taxonomy)
+    study = workspace.study(taxonomy.ref)
+    annotator = viewer.name if viewer.limited else request.common.annotator
+    study_json = (
+        None if study is None else _study_json(workspace, taxonomy, study, annotator, conflicts)
+    )
+    hidden = viewer.hidden
+    revisions = list(workspace.revisions_read(taxonomy.ref))
     rows = [
         {
             "name": row.name,
             "kind": row.kind.value,
             "finished": row.finished,
             "open": row.open,
-            "conflicts": sum(_concerns(one, row.name) for _, one in conflicts),
+            "conflicts": sum(_concerns(group, row.name) for _, group in conflicts),
         }
         for row in report.annotators
         if row.name == request.common.annotator
@@ -68,83 +70,83 @@ def status_command(request: StatusRequest) -> None:
     if request.common.annotator is not None and not rows:
         raise click.ClickException(f"no annotator {request.common.annotator!r} in this workspace")
     document = {
-        "workspace": str(place.path),
+        "workspace": str(workspace.path),
         "taxonomy": report.taxonomy,
         "revisions": revisions,
         "traces": report.traces,
         "annotators": rows,
         "conflicts": {
             "left": len(conflicts),
-            "verdicts": sum(one.kind.value == "verdict" for _, one in conflicts),
-            "places": sum(one.kind.value == "place" for _, one in conflicts),
+            "verdicts": sum(group.kind.value == "verdict" for _, group in conflicts),
+            "places": sum(group.kind.value == "place" for _, group in conflicts),
             "unordered": unordered,
         },
-        **({} if of_study is None else {"study": of_study}),
-        **sight_values(viewer, left_out),
+        **({} if study_json is None else {"study": study_json}),
+        **visibility_json(viewer, hidden),
     }
     if request.as_json:
         print_json(document)
     else:
         _print(document, rows)
-        say_left_out(viewer, left_out)
+        report_hidden_traces(viewer, hidden)
 
 
 def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> tuple[list[tuple[str, ConflictGroup]], int]:
-    """Return what is left to decide on the traces that the viewer may know of.
+    """Return the open conflicts on the traces that the viewer may see, and record that.
 
-    All disputed places of a mode are one conflict, as they are decided in one step.
+    All disputed labels of a mode are one conflict, as they are decided in one step.
 
     Returns:
-        The conflicts, each with the id of its trace; and the number of labels of which it is not
-        known whether they overlap others.
+        The conflicts, each with the id of its trace; and the number of labels whose order is
+        unknown, so that they may overlap others.
     """
-    place = viewer.workspace
-    words = {
-        trace_id: said
-        for trace_id, said in words_by_trace(place, taxonomy).items()
+    workspace = viewer.workspace
+    visible_labels = {
+        trace_id: labels
+        for trace_id, labels in words_by_trace(workspace, taxonomy).items()
         if viewer.may_see_others(trace_id)
     }
-    viewer.reveal(words)
-    orders = SpanOrders(place)
+    viewer.reveal(visible_labels)
+    orders = SpanOrders(workspace)
     conflicts: list[tuple[str, ConflictGroup]] = []
     unordered = 0
-    for trace_id, said in words.items():
-        if len(said.sides) > 1:
-            open_conflicts = said.gold(taxonomy, orders(trace_id)).conflicts
+    for trace_id, labels in visible_labels.items():
+        if len(labels.sides) > 1:
+            open_conflicts = labels.gold(taxonomy, orders(trace_id)).conflicts
             conflicts += ((trace_id, group) for group in conflict_groups(open_conflicts))
-        unordered += len(said.unordered(taxonomy, orders(trace_id)))
+        unordered += len(labels.unordered(taxonomy, orders(trace_id)))
     return conflicts, unordered
 
 
-def _study(
-    place: Workspace,
+def _study_json(
+    workspace: Workspace,
     taxonomy: Taxonomy,
     study: Study,
     annotator: str | None,
     conflicts: list[tuple[str, ConflictGroup]],
 ) -> dict[str, Any]:
-    """How far a study is; with an annotator only their own share."""
+    """Return the progress of a study; with an annotator only their own share."""
     traces = frozenset(study.traces)
     return {
         "traces": len(traces),
         "conflicts": sum(trace_id in traces for trace_id, _ in conflicts),
         "annotators": [
             {name: row[name] for name in ("name", "assigned", "finished", "open", "left")}
-            for row in progress_rows(place, taxonomy, study, annotator)
+            for row in progress_rows(workspace, taxonomy, study, annotator)
             if annotator is None or row["name"] == annotator
         ],
     }
 
 
 def _only_organises(row: AnnotatorStatus, study: Study | None) -> bool:
-    """Check if somebody has a part in the study but labels nothing, such as an adjudicator."""
+    """Return whether a person has a part in the study but labels nothing, as adjudicators do."""
     if study is None or row.name in study.annotators:
         return False
     return not row.finished and not row.open
 
 
 def _concerns(conflict: ConflictGroup, name: str) -> bool:
-    return any(said.annotator == name for said in conflict.said)
+    return any(side.annotator == name for side in conflict.said)
 
 
 def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
@@ -154,15 +156,15 @@ def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     unordered = document["conflicts"]["unordered"]
     if unordered:
         click.echo(
-            f"{counted(unordered, 'labelled span')} of unknown order: some of the conflicts may be "
-            "none. Open the traces once"
+            f"{counted(unordered, 'labelled span')} of unknown order: some of the conflicts may "
+            "not be real. Open the traces once"
         )
     if rows:
         counts = (key_column(key, right=True) for key in ("finished", "open", "conflicts"))
         print_table((key_column("name", "annotator"), key_column("kind"), *counts), rows)
-    worded = revision_words(document["revisions"])
-    if worded:
-        click.echo(worded)
+    revision_text = revision_words(document["revisions"])
+    if revision_text:
+        click.echo(revision_text)
     study = document.get("study")
     if study is None:
         return

@@ -1,4 +1,4 @@
-"""``mast-tui study``: who labels what, and how; also as a table ``trace_id,annotator,lot``."""
+"""``mast-tui study``: set up who labels which traces, and how; also as a table."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import click
 from msgspec.structs import replace
 
 from mast_tui.adjudication import keep_missing_indices
-from mast_tui.cli.agree import Wanted, judge_input, judge_named
+from mast_tui.cli.agree import ComparisonOptions, find_judge, judge_input
 from mast_tui.cli.command_line import CommonOptions, split_options
 from mast_tui.cli.open_codes import notes_command
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
+from mast_tui.cli.shared.asking import command_viewer
+from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_line, print_table, say
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.study_shown import (
-    NO_SIGHT,
-    kept_study,
+    STUDY_DECIDES_VISIBILITY,
+    open_study,
     plan_document,
     print_plan,
     queue_command,
@@ -35,11 +35,11 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.figures.judge.worth import worth
 from mast_tui.labels import checked_person
 from mast_tui.session import (
-    given_back,
     known_trace,
     set_study,
     with_annotator,
     with_assignments,
+    with_released_traces,
     with_sample,
     with_traces,
     with_weights,
@@ -60,11 +60,11 @@ _COLUMNS: Final = ("trace_id", "annotator", "lot")
 
 
 def assignments_csv(study: Study, annotator: str | None = None) -> str:
-    """Write who labels which traces, a row for each trace and annotator.
+    """Write the assignments as CSV, a row for each trace and annotator.
 
     Args:
         study: The study.
-        annotator: Whose rows alone; None for everybody's.
+        annotator: The annotator whose rows are written; None for all annotators.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -78,44 +78,46 @@ def assignments_csv(study: Study, annotator: str | None = None) -> str:
 
 
 def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
-    """Read who is to label which traces.
+    """Read the annotators of each trace from a table.
 
     Args:
-        path: A table with the columns ``trace_id`` and ``annotator``; ``lot`` is not looked at.
-        study: What it is for.
+        path: A table with the columns ``trace_id`` and ``annotator``; the column ``lot`` is
+            ignored.
+        study: The study.
 
     Returns:
-        The annotators by trace id, of the traces that the table names.
+        The annotators by trace id, for the traces in the table.
 
     Raises:
         ExchangeError: The table is broken, or names a trace or a person that the study lacks.
     """
-    there = frozenset(study.traces)
-    found: dict[str, dict[str, None]] = {}
+    study_traces = frozenset(study.traces)
+    names_by_trace: dict[str, dict[str, None]] = {}
     for row in read_rows(path, allowed=_COLUMNS, needed=_COLUMNS[:2]):
-        trace_id, name = row.cells["trace_id"].strip(), row.cells["annotator"].strip()
-        why = None
-        if trace_id not in there:
-            why = f"trace {trace_id!r} is not in the study; mast-tui study add takes it in"
+        trace_id = row.cells["trace_id"].strip()
+        name = row.cells["annotator"].strip()
+        problem = None
+        if trace_id not in study_traces:
+            problem = f"trace {trace_id!r} is not in the study; add it with mast-tui study add"
         elif name not in study.annotators:
-            why = (
-                f"{name!r} is no annotator of the study; mast-tui study join lets somebody join, "
+            problem = (
+                f"{name!r} is no annotator of the study; add one with mast-tui study join; "
                 f"there are {', '.join(study.annotators)}"
             )
-        elif name in found.get(trace_id, {}):
-            why = f"{name} is to label trace {trace_id!r} twice"
-        if why is not None:
-            raise ExchangeError(str(row.problem(why)))
-        found.setdefault(trace_id, {})[name] = None
-    if not found:
-        raise ExchangeError(f"{path}: no row says who labels what")
-    return {trace_id: tuple(sorted(names)) for trace_id, names in found.items()}
+        elif name in names_by_trace.get(trace_id, {}):
+            problem = f"{name} is to label trace {trace_id!r} twice"
+        if problem is not None:
+            raise ExchangeError(str(row.problem(problem)))
+        names_by_trace.setdefault(trace_id, {})[name] = None
+    if not names_by_trace:
+        raise ExchangeError(f"{path}: no row assigns a trace to an annotator")
+    return {trace_id: tuple(sorted(names)) for trace_id, names in names_by_trace.items()}
 
 
 _SHARE: Final = click.FloatRange(0, 1)
 
 _STRATIFY_RULE: Final = OptionRule[Any](
-    "--stratify says how a sample is drawn: give --sample N too",
+    "--stratify draws a sample: give --sample N too",
     options=("--stratify",),
     needs=("--sample",),
 )
@@ -126,7 +128,7 @@ def _sample() -> Any:
         "--sample",
         type=click.IntRange(1),
         metavar="N",
-        help="Take in N of the traces, drawn at random with the same chance each. Default: all.",
+        help="Add N of the traces, drawn at random with equal chances. Default: all.",
     )
 
 
@@ -140,7 +142,7 @@ def _stratify() -> Any:
 
 
 class _StudyGroup(click.Group):
-    """Subcommands that take the common options, also where these stand before their name."""
+    """Subcommands that accept the common options also before their name."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options, rest = split_options(args)
@@ -153,8 +155,8 @@ class _StudyGroup(click.Group):
 def study_command() -> None:
     """Set up a study: who labels which traces, in which order, and how.
 
-    A study is set up once and kept with the labels. Queues, what is hidden from whom, and the
-    figures follow from it. 'mast-tui study set --annotators A,B' begins one.
+    A study is set up once and stored with the labels. Queues, visibility and the figures follow
+    from it. 'mast-tui study set --annotators A,B' begins one.
     """
 
 
@@ -167,7 +169,7 @@ class StudySetRequest:
     weights: str | None = options.option(
         "--weights",
         metavar="A=2,…",
-        help="How much each is dealt beside somebody with 1, who is everybody else.",
+        help="The share of traces that each is dealt; annotators without a weight have 1.",
     )
     adjudicators: str | None = options.option(
         "--adjudicators", metavar="C,…", help="Who decides where annotators differ."
@@ -175,16 +177,16 @@ class StudySetRequest:
     per_trace: int | None = options.option(
         "--per-trace",
         type=click.IntRange(1),
-        help="How many label each trace of the overlap. Default: 2.",
+        help="The number of annotators per trace of the overlap. Default: 2.",
     )
     overlap: float | None = options.option(
         "--overlap",
         type=_SHARE,
-        help="The share of traces that several label; each other one has one annotator. Default: "
-        "1.",
+        help="The share of traces that several label; each other trace has one annotator. "
+        "Default: 1.",
     )
     seed: int | None = options.option(
-        "--seed", type=int, help="Decides who, which and in what order. Default: 0."
+        "--seed", type=int, help="The seed of samples, assignments and orders. Default: 0."
     )
     sample: int | None = _sample()
     stratify: str | None = _stratify()
@@ -192,13 +194,13 @@ class StudySetRequest:
         "--withhold",
         type=_SHARE,
         help="The share of each annotator's traces without suggestions before the finish, in a "
-        "study that shows them, so that their pull on people can be measured. Default: 0.",
+        "study that shows them, to measure how suggestions influence people. Default: 0.",
     )
     retests: float | None = options.option(
         "--retest",
         type=_SHARE,
         help="The share of each annotator's traces that repeat: they are labelled again later, "
-        "without sight of the first time. Default: 0.",
+        "with the first labels hidden. Default: 0.",
     )
     split: str | None = options.option(
         "--split",
@@ -211,30 +213,31 @@ class StudySetRequest:
         "--open-modes",
         type=click.Choice(["ask", "leave", "absent"]),
         callback=lambda _context, _parameter, value: value and OpenModes(value),
-        help="What finishing with unread spans does with modes without a verdict. Default: ask.",
+        help="The action for modes without a verdict when a trace is finished with unread spans. "
+        "Default: ask.",
     )
     names_hidden: bool | None = options.option(
         "--names",
         type=click.Choice(["shown", "hidden"]),
         callback=lambda _context, _parameter, value: value and value == "hidden",
-        help="Whether adjudication names the sides. Default: hidden, until a key shows them.",
+        help="Show annotators' names in adjudication. Default: hidden, until a key shows them.",
     )
     judge_first: bool | None = options.option(
         "--judge-in-adjudication",
         type=click.Choice(["after", "before"]),
         callback=lambda _context, _parameter, value: value and value == "before",
-        help="Whether a judge is shown after the decision or before it too. Default: after.",
+        help="Show a judge only after the decision, or also before it. Default: after.",
     )
     boundaries: bool | None = options.option(
         "--boundaries/--no-boundaries",
         default=None,
-        help="Whether overlapping places of one mode with different ends are a conflict too. "
-        "Separate places always are. Default: no.",
+        help="Treat overlapping labels of one mode with different ends as a conflict too. "
+        "Separate labels always are one. Default: no.",
     )
     reasons: bool | None = options.option(
         "--reasons/--no-reasons",
         default=None,
-        help="Whether each decision asks for a reason. Default: no.",
+        help="Ask for a reason with each decision. Default: no.",
     )
     common: CommonOptions = options.common()
     as_json: bool = options.as_json()
@@ -254,7 +257,7 @@ _SETTINGS: Final = (
     "boundaries",
     "reasons",
 )
-"""The fields of a study that are options of the same name."""
+"""The fields of a study that have an option of the same name."""
 
 
 @study_command.command("set")
@@ -262,40 +265,40 @@ _SETTINGS: Final = (
 def set_command(request: StudySetRequest) -> None:
     """Set the study up, or change it.
 
-    What is not given stays as it is. The traces are those under PATH, else all that the workspace
-    knows; with --sample a part of them, which --seed draws. --blind (the default) or --assisted
-    says how the annotators work, unless they ask otherwise. Once somebody has finished a trace,
-    nothing can change that figures rest on. --annotator says who sets it up.
+    Settings that you leave out stay unchanged. The traces are those under PATH, else all traces of
+    the workspace; with --sample a part of them, which --seed draws. --blind (the default) or
+    --assisted sets how the annotators work, unless they choose otherwise. Once a trace is finished,
+    settings that figures depend on can no longer change. --annotator is your name.
     """
-    place, chosen = opened(request.common, create=True)
-    before = place.study(chosen.ref)
-    people = _names(request.annotators, "--annotators")
-    if before is None and not people:
+    workspace, taxonomy = open_with_taxonomy(request.common, create=True)
+    previous = workspace.study(taxonomy.ref)
+    annotators = _names(request.annotators, "--annotators")
+    if previous is None and not annotators:
         raise click.UsageError("a new study needs its annotators: --annotators A,B")
     values = {
-        "annotators": people,
+        "annotators": annotators,
         "adjudicators": _names(request.adjudicators, "--adjudicators"),
-        "blind": True if request.common.blind else False if request.common.assisted else None,
+        "blind": _requested_blind(request.common),
         **{name: getattr(request, name) for name in _SETTINGS},
     }
-    place.add_taxonomy(chosen)
-    fresh = (
+    workspace.add_taxonomy(taxonomy)
+    replaces_traces = (
         request.paths
-        or before is None
+        or previous is None
         or request.sample is not None
         or request.stratify is not None
     )
-    if fresh:
+    if replaces_traces:
         values |= {"batches": (), "draws": (), "assignments": ()}
-    study = with_weights(_changed(before, chosen.ref, values), _weights(request.weights))
-    if fresh:
-        study = _with_lot(place, study, request.paths, request.sample, request.stratify)
+    study = with_weights(_changed(previous, taxonomy.ref, values), _weights(request.weights))
+    if replaces_traces:
+        study = _with_batch(workspace, study, request.paths, request.sample, request.stratify)
     if request.split is not None:
-        set_split(place, *_split_shares(request.split))
-        parts = Counter(trace_part(place, trace_id) for trace_id in study.traces)
+        set_split(workspace, *_split_shares(request.split))
+        parts = Counter(trace_part(workspace, trace_id) for trace_id in study.traces)
         say("split: " + ", ".join(f"{parts[part]} {part}" for part in TracePart))
-    changed = set_study(place, _who(request.common.annotator), study)
-    _tell(place, study, changed=changed, as_json=request.as_json)
+    changed = set_study(workspace, _actor(request.common.annotator), study)
+    _print_study(workspace, study, changed=changed, as_json=request.as_json)
 
 
 def _split_shares(text: str) -> tuple[float, float]:
@@ -319,25 +322,28 @@ class StudyAddRequest:
     judge: str | None = options.option(
         "--judge",
         metavar="NAME",
-        help="Draw with more chance those traces of which labels would tell most, by what this "
-        "judge says of them; chances are kept, and prevalences over all traces are weighted by "
-        "them.",
+        help="Prefer traces whose labels would be most informative, by this judge's answers. The "
+        "chances are stored, and prevalences over all traces are weighted by them.",
     )
     mode: str | None = options.option(
-        "--mode", metavar="MODE", help="With --judge: tell most of this mode. Default: of all."
+        "--mode",
+        metavar="MODE",
+        help="With --judge: prefer traces informative about this mode. Default: all modes.",
     )
-    common: CommonOptions = options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+    common: CommonOptions = options.common(
+        blind=STUDY_DECIDES_VISIBILITY, assisted=STUDY_DECIDES_VISIBILITY
+    )
     as_json: bool = options.as_json()
 
 
 _ADD_RULES: Final = (
     OptionRule[StudyAddRequest](
-        "--judge says how a sample is drawn: give --sample N too",
+        "--judge draws a sample: give --sample N too",
         options=("--judge",),
         needs=("--sample",),
     ),
     OptionRule[StudyAddRequest](
-        "--mode says what --judge is asked about: give both",
+        "--mode is for --judge: give both",
         options=("--mode",),
         needs=("--judge",),
     ),
@@ -348,24 +354,25 @@ _ADD_RULES: Final = (
 @study_command.command("add")
 @options.takes(StudyAddRequest, _ADD_RULES)
 def add_command(request: StudyAddRequest) -> None:
-    """Take in more traces, after the earlier ones.
+    """Add traces to the study, after the earlier ones.
 
-    These are those under PATH, else all that the workspace knows; with --sample a part of those
-    that are not in the study yet. They come after the earlier ones in every queue, and change
-    nothing about who labels these.
+    The traces are those under PATH, else all traces of the workspace; with --sample a part of those
+    that are not in the study yet. They follow the earlier traces in every queue, and do not change
+    who labels the earlier ones.
     """
-    place, chosen = opened(request.common)
-    before = place.study(chosen.ref)
-    if before is None:
+    workspace, taxonomy = open_with_taxonomy(request.common)
+    previous = workspace.study(taxonomy.ref)
+    if previous is None:
         raise click.ClickException(
-            f"there is no study under {chosen.ref} here; begin one with mast-tui study set"
+            f"there is no study under {taxonomy.ref} in the workspace; begin one with "
+            "mast-tui study set"
         )
     if request.judge is not None:
-        study = _with_worth(place, chosen, before, request)
+        study = _with_judged_sample(workspace, taxonomy, previous, request)
     else:
-        study = _with_lot(place, before, request.paths, request.sample, request.stratify)
-    changed = set_study(place, _who(request.common.annotator), study)
-    _tell(place, study, changed=changed, as_json=request.as_json)
+        study = _with_batch(workspace, previous, request.paths, request.sample, request.stratify)
+    changed = set_study(workspace, _actor(request.common.annotator), study)
+    _print_study(workspace, study, changed=changed, as_json=request.as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,9 +380,11 @@ class PlanOptions:
     """The options of the commands that change who labels which traces."""
 
     dry_run: bool = options.option(
-        "--dry-run", is_flag=True, help="Only tell who would get what; nothing is written."
+        "--dry-run", is_flag=True, help="Only show the new assignments; write nothing."
     )
-    common: CommonOptions = options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+    common: CommonOptions = options.common(
+        blind=STUDY_DECIDES_VISIBILITY, assisted=STUDY_DECIDES_VISIBILITY
+    )
     as_json: bool = options.as_json()
 
 
@@ -389,7 +398,7 @@ class StudyJoinRequest:
         type=click.FloatRange(0, min_open=True),
         default=1.0,
         show_default=True,
-        help="How much NAME is dealt beside somebody with 1.",
+        help="The share of traces that NAME is dealt; others have 1 by default.",
     )
     plan: PlanOptions = options.group(PlanOptions)
 
@@ -397,14 +406,16 @@ class StudyJoinRequest:
 @study_command.command("join")
 @options.takes(StudyJoinRequest)
 def join_command(request: StudyJoinRequest) -> None:
-    """Let NAME join as an annotator, from the next lot on.
+    """Add NAME as an annotator, from the next lot on.
 
-    They also get what others give back from now on. Nothing of what is dealt out changes.
+    They also get traces that others release from now on. Assignments so far do not change.
     """
     _change_people(
         request.name,
         request.plan,
-        lambda _place, study, who: with_annotator(study, who, weight=request.weight),
+        lambda _workspace, study, annotator: with_annotator(
+            study, annotator, weight=request.weight
+        ),
     )
 
 
@@ -419,9 +430,9 @@ class StudyMemberRequest:
 @study_command.command("leave")
 @options.takes(StudyMemberRequest)
 def leave_command(request: StudyMemberRequest) -> None:
-    """Let NAME leave: what they have finished stays, the rest goes to the others.
+    """Remove NAME: their finished traces stay, the rest goes to the others.
 
-    Each trace goes to whoever has fewest. 'study join NAME' lets them come back.
+    Each trace goes to the annotator with the fewest. 'study join NAME' adds them again.
     """
     _change_people(request.name, request.plan, without_annotator)
 
@@ -429,34 +440,37 @@ def leave_command(request: StudyMemberRequest) -> None:
 @study_command.command("release")
 @options.takes(StudyMemberRequest)
 def release_command(request: StudyMemberRequest) -> None:
-    """Give what NAME has not finished to the others; NAME stays, and gets of later lots.
+    """Give the traces that NAME has not finished to the others; NAME stays, and gets traces of
+    later lots.
 
-    Each trace goes to whoever has fewest.
+    Each trace goes to the annotator with the fewest.
     """
-    _change_people(request.name, request.plan, given_back)
+    _change_people(request.name, request.plan, with_released_traces)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyExportRequest:
     """The options of ``mast-tui study export``."""
 
-    output: Path = options.output(help="Where to write it.", required=True)
+    output: Path = options.output(help="The file to write.", required=True)
     force: bool = options.force()
-    common: CommonOptions = options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+    common: CommonOptions = options.common(
+        blind=STUDY_DECIDES_VISIBILITY, assisted=STUDY_DECIDES_VISIBILITY
+    )
 
 
 @study_command.command("export")
 @options.takes(StudyExportRequest)
 def export_command(request: StudyExportRequest) -> None:
-    """Write who labels which traces, as a table: trace_id,annotator,lot.
+    """Write the assignments as a table: trace_id,annotator,lot.
 
-    An annotator of the study is told their own traces alone.
+    An annotator of the study gets only their own rows.
     """
-    place, chosen, study = kept_study(request.common)
-    viewer = asked_by(place, chosen.ref, request.common)
-    whose = viewer.name if viewer.limited else request.common.annotator
-    text = assignments_csv(study, whose if whose in study.annotators else None)
-    outputs = outputs_beside(place, force=request.force)
+    workspace, taxonomy, study = open_study(request.common)
+    viewer = command_viewer(workspace, taxonomy.ref, request.common)
+    annotator = viewer.name if viewer.limited else request.common.annotator
+    text = assignments_csv(study, annotator if annotator in study.annotators else None)
+    outputs = outputs_beside(workspace, force=request.force)
     outputs.add(request.output, text)
     outputs.commit()
     say(f"{request.output}: written")
@@ -473,43 +487,43 @@ class StudyImportRequest:
 @study_command.command("import")
 @options.takes(StudyImportRequest)
 def import_command(request: StudyImportRequest) -> None:
-    """Fix who labels which traces, by a table as 'study export' writes it.
+    """Fix the assignments with a table as 'study export' writes it.
 
-    Traces that FILE does not name are dealt as before. Once somebody has finished a trace only
-    those of later lots can be fixed.
+    Traces that FILE does not name are dealt as before. Once a trace is finished, only later lots
+    can be fixed.
     """
     _change_plan(
         request.plan,
-        lambda _place, study: with_assignments(study, read_assignments(request.file, study)),
+        lambda _workspace, study: with_assignments(study, read_assignments(request.file, study)),
     )
 
 
 def _change_people(
     name: str, plan: PlanOptions, change: Callable[[Workspace, Study, str], Study]
 ) -> None:
-    """Change who is in the study, and print the traces of each before and after."""
-    who = _person(name)
-    _change_plan(plan, lambda place, study: change(place, study, who))
+    """Change who is in the study, and print the number of traces of each before and after."""
+    annotator = _checked_name(name)
+    _change_plan(plan, lambda workspace, study: change(workspace, study, annotator))
 
 
 def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study]) -> None:
-    """Change who labels what, and print the traces of each before and after."""
-    place, _chosen, before = kept_study(plan.common)
-    study = change(place, before)
-    changed = study != before
+    """Change the assignments, and print the number of traces of each annotator before and after."""
+    workspace, _taxonomy, previous = open_study(plan.common)
+    study = change(workspace, previous)
+    changed = study != previous
     if not plan.dry_run:
-        changed = set_study(place, _who(plan.common.annotator), study)
+        changed = set_study(workspace, _actor(plan.common.annotator), study)
     rows = [
         {
-            "name": one,
-            "assigned": len(assigned(study, one)),
-            "before": len(assigned(before, one)) if one in before.annotators else 0,
-            "present": one in study.present,
+            "name": name,
+            "assigned": len(assigned(study, name)),
+            "before": len(assigned(previous, name)) if name in previous.annotators else 0,
+            "present": name in study.present,
         }
-        for one in study.annotators
+        for name in study.annotators
     ]
     if plan.as_json:
-        print_json({"changed": changed, "people": rows, **plan_document(place, study)})
+        print_json({"changed": changed, "people": rows, **plan_document(workspace, study)})
         return
     if not changed:
         click.echo("nothing changed")
@@ -521,7 +535,7 @@ def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study])
     )
     print_table(columns, rows)
     if plan.dry_run:
-        say("nothing was written; leave --dry-run out to do it")
+        say("nothing was written; leave out --dry-run to write it")
 
 
 study_command.add_command(show_command, "show")
@@ -529,16 +543,23 @@ study_command.add_command(queue_command, "queue")
 study_command.add_command(notes_command, "notes")
 
 
+def _requested_blind(common: CommonOptions) -> bool | None:
+    """Return whether the annotators are to work blind; None if no option decides it."""
+    if common.blind:
+        return True
+    return False if common.assisted else None
+
+
 def _names(text: str | None, option: str) -> tuple[str, ...] | None:
-    """The names in ``A,B,…``, fit for people; None where the option is not given."""
+    """Return the names in ``A,B,…``; None if the option is not given."""
     if text is None:
         return None
-    return tuple(_person(name, option) for name in text.split(",") if name.strip())
+    return tuple(_checked_name(name, option) for name in text.split(",") if name.strip())
 
 
 def _weights(text: str | None) -> dict[str, float]:
-    """The weights in ``A=2,B=0.5``."""
-    found: dict[str, float] = {}
+    """Return the weights in ``A=2,B=0.5`` by name."""
+    weights: dict[str, float] = {}
     for part in (text or "").split(","):
         name, equals, number = part.partition("=")
         if not part.strip():
@@ -549,99 +570,104 @@ def _weights(text: str | None) -> dict[str, float]:
             weight = 0.0
         if not equals or not 0 < weight < float("inf"):
             raise click.UsageError(
-                f"--weights: {part.strip()!r} is no name and weight over 0, such as alice=2"
+                f"--weights: {part.strip()!r} is not a name with a weight over 0, such as alice=2"
             )
-        found[_person(name.strip(), "--weights")] = weight
-    return found
+        weights[_checked_name(name.strip(), "--weights")] = weight
+    return weights
 
 
-def _person(name: str, option: str = "NAME") -> str:
-    """A name that a person can have."""
+def _checked_name(name: str, option: str = "NAME") -> str:
+    """Return the name if it is valid for a person; else raise a usage error."""
     try:
         return checked_person(name)
     except ValueError as error:
         raise click.UsageError(f"{option}: {error}") from error
 
 
-def _changed(before: Study | None, taxonomy: str, values: dict[str, Any]) -> Study:
-    """The study with these fields; None keeps what there is."""
-    new = {name: value for name, value in values.items() if value is not None}
-    if before is not None:
-        return replace(before, **new)
-    new.setdefault("per_trace", min(2, len(new["annotators"])))
-    # A blind study shows no suggestions: who wants some traces without them wants them shown.
-    new.setdefault("blind", not new.get("withheld"))
-    return Study(taxonomy, **new)
+def _changed(previous: Study | None, taxonomy: str, values: dict[str, Any]) -> Study:
+    """Return the study with new values; None keeps a field as it is."""
+    changes = {name: value for name, value in values.items() if value is not None}
+    if previous is not None:
+        return replace(previous, **changes)
+    changes.setdefault("per_trace", min(2, len(changes["annotators"])))
+    # Withholding suggestions on some traces means that the others show them: not a blind study.
+    changes.setdefault("blind", not changes.get("withheld"))
+    return Study(taxonomy, **changes)
 
 
-def _who(annotator: str | None) -> str:
-    """Who sets the study up."""
+def _actor(annotator: str | None) -> str:
+    """Return the name of the person who changes the study."""
     if annotator is None:
         name = suggested_name(None)
         if not name:
-            raise click.UsageError("say who sets the study up: --annotator NAME")
+            raise click.UsageError("give your name: --annotator NAME")
         return name
-    return _person(annotator, "--annotator")
+    return _checked_name(annotator, "--annotator")
 
 
-def _trace_ids(place: Workspace, paths: Sequence[Path]) -> tuple[str, ...]:
-    """The ids of the traces under the paths, which are registered, or of all that are known."""
+def _trace_ids(workspace: Workspace, paths: Sequence[Path]) -> tuple[str, ...]:
+    """Register the traces under the paths and return their ids; without paths return all ids."""
     if not paths:
-        return tuple(record.trace_id for record in place.traces())
-    found: set[str] = set()
+        return tuple(record.trace_id for record in workspace.traces())
+    ids: set[str] = set()
     for report in scan(paths):
         if report.format is None and report.path in paths:
-            say(f"{report.path}: no trace is recognised here; see mast-tui inspect")
-        found.update(known_trace(place, trace) for trace in report.traces)
-    if not found:
+            say(f"{report.path}: no trace is recognised in it; see mast-tui inspect")
+        ids.update(known_trace(workspace, trace) for trace in report.traces)
+    if not ids:
         raise click.ClickException("there is no trace under the paths given")
-    keep_missing_indices(place)
-    return tuple(sorted(found))
+    keep_missing_indices(workspace)
+    return tuple(sorted(ids))
 
 
-def _with_lot(
-    place: Workspace,
+def _with_batch(
+    workspace: Workspace,
     study: Study,
     paths: Sequence[Path],
     sample: int | None,
     stratify: str | None,
 ) -> Study:
-    """The study with one more lot: all traces under the paths, or a sample of them."""
-    ids = frozenset(_trace_ids(place, paths))
+    """Return the study with one more batch: all traces under the paths, or a sample of them."""
+    ids = frozenset(_trace_ids(workspace, paths))
     if sample is None:
         return with_traces(study, ids)
-    by = tuple(name.strip() for name in (stratify or "").split(",") if name.strip())
-    return with_sample(study, [one for one in place.traces() if one.trace_id in ids], sample, by=by)
+    strata = tuple(name.strip() for name in (stratify or "").split(",") if name.strip())
+    return with_sample(
+        study,
+        [record for record in workspace.traces() if record.trace_id in ids],
+        sample,
+        by=strata,
+    )
 
 
-def _with_worth(
-    place: Workspace,
+def _with_judged_sample(
+    workspace: Workspace,
     taxonomy: Taxonomy,
     study: Study,
     request: StudyAddRequest,
 ) -> Study:
-    """Add a batch to the study: a sample of the traces whose labels would tell most."""
-    assert request.judge is not None  # the caller has checked it, and the rules the sample
+    """Add a batch to the study: a sample of the traces whose labels would be most informative."""
+    assert request.judge is not None  # the caller checks it, and an option rule the sample
     assert request.sample is not None
-    chosen = None if request.mode is None else taxonomy.find(request.mode)
-    if request.mode is not None and chosen is None:
-        codes = ", ".join(one.code for one in taxonomy.modes)
+    mode = None if request.mode is None else taxonomy.find(request.mode)
+    if request.mode is not None and mode is None:
+        codes = ", ".join(mode.code for mode in taxonomy.modes)
         raise click.UsageError(f"{taxonomy.ref} has no mode {request.mode!r}; there are: {codes}")
-    modes = taxonomy.modes if chosen is None else (chosen,)
-    name = judge_named(place, request.judge)
-    given = judge_input(place, taxonomy, Wanted(judge=name, places=False))
-    assert given is not None  # a judge was asked for
-    found = worth(given, _trace_ids(place, request.paths), [one.slug for one in modes])
+    modes = taxonomy.modes if mode is None else (mode,)
+    name = find_judge(workspace, request.judge)
+    judge_input_ = judge_input(workspace, taxonomy, ComparisonOptions(judge=name, places=False))
+    assert judge_input_ is not None  # a judge was asked for
+    found = worth(judge_input_, _trace_ids(workspace, request.paths), [mode.slug for mode in modes])
     return with_worth(study, found, request.sample, judge=name)
 
 
-def _tell(place: Workspace, study: Study, *, changed: bool, as_json: bool) -> None:
+def _print_study(workspace: Workspace, study: Study, *, changed: bool, as_json: bool) -> None:
     if as_json:
-        print_json({"changed": changed, **plan_document(place, study)})
+        print_json({"changed": changed, **plan_document(workspace, study)})
         return
     if not changed:
         click.echo("nothing changed")
     print_plan(study)
     if not study.traces:
-        say("there are no traces in it yet; take some in with mast-tui study add PATH")
-    print_line("mast-tui study show tells how far everybody is")
+        say("the study has no traces yet; add some with mast-tui study add PATH")
+    print_line("mast-tui study show shows everybody's progress")

@@ -1,4 +1,4 @@
-"""``mast-tui study show`` and ``queue``: what was set up, how far everybody is, what is next."""
+"""``mast-tui study show`` and ``study queue``: a study's settings, progress and queues."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from msgspec.structs import asdict
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report import ReportRequest, signature_input
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
+from mast_tui.cli.shared.asking import command_viewer
+from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_line, print_table
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.signatures.model import ALL
 from mast_tui.figures.signatures.modes import Counts
-from mast_tui.session import QueueKind, progress, queue, sample_words
+from mast_tui.session import QueueKind, progress, queue, sample_texts
 from mast_tui.study import overlap_traces
 
 if TYPE_CHECKING:
@@ -29,51 +29,55 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
-# Written out, so that asking for help imports no floor below; ``retests`` is not for annotators.
+# Written out, so that --help imports no lower layer; ``retests`` is not for annotators.
 _KINDS = ("mine", "disagreements", "judge", "unsure", "changed", "worth", "sample")
 _OPEN_KINDS = ("mine", "worth", "sample")
-"""Those that tell nothing of what anybody says."""
+"""The queues that reveal no labels of others."""
 
-NO_SIGHT: Final = "the study and the annotators' own choice say who works blind"
-"""Why a command on a study takes neither ``--blind`` nor ``--assisted``."""
+STUDY_DECIDES_VISIBILITY: Final = "the study and the annotators' own choice say who works blind"
+"""The reason why a command on a study accepts neither ``--blind`` nor ``--assisted``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyShowRequest:
     """The options of ``mast-tui study show``."""
 
-    common: CommonOptions = options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+    common: CommonOptions = options.common(
+        blind=STUDY_DECIDES_VISIBILITY, assisted=STUDY_DECIDES_VISIBILITY
+    )
     as_json: bool = options.as_json()
 
 
 @click.command()
 @options.takes(StudyShowRequest)
 def show_command(request: StudyShowRequest) -> None:
-    """Show what was set up, and how far everybody is.
+    """Show the study's settings, and everybody's progress.
 
-    Its annotators see only their own share, and not which traces are repeats: they must take these
-    for ordinary work.
+    Its annotators see only their own share, and not which traces are repeats: repeats must look
+    like ordinary work.
     """
-    place, chosen, study = kept_study(request.common)
-    viewer = asked_by(place, chosen.ref, request.common)
-    whose = viewer.name if viewer.limited else request.common.annotator
-    rows = progress_rows(place, chosen, study, whose)
-    document = plan_document(place, study)
+    workspace, taxonomy, study = open_study(request.common)
+    viewer = command_viewer(workspace, taxonomy.ref, request.common)
+    annotator = viewer.name if viewer.limited else request.common.annotator
+    rows = progress_rows(workspace, taxonomy, study, annotator)
+    document = plan_document(workspace, study)
     # An annotator would learn how often others call a mode present.
-    limited = viewer.limited or whose in study.annotators
-    more = {} if limited else traces_to_label(place, chosen, study)
+    limited = viewer.limited or annotator in study.annotators
+    traces_needed = {} if limited else traces_to_label(workspace, taxonomy, study)
     if request.as_json:
-        print_json({**document, "progress": rows, "more_traces": more})
+        print_json({**document, "progress": rows, "more_traces": traces_needed})
         return
     print_plan(study)
     print_progress(rows)
-    if more:
-        told = ", ".join(f"{code} {count:,}" for code, count in more.items() if count)
-        click.echo(
-            f"traces still needed for a ±{MARGIN * 100:g}-point interval, by mode, about: {told}"
-            if told
-            else f"no more traces are needed for ± {MARGIN * 100:g} points of any mode"
-        )
+    if traces_needed:
+        needed = ", ".join(f"{code} {count:,}" for code, count in traces_needed.items() if count)
+        points = f"{MARGIN * 100:g}"
+        if needed:
+            click.echo(
+                f"traces still needed for a ±{points}-point interval, by mode, about: {needed}"
+            )
+        else:
+            click.echo(f"no more traces are needed for ± {points} points of any mode")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,23 +89,25 @@ class StudyQueueRequest:
         type=click.Choice(_KINDS),
         default="mine",
         show_default=True,
-        help="What is not finished; where others or a judge say otherwise (that you saw so is "
-        "recorded); where you said unsure; where the codebook has changed; what is most worth "
-        "labelling; or a sample drawn from your traces.",
+        help="Unfinished traces; traces where others or a judge differ (that you saw this is "
+        "recorded); where you said unsure; where the codebook has changed; traces most worth "
+        "labelling; or a sample of your traces.",
     )
     count: int = options.option(
         "-n", type=click.IntRange(1), default=20, help="The size of a sample."
     )
     seed: int | None = options.option(
-        "--seed", type=int, help="Draws another sample. Default: the study's."
+        "--seed", type=int, help="The seed of the sample. Default: the study's."
     )
-    common: CommonOptions = options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+    common: CommonOptions = options.common(
+        blind=STUDY_DECIDES_VISIBILITY, assisted=STUDY_DECIDES_VISIBILITY
+    )
     as_json: bool = options.as_json()
 
 
 _QUEUE_RULES: Final = (
     OptionRule[StudyQueueRequest](
-        "say whose queue it is: --annotator NAME", needs=("--annotator",)
+        "name the annotator of the queue: --annotator NAME", needs=("--annotator",)
     ),
 )
 
@@ -109,37 +115,37 @@ _QUEUE_RULES: Final = (
 @click.command()
 @options.takes(StudyQueueRequest, _QUEUE_RULES)
 def queue_command(request: StudyQueueRequest) -> None:
-    """List which traces --annotator is to take next.
+    """List the next traces for --annotator.
 
-    Prints their ids in order, one a line. Without a study all traces are everybody's.
+    Prints their ids in order, one per line. Without a study everybody has all traces.
     """
     annotator = request.common.annotator
     assert annotator is not None  # by the rule
-    place, chosen = opened(request.common)
-    study = place.study(chosen.ref)
-    known = {info.name for info in place.annotators()}
-    if annotator not in known:
-        there = ", ".join(sorted(known)) or "nobody yet"
+    workspace, taxonomy = open_with_taxonomy(request.common)
+    study = workspace.study(taxonomy.ref)
+    names = {info.name for info in workspace.annotators()}
+    if annotator not in names:
+        existing = ", ".join(sorted(names)) or "none yet"
         raise click.ClickException(
-            f"no annotator {annotator!r} in this workspace; there are: {there}"
+            f"no annotator {annotator!r} in this workspace; there are: {existing}"
         )
-    viewer = asked_by(place, chosen.ref, request.common)
+    viewer = command_viewer(workspace, taxonomy.ref, request.common)
     if viewer.named is not None and request.kind not in _OPEN_KINDS:
         raise click.ClickException(
             f"--kind {request.kind} shows what others say, and records that {annotator} has seen "
             f"it, but you are signed in as {viewer.name}"
         )
     items = queue(
-        place, chosen, annotator, QueueKind(request.kind), n=request.count, seed=request.seed
+        workspace, taxonomy, annotator, QueueKind(request.kind), n=request.count, seed=request.seed
     )
     if not request.as_json:
         for item in items:
             print_line(item.trace_id)
         return
-    codes = {mode.slug: mode.code for mode in chosen.modes}
+    codes = {mode.slug: mode.code for mode in taxonomy.modes}
     print_json(
         {
-            "taxonomy": chosen.ref,
+            "taxonomy": taxonomy.ref,
             "annotator": annotator,
             "kind": request.kind,
             "study": study is not None,
@@ -155,38 +161,52 @@ def queue_command(request: StudyQueueRequest) -> None:
     )
 
 
-def kept_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
-    """The workspace, with its study and that one's taxonomy; without --taxonomy the only study."""
-    place, chosen = opened(common)
-    study = place.study(chosen.ref)
+def open_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
+    """Open the workspace, its study and the study's taxonomy; without --taxonomy the only study.
+
+    Raises:
+        click.ClickException: The workspace has no such study.
+    """
+    workspace, taxonomy = open_with_taxonomy(common)
+    study = workspace.study(taxonomy.ref)
     if study is None and common.taxonomy is None:
-        found = [(place, one, kept) for one in place.taxonomies() if (kept := place.study(one.ref))]
-        if len(found) == 1:
-            return found[0]
+        studies = [
+            (workspace, candidate, existing)
+            for candidate in workspace.taxonomies()
+            if (existing := workspace.study(candidate.ref))
+        ]
+        if len(studies) == 1:
+            return studies[0]
     if study is None:
         raise click.ClickException(
-            f"there is no study under {chosen.ref} here; begin one with mast-tui study set "
-            "--annotators A,B"
+            f"there is no study under {taxonomy.ref} in the workspace; begin one with "
+            "mast-tui study set --annotators A,B"
         )
-    return place, chosen, study
+    return workspace, taxonomy, study
 
 
-def plan_document(place: Workspace, study: Study) -> dict[str, Any]:
-    """What was set up, as plain values."""
+def plan_document(workspace: Workspace, study: Study) -> dict[str, Any]:
+    """Return the settings of a study as JSON values.
+
+    Args:
+        workspace: The workspace of the study.
+        study: The study.
+    """
     return {
-        "workspace": str(place.path),
+        "workspace": str(workspace.path),
         "taxonomy": study.taxonomy,
         "study": {
             "annotators": list(study.annotators),
             "present": list(study.present),
-            "memberships": [asdict(one) for one in study.memberships],
+            "memberships": [asdict(membership) for membership in study.memberships],
             "releases": [
-                {"annotator": one.annotator, "traces": len(one.traces)} for one in study.releases
+                {"annotator": release.annotator, "traces": len(release.traces)}
+                for release in study.releases
             ],
             "adjudicators": list(study.adjudicators),
             "traces": len(study.traces),
             "batches": [len(batch) for batch in study.batches],
-            "draws": [_draw(study, draw) for draw in study.draws],
+            "draws": [_draw_json(study, draw) for draw in study.draws],
             "chances_alike": study.chances_alike,
             "per_trace": study.per_trace,
             "overlap": study.overlap,
@@ -204,25 +224,25 @@ def plan_document(place: Workspace, study: Study) -> dict[str, Any]:
     }
 
 
-def traces_to_label(place: Workspace, taxonomy: Taxonomy, study: Study) -> dict[str, int]:
-    """Count by mode how many more traces bring its share in the gold to ``MARGIN`` either way.
+def traces_to_label(workspace: Workspace, taxonomy: Taxonomy, study: Study) -> dict[str, int]:
+    """Count by mode the traces still needed for a prevalence interval of ± ``MARGIN``.
 
     Args:
-        place: Where the labels are.
-        taxonomy: The modes, of which those that have been judged are told.
-        study: Whose traces count.
+        workspace: The workspace with the labels.
+        taxonomy: The taxonomy; modes without a verdict are left out.
+        study: The study whose traces count.
     """
     traces = frozenset(study.traces)
-    given = signature_input(
-        place, taxonomy, ReportRequest(by=ALL, without_places=True), traces=traces
+    input_ = signature_input(
+        workspace, taxonomy, ReportRequest(by=ALL, without_places=True), traces=traces
     )
-    counts = Counts.of(given.verdicts, given.weights)
-    needs = {mode.code: counts.more_labels(i) for i, mode in enumerate(given.modes)}
-    return {code: more for code, more in needs.items() if more is not None}
+    counts = Counts.of(input_.verdicts, input_.weights)
+    needed = {mode.code: counts.more_labels(i) for i, mode in enumerate(input_.modes)}
+    return {code: count for code, count in needed.items() if count is not None}
 
 
-def _draw(study: Study, draw: Draw) -> dict[str, Any]:
-    """How a lot was drawn; where chances differ, those of its traces by id."""
+def _draw_json(study: Study, draw: Draw) -> dict[str, Any]:
+    """Return how a batch was drawn; if chances differ, with the chance of each trace."""
     batch = study.batches[draw.lot]
     chances: dict[str, Any] = {"probability": len(batch) / draw.of}
     if draw.chances:
@@ -237,48 +257,55 @@ def _draw(study: Study, draw: Draw) -> dict[str, Any]:
 
 
 def progress_rows(
-    place: Workspace, taxonomy: Taxonomy, study: Study, annotator: str | None
+    workspace: Workspace, taxonomy: Taxonomy, study: Study, annotator: str | None
 ) -> list[dict[str, Any]]:
-    """How far everybody is; of an annotator of the study only what that person may know."""
-    everybody = progress(place, study)
+    """Return everybody's progress; for an annotator of the study only their own.
+
+    Args:
+        workspace: The workspace of the study.
+        taxonomy: The taxonomy of the study.
+        study: The study.
+        annotator: The person who asks; None if unknown.
+    """
+    everyone = progress(workspace, study)
     if annotator not in study.annotators:
-        return [{**_row(one), "retests": _retests(one)} for one in everybody]
-    (own,) = (one for one in everybody if one.name == annotator)
-    return [{**_row(own), "left": len(queue(place, taxonomy, annotator))}]
+        return [{**_progress_json(person), "retests": _retests_json(person)} for person in everyone]
+    (own,) = (person for person in everyone if person.name == annotator)
+    return [{**_progress_json(own), "left": len(queue(workspace, taxonomy, annotator))}]
 
 
-def _row(one: Progress) -> dict[str, Any]:
+def _progress_json(person: Progress) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "assigned": one.assigned,
-        "shared": one.shared,
-        "withheld": one.withheld,
-        "finished": one.finished,
-        "open": one.begun,
-        "left": one.left,
+        "name": person.name,
+        "assigned": person.assigned,
+        "shared": person.shared,
+        "withheld": person.withheld,
+        "finished": person.finished,
+        "open": person.begun,
+        "left": person.left,
     }
 
 
-def _retests(one: Progress) -> dict[str, int]:
+def _retests_json(person: Progress) -> dict[str, int]:
     return {
-        "planned": one.planned,
-        "due": len(one.retests.now),
-        "done": len(one.retests.done),
-        "lost": len(one.retests.lost),
+        "planned": person.planned,
+        "due": len(person.retests.now),
+        "done": len(person.retests.done),
+        "lost": len(person.retests.lost),
     }
 
 
 def print_plan(study: Study) -> None:
-    """Print what was set up, in a few lines."""
-    lots = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
+    """Print the settings of a study in a few lines."""
+    batches = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
     shared = len(overlap_traces(study))
-    several = "everybody" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
+    labelled_by = "everybody" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
     lines = [
-        f"study under {study.taxonomy}: {counted(len(study.traces), 'trace')}{lots}, "
-        f"annotators {', '.join(_with_lots(study, name) for name in study.annotators)}",
-        *sample_words(study),
-        f"{counted(shared, 'trace')} labelled by {several}, {len(study.traces) - shared} by one; "
-        f"seed {study.seed}",
+        f"study under {study.taxonomy}: {counted(len(study.traces), 'trace')}{batches}, "
+        f"annotators {', '.join(_annotator_text(study, name) for name in study.annotators)}",
+        *sample_texts(study),
+        f"{counted(shared, 'trace')} labelled by {labelled_by}, {len(study.traces) - shared} by "
+        f"one; seed {study.seed}",
         "blind" if study.blind else f"suggestions shown, {study.withheld:.0%} without suggestions",
         f"{study.retests:.0%} repeat once finished; open modes at finishing: "
         f"{study.open_modes.value}",
@@ -292,23 +319,23 @@ def print_plan(study: Study) -> None:
         print_line(line)
 
 
-def _with_lots(study: Study, name: str) -> str:
-    """A name, and of which lots its annotator was dealt traces where that is not all of them."""
-    told = [one for one in study.memberships if one.annotator == name]
-    spans = []
-    for one in told:
-        if one.end is None:
-            spans.append(f"from lot {one.first + 1} on")
-        elif one.end > one.first:
-            spans.append(f"lots {one.first + 1} to {one.end}")
+def _annotator_text(study: Study, name: str) -> str:
+    """Return a name, with the lots of which the annotator gets traces unless these are all."""
+    memberships = [membership for membership in study.memberships if membership.annotator == name]
+    ranges = []
+    for membership in memberships:
+        if membership.end is None:
+            ranges.append(f"from lot {membership.first + 1} on")
+        elif membership.end > membership.first:
+            ranges.append(f"lots {membership.first + 1} to {membership.end}")
         else:
-            spans.append("no whole lot")
-    left = "" if name in study.present else "; has left"
-    return f"{name} ({', '.join(spans)}{left})" if told else name
+            ranges.append("no whole lot")
+    suffix = "" if name in study.present else "; has left"
+    return f"{name} ({', '.join(ranges)}{suffix})" if memberships else name
 
 
 def print_progress(rows: list[dict[str, Any]]) -> None:
-    """Print how far everybody is."""
+    """Print everybody's progress."""
     columns = [
         key_column("name", "annotator"),
         key_column("assigned", right=True),

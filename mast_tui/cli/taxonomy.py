@@ -1,4 +1,4 @@
-"""``mast-tui taxonomy``: what changed between two versions, and labels carried over to the new."""
+"""``mast-tui taxonomy``: show and compare taxonomies, and carry labels over to a new version."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.open_codes import CodeChoice, chosen_of, coding_seen_by, place_values
+from mast_tui.cli.open_codes import CodeChoice, open_code_json, select_codes, visible_coding
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, say_left_out, workspace_there
+from mast_tui.cli.shared.asking import command_viewer, existing_workspace, report_hidden_traces
 from mast_tui.cli.shared.common import (
+    open_with_taxonomy,
     open_workspace,
-    opened,
     print_json,
     print_line,
     print_table,
-    print_undone,
+    print_undo_result,
 )
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.taxonomy_agree import agree_versions_command
@@ -41,7 +41,7 @@ from mast_tui.exchange.migration.migrate import (
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.labels import Label, VerdictValue
 from mast_tui.safe_text import one_line
-from mast_tui.session import known_person, sight_values
+from mast_tui.session import login_person, visibility_json
 from mast_tui.taxonomy.changes import Differs, ModeCandidate, TaxonomyChanges, changes
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
@@ -52,18 +52,18 @@ from mast_tui.workspace.registers.imports import MIGRATION
 if TYPE_CHECKING:
     from mast_tui.session import Viewer
 
-_NAMED: Final = "OLD and NEW name the taxonomies"
-_NO_LABELS: Final = "it looks at taxonomies, not at labels"
-_WIDEST: Final = 44
-"""So many characters of a mode's name stand in a table."""
+_TAXONOMY_REFUSAL: Final = "OLD and NEW name the taxonomies"
+_NO_LABELS_REFUSAL: Final = "it looks at taxonomies, not at labels"
+_MODE_WIDTH: Final = 44
+"""The most characters of a mode's name in a table."""
 
-_WHY: Final = {
+_LEFT_REASONS: Final = {
     OWN_WORK: "has work under the new taxonomy that was not carried over",
     GONE_ON: "was carried over before, and has gone on under the old taxonomy since",
 }
 
-_SHOWN: Final = 20
-"""So many places are listed where nobody asks for JSON."""
+_LIST_LENGTH: Final = 20
+"""The most lines of a list in text output."""
 
 
 @click.group()
@@ -83,7 +83,10 @@ class TaxonomyShowRequest:
 
     name: str = options.argument(default="mast")
     common: CommonOptions = options.common(
-        annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS
+        annotator=_NO_LABELS_REFUSAL,
+        taxonomy=_TAXONOMY_REFUSAL,
+        blind=_NO_LABELS_REFUSAL,
+        assisted=_NO_LABELS_REFUSAL,
     )
     as_json: bool = options.as_json()
 
@@ -91,51 +94,51 @@ class TaxonomyShowRequest:
 @taxonomy_command.command("show")
 @options.takes(TaxonomyShowRequest)
 def show_command(request: TaxonomyShowRequest) -> None:
-    """Show the categories and modes of NAME, with what types each mode.
+    """Show the categories and modes of NAME, with the keys that label each mode.
 
-    NAME is a file, id@version of a taxonomy in the workspace, or mast. Two digits that earlier
-    versions in the workspace have given to a mode stay its own.
+    NAME is a file, id@version of a taxonomy in the workspace, or mast. A mode keeps the two digits
+    that earlier versions in the workspace gave it.
     """
-    place = workspace_there(request.common)
-    found = _named(request.name, place)
-    found = found if place is None else place.with_places(found)
+    workspace = existing_workspace(request.common)
+    taxonomy = _find_taxonomy(request.name, workspace)
+    taxonomy = taxonomy if workspace is None else workspace.with_places(taxonomy)
     if request.as_json:
-        print_json(_taxonomy_values(found))
+        print_json(_taxonomy_values(taxonomy))
         return
-    print_line(f"{found.ref}  {found.name}")
-    for category in found.tree():
-        depth = "  " * len(found.path(category.id))
+    print_line(f"{taxonomy.ref}  {taxonomy.name}")
+    for category in taxonomy.tree():
+        depth = "  " * len(taxonomy.path(category.id))
         click.echo(depth + one_line(category.name))
-        for mode in found.modes:
+        for mode in taxonomy.modes:
             if mode.category == category.id:
-                keys = found.keys_of(mode)
+                keys = taxonomy.keys_of(mode)
                 click.echo(f"{depth}  {keys}  " + one_line(f"{mode.code}  {mode.name}"))
 
 
-def _taxonomy_values(found: Taxonomy) -> dict[str, Any]:
-    levels = {one.id: len(found.path(one.id)) - 1 for one in found.categories}
+def _taxonomy_values(taxonomy: Taxonomy) -> dict[str, Any]:
+    levels = {category.id: len(taxonomy.path(category.id)) - 1 for category in taxonomy.categories}
     return {
-        "taxonomy": found.ref,
-        "name": found.name,
-        "levels": list(found.levels),
+        "taxonomy": taxonomy.ref,
+        "name": taxonomy.name,
+        "levels": list(taxonomy.levels),
         "categories": [
             {
-                "id": one.id,
-                "name": one.name,
-                "level": found.levels[levels[one.id]],
-                "under": one.under or None,
+                "id": category.id,
+                "name": category.name,
+                "level": taxonomy.levels[levels[category.id]],
+                "under": category.under or None,
             }
-            for one in found.tree()
+            for category in taxonomy.tree()
         ],
         "modes": [
             {
                 "slug": mode.slug,
                 "code": mode.code,
-                "keys": found.keys_of(mode),
+                "keys": taxonomy.keys_of(mode),
                 "name": mode.name,
                 "category": mode.category,
             }
-            for mode in found.modes
+            for mode in taxonomy.modes
         ],
     }
 
@@ -147,7 +150,10 @@ class TaxonomyDiffRequest:
     old: str = options.argument()
     new: str = options.argument()
     common: CommonOptions = options.common(
-        annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS
+        annotator=_NO_LABELS_REFUSAL,
+        taxonomy=_TAXONOMY_REFUSAL,
+        blind=_NO_LABELS_REFUSAL,
+        assisted=_NO_LABELS_REFUSAL,
     )
     as_json: bool = options.as_json()
 
@@ -155,19 +161,19 @@ class TaxonomyDiffRequest:
 @taxonomy_command.command("diff")
 @options.takes(TaxonomyDiffRequest)
 def diff_command(request: TaxonomyDiffRequest) -> None:
-    """Show what changed: words, names, codes, and which modes came, went, or may have become
-    others.
+    """Show changes of wording, names and codes, and modes that were added, dropped or may have
+    been renamed, split or merged.
 
-    Labels can stay where the last line says so; else 'taxonomy migrate' carries them over.
+    The last line says whether labels can stay; if not, 'taxonomy migrate' carries them over.
     """
-    place = workspace_there(request.common)
-    before, after = _named(request.old, place), _named(request.new, place)
-    found = changes(before, after)
+    workspace = existing_workspace(request.common)
+    old, new = _find_taxonomy(request.old, workspace), _find_taxonomy(request.new, workspace)
+    differences = changes(old, new)
     if request.as_json:
-        print_json({"from": before.ref, "to": after.ref, **_changes_values(found)})
+        print_json({"from": old.ref, "to": new.ref, **_changes_json(differences)})
         return
-    print_line(f"{before.ref} → {after.ref}")
-    for line in _changes_lines(found, after):
+    print_line(f"{old.ref} → {new.ref}")
+    for line in _changes_lines(differences, new):
         click.echo(line)
 
 
@@ -181,24 +187,24 @@ class TaxonomyMigrateRequest:
         "--map",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="What becomes of modes that have no namesake: TOML, JSON or CSV as for a crosswalk, "
-        "or the name of one that comes with mast-tui.",
+        help="The map for modes without a namesake: TOML, JSON or CSV as for a crosswalk, "
+        "or the name of a crosswalk that comes with mast-tui.",
     )
     dry_run: bool = options.option(
-        "--dry-run", is_flag=True, help="Tell what would come of it, and write nothing."
+        "--dry-run", is_flag=True, help="Show the result, and write nothing."
     )
-    undo: bool = options.option("--undo", is_flag=True, help="Take the last migration back.")
+    undo: bool = options.option("--undo", is_flag=True, help="Undo the last migration.")
     common: CommonOptions = options.common(
-        taxonomy=_NAMED,
-        blind="it tells of no trace that is hidden from who asks",
-        assisted="it tells of no trace that is hidden from who asks",
+        taxonomy=_TAXONOMY_REFUSAL,
+        blind="it shows nothing of traces that are hidden from you",
+        assisted="it shows nothing of traces that are hidden from you",
     )
     as_json: bool = options.as_json()
 
 
 _MIGRATE_RULES: Final = (
     OptionRule[TaxonomyMigrateRequest](
-        "--undo takes the last migration back; leave the rest out",
+        "--undo undoes the last migration; leave the rest out",
         options=("--undo",),
         excludes=("old", "new", "--map", "--dry-run"),
     ),
@@ -214,22 +220,25 @@ _MIGRATE_RULES: Final = (
 def migrate_command(request: TaxonomyMigrateRequest) -> int:
     """Carry everybody's labels, passes, decisions, guidelines and times from OLD over to NEW.
 
-    Nothing under OLD changes: figures of both can be had. A mode without an entry in the map
-    becomes the one of the same slug. Where a mode was split, whoever had seen it is to look again:
-    the library's queue 'codebook changed' holds these traces.
+    Nothing under OLD changes: figures of both stay available. A mode without an entry in the map
+    becomes the mode of the same slug. Where a mode was split, its annotators look again: the
+    library's queue 'codebook changed' holds these traces.
     """
-    place = open_workspace(request.common)
-    who = known_person(place) or request.common.annotator
+    workspace = open_workspace(request.common)
+    annotator = login_person(workspace) or request.common.annotator
     if request.undo:
-        return _undo(place, who, request.as_json)
-    before, after = _named(str(request.old), place), _named(str(request.new), place)
-    mapping = codebook_map(
-        before, after, None if request.map_file is None else find_crosswalk(request.map_file)
+        return _undo(workspace, annotator, request.as_json)
+    old, new = (
+        _find_taxonomy(str(request.old), workspace),
+        _find_taxonomy(str(request.new), workspace),
     )
-    check_lead(place, before, who)
-    viewer = asked_by(place, before.ref, request.common)
-    document = _carried_over(mapping, who, viewer, dry_run=request.dry_run)
-    return _tell_carried(document, mapping, viewer, (), as_json=request.as_json)
+    mapping = codebook_map(
+        old, new, None if request.map_file is None else find_crosswalk(request.map_file)
+    )
+    check_lead(workspace, old, annotator)
+    viewer = command_viewer(workspace, old.ref, request.common)
+    document = _carry_over(mapping, annotator, viewer, dry_run=request.dry_run)
+    return _print_migration(document, mapping, viewer, (), as_json=request.as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,22 +247,22 @@ class TaxonomyAddRequest:
 
     name: str = options.argument()
     category: str = options.option(
-        "--category", required=True, metavar="ID", help="Under which category it stands."
+        "--category", required=True, metavar="ID", help="The category of the mode."
     )
     chosen: CodeChoice = options.group(CodeChoice)
-    definition: str = options.option("--definition", default="", help="What the mode is.")
-    slug: str | None = options.option("--slug", help="Its slug. Default: follows from NAME.")
+    definition: str = options.option("--definition", default="", help="The definition of the mode.")
+    slug: str | None = options.option(
+        "--slug", help="The slug of the mode. Default: made from NAME."
+    )
     code: str | None = options.option(
-        "--code", help="Its code. Default: the next free one of the category."
+        "--code", help="The code of the mode. Default: the next free code of the category."
     )
     version: str | None = options.option(
-        "--version", help="The version. Default: 3+1 follows 3, and 3+2 that."
+        "--version", help="The new version. Default: 3+1 after 3, and 3+2 after 3+1."
     )
-    output: Path | None = options.output(
-        help="Where the new taxonomy file goes. Default: ID-VERSION.toml."
-    )
+    output: Path | None = options.output(help="The new taxonomy file. Default: ID-VERSION.toml.")
     dry_run: bool = options.option(
-        "--dry-run", is_flag=True, help="Tell what would come of it, and write nothing."
+        "--dry-run", is_flag=True, help="Show the result, and write nothing."
     )
     force: bool = options.force()
     common: CommonOptions = options.common()
@@ -271,65 +280,65 @@ _ADD_RULES: Final = (
 @taxonomy_command.command("add")
 @options.takes(TaxonomyAddRequest, _ADD_RULES)
 def add_mode_command(request: TaxonomyAddRequest) -> int:
-    """Make a mode NAME of open codes: the next version of the taxonomy, with their places as its
-    first labels.
+    """Make a mode NAME from open codes: a new version of the taxonomy, with the codes as its first
+    labels.
 
-    Choose them with --group, --tag or --search, as 'study notes' lists them. Everything else is
-    carried over as it is; elsewhere the new mode is open, as nobody has looked for it. 'taxonomy
-    migrate --undo' takes it back.
+    Choose the codes with --group, --tag or --search, as 'study notes' lists them. All other labels
+    are carried over unchanged; elsewhere the new mode is open, as nobody has looked for it.
+    'taxonomy migrate --undo' undoes it.
     """
-    place, before = opened(request.common)
-    outputs = outputs_beside(place, force=request.force)
-    viewer = asked_by(place, before.ref, request.common)
-    check_lead(place, before, viewer.name)
-    codes = chosen_of(coding_seen_by(viewer, place, before), request.chosen).codes
+    workspace, old = open_with_taxonomy(request.common)
+    outputs = outputs_beside(workspace, force=request.force)
+    viewer = command_viewer(workspace, old.ref, request.common)
+    check_lead(workspace, old, viewer.name)
+    codes = select_codes(visible_coding(viewer, workspace, old), request.chosen).codes
     if not codes:
         raise click.ClickException("no open code is chosen; 'mast-tui study notes' lists them")
-    after = with_mode(
-        before,
+    new = with_mode(
+        old,
         request.name,
         request.category,
         definition=request.definition,
         slug=request.slug,
         code=request.code,
         version=request.version,
-        used_versions=[one.ref for one in place.taxonomies()],
+        used_versions=[taxonomy.ref for taxonomy in workspace.taxonomies()],
     )
-    (mode,) = set(after.modes) - set(before.modes)
-    mapping = candidate_map(before, after, mode.slug, codes)
-    file = request.output or Path(f"{after.id}-{after.version}.toml")
-    told = f"{mode.code} {mode.name}: {len(codes)} open codes are its first labels"
+    (mode,) = set(new.modes) - set(old.modes)
+    mapping = candidate_map(old, new, mode.slug, codes)
+    file = request.output or Path(f"{new.id}-{new.version}.toml")
+    summary = f"{mode.code} {mode.name}: {len(codes)} open codes are its first labels"
     if request.dry_run:
-        lines = [f"{told}, once it is done"]
+        lines = [f"{summary}, once written"]
     else:
-        outputs.add(file, taxonomy_toml(after))
+        outputs.add(file, taxonomy_toml(new))
         outputs.commit()
-        lines = [told, f"{file}: written; go on with --taxonomy {file}"]
-    document = _carried_over(mapping, viewer.name, viewer, dry_run=request.dry_run)
+        lines = [summary, f"{file}: written; continue with --taxonomy {file}"]
+    document = _carry_over(mapping, viewer.name, viewer, dry_run=request.dry_run)
     document |= {
         "mode": {"slug": mode.slug, "code": mode.code, "name": mode.name},
-        "places": [place_values(one) for one in codes],
+        "places": [open_code_json(code) for code in codes],
         "file": None if request.dry_run else str(file),
     }
-    return _tell_carried(document, mapping, viewer, lines, as_json=request.as_json)
+    return _print_migration(document, mapping, viewer, lines, as_json=request.as_json)
 
 
-def _carried_over(
-    mapping: CodebookMap, who: str | None, viewer: Viewer, *, dry_run: bool
+def _carry_over(
+    mapping: CodebookMap, annotator: str | None, viewer: Viewer, *, dry_run: bool
 ) -> dict[str, Any]:
-    """Carry labels over, or try that on a copy, and return what changed as a document."""
-    place = viewer.workspace
-    left_out = viewer.hidden
-    with place.trial() if dry_run else nullcontext(place) as target:
-        done = migrate(target, mapping, who)
-        document = _document(done, mapping, target, _seen_by(viewer))
+    """Carry labels over, or try that on a copy; return the JSON document of the changes."""
+    workspace = viewer.workspace
+    hidden = viewer.hidden
+    with workspace.trial() if dry_run else nullcontext(workspace) as target:
+        done = migrate(target, mapping, annotator)
+        document = _document(done, mapping, target, _visibility_test(viewer))
     if dry_run:
         document |= {"dry_run": True, "import": None}
     viewer.reveal(viewer.traces or ())
-    return {**document, **sight_values(viewer, left_out)}
+    return {**document, **visibility_json(viewer, hidden)}
 
 
-def _tell_carried(
+def _print_migration(
     document: Mapping[str, Any],
     mapping: CodebookMap,
     viewer: Viewer,
@@ -337,121 +346,136 @@ def _tell_carried(
     *,
     as_json: bool,
 ) -> int:
-    """Print a document of ``_carried_over``, as text with ``lines``, and return the exit code."""
+    """Print the document of ``_carry_over``, as text with ``lines``; return the exit code."""
     if as_json:
         print_json(document)
     else:
         _print(document, mapping)
         for line in lines:
             print_line(line)
-        say_left_out(viewer, viewer.hidden)
+        report_hidden_traces(viewer, viewer.hidden)
     return 1 if document["lost"] else 0
 
 
-def _named(name: str, place: Workspace | None) -> Taxonomy:
-    """The taxonomy in a file, of that name in the workspace, or MAST."""
+def _find_taxonomy(name: str, workspace: Workspace | None) -> Taxonomy:
+    """Return the taxonomy in a file, that of this name in the workspace, or MAST."""
     if Path(name).is_file():
         return load_taxonomy(Path(name))
-    kept = {} if place is None else {one.ref: one for one in place.taxonomies()}
+    available = (
+        {} if workspace is None else {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
+    )
     mast = load_mast()
-    kept.setdefault(mast.ref, mast)
-    kept.setdefault(mast.id, kept[mast.ref])
-    if name not in kept:
+    available.setdefault(mast.ref, mast)
+    available.setdefault(mast.id, available[mast.ref])
+    if name not in available:
         raise click.ClickException(
-            f"{name}: no such file, and no taxonomy of that name here; there are "
-            f"{', '.join(sorted(ref for ref in kept if '@' in ref))}"
+            f"{name}: no such file, and no taxonomy of that name in the workspace; there are "
+            f"{', '.join(sorted(ref for ref in available if '@' in ref))}"
         )
-    return kept[name]
+    return available[name]
 
 
-def _seen_by(viewer: Viewer) -> Callable[[str, str], bool]:
-    """Whether somebody may see what an annotator said of a trace."""
+def _visibility_test(viewer: Viewer) -> Callable[[str, str], bool]:
+    """Return a function that says whether the viewer may see an annotator's labels on a trace."""
     return lambda annotator, trace_id: (
         not viewer.limited or annotator == viewer.name or viewer.may_see_others(trace_id)
     )
 
 
-def _undo(place: Workspace, who: str | None, as_json: bool) -> int:
-    if not standing_migrations(place):
-        raise click.ClickException("there is no migration here that could be taken back")
-    record = find_import(place, "", only=MIGRATION)
-    undone = undo_import(place, record, who)
+def _undo(workspace: Workspace, annotator: str | None, as_json: bool) -> int:
+    if not standing_migrations(workspace):
+        raise click.ClickException("there is no migration in the workspace to undo")
+    record = find_import(workspace, "", only=MIGRATION)
+    result = undo_import(workspace, record, annotator)
     migration = f"the migration {' → '.join(record.files)}"
-    return print_undone(
-        undone,
+    return print_undo_result(
+        result,
         {"import": record.id, "from": record.files[0], "to": record.files[1]},
         command="mast-tui taxonomy migrate",
-        what=migration,
-        done=f"took {migration} back: {counted(undone.events, 'event')}",
+        operation=migration,
+        success=f"undid {migration}: {counted(result.events, 'event')}",
         as_json=as_json,
     )
 
 
-# What a migration did
+# The report of a migration
 
 
 def _document(
-    done: Migrated, mapping: CodebookMap, place: Workspace, shown: Callable[[str, str], bool]
+    migrated: Migrated,
+    mapping: CodebookMap,
+    workspace: Workspace,
+    may_see: Callable[[str, str], bool],
 ) -> dict[str, Any]:
     """Make the JSON document of a migration.
 
     Labels of others that are hidden from the person who migrates are only counted.
     """
-    carried = [label for label in done.carried.values() if shown(label.annotator, label.trace_id)]
-    again = [one for one in done.look_again if shown(one.annotator, one.trace_id)]
-    dropped = [one for one in done.dropped if shown(one.annotator, one.trace_id)]
-    left = [one for one in done.left if shown(one.annotator, one.trace_id)]
+    visible_carried = [
+        label for label in migrated.carried.values() if may_see(label.annotator, label.trace_id)
+    ]
+    visible_look_again = [
+        item for item in migrated.look_again if may_see(item.annotator, item.trace_id)
+    ]
+    visible_dropped = [
+        label for label in migrated.dropped if may_see(label.annotator, label.trace_id)
+    ]
+    visible_left = [work for work in migrated.left if may_see(work.annotator, work.trace_id)]
     return {
         "from": mapping.old.ref,
         "to": mapping.new.ref,
         "dry_run": False,
-        "import": None if done.record is None else done.record.id,
-        "events": done.events,
-        "works": len(done.works),
-        "modes": _modes(mapping, place, shown),
+        "import": None if migrated.record is None else migrated.record.id,
+        "events": migrated.events,
+        "works": len(migrated.works),
+        "modes": _modes_json(mapping, workspace, may_see),
         "added": list(mapping.added),
         "labels": {
-            "carried": len(carried),
-            "joined": sum(label.id in done.joined for label in carried),
-            "look_again": sum(len(one.places) for one in again),
-            "dropped": len(dropped),
+            "carried": len(visible_carried),
+            "joined": sum(label.id in migrated.joined for label in visible_carried),
+            "look_again": sum(len(item.places) for item in visible_look_again),
+            "dropped": len(visible_dropped),
         },
         "hidden": {
-            "carried": len(done.carried) - len(carried),
-            "look_again": len(done.look_again) - len(again),
-            "dropped": len(done.dropped) - len(dropped),
-            "left": len(done.left) - len(left),
+            "carried": len(migrated.carried) - len(visible_carried),
+            "look_again": len(migrated.look_again) - len(visible_look_again),
+            "dropped": len(migrated.dropped) - len(visible_dropped),
+            "left": len(migrated.left) - len(visible_left),
         },
         "look_again": [
             {
-                "annotator": one.annotator,
-                "trace_id": one.trace_id,
-                "modes": list(one.modes),
-                "places": [_place(label) for label in one.places],
+                "annotator": item.annotator,
+                "trace_id": item.trace_id,
+                "modes": list(item.modes),
+                "places": [_label_json(label) for label in item.places],
             }
-            for one in again
+            for item in visible_look_again
         ],
         "dropped": [
-            {"annotator": one.annotator, "trace_id": one.trace_id, **_place(one)} for one in dropped
+            {"annotator": label.annotator, "trace_id": label.trace_id, **_label_json(label)}
+            for label in visible_dropped
         ],
         "left": [
-            {"annotator": one.annotator, "trace_id": one.trace_id, "why": one.why} for one in left
+            {"annotator": work.annotator, "trace_id": work.trace_id, "why": work.why}
+            for work in visible_left
         ],
         "lost": [
-            {"annotator": one.annotator, "trace_id": one.trace_id, **_place(one)}
-            for one in done.lost
+            {"annotator": label.annotator, "trace_id": label.trace_id, **_label_json(label)}
+            for label in migrated.lost
         ],
     }
 
 
-def _modes(
-    mapping: CodebookMap, place: Workspace, shown: Callable[[str, str], bool]
+def _modes_json(
+    mapping: CodebookMap, workspace: Workspace, may_see: Callable[[str, str], bool]
 ) -> list[dict[str, Any]]:
-    """Each old mode, what it became, and how often it was said, in everybody's last pass."""
-    said = Counter(
-        (one.mode, one.value)
-        for one in place.verdicts(taxonomy=mapping.old.ref)
-        if shown(one.annotator, one.trace_id)
+    """Return each old mode, the modes that it became, and the counts of its verdicts in last
+    passes.
+    """
+    counts = Counter(
+        (verdict.mode, verdict.value)
+        for verdict in workspace.verdicts(taxonomy=mapping.old.ref)
+        if may_see(verdict.annotator, verdict.trace_id)
     )
     return [
         {
@@ -459,13 +483,13 @@ def _modes(
             "code": mode.code,
             "change": mapping.change(mode.slug).value,
             "becomes": list(mapping.targets[mode.slug]),
-            **{value.value: said[mode.slug, value] for value in VerdictValue},
+            **{value.value: counts[mode.slug, value] for value in VerdictValue},
         }
         for mode in mapping.old.modes
     ]
 
 
-def _place(label: Label) -> dict[str, Any]:
+def _label_json(label: Label) -> dict[str, Any]:
     target = label.target
     return {
         "mode": label.mode,
@@ -477,11 +501,11 @@ def _place(label: Label) -> dict[str, Any]:
 
 
 def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
-    done = "would carry" if document["dry_run"] else "carried"
+    action = "would carry" if document["dry_run"] else "carried"
     labels = document["labels"]
     hidden = document["hidden"]
     print_line(
-        f"{document['from']} → {document['to']}: {done} {counted(document['works'], 'reading')} "
+        f"{document['from']} → {document['to']}: {action} {counted(document['works'], 'reading')} "
         f"with {counted(labels['carried'], 'label')} over ({labels['joined']} joined with another)"
     )
     if hidden["carried"]:
@@ -491,7 +515,7 @@ def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
             "carried over too"
         )
     columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
-        TableColumn("mode", lambda row: f"{row['code']} {row['mode']}"[:_WIDEST]),
+        TableColumn("mode", lambda row: f"{row['code']} {row['mode']}"[:_MODE_WIDTH]),
         key_column("change"),
         TableColumn("becomes", lambda row: _becomes(row, mapping)),
         *(key_column(value.value, right=True) for value in VerdictValue),
@@ -499,103 +523,121 @@ def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
     print_table(columns, document["modes"])
     if document["added"]:
         print_line(f"new, and open everywhere: {', '.join(document['added'])}")
-    again = [
-        f"{one['trace_id']} · {one['annotator']} · {', '.join(one['modes'])} "
-        f"({counted(len(one['places']), 'place')})"
-        for one in document["look_again"]
+    look_again_lines = [
+        f"{entry['trace_id']} · {entry['annotator']} · {', '.join(entry['modes'])} "
+        f"({counted(len(entry['places']), 'place')})"
+        for entry in document["look_again"]
     ]
-    _list("traces to look at again", again, hidden["look_again"])
+    _list("traces to look at again", look_again_lines, hidden["look_again"])
     dropped = "labels of dropped modes stay under the old taxonomy"
-    _list(dropped, _where(document["dropped"]), hidden["dropped"])
-    left = [
-        f"{one['trace_id']} · {one['annotator']} · {_WHY[one['why']]}" for one in document["left"]
+    _list(dropped, _label_lines(document["dropped"]), hidden["dropped"])
+    left_lines = [
+        f"{entry['trace_id']} · {entry['annotator']} · {_LEFT_REASONS[entry['why']]}"
+        for entry in document["left"]
     ]
-    _list("readings left as they are", left, hidden["left"])
-    _list("labels lost", _where(document["lost"]), hidden=0)
+    _list("readings left as they are", left_lines, hidden["left"])
+    _list("labels lost", _label_lines(document["lost"]), hidden=0)
 
 
-def _becomes(one: Mapping[str, Any], mapping: CodebookMap) -> str:
-    if mapping.change(one["mode"]) is Change.SAME:
+def _becomes(entry: Mapping[str, Any], mapping: CodebookMap) -> str:
+    if mapping.change(entry["mode"]) is Change.SAME:
         return ""
-    return ", ".join(mapping.new.mode(slug).code for slug in one["becomes"])
+    return ", ".join(mapping.new.mode(slug).code for slug in entry["becomes"])
 
 
-def _where(labels: Sequence[dict[str, Any]]) -> list[str]:
+def _label_lines(labels: Sequence[dict[str, Any]]) -> list[str]:
     return [
-        f"{one['trace_id']} · {one['annotator']} · {one['mode']} · {one['first'] or 'whole trace'}"
-        for one in labels
+        f"{label['trace_id']} · {label['annotator']} · {label['mode']} · "
+        f"{label['first'] or 'whole trace'}"
+        for label in labels
     ]
 
 
 def _list(title: str, lines: Sequence[str], hidden: int) -> None:
-    """Print some of the lines, with how many there are and how many more are hidden."""
+    """Print the first lines of a list, with the number of all lines and of hidden ones."""
     more = f", and {hidden} hidden from you" if hidden else ""
     click.echo(f"{title}: {len(lines)}{more}")
-    for line in lines[:_SHOWN]:
+    for line in lines[:_LIST_LENGTH]:
         click.echo(f"  {one_line(line)}")
-    if len(lines) > _SHOWN:
-        click.echo(f"  and {len(lines) - _SHOWN} more; --json lists all")
+    if len(lines) > _LIST_LENGTH:
+        click.echo(f"  and {len(lines) - _LIST_LENGTH} more; --json lists all")
 
 
-# What changed between two taxonomies
+# The differences between two taxonomies
 
 
-def _changes_values(found: TaxonomyChanges) -> dict[str, Any]:
+def _changes_json(changes: TaxonomyChanges) -> dict[str, Any]:
     return {
-        "same": found.same,
-        "wording": {slug: list(texts) for slug, texts in found.wording.items()},
-        "names": _differs(found.names),
-        "codes": _differs(found.codes),
-        "moved": _differs(found.moved),
-        "categories": list(found.categories),
-        "reordered": found.reordered,
-        "added": list(found.added),
-        "dropped": list(found.dropped),
-        "renamed": _candidates(found.renamed),
-        "split": _candidates(found.split),
-        "merged": _candidates(found.merged),
+        "same": changes.same,
+        "wording": {slug: list(texts) for slug, texts in changes.wording.items()},
+        "names": _differences_json(changes.names),
+        "codes": _differences_json(changes.codes),
+        "moved": _differences_json(changes.moved),
+        "categories": list(changes.categories),
+        "reordered": changes.reordered,
+        "added": list(changes.added),
+        "dropped": list(changes.dropped),
+        "renamed": _candidates_json(changes.renamed),
+        "split": _candidates_json(changes.split),
+        "merged": _candidates_json(changes.merged),
     }
 
 
-def _differs(found: Sequence[Differs]) -> list[dict[str, str]]:
-    return [{"mode": one.mode, "from": one.old, "to": one.new} for one in found]
+def _differences_json(changes: Sequence[Differs]) -> list[dict[str, str]]:
+    return [{"mode": change.mode, "from": change.old, "to": change.new} for change in changes]
 
 
-def _candidates(found: Sequence[ModeCandidate]) -> list[dict[str, Any]]:
-    return [{"from": list(one.old), "to": list(one.new), "likeness": one.likeness} for one in found]
+def _candidates_json(candidates: Sequence[ModeCandidate]) -> list[dict[str, Any]]:
+    return [
+        {
+            "from": list(candidate.old),
+            "to": list(candidate.new),
+            "likeness": candidate.likeness,
+        }
+        for candidate in candidates
+    ]
 
 
-def _changes_lines(found: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
-    for slug, texts in found.wording.items():
+def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
+    for slug, texts in changes.wording.items():
         yield one_line(f"wording   {slug}: {', '.join(texts)}")
-    for title, differs in (("name", found.names), ("code", found.codes), ("moved", found.moved)):
-        for one in differs:
-            yield one_line(f"{title:<9} {one.mode}: {one.old} → {one.new}")
-    for category in found.categories:
-        gone = category.startswith("-")
-        yield one_line(f"category  {category.removeprefix('-')} {'is gone' if gone else 'is new'}")
-    if found.reordered:
-        yield "order     the modes stand in another order"
-    for title, slugs in (("added", found.added), ("dropped", found.dropped)):
+    for title, differs in (
+        ("name", changes.names),
+        ("code", changes.codes),
+        ("moved", changes.moved),
+    ):
+        for difference in differs:
+            yield one_line(f"{title:<9} {difference.mode}: {difference.old} → {difference.new}")
+    for category in changes.categories:
+        dropped = category.startswith("-")
+        yield one_line(
+            f"category  {category.removeprefix('-')} {'is gone' if dropped else 'is new'}"
+        )
+    if changes.reordered:
+        yield "order     the modes are in another order"
+    for title, slugs in (("added", changes.added), ("dropped", changes.dropped)):
         for slug in slugs:
             yield one_line(f"{title:<9} {slug}")
-    for title, candidates in (
-        ("renamed?", found.renamed),
-        ("split?", found.split),
-        ("merged?", found.merged),
+    for title, pairs in (
+        ("renamed?", changes.renamed),
+        ("split?", changes.split),
+        ("merged?", changes.merged),
     ):
-        for pair in candidates:
-            told = f"{', '.join(pair.old)} → {', '.join(pair.new)}"
-            yield one_line(f"{title:<9} {told} ({pair.likeness:.2f} alike)")
-    if found.same:
-        yield f"labels can stay under {new.ref}: only words differ, or nothing"
+        for candidate in pairs:
+            pair_text = f"{', '.join(candidate.old)} → {', '.join(candidate.new)}"
+            yield one_line(f"{title:<9} {pair_text} ({candidate.likeness:.2f} alike)")
+    if changes.same:
+        yield f"labels can stay under {new.ref}: only wording differs, or nothing"
         return
     yield f"labels cannot stay: carry them over with 'mast-tui taxonomy migrate', to {new.ref}"
-    if found.dropped:
-        yield "a map to begin with; look at each line:"
+    if changes.dropped:
+        yield "a map to start from; check each line:"
         yield "  [modes]"
-        guesses = [(one.old, one.new) for one in (*found.renamed, *found.split, *found.merged)]
-        for slug in found.dropped:
-            parts = dict.fromkeys(b for before, after in guesses if slug in before for b in after)
-            told = ", ".join(f'"{part}"' for part in parts)
-            yield f"  {slug} = " + (told if len(parts) == 1 else f"[{told}]")
+        candidates = (*changes.renamed, *changes.split, *changes.merged)
+        guesses = [(candidate.old, candidate.new) for candidate in candidates]
+        for slug in changes.dropped:
+            targets = dict.fromkeys(
+                target for old_slugs, slugs in guesses if slug in old_slugs for target in slugs
+            )
+            listed = ", ".join(f'"{target}"' for target in targets)
+            yield f"  {slug} = " + (listed if len(targets) == 1 else f"[{listed}]")

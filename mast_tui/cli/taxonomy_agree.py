@@ -12,14 +12,14 @@ import click
 from mast_tui.cli.agree import split_names
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
 from mast_tui.cli.shared.common import open_workspace, print_json, print_table
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.exchange.migration.migrate import standing_migrations
 from mast_tui.figures.agreement.report import agreement_figures
 from mast_tui.figures.record import estimate_json
 from mast_tui.figures.source.agreement import study_from_workspace
-from mast_tui.session import QueueKind, queue, sight_values
+from mast_tui.session import QueueKind, queue, visibility_json
 
 if TYPE_CHECKING:
     from mast_tui.figures.agreement.report import StudyInput
@@ -38,7 +38,7 @@ class TaxonomyAgreeRequest:
 
     versions: tuple[str, ...] = options.argument(nargs=-1, metavar="[VERSION …]")
     annotators: str | None = options.option(
-        "--annotators", metavar="A,B,…", help="Who is compared. Default: as 'agree' has it."
+        "--annotators", metavar="A,B,…", help="The annotators to compare. Default: as for 'agree'."
     )
     which: Which = options.which_pass(help="The first reading, or the last one.", default="1")
     rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
@@ -50,20 +50,21 @@ class TaxonomyAgreeRequest:
 @click.command()
 @options.takes(TaxonomyAgreeRequest)
 def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
-    """Show κ and α of each version of a codebook, and beside the last one on the same traces.
+    """Show κ and α of each version of a codebook, also compared with the last version on the same
+    traces.
 
-    VERSION is a name id@version of a taxonomy in the workspace, the newest last. Default: all that
-    labels were carried over from, and the one that they came to.
+    VERSION is the name id@version of a taxonomy in the workspace, the newest last. Default: all
+    taxonomies that labels were migrated from, and the one they were migrated to.
     """
-    place = open_workspace(request.common)
-    chosen = _versions(place, request.versions)
+    workspace = open_workspace(request.common)
+    taxonomies = _versions(workspace, request.versions)
     names = split_names(request.annotators)
-    viewers = [asked_by(place, one.ref, request.common) for one in chosen]
+    viewers = [command_viewer(workspace, taxonomy.ref, request.common) for taxonomy in taxonomies]
     studies = [
         study_from_workspace(
-            place, one, annotators=names, which=request.which, traces=viewer.traces
+            workspace, taxonomy, annotators=names, which=request.which, traces=viewer.traces
         )
-        for one, viewer in zip(chosen, viewers, strict=True)
+        for taxonomy, viewer in zip(taxonomies, viewers, strict=True)
     ]
     last = studies[-1]
     document: dict[str, Any] = {
@@ -71,58 +72,59 @@ def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
         "pass": last.pass_label,
         "versions": [
             {
-                "taxonomy": one.ref,
-                "modes": len(one.modes),
-                **_figures(study, _shared(study), request.rounds, request.seed),
+                "taxonomy": taxonomy.ref,
+                "modes": len(taxonomy.modes),
+                **_figures(study, _shared_traces(study), request.rounds, request.seed),
                 "same_traces": None
                 if study is last
-                else _beside(study, last, rounds=request.rounds, seed=request.seed),
-                "look_again": _look_again(place, one, viewer),
+                else _on_same_traces(study, last, rounds=request.rounds, seed=request.seed),
+                "look_again": _count_look_again(workspace, taxonomy, viewer),
             }
-            for one, study, viewer in zip(chosen, studies, viewers, strict=True)
+            for taxonomy, study, viewer in zip(taxonomies, studies, viewers, strict=True)
         ],
     }
     for viewer in viewers:
         viewer.reveal(viewer.traces or ())
-    left_out = frozenset[str]().union(*(viewer.hidden for viewer in viewers))
-    document |= sight_values(viewers[-1], left_out)
+    hidden = frozenset[str]().union(*(viewer.hidden for viewer in viewers))
+    document |= visibility_json(viewers[-1], hidden)
     if request.as_json:
         print_json(document)
         return
     _print(document)
-    say_left_out(viewers[-1], left_out)
+    report_hidden_traces(viewers[-1], hidden)
 
 
-def _versions(place: Workspace, wanted: Sequence[str]) -> list[Taxonomy]:
-    """The taxonomies that are compared, the newest last."""
-    kept = {one.ref: one for one in place.taxonomies()}
-    if not wanted:
-        steps = [one.files for one in standing_migrations(place)]
+def _versions(workspace: Workspace, requested: Sequence[str]) -> list[Taxonomy]:
+    """Return the taxonomies to compare, the newest last."""
+    stored = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
+    if not requested:
+        steps = [migration.files for migration in standing_migrations(workspace)]
         olds = list(dict.fromkeys(old for old, _ in steps))
         news = list(dict.fromkeys(new for _, new in steps))
-        wanted = [*olds, *(new for new in news if new not in olds)]
-        if not wanted:
+        requested = [*olds, *(new for new in news if new not in olds)]
+        if not requested:
             raise click.ClickException(
-                "nothing was carried over to another taxonomy here; name the taxonomies to compare"
+                "no labels were migrated in this workspace; name the taxonomies to compare"
             )
-    for name in wanted:
-        if name not in kept:
+    for name in requested:
+        if name not in stored:
             raise click.ClickException(
-                f"{name}: no taxonomy of that name here; there are {', '.join(sorted(kept))}"
+                f"{name}: no taxonomy of that name in the workspace; there are "
+                f"{', '.join(sorted(stored))}"
             )
-    if len(set(wanted)) < max(2, len(wanted)):
+    if len(set(requested)) < max(2, len(requested)):
         raise click.UsageError("name two different taxonomies at least")
-    return [kept[name] for name in wanted]
+    return [stored[name] for name in requested]
 
 
-def _shared(study: StudyInput) -> frozenset[str]:
-    """The traces that two of the annotators have finished."""
+def _shared_traces(study: StudyInput) -> frozenset[str]:
+    """Return the traces that at least two annotators have finished."""
     counts = Counter(trace for traces in study.finished.values() for trace in traces)
     return frozenset(trace for trace, count in counts.items() if count > 1)
 
 
 def _figures(study: StudyInput, traces: frozenset[str], rounds: int, seed: int) -> dict[str, Any]:
-    """How many traces, and what all verdicts on them come to together."""
+    """Return the number of traces, and the agreement on all their verdicts together."""
     finished = {name: done & traces for name, done in study.finished.items()}
     agreement = agreement_figures(
         replace(study, finished=finished, rounds={}), rounds=rounds, seed=seed
@@ -131,24 +133,26 @@ def _figures(study: StudyInput, traces: frozenset[str], rounds: int, seed: int) 
     return {"traces": len(traces), **{name: estimate_json(pooled[name]) for name in _FIGURES}}
 
 
-def _beside(study: StudyInput, last: StudyInput, *, rounds: int, seed: int) -> dict[str, Any]:
-    """The figures of a version and of the last one, on the traces that both have."""
-    traces = _shared(study) & _shared(last)
-    before, after = (_figures(one, traces, rounds, seed) for one in (study, last))
+def _on_same_traces(
+    study: StudyInput, last: StudyInput, *, rounds: int, seed: int
+) -> dict[str, Any]:
+    """Return the figures of a version and of the last one, on the traces that both have."""
+    traces = _shared_traces(study) & _shared_traces(last)
+    figures, last_figures = (_figures(version, traces, rounds, seed) for version in (study, last))
     return {
         "traces": len(traces),
-        "here": {name: before[name] for name in _FIGURES},
-        "last": {name: after[name] for name in _FIGURES},
+        "here": {name: figures[name] for name in _FIGURES},
+        "last": {name: last_figures[name] for name in _FIGURES},
     }
 
 
-def _look_again(place: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
-    """How many traces wait for another look of somebody, as a mode was split, that may be told."""
-    names = [one.name for one in place.annotators() if one.kind.is_person]
+def _count_look_again(workspace: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
+    """Count the visible traces that annotators must look at again, as a mode was split."""
+    names = [annotator.name for annotator in workspace.annotators() if annotator.kind.is_person]
     return sum(
         not viewer.limited or name == viewer.name or viewer.may_see_others(item.trace_id)
         for name in names
-        for item in queue(place, taxonomy, name, QueueKind.CHANGED)
+        for item in queue(workspace, taxonomy, name, QueueKind.CHANGED)
     )
 
 
@@ -172,24 +176,24 @@ def _print(document: Mapping[str, Any]) -> None:
         ),
     )
     print_table(columns, document["versions"])
-    who = ", ".join(document["annotators"]) or "nobody"
-    click.echo(f"{who}, pass {document['pass']}; over all modes of a version together")
+    annotators = ", ".join(document["annotators"]) or "nobody"
+    click.echo(f"{annotators}, pass {document['pass']}; over all modes of a version together")
 
 
 def _figure_column(name: str, title: str) -> TableColumn[Mapping[str, Any]]:
-    return TableColumn(title, lambda version: _shown(version[name]), right=True)
+    return TableColumn(title, lambda version: _figure_text(version[name]), right=True)
 
 
 def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:
     def cell(version: Mapping[str, Any]) -> str:
         same = version["same_traces"]
-        return "" if same is None else _shown(same[side][name])
+        return "" if same is None else _figure_text(same[side][name])
 
     return TableColumn(title, cell, right=True)
 
 
-def _shown(figure: Mapping[str, Any]) -> str:
-    """A figure with its interval, where it has one."""
+def _figure_text(figure: Mapping[str, Any]) -> str:
+    """Return the text of a figure with its interval, if it has one."""
     if figure["value"] is None:
         return "—"
     interval = figure.get("ci")

@@ -1,4 +1,4 @@
-"""The command ``workspace``: what can be done with all that is kept at once."""
+"""``mast-tui workspace``: copy, create and check a whole workspace."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mast_tui.cli.shared.common import open_on_server, open_workspace, print_jso
 from mast_tui.counts import counted
 from mast_tui.workspace import Workspace, is_url
 
-WHOLE: Final = "it is about the whole workspace, whoever asks"
-"""Why these commands take no option about who sees what."""
+WHOLE_REFUSAL: Final = "it is about the whole workspace, for every user alike"
+"""The reason why these commands accept no option about visibility."""
 
-_NAMED: Final = "the workspaces are named without an option"
+_LOCATION_REFUSAL: Final = "the workspaces are named without an option"
 
 
 @click.group()
@@ -32,7 +32,7 @@ class WorkspaceBackupRequest:
 
     output: Path = options.argument(type=click.Path(path_type=Path), metavar="OUT")
     common: CommonOptions = options.common(
-        annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE
+        annotator=WHOLE_REFUSAL, taxonomy=WHOLE_REFUSAL, blind=WHOLE_REFUSAL, assisted=WHOLE_REFUSAL
     )
     as_json: bool = options.as_json()
 
@@ -40,14 +40,14 @@ class WorkspaceBackupRequest:
 @workspace_command.command("backup")
 @options.takes(WorkspaceBackupRequest)
 def backup_command(request: WorkspaceBackupRequest) -> None:
-    """Copy the workspace into one new file, OUT, whole and checked.
+    """Copy the workspace into one new file, OUT, and check the copy.
 
-    Apps and commands that have it open go on; what they save meanwhile is in the copy or not. The
-    copy is a workspace like any other: --workspace OUT opens it.
+    Apps and commands that use the workspace continue; changes that they save meanwhile may be
+    missing in the copy. The copy is a normal workspace: --workspace OUT opens it.
     """
-    _tell_copied(
+    _print_copy(
         str(request.output),
-        _copied(open_workspace(request.common), request.output),
+        _copy_to_file(open_workspace(request.common), request.output),
         request.as_json,
     )
 
@@ -59,7 +59,11 @@ class WorkspaceCopyRequest:
     source: str = options.argument(metavar="FROM")
     target: str = options.argument(metavar="TO")
     common: CommonOptions = options.common(
-        workspace=_NAMED, annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE
+        workspace=_LOCATION_REFUSAL,
+        annotator=WHOLE_REFUSAL,
+        taxonomy=WHOLE_REFUSAL,
+        blind=WHOLE_REFUSAL,
+        assisted=WHOLE_REFUSAL,
     )
     as_json: bool = options.as_json()
 
@@ -67,20 +71,20 @@ class WorkspaceCopyRequest:
 @workspace_command.command("copy")
 @options.takes(WorkspaceCopyRequest)
 def copy_command(request: WorkspaceCopyRequest) -> None:
-    """Copy a workspace between a file and a server, or from one to another, with all it holds.
+    """Copy a whole workspace between files and servers.
 
-    TO is a new file, or postgresql://USER@HOST/DATABASE with no workspace yet or an empty one.
-    FROM stays as it is.
+    TO is a new file, or postgresql://USER@HOST/DATABASE without a workspace or with an empty one.
+    FROM stays unchanged.
     """
     original = open_workspace(CommonOptions(request.source))
     if not is_url(request.target):
-        counts = _copied(original, Path(request.target))
+        counts = _copy_to_file(original, Path(request.target))
     else:
         copy, _ = open_on_server(request.target, Workspace.create_on_server)
         with closing(copy):
             original.copy_into(copy)
             counts = _counts(copy)
-    _tell_copied(request.target, counts, request.as_json)
+    _print_copy(request.target, counts, request.as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,25 +93,29 @@ class WorkspaceCreateRequest:
 
     url: str = options.argument(metavar="URL")
     common: CommonOptions = options.common(
-        workspace=_NAMED, annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE
+        workspace=_LOCATION_REFUSAL,
+        annotator=WHOLE_REFUSAL,
+        taxonomy=WHOLE_REFUSAL,
+        blind=WHOLE_REFUSAL,
+        assisted=WHOLE_REFUSAL,
     )
 
 
 @workspace_command.command("create")
 @options.takes(WorkspaceCreateRequest)
 def create_command(request: WorkspaceCreateRequest) -> None:
-    """Make an empty workspace on a PostgreSQL server: postgresql://USER@HOST/DATABASE.
+    """Create an empty workspace on a PostgreSQL server: postgresql://USER@HOST/DATABASE.
 
-    The database is made too where the server has none of that name and lets you.
+    Also creates the database if the server has none of that name and allows it.
     """
     if not is_url(request.url):
         raise click.UsageError(
-            f"{request.url}: a workspace in a file is made by the first label; a server is named "
-            "as postgresql://USER@HOST/DATABASE"
+            f"{request.url}: the first label creates a workspace in a file; for a server give "
+            "postgresql://USER@HOST/DATABASE"
         )
     workspace, _ = open_on_server(request.url, Workspace.create_on_server)
     workspace.close()
-    print_line(f"{request.url}: there is a workspace now; open it with --workspace {request.url}")
+    print_line(f"{request.url}: workspace created; open it with --workspace {request.url}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,10 +123,10 @@ class WorkspaceCheckRequest:
     """The options of ``mast-tui workspace check``."""
 
     mend: bool = options.option(
-        "--mend", is_flag=True, help="Make what differs anew from the events."
+        "--mend", is_flag=True, help="Rebuild differing rows from the events."
     )
     common: CommonOptions = options.common(
-        annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=WHOLE
+        annotator=WHOLE_REFUSAL, taxonomy=WHOLE_REFUSAL, blind=WHOLE_REFUSAL, assisted=WHOLE_REFUSAL
     )
     as_json: bool = options.as_json()
 
@@ -126,45 +134,46 @@ class WorkspaceCheckRequest:
 @workspace_command.command("check")
 @options.takes(WorkspaceCheckRequest)
 def check_command(request: WorkspaceCheckRequest) -> None:
-    """Check that the workspace is whole: its file, everybody's history, and what follows from it.
+    """Check the workspace: its file, everybody's history, and the rows computed from it.
 
-    Exit code 1 where something is wrong.
+    Exit code 1 if something is wrong.
     """
-    place = open_workspace(request.common)
-    place.check()
-    differing, damaged = place.check_rows()
-    edited = place.edited_histories()
+    workspace = open_workspace(request.common)
+    workspace.check()
+    differing, damaged = workspace.check_rows()
+    edited = workspace.edited_histories()
     if request.mend and differing:
-        place.rebuild({one.annotator for one in differing})
-    counts = _counts(place)
+        workspace.rebuild({difference.annotator for difference in differing})
+    counts = _counts(workspace)
     if request.as_json:
         print_json(
             {
                 **counts,
-                "differences": [one._asdict() for one in differing],
-                "edited": [{"annotator": one.annotator, "seq": one.seq} for one in edited],
+                "differences": [difference._asdict() for difference in differing],
+                "edited": [{"annotator": event.annotator, "seq": event.seq} for event in edited],
                 "damaged": [row._asdict() for row in damaged],
                 "mended": request.mend and bool(differing),
             }
         )
     else:
-        print_line(f"{place.name}: {_told(counts)}")
-        for one in differing:
+        print_line(f"{workspace.name}: {_counts_text(counts)}")
+        for difference in differing:
             print_line(
-                f"{one.table} of {one.annotator}: {counted(one.rows, 'row')} did not follow from "
-                f"the events{'; made anew' if request.mend else ''}"
+                f"{difference.table} of {difference.annotator}: "
+                f"{counted(difference.rows, 'row')} differed from the events"
+                f"{'; rebuilt' if request.mend else ''}"
             )
         for event in edited:
             print_line(f"the history of {event.annotator} was edited, from event {event.seq} on")
         for row in damaged:
-            print_line(f"damaged in {row.table}, and passed over: {row.name}: {row.problem}")
+            print_line(f"damaged in {row.table}, and ignored: {row.name}: {row.problem}")
         if not differing and not edited and not damaged:
-            click.echo("All of it is as it was recorded.")
+            click.echo("The workspace is intact.")
     if edited or damaged or (differing and not request.mend):
         raise click.exceptions.Exit(1)
 
 
-def _copied(source: Workspace, output: Path) -> dict[str, int]:
+def _copy_to_file(source: Workspace, output: Path) -> dict[str, int]:
     source.copy_to(output)
     with closing(Workspace.open(output, create=False)) as copy:
         copy.check()
@@ -175,12 +184,12 @@ def _counts(workspace: Workspace) -> dict[str, int]:
     return {"traces": len(workspace.traces()), "events": workspace.event_count()}
 
 
-def _told(counts: dict[str, int]) -> str:
+def _counts_text(counts: dict[str, int]) -> str:
     return f"{counted(counts['traces'], 'trace')}, {counted(counts['events'], 'event')}"
 
 
-def _tell_copied(output: str, counts: dict[str, int], as_json: bool) -> None:
+def _print_copy(output: str, counts: dict[str, int], as_json: bool) -> None:
     if as_json:
         print_json({"output": output, **counts})
     else:
-        print_line(f"{output}: {_told(counts)}")
+        print_line(f"{output}: {_counts_text(counts)}")

@@ -1,33 +1,36 @@
-"""``mast-tui exam``: how well judges do on a labelled set."""
+"""``mast-tui exam``: compare judges with a labelled set."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec.structs import asdict
 
 from mast_tui import __version__
 from mast_tui.adjudication import traces_from_files
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
 from mast_tui.cli.shared.common import (
-    kept_taxonomy,
-    load_chosen_taxonomy,
+    load_taxonomy_or_mast,
+    open_with_taxonomy,
     open_workspace,
-    opened,
+    workspace_taxonomy,
 )
 from mast_tui.cli.shared.options import OptionRule
-from mast_tui.cli.shared.report_files import SAME_FILE, Files, ReportOutput
+from mast_tui.cli.shared.report_files import SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.exam.consistency import consistency_document, judges_named, labels_of_judge
-from mast_tui.exam.coverage import CoverageJson, coverage
+from mast_tui.exam.coverage import LEAST_RUNS, LEVEL, CoverageJson, coverage, fit_sets
 from mast_tui.exam.figures import (
     Answers,
+    Question,
+    StepMarks,
     baselines,
     decisive_cases,
     decisive_figures,
@@ -39,6 +42,7 @@ from mast_tui.exam.input import (
     SETS,
     ExamCandidate,
     ExamSet,
+    ExamTrace,
     annotator_named,
     candidate_from_workspace,
     rules_candidate,
@@ -52,10 +56,11 @@ from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.output_files import Outputs, Rules
-from mast_tui.session import sight_values
+from mast_tui.session import visibility_json
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import find_workspace
 from mast_tui.workspace.outputs import database_files, outputs_beside, protected_kind
+from mast_tui.workspace.registers.look_here import LookHere, keep_look_here
 
 if TYPE_CHECKING:
     from mast_tui.reports.model import Report
@@ -78,7 +83,7 @@ class ExamRequest:
         metavar="SET",
         help=f"{', '.join(SETS)}: the set whose files are the PATHs; or a file of labels "
         "(csv-long) of the traces at the PATHs. Else gold, or an annotator of the workspace whose "
-        "word counts as the truth. Without it: what needs no truth, of the judges of the "
+        "labels count as the truth. Without it: figures that need no truth, of judges of the "
         "workspace.",
     )
     judges: tuple[str, ...] = options.option(
@@ -86,26 +91,32 @@ class ExamRequest:
         multiple=True,
         required=True,
         metavar="NAME",
-        help="Who sits the exam, once or often: rules (with a set of files they judge now), or "
-        "somebody of the workspace: a judge that has run, or whose answers were imported. Without "
-        "a set all judges whose names begin so; the first that ran is the one beside which others "
-        "stand.",
+        help="A candidate; repeat it for several: rules (they judge a set of files now), or a "
+        "judge of the workspace that has run, or whose answers were imported. Without a set: all "
+        "judges whose names begin with it; others are compared with the first that ran.",
     )
     rule_names: str | None = options.option(
-        "--rules", metavar="all|NAME,…", help="Which rules run; as for judge."
+        "--rules", metavar="all|NAME,…", help="The rules that run; as for judge."
     )
     crosswalk: Path | None = options.option(
         "--crosswalk",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Make modes of MAST of the set's categories, as for import: agentrx-to-mast, "
-        "trail-to-mast, or a file of your own.",
+        help="Translate the set's categories to MAST, as for import: agentrx-to-mast, "
+        "trail-to-mast, or your own file.",
     )
     coverage: bool = options.option(
         "--coverage",
         is_flag=True,
         help="Also measure sets of steps that contain the decisive step with 90 % probability: "
         "how often they do, and which share of a run they take.",
+    )
+    keep: bool = options.option(
+        "--keep",
+        is_flag=True,
+        help="Also keep the set of each trace of the workspace, by the marks of the one --judge: "
+        "the app marks the steps, * goes through them, and the library sorts by their number. "
+        "Annotators who may not see what judges say do not see them.",
     )
     rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
     seed: int = options.seed()
@@ -123,9 +134,9 @@ class ExamRequest:
     as_json: bool = options.as_json()
 
     @property
-    def files(self) -> Files:
+    def files(self) -> ReportFiles:
         """The files to write."""
-        return Files.named(
+        return ReportFiles.named(
             markdown=self.markdown_file,
             html=self.html_file,
             latex=self.latex_file,
@@ -134,7 +145,7 @@ class ExamRequest:
 
     @property
     def from_files(self) -> bool:
-        """Whether the set is read from files, not from the workspace."""
+        """True if the set is read from files, not from the workspace."""
         return self.set_name is not None and (
             self.set_name in SETS or Path(self.set_name).is_file()
         )
@@ -143,12 +154,17 @@ class ExamRequest:
 _RULES: Final = (
     SAME_FILE,
     OptionRule[ExamRequest](
-        "PATHs, --rules, --crosswalk and --coverage go with --set",
+        "PATHs, --rules, --crosswalk and --coverage need --set",
         options=("paths", "--rules", "--crosswalk", "--coverage"),
         needs=("--set",),
     ),
     OptionRule[ExamRequest](
-        "--set {request.set_name} wants the files of the set as PATHs",
+        "--keep goes with --coverage, a --set of the workspace and one --judge",
+        options=("--keep",),
+        when=lambda request: not request.coverage or request.from_files or len(request.judges) != 1,
+    ),
+    OptionRule[ExamRequest](
+        "--set {request.set_name} needs the files of the set as PATHs",
         needs=("paths",),
         when=lambda request: request.from_files,
     ),
@@ -158,12 +174,12 @@ _RULES: Final = (
         when=lambda request: not request.from_files,
     ),
     OptionRule[ExamRequest](
-        "--judge names the same one twice",
+        "--judge names the same judge twice",
         options=("--set",),
         when=lambda request: len(set(request.judges)) < len(request.judges),
     ),
     OptionRule[ExamRequest](
-        "--rules goes with --judge rules and a set of files",
+        "--rules is for --judge rules and a set of files",
         options=("--rules",),
         when=lambda request: not request.from_files or RULES not in request.judges,
     ),
@@ -178,50 +194,50 @@ _RULES: Final = (
 @click.command()
 @options.takes(ExamRequest, _RULES)
 def exam_command(request: ExamRequest) -> None:
-    """Hold judges against a labelled set, each by the set's own scoring.
+    """Compare judges with a labelled set, by the set's own scoring.
 
-    Decisive steps: how often the step, its agent and its category are named, beside naming any
-    step, the first or the last. Marked places: precision, recall and F1 of steps, categories and
-    both. Verdicts: rates and κ, mode by mode. --json has all that it takes to repeat it: the
-    files with their hashes, the seed, and what was named trace by trace.
+    Decisive steps: how often the step, its agent and its category are right, compared with naming
+    any step, the first or the last. Labelled spans: precision, recall and F1 of steps, categories
+    and both. Verdicts: rates and κ, mode by mode. --json has everything needed to repeat it: the
+    files with their hashes, the seed, and the answers trace by trace.
 
-    Without --set: how often a judge's readings of one trace agree, how many of its quotes are
-    found, and what stays where the same model was asked otherwise.
+    Without --set: how often a judge's readings of one trace agree, the share of its quotes that are
+    found, and which findings remain when the same model is asked in other ways.
     """
     output = ReportOutput(request.files, "json" if request.as_json else "text")
     if request.set_name is None:
         _show_consistency(request, output)
         return
-    place: Workspace | None = None
+    workspace: Workspace | None = None
     viewer: Viewer | None = None
     may_see: Callable[[str], bool] = _all
     rules = RulesJudge(chosen_rules(request.rule_names or "default"))
     from_files = request.from_files
-    judged_now = {RULES} & set(request.judges) if from_files else set()
-    if set(request.judges) - judged_now or not from_files:
-        place = open_workspace(request.common)
+    judged_by_rules = {RULES} & set(request.judges) if from_files else set()
+    if set(request.judges) - judged_by_rules or not from_files:
+        workspace = open_workspace(request.common)
     outputs = (
-        outputs_beside(place, force=request.force)
-        if place
-        else _outputs_alone((*request.paths, Path(request.set_name)), request.force)
+        outputs_beside(workspace, force=request.force)
+        if workspace
+        else _outputs_without_workspace((*request.paths, Path(request.set_name)), request.force)
     )
     request.files.check(outputs)
-    exam = _set_of_files(request, rules if judged_now else None) if from_files else None
-    if place is not None:
-        ref = _sight_under(place, request.common.taxonomy, exam)
-        viewer = asked_by(place, ref, request.common)
-        may_see = _seen_by(viewer)
+    exam = _set_of_files(request, rules if judged_by_rules else None) if from_files else None
+    if workspace is not None:
+        ref = _visibility_taxonomy(workspace, request.common.taxonomy, exam)
+        viewer = command_viewer(workspace, ref, request.common)
+        may_see = _visibility_test(viewer)
     if exam is None:
-        assert place is not None
-        exam = _set_of_workspace(place, request.set_name, request.common.taxonomy, may_see)
+        assert workspace is not None
+        exam = _set_of_workspace(workspace, request.set_name, request.common.taxonomy, may_see)
     if not exam.questions:
         raise click.ClickException(
             f"--set {request.set_name}: there is no labelled trace to ask about"
         )
     candidates = [
         rules_candidate(exam, rules)
-        if place is None or name in judged_now
-        else candidate_from_workspace(place, exam, annotator_named(place, name), may_see)
+        if workspace is None or name in judged_by_rules
+        else candidate_from_workspace(workspace, exam, annotator_named(workspace, name), may_see)
         for name in request.judges
     ]
     reports = {
@@ -232,46 +248,55 @@ def exam_command(request: ExamRequest) -> None:
     document = exam_document(exam, candidates, reports, request.rounds, request.seed)
     if request.coverage:
         document["coverage"] = _coverage(exam, candidates, request.seed)
+    if request.keep:
+        assert workspace is not None
+        measured = document["coverage"][candidates[0].name]
+        document["look_here"] = _keep_sets(
+            workspace, exam, candidates[0].name, measured, request.seed
+        )
     _show(document, partial(exam_report, reports=reports), output, outputs, viewer)
 
 
 def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
-    """Print what can be said of judges of the workspace without a truth."""
-    place, chosen = opened(request.common)
-    viewer = asked_by(place, chosen.ref, request.common)
-    outputs = outputs_beside(place, force=request.force)
+    """Print the figures of judges that need no truth."""
+    workspace, taxonomy = open_with_taxonomy(request.common)
+    viewer = command_viewer(workspace, taxonomy.ref, request.common)
+    outputs = outputs_beside(workspace, force=request.force)
     request.files.check(outputs)
-    may_see = _seen_by(viewer)
-    names = judges_named(place, request.judges)
-    judged = [labels_of_judge(place, chosen, name, may_see) for name in names]
-    judged = [one for one in judged if one.labels]
+    may_see = _visibility_test(viewer)
+    names = judges_named(workspace, request.judges)
+    judged = [labels_of_judge(workspace, taxonomy, name, may_see) for name in names]
+    judged = [judge_labels for judge_labels in judged if judge_labels.labels]
     if not judged:
         raise click.ClickException(
-            f"these judges have judged no trace under {chosen.ref} that you may see; another "
-            "taxonomy is named by --taxonomy"
+            f"these judges have judged no trace under {taxonomy.ref} that you may see; name "
+            "another taxonomy with --taxonomy"
         )
-    document = consistency_document(place, chosen, judged, request.rounds, request.seed)
+    document = consistency_document(workspace, taxonomy, judged, request.rounds, request.seed)
     _show(document, consistency_report, output, outputs, viewer)
 
 
 def _set_of_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
-    """Read a labelled set from files; a judge looks at its traces meanwhile."""
+    """Read a labelled set from files, and judge its traces meanwhile if there is a judge."""
     name = request.set_name
     assert name is not None
     with WorkerPool(request.workers) as pool:
         if name in SETS:
             return set_from_files(name, request.paths, judge, pool, request.crosswalk)
-        chosen = load_chosen_taxonomy(request.common.taxonomy)
-        return set_from_table(Path(name), chosen, request.paths, judge, pool)
+        taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
+        return set_from_table(Path(name), taxonomy, request.paths, judge, pool)
 
 
-def _sight_under(place: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
-    """Under which taxonomy people must have finished to be told; where none can be told from what
-    is kept, as after the imports of several tools, the set's own."""
-    used = place.current_taxonomies()
+def _visibility_taxonomy(workspace: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
+    """Return the taxonomy whose finished traces decide what is visible.
+
+    If the workspace has several taxonomies, as after imports from several tools, it is the set's
+    own.
+    """
+    used = workspace.current_taxonomies()
     if taxonomy is None and exam is not None and len(used) > 1 and load_mast().ref not in used:
         return exam.taxonomy.ref
-    return kept_taxonomy(place, taxonomy).ref
+    return workspace_taxonomy(workspace, taxonomy).ref
 
 
 def _show(
@@ -281,28 +306,30 @@ def _show(
     outputs: Outputs,
     viewer: Viewer | None,
 ) -> None:
-    """Write and print figures, with what was hidden from the annotator."""
+    """Write and print figures, with the number of traces hidden from the annotator."""
     if viewer is not None:
-        document |= sight_values(viewer, viewer.hidden)
+        document |= visibility_json(viewer, viewer.hidden)
         viewer.reveal(viewer.traces or (), judges=True)
         if output.stdout != "json":
-            say_left_out(viewer, viewer.hidden)
+            report_hidden_traces(viewer, viewer.hidden)
     output.show(report_of(document), document, outputs)
 
 
 def _set_of_workspace(
-    place: Workspace, name: str, taxonomy: Path | None, may_see: Callable[[str], bool]
+    workspace: Workspace, name: str, taxonomy: Path | None, may_see: Callable[[str], bool]
 ) -> ExamSet:
-    """Gold, or an annotator's word, under the taxonomy that is asked for.
+    """Read gold, or an annotator's labels, as a set under the requested taxonomy.
 
-    An imported set brings a taxonomy of its own, and its word counts under that.
+    An imported set has its own taxonomy, and its labels count under that.
     """
-    truth = name if name == GOLD else annotator_named(place, name)
-    chosen = kept_taxonomy(place, taxonomy)
-    own = {one.taxonomy for one in place.passes(annotator=truth)}
-    if taxonomy is None and len(own) == 1:
-        chosen = place.taxonomy(own.pop())
-    return set_from_workspace(place, truth, chosen, traces_from_files(place), may_see)
+    truth = name if name == GOLD else annotator_named(workspace, name)
+    used_taxonomy = workspace_taxonomy(workspace, taxonomy)
+    label_taxonomies = {reading.taxonomy for reading in workspace.passes(annotator=truth)}
+    if taxonomy is None and len(label_taxonomies) == 1:
+        used_taxonomy = workspace.taxonomy(label_taxonomies.pop())
+    return set_from_workspace(
+        workspace, truth, used_taxonomy, traces_from_files(workspace), may_see
+    )
 
 
 def exam_document(
@@ -312,8 +339,16 @@ def exam_document(
     rounds: int,
     seed: int,
 ) -> dict[str, Any]:
-    """Score everybody, as ``--json`` prints it; what does not apply is None."""
-    decisive, places = "decisive" in exam.scorings, "places" in exam.scorings
+    """Score all candidates, as ``--json`` prints it; scorings that do not apply are None.
+
+    Args:
+        exam: The labelled set.
+        candidates: The judges and their answers.
+        rounds: The number of resamples for intervals.
+        seed: The seed of the resamples.
+    """
+    decisive = "decisive" in exam.scorings
+    places = "places" in exam.scorings
     questions = exam.questions
     published = PUBLISHED_SCORERS.get(exam.name)
     return {
@@ -328,21 +363,23 @@ def exam_document(
         "bootstrap": bootstrap_json(rounds, seed),
         "baselines": baselines(questions, published) if decisive else None,
         "judges": {
-            one.name: {
-                "decisive": decisive_figures(questions, one.answers, published)
+            candidate.name: {
+                "decisive": decisive_figures(questions, candidate.answers, published)
                 if decisive
                 else None,
-                "places": places_figures(questions, one.answers, rounds=rounds, seed=seed)
+                "places": places_figures(questions, candidate.answers, rounds=rounds, seed=seed)
                 if places
                 else None,
-                "verdicts": judge_json(reports[one.name]) if one.name in reports else None,
-                "categories": one.answers.categories,
-                "quotes": one.quotes,
-                "cost": one.cost,
-                "cases": decisive_cases(questions, one.answers) if decisive else [],
-                **_levels(exam, one.answers, rounds, seed),
+                "verdicts": judge_json(reports[candidate.name])
+                if candidate.name in reports
+                else None,
+                "categories": candidate.answers.categories,
+                "quotes": candidate.quotes,
+                "cost": candidate.cost,
+                "cases": decisive_cases(questions, candidate.answers) if decisive else [],
+                **_levels(exam, candidate.answers, rounds, seed),
             }
-            for one in candidates
+            for candidate in candidates
         },
     }
 
@@ -361,8 +398,53 @@ def _coverage(
     }
 
 
+def _keep_sets(
+    workspace: Workspace, exam: ExamSet, judge: str, measured: CoverageJson, seed: int
+) -> dict[str, Any]:
+    """Keep the set of each trace of the workspace, and return what was kept.
+
+    Raises:
+        click.ClickException: There are too few labelled runs.
+    """
+    mean_share = measured["mean_share"]
+    chance_share = measured["chance_share"]
+    of_judge = candidate_from_workspace(workspace, exam, judge, _all).answers
+    features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
+    sets = fit_sets(exam.questions, features, of_judge, seed=seed)
+    if sets is None or mean_share is None or chance_share is None:
+        raise click.ClickException(
+            f"--keep: the decisive or first failing step is known of {measured['runs']} runs, and "
+            f"{LEAST_RUNS} are needed"
+        )
+    trace_of = traces_from_files(workspace)
+    traces = dict(exam.traces)
+    for record in workspace.traces():
+        trace = None if record.trace_id in traces else trace_of(record.trace_id)
+        if trace is not None:
+            traces[record.trace_id] = ExamTrace.of(trace)
+    asked = tuple(Question(trace_id, StepMarks()) for trace_id in traces)
+    everywhere = replace(exam, questions=asked, traces=traces)
+    answers = candidate_from_workspace(workspace, everywhere, judge, _all).answers
+    spans: dict[str, tuple[str, ...]] = {}
+    for trace_id, facts in traces.items():
+        steps = sets.steps_of(trace_id, facts.features, answers)
+        numbers = facts.steps.numbers or {}
+        spans[trace_id] = tuple(key for key, step in numbers.items() if step in steps)
+    origin = LookHere(
+        sets.hash,
+        judge,
+        LEVEL,
+        measured["runs"],
+        mean_share,
+        chance_share,
+        {trace_id: len(keys) for trace_id, keys in spans.items()},
+    )
+    keep_look_here(workspace, exam.taxonomy.ref, origin, spans)
+    return {**asdict(origin), "sizes": None, "traces": len(spans)}
+
+
 def _levels(exam: ExamSet, answers: Answers, rounds: int, seed: int) -> dict[str, Any]:
-    """By category of each level, where the set's taxonomy has several."""
+    """Return figures by category of each level, if the set's taxonomy has several."""
     levels = exam.taxonomy.by_level
     if not levels or not {"decisive", "places"} & set(exam.scorings):
         return {}
@@ -385,22 +467,22 @@ def _all(_trace_id: str) -> bool:
     return True
 
 
-def _seen_by(viewer: Viewer) -> Callable[[str], bool]:
-    """Of which traces what others and judges say may be told."""
+def _visibility_test(viewer: Viewer) -> Callable[[str], bool]:
+    """Return a function that says whether others' and judges' labels on a trace are visible."""
     judges = viewer.may_see_judges()
     return lambda trace_id: viewer.may_see_others(trace_id) and judges(trace_id)
 
 
-def _outputs_alone(paths: Sequence[Path], force: bool) -> Outputs:
-    """The outputs where no workspace is asked: neither it nor the set is ever replaced."""
+def _outputs_without_workspace(paths: Sequence[Path], force: bool) -> Outputs:
+    """Return outputs without a workspace; neither the nearest workspace nor the set is replaced."""
 
     def reason(target: Path) -> str | None:
         real = target.resolve()
         if target in database_files(find_workspace(None)):
-            return "the labels are kept in this file"
+            return "this file holds the labels"
         read = [path.resolve() for path in paths]
         if real.exists() and any(real == path or path in real.parents for path in read):
-            return "it is a part of the set, which is never written to"
+            return "it is a part of the set, which is never overwritten"
         return None
 
     return Outputs(Rules(reason, protected_kind, force))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import asdict
 
 from mast_tui.adjudication import words_by_trace
-from mast_tui.cli.agree import judge_named
+from mast_tui.cli.agree import find_judge
 from mast_tui.cli.shared.common import problem_lines
 from mast_tui.exam.coverage import step_features
 from mast_tui.exam.figures import (
@@ -283,7 +283,7 @@ def set_from_files(
             raise ExchangeError(f"{file}: {in_file.reason}")
         traces += in_file
         pool.on_trace(len(in_file))
-        pool.tell(number, len(files))
+        pool.show_progress(number, len(files))
     exam = _make_set(name, taxonomy, works, traces, incoming.problems, scorings)
     return replace(exam, modes=modes)
 
@@ -336,7 +336,9 @@ def set_from_table(
         )
     read = partial(_exam_trace, rules, frozenset(work.trace_id for work in works))
     traces: list[ExamTrace] = []
-    for _, in_file in each_trace(pool.reachable(paths), read, pool.workers, tell=pool.tell):
+    for _, in_file in each_trace(
+        pool.reachable(paths), read, pool.workers, tell=pool.show_progress
+    ):
         for trace in in_file:
             traces += () if trace is None else (trace,)
             pool.on_trace()
@@ -527,7 +529,7 @@ def annotator_named(workspace: Workspace, text: str) -> str:
         click.ClickException: No judge has such a name, or several have.
     """
     names = {annotator.name for annotator in workspace.annotators()}
-    return text if text in names else judge_named(workspace, text)
+    return text if text in names else find_judge(workspace, text)
 
 
 def _judge_input(

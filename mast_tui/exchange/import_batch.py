@@ -333,7 +333,7 @@ class LabelledRuns(Gathered):
             self.notes.append(f"{native}: trace not found; labels kept under this id")
         trace_id = native if trace is None else trace.identity.trace_id
         self.traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
-        kind = AnnotatorKind.IMPORTED
+        kind = imported_kind(self._annotator)
         ref = self._taxonomy.ref
         draft = ImportedWork(self._annotator, trace_id, ref, kind, finished_at="", file=file)
         if replaces or draft.key not in self.drafts:

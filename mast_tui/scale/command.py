@@ -12,12 +12,12 @@ from mast_tui.cli.judge.summary import (
     failed_files,
     print_modes,
     reasons,
+    suggestions_text,
     tokens_document,
     without_findings,
-    words_of_suggestions,
 )
 from mast_tui.cli.shared.asking import judges_hidden
-from mast_tui.cli.shared.common import load_chosen_taxonomy, print_json, print_line
+from mast_tui.cli.shared.common import load_taxonomy_or_mast, print_json, print_line
 from mast_tui.counts import counted
 from mast_tui.scale.folder import ShardFolder
 from mast_tui.scale.judging import JudgeUnits, ShardRun, judge_into_shards
@@ -41,7 +41,7 @@ def judge_with_rules(request: JudgeRequest, judge: RulesJudge, pool: WorkerPool)
         ShardsError: The folder cannot be used.
     """
     folder = shard_folder(request)
-    taxonomy = load_chosen_taxonomy(request.common.taxonomy)
+    taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
     run = judge_into_shards(
         JudgeUnits(judge),
         taxonomy,
@@ -68,7 +68,7 @@ def show_progress(pool: WorkerPool, run: ShardRun) -> None:
         run: What came of the run so far.
     """
     pool.count(run.traces, len(run.failed))
-    pool.tell(run.known + run.written, run.shards)
+    pool.show_progress(run.known + run.written, run.shards)
 
 
 def print_shards(request: JudgeRequest, run: ShardRun, folder: str, taxonomy: Taxonomy) -> int:
@@ -116,7 +116,7 @@ def _print_counts(document: Document) -> None:
         f"{document['judge']}: {counted(shards['written'], 'shard')} of {shards['all']} written to "
         f"{document['out']}, {shards['known']} were there; "
         f"{counted(document['traces']['judged'], 'trace')} judged{before_suggestions} "
-        f"{words_of_suggestions(document)}"
+        f"{suggestions_text(document)}"
     )
     if document["requests"]:
         used = document["tokens"]

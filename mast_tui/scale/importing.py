@@ -221,4 +221,4 @@ def _judged_traces(
             judgement = Judgement(trace.findings, trace.unsure, trace.judged)
             pool.on_trace()
             yield JudgedTrace(path, trace.record, judgement, trace.problem)
-        pool.tell(number, count)
+        pool.show_progress(number, count)

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mast_tui.cli.judge.llm import dry_run
-from mast_tui.cli.judge.setup import made_setup, with_examples
-from mast_tui.cli.shared.common import load_chosen_taxonomy, say
+from mast_tui.cli.judge.setup import build_setup, with_examples
+from mast_tui.cli.shared.common import load_taxonomy_or_mast, say
 from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.run.consent import what_is_sent
@@ -36,7 +36,7 @@ def judge_with_model(request: JudgeRequest, pool: WorkerPool) -> int:
     """
     model = request.model
     folder = shard_folder(request)
-    setup = made_setup(model, load_chosen_taxonomy(request.common.taxonomy))
+    setup = build_setup(model, load_taxonomy_or_mast(request.common.taxonomy))
     setup = with_examples(setup, model, None)
     check_address(setup.base_url, allow_http=setup.allow_http)
     if model.dry_run:

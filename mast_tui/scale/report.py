@@ -49,7 +49,7 @@ def report_shards(request: ReportRequest, rules: Rules) -> None:
             rules=rules,
             failed_below=request.failed_below,
             workers=pool.workers,
-            tell=pool.tell,
+            tell=pool.show_progress,
         )
         pool.on_trace(report["traces"]["labelled"])
     if request.as_json:

@@ -1,4 +1,4 @@
-"""What a command has done, in a few words, told from the facts it recorded."""
+"""Messages that describe a change, made from the facts that a command records."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _ANSWERED = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a command has done, in words, and where to look.
+    """The result of a command: a message, and where to look.
 
-    ``key`` is the span on which the cursor belongs; None where it can stay.
+    ``key`` is the span to which the cursor moves; None if it stays.
     """
 
     message: str
@@ -41,8 +41,8 @@ class Change:
     key: str | None = None
 
 
-class Words:
-    """Speaks of one trace under one taxonomy."""
+class ChangeMessages:
+    """Messages about one trace under one taxonomy."""
 
     def __init__(
         self,
@@ -56,16 +56,16 @@ class Words:
         self._suggestion = suggestion
 
     def mode(self, slug: str) -> str:
-        """``1.3 Step repetition``."""
+        """Return the code and name of a mode, such as ``1.3 Step repetition``."""
         return self._modes.get(slug, slug)
 
     def span(self, key: str) -> str:
-        """``#13``, or the key of a span that is not here."""
+        """Return the number of a span, such as ``#13``, or the key of a missing one."""
         index = self._trace.index_of(key)
         return key if index is None else f"#{index + 1}"
 
-    def place(self, target: Target) -> str:
-        """``#13``, ``#13 to #18``, ``words in #13``, ``the whole trace``."""
+    def location(self, target: Target) -> str:
+        """Return ``#13``, ``#13 to #18``, ``words in #13`` or ``the whole trace``."""
         if target.first is None or target.last is None:
             return "the whole trace"
         if target.quote is not None:
@@ -75,71 +75,76 @@ class Words:
         return f"{self.span(target.first)} to {self.span(target.last)}"
 
     def change(self, facts: Sequence[Fact]) -> Change:
-        """What these facts come to; the last one is what the person asked for."""
+        """Describe the change of some facts, of which the last is what the person requested."""
         match facts[-1]:
             case LabelAdded(label):
-                return self._of_label(label, f"{self.mode(label.mode)} on")
+                return self._label_change(label, f"{self.mode(label.mode)} on")
             case LabelRemoved(label):
-                return self._of_label(label, f"{self.mode(label.mode)} taken off")
-            case LabelChanged(before, label):
+                return self._label_change(label, f"{self.mode(label.mode)} taken off")
+            case LabelChanged(previous, label):
                 target = label.target
-                words = ", ".join(self._what_changed(before, label))
-                return Change(words, label.mode, target, target.first)
+                message = ", ".join(self._label_changes(previous, label))
+                return Change(message, label.mode, target, target.first)
             case VerdictSet(mode, _, value):
                 return Change(f"{self.mode(mode)}: {value or 'open'}", mode)
-            case ReviewSet(suggestion, before, after):
-                together = _answered_alike(facts, after)
-                if after is not None and len(together) > 1:
-                    return self._of_many(together, _ANSWERED[after.answer])
-                review = after or before
-                answer = "waits again" if after is None else _ANSWERED[after.answer]
-                wanted = None if review is None else review.label
-                own = next((x for x in _labels(facts) if x.id == wanted), None)
-                return self._of_review(suggestion, answer, own)
+            case ReviewSet(suggestion, previous, current):
+                answered_alike = _answered_alike(facts, current)
+                if current is not None and len(answered_alike) > 1:
+                    return self._answers_change(answered_alike, _ANSWERED[current.answer])
+                review = current or previous
+                answer = "waits again" if current is None else _ANSWERED[current.answer]
+                label_id = None if review is None else review.label
+                answer_label = next(
+                    (candidate for candidate in _changed_labels(facts) if candidate.id == label_id),
+                    None,
+                )
+                return self._answer_change(suggestion, answer, answer_label)
             case SpanNoteSet(key, _, text):
-                return Change(_of_note(self.span(key), text), key=key)
+                return Change(_note_text(self.span(key), text), key=key)
             case PassFinished(_, read, spans):
                 return Change(f"finished, {read} of {spans} spans read")
-            case other:
-                raise AssertionError(f"no command ends with {other}")
+            case unexpected:
+                raise AssertionError(f"no command ends with {unexpected}")
 
-    def taken_back(self, facts: Sequence[Fact]) -> Change:
-        """What is taken back with these facts, and which value holds again where one was set."""
+    def undone(self, facts: Sequence[Fact]) -> Change:
+        """Describe the undo of some facts, with the value that is valid again."""
         change = self.change(facts)
         match facts[-1]:
-            case LabelChanged(before, after):
-                again = ", ".join(self._values(before, after))
-            case VerdictSet(_, before, _):
-                again = before or "open"
-            case SpanNoteSet(_, before, _):
-                again = _quoted(before)
+            case LabelChanged(previous, current):
+                restored = ", ".join(self._values(previous, current))
+            case VerdictSet(_, previous, _):
+                restored = previous or "open"
+            case SpanNoteSet(_, previous, _):
+                restored = _quoted(previous)
             case _:
-                again = ""
-        now = f" · again {again}" if again else ""
-        return replace(change, message=f"taken back: {change.message}{now}")
+                restored = ""
+        suffix = f" · again {restored}" if restored else ""
+        return replace(change, message=f"taken back: {change.message}{suffix}")
 
-    def _what_changed(self, before: Label, after: Label) -> Iterator[str]:
-        """What a label says now that it did not say before."""
-        code, place = self._codes.get(after.mode, after.mode), self.place(after.target)
-        if before.mode != after.mode:
-            yield f"{self._codes.get(before.mode, before.mode)} is {self.mode(after.mode)} now"
-        if before.target != after.target:
-            yield f"{code} is on {place} now"
-        elif before.mode != after.mode:
-            yield f"on {place}"
-        if before.note != after.note:
-            yield _of_note(place, after.note, f"{code} at ")
-        if before.confidence != after.confidence:
-            yield f"confidence of {code} on {place}: {confidence_words(after.confidence)}"
-        if before.severity is not after.severity:
-            yield f"severity of {code} on {place}: {after.severity or 'none'}"
+    def _label_changes(self, previous: Label, current: Label) -> Iterator[str]:
+        """Yield the differences of a changed label."""
+        code = self._codes.get(current.mode, current.mode)
+        location = self.location(current.target)
+        if previous.mode != current.mode:
+            previous_code = self._codes.get(previous.mode, previous.mode)
+            yield f"{previous_code} is {self.mode(current.mode)} now"
+        if previous.target != current.target:
+            yield f"{code} is on {location} now"
+        elif previous.mode != current.mode:
+            yield f"on {location}"
+        if previous.note != current.note:
+            yield _note_text(location, current.note, f"{code} at ")
+        if previous.confidence != current.confidence:
+            yield f"confidence of {code} on {location}: {confidence_words(current.confidence)}"
+        if previous.severity is not current.severity:
+            yield f"severity of {code} on {location}: {current.severity or 'none'}"
 
     def _values(self, label: Label, other: Label) -> Iterator[str]:
-        """What a label says where another one says something else."""
+        """Yield the values of a label that differ from another label."""
         if label.mode != other.mode:
             yield self.mode(label.mode)
         if label.target != other.target:
-            yield f"on {self.place(label.target)}"
+            yield f"on {self.location(label.target)}"
         if label.note != other.note:
             yield _quoted(label.note)
         if label.confidence != other.confidence:
@@ -156,63 +161,72 @@ class Words:
         *,
         most: int = 3,
     ) -> str:
-        """What has become of one's labels and verdicts, such as ``1.3 Step repetition on #13``.
+        """Describe changed labels and verdicts, such as ``1.3 Step repetition on #13``.
 
         Args:
-            labels: One's labels before, by id.
-            labels_now: The same now.
-            verdicts: One's verdicts before, by mode; of a mode with labels nothing is said.
-            verdicts_now: The same now.
-            most: How many changes are named; the others are counted.
+            labels: The previous labels, by id.
+            labels_now: The current labels, by id.
+            verdicts: The previous verdicts, by mode; modes with labels are left out.
+            verdicts_now: The current verdicts, by mode.
+            most: The number of changes to describe; the others are counted.
 
         Returns:
-            Empty where nothing has changed.
+            The message; empty if nothing differs.
         """
-        facts: list[Fact] = [LabelAdded(x) for key, x in labels_now.items() if key not in labels]
-        facts += [LabelRemoved(x) for key, x in labels.items() if key not in labels_now]
+        facts: list[Fact] = [
+            LabelAdded(label) for key, label in labels_now.items() if key not in labels
+        ]
+        facts += [LabelRemoved(label) for key, label in labels.items() if key not in labels_now]
         facts += [
-            LabelChanged(labels[key], x)
-            for key, x in labels_now.items()
-            if key in labels and labels[key] != x
+            LabelChanged(labels[key], label)
+            for key, label in labels_now.items()
+            if key in labels and labels[key] != label
         ]
         for mode in {**verdicts, **verdicts_now}:
-            before, after = verdicts.get(mode), verdicts_now.get(mode)
-            if before is not after and VerdictValue.PRESENT not in (before, after):
-                facts.append(VerdictSet(mode, before, after))
-        words = [self.change([fact]).message for fact in facts[:most]]
+            previous = verdicts.get(mode)
+            current = verdicts_now.get(mode)
+            if previous is not current and VerdictValue.PRESENT not in (previous, current):
+                facts.append(VerdictSet(mode, previous, current))
+        messages = [self.change([fact]).message for fact in facts[:most]]
         more = len(facts) - most
-        return ", ".join([*words, f"{more} more"] if more > 0 else words)
+        return ", ".join([*messages, f"{more} more"] if more > 0 else messages)
 
-    def _of_label(self, label: Label, done: str) -> Change:
+    def _label_change(self, label: Label, action: str) -> Change:
         target = label.target
-        return Change(f"{done} {self.place(target)}", label.mode, target, target.first)
+        return Change(f"{action} {self.location(target)}", label.mode, target, target.first)
 
-    def _of_many(self, suggestions: Sequence[str], answer: str) -> Change:
-        found = [one for one in map(self._suggestion, suggestions) if one is not None]
-        modes = list(dict.fromkeys(one.mode for one in found))
-        of = f" of {self.mode(modes[0])}" if len(modes) == 1 else ""
-        words = f"{answer}: {len(suggestions)} suggestions{of}"
-        if not found:
-            return Change(words)
-        first = found[0]
-        return Change(words, first.mode, first.target, first.evidence_key)
+    def _answers_change(self, suggestions: Sequence[str], answer: str) -> Change:
+        visible = [
+            suggestion
+            for suggestion in map(self._suggestion, suggestions)
+            if suggestion is not None
+        ]
+        modes = list(dict.fromkeys(suggestion.mode for suggestion in visible))
+        mode_text = f" of {self.mode(modes[0])}" if len(modes) == 1 else ""
+        message = f"{answer}: {len(suggestions)} suggestions{mode_text}"
+        if not visible:
+            return Change(message)
+        first = visible[0]
+        return Change(message, first.mode, first.target, first.evidence_key)
 
-    def _of_review(self, suggestion_id: str, answer: str, label: Label | None) -> Change:
+    def _answer_change(self, suggestion_id: str, answer: str, label: Label | None) -> Change:
         suggestion = self._suggestion(suggestion_id)
         if suggestion is None:
             return Change(f"suggestion {answer}")
         mode = suggestion.mode if label is None else label.mode
         target = suggestion.target if label is None else label.target
         return Change(
-            f"{answer}: {self.mode(mode)} on {self.place(target)}",
+            f"{answer}: {self.mode(mode)} on {self.location(target)}",
             mode,
             target,
             suggestion.evidence_key,
         )
 
 
-def _of_note(place: str, text: str, whose: str = "") -> str:
-    return f"note on {whose}{place}: {text}" if text else f"note on {whose}{place} taken off"
+def _note_text(location: str, text: str, prefix: str = "") -> str:
+    return (
+        f"note on {prefix}{location}: {text}" if text else f"note on {prefix}{location} taken off"
+    )
 
 
 def _quoted(text: str) -> str:
@@ -220,16 +234,16 @@ def _quoted(text: str) -> str:
 
 
 def _answered_alike(facts: Sequence[Fact], last: ReviewGiven | None) -> list[str]:
-    """The suggestions that were answered as the last of them was."""
+    """Return the suggestions that got the same answer as the last one."""
     reviews = {fact.suggestion: fact.after for fact in facts if isinstance(fact, ReviewSet)}
     return [
         key
-        for key, after in reviews.items()
-        if after is not None and last is not None and after.answer is last.answer
+        for key, review in reviews.items()
+        if review is not None and last is not None and review.answer is last.answer
     ]
 
 
-def _labels(facts: Sequence[Fact]) -> list[Label]:
-    """The labels that were added or changed."""
+def _changed_labels(facts: Sequence[Fact]) -> list[Label]:
+    """Return the labels that were added or changed."""
     added = [fact.label for fact in facts if isinstance(fact, LabelAdded)]
     return added + [fact.after for fact in facts if isinstance(fact, LabelChanged)]

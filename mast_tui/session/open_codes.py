@@ -459,8 +459,8 @@ def saturation(
                 kinds[code.trace_id][group.name] = None
     seen: set[str] = set()
     coded = []
-    for trace_id, of_trace in kinds.items():
-        new = tuple(kind for kind in of_trace if kind not in seen)
-        coded.append(CodedTrace(trace_id, len(of_trace), new))
-        seen.update(of_trace)
+    for trace_id, trace_kinds in kinds.items():
+        new = tuple(kind for kind in trace_kinds if kind not in seen)
+        coded.append(CodedTrace(trace_id, len(trace_kinds), new))
+        seen.update(trace_kinds)
     return Saturation(tuple(coded))

@@ -29,7 +29,7 @@ from mast_tui.workspace.events.types import (
 )
 
 SHORT_RUN: Final = 16
-"""Spans up to which a run is written key by key."""
+"""A run of up to this many spans is written key by key."""
 
 
 class ReadSpans(Set[str]):
@@ -46,7 +46,7 @@ class ReadSpans(Set[str]):
         self._runs: dict[tuple[str, str], range | None] = {}
 
     def take(self, read: SpansRead) -> None:
-        """Take in what was read."""
+        """Add the spans of an event."""
         self._keys.update(read.keys)
         for run in read.runs:
             self._runs.setdefault((run.first, run.last), None)
@@ -114,7 +114,7 @@ class ReadSpans(Set[str]):
 
 
 def _merged(stretches: list[range]) -> list[range]:
-    """Return the same indices in order, each once, in as few stretches as can be."""
+    """Return the same indices in order, each once, in as few ranges as possible."""
     ranges: list[range] = []
     for stretch in sorted(stretches, key=lambda indices: indices.start):
         if ranges and stretch.start <= ranges[-1].stop:
@@ -253,12 +253,12 @@ class Passes:
         self._read_again = ReadSpans(trace)
         self._by_number: dict[int, PassState] = {}
         self._event_of_label: dict[str, str] = {}
-        """The event by which each label says what it says."""
+        """The event that gave each label its current values."""
         for event in events:
             self.take(event)
 
     def take(self, event: Event) -> None:
-        """Take in the next event of this annotator, trace and taxonomy, in their order."""
+        """Apply the next event of this annotator, trace and taxonomy, in their order."""
         self.last_seq = max(self.last_seq, event.seq)
         self._take_action(event)
         number = event.pass_number
@@ -285,7 +285,7 @@ class Passes:
                 started_at=event.at,
                 withheld=fact.withheld,
             )
-        # Else only a foreign file can bring it; the labels stand in no pass that was begun.
+        # Only imported files have other events; their labels belong to no begun pass.
 
     def _take_action(self, event: Event) -> None:
         if event.undoes is not None:
@@ -318,22 +318,22 @@ class Passes:
     @property
     def retest_open(self) -> bool:
         """True if a retest was begun and not finished; a later pass ends it."""
-        standing = self._valid_passes
-        last = standing[-1] if standing else None
+        passes = self._valid_passes
+        last = passes[-1] if passes else None
         return last is not None and last.kind is PassKind.RETEST and last.finished_at is None
 
     @property
     def current(self) -> PassState | None:
-        """The last pass of one's own, or the retest.
+        """The annotator's last pass, or the retest.
 
-        Adjudication is about everybody's labels, so not here.
+        Adjudication is about everybody's labels and is left out.
         """
         passes = self._own_passes
         return passes[-1] if passes else None
 
     @property
     def _own_passes(self) -> list[PassState]:
-        """The passes that show one's word on the trace; in a retest only this."""
+        """The passes with the annotator's own labels; in a retest only the retest."""
         if self.in_retest:
             return [state for state in self._valid_passes if state.kind is PassKind.RETEST]
         return [state for state in self._valid_passes if state.kind.is_reading]
@@ -370,7 +370,7 @@ class Passes:
 
     @property
     def reviews(self) -> Mapping[str, ReviewGiven]:
-        """Every answer given in any pass, but for retests, or in the retest; later ones hold."""
+        """The valid answers to suggestions, from the retest or from all other passes."""
         return ChainMap(*(state.reviews for state in reversed(self.answering)))
 
     @property
@@ -382,9 +382,9 @@ class Passes:
 
     @property
     def last_done(self) -> Action | None:
-        """The action that undo takes back: the last one, where it is of the current pass.
+        """The action that undo reverts: the last one, if it belongs to the current pass.
 
-        Of a frozen pass only the finish can be taken back, and not once the trace was adjudicated.
+        Of a frozen pass only the finish can be undone, and not once the trace was adjudicated.
         """
         current = self.current
         if current is None or not self._done:
@@ -402,7 +402,7 @@ class Passes:
 
     @property
     def last_undone(self) -> Action | None:
-        """The action that redo does again: of the current pass, or the one that opens the next."""
+        """The action that redo repeats: of the current pass, or the one that opens the next."""
         current = self.current
         if current is None or not self._undone:
             return None
@@ -415,7 +415,7 @@ class Passes:
 
 
 def _can_be_undone(event: Event) -> bool:
-    # Decisions are taken back where they are made: in adjudication.
+    # Decisions are undone in adjudication.
     return (
         not event.action.startswith(IMPORT_PREFIX)
         and not isinstance(event.fact, Decided)

@@ -1,7 +1,7 @@
-"""A change in the making: the facts that a command is about to record.
+"""A change in progress: the facts that a command is about to record.
 
-Each fact is folded into a copy of the pass as it is settled on, so a command that does several
-things builds each on the one before. On a frozen pass it opens the next one first, as a copy.
+Each fact is applied to a copy of the pass, so that each step of a command builds on the previous
+one. If the pass is frozen, the change first opens the next pass as a copy.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from mast_tui.workspace.ids import now
 
 
 class PendingChange:
-    """Facts in order, and the pass as it stands once they are recorded: ``state``.
+    """Facts in order, and the pass after them: ``state``.
 
     Args:
-        passes: All that stands now.
-        new_id: Makes the id of a label.
-        blind: Whether a pass that begins is a blind one.
-        withheld: Whether a study keeps suggestions from it.
-        judge_on_screen: Whether a judge's suggestions are shown.
+        passes: The current passes.
+        new_id: Creates the id of a label.
+        blind: A new pass is a blind one.
+        withheld: A study withholds suggestions from a new pass.
+        judge_on_screen: A judge's suggestions are shown.
     """
 
     def __init__(
@@ -59,20 +59,20 @@ class PendingChange:
             self._open(current, blind=blind, withheld=withheld)
         if judge_on_screen and not self.state.judge_seen:
             self.record(SuggestionsSeen())
-        self._noted = len(self.facts)
+        self._opening_facts = len(self.facts)
 
     @property
     def opens_second_look(self) -> bool:
-        """Whether a pass is opened as a copy of a frozen one."""
+        """True if a pass is opened as a copy of a frozen one."""
         return any(isinstance(f, PassStarted) and f.copy_of is not None for f in self.facts)
 
     @property
     def changes_something(self) -> bool:
-        """Whether there is more in it than what opening the pass takes."""
-        return len(self.facts) > self._noted
+        """True if there are more facts than those that open the pass."""
+        return len(self.facts) > self._opening_facts
 
     def record(self, fact: Fact) -> None:
-        """Add a fact, of which the state follows."""
+        """Add a fact and apply it to the state."""
         self.facts.append(fact)
         self.state.apply(fact, self._at)
 
@@ -108,7 +108,7 @@ class PendingChange:
         return PassKind.BLIND if blind else PassKind.ASSISTED
 
     def label(self, label_id: str) -> Label | None:
-        """The label with this id, or the copy of it where the pass is opened as a copy."""
+        """Return the label with this id, or its copy if the pass is opened as a copy."""
         return self.state.labels.get(self._renamed.get(label_id, label_id))
 
     def add_label(
@@ -121,7 +121,19 @@ class PendingChange:
         saw_suggestions: bool = False,
         severity: Severity | None = None,
     ) -> Label:
-        """Add a label, which withdraws what was said against its mode."""
+        """Add a label and remove an absent or unsure verdict on its mode.
+
+        Args:
+            mode: The slug of the mode.
+            target: The span range.
+            origin: The way in which the label came about.
+            suggestion: The id of the suggestion that it answers.
+            saw_suggestions: The annotator saw suggestions.
+            severity: The severity.
+
+        Returns:
+            The label.
+        """
         self.set_verdict(mode, None)
         label = Label(
             id=self._new_id(),
@@ -140,14 +152,22 @@ class PendingChange:
         self.record(LabelAdded(label))
         return label
 
-    def change_label(self, before: Label, after: Label) -> Label:
-        """Change a label to ``after``, which withdraws what was said against its mode."""
-        self.set_verdict(after.mode, None)
-        self.record(LabelChanged(before, after))
-        return after
+    def change_label(self, previous: Label, changed: Label) -> Label:
+        """Replace a label, and remove an absent or unsure verdict on its mode.
 
-    def accepted_with_changes(self, label: Label) -> None:
-        """Let the suggestions that were accepted with a label count as edited."""
+        Args:
+            previous: The label.
+            changed: The label after the change.
+
+        Returns:
+            The label after the change.
+        """
+        self.set_verdict(changed.mode, None)
+        self.record(LabelChanged(previous, changed))
+        return changed
+
+    def mark_as_edited(self, label: Label) -> None:
+        """Turn accepted suggestions of a label into edited ones."""
         for suggestion, review in self._reviews_of(label):
             if review.answer is Answer.ACCEPT:
                 self.set_review(suggestion, replace(review, answer=Answer.EDIT))
@@ -159,22 +179,37 @@ class PendingChange:
         self.record(LabelRemoved(label))
 
     def set_verdict(self, mode: str, value: VerdictValue | None) -> None:
-        """Say that a mode is absent or unsure, or nothing."""
-        before = self.state.verdicts.get(mode)
-        if before is not value:
-            self.record(VerdictSet(mode, before, value))
+        """Set the verdict absent or unsure on a mode, or remove it.
+
+        Args:
+            mode: The slug of the mode.
+            value: The verdict; None removes it.
+        """
+        previous = self.state.verdicts.get(mode)
+        if previous is not value:
+            self.record(VerdictSet(mode, previous, value))
 
     def set_review(self, suggestion: str, review: ReviewGiven | None) -> None:
-        """Answer a suggestion, or leave it waiting."""
-        before = self.state.reviews.get(suggestion)
-        if before != review:
-            self.record(ReviewSet(suggestion, before, review))
+        """Set or remove the answer to a suggestion.
+
+        Args:
+            suggestion: The id of the suggestion.
+            review: The answer; None if the suggestion waits again.
+        """
+        previous = self.state.reviews.get(suggestion)
+        if previous != review:
+            self.record(ReviewSet(suggestion, previous, review))
 
     def set_note(self, key: str, text: str) -> None:
-        """Write beside a span; an empty text takes the note away."""
-        before = self.state.notes.get(key, "")
-        if before != text:
-            self.record(SpanNoteSet(key, before, text))
+        """Write a note on a span, or remove it.
+
+        Args:
+            key: The key of the span.
+            text: The note; an empty text removes it.
+        """
+        previous = self.state.notes.get(key, "")
+        if previous != text:
+            self.record(SpanNoteSet(key, previous, text))
 
     def _reviews_of(self, label: Label) -> list[tuple[str, ReviewGiven]]:
         return [(s, review) for s, review in self.state.reviews.items() if review.label == label.id]

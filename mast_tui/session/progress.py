@@ -1,4 +1,4 @@
-"""How far everybody is, and the annotators of a study with what is theirs."""
+"""The progress of annotators, under a study and in a workspace."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ from mast_tui.workspace import Workspace
 class Progress:
     """One annotator's share of a study, in traces.
 
-    Of the ``assigned``, ``shared`` are labelled by others too and in ``withheld`` no suggestions
-    are shown. ``finished`` are done, ``begun`` are not finished, and the rest is untouched.
-    ``planned`` come back once finished; how far these are is for whoever runs the study, not for
-    the annotator.
+    Attributes:
+        name: The annotator.
+        assigned: The number of assigned traces.
+        shared: Those that others label too.
+        withheld: Those without suggestions.
+        finished: Those that are finished.
+        begun: Those that are begun and not finished.
+        planned: Those that the study plans to retest.
+        retests: The progress of retests, which only the study's lead may see.
     """
 
     name: str
@@ -32,56 +37,74 @@ class Progress:
 
     @property
     def left(self) -> int:
-        """How many are not finished."""
+        """The number of unfinished traces."""
         return self.assigned - self.finished
 
 
 def progress(workspace: Workspace, study: Study) -> tuple[Progress, ...]:
-    """How far everybody is, in the order of the study; one query."""
+    """Return everybody's progress, in the order of the study; one query.
+
+    Args:
+        workspace: The workspace of the study.
+        study: The study.
+    """
     passes: dict[str, list[Pass]] = {name: [] for name in study.annotators}
-    for one in workspace.passes(taxonomy=study.taxonomy):
-        if one.annotator in passes:
-            passes[one.annotator].append(one)
+    for work in workspace.passes(taxonomy=study.taxonomy):
+        if work.annotator in passes:
+            passes[work.annotator].append(work)
     shared = frozenset(overlap_traces(study))
-    return tuple(_progress(study, name, shared, own) for name, own in passes.items())
+    return tuple(
+        _progress(study, name, shared, annotator_passes)
+        for name, annotator_passes in passes.items()
+    )
 
 
 def anybody_finished(workspace: Workspace, study: Study) -> bool:
-    """Whether an annotator of the study has finished any of its traces, so that its figures have
-    begun."""
+    """Return whether an annotator has finished a trace of the study, so that its figures exist.
+
+    Args:
+        workspace: The workspace of the study.
+        study: The study.
+    """
     traces = frozenset(study.traces)
     return any(
-        one.finished
-        and one.kind.is_reading
-        and one.annotator in study.annotators
-        and one.trace_id in traces
-        for one in workspace.passes(taxonomy=study.taxonomy)
+        work.finished
+        and work.kind.is_reading
+        and work.annotator in study.annotators
+        and work.trace_id in traces
+        for work in workspace.passes(taxonomy=study.taxonomy)
     )
 
 
 def _progress(study: Study, name: str, shared: frozenset[str], passes: list[Pass]) -> Progress:
-    own = by_trace(passes)
+    passes_by_trace = by_trace(passes)
     ids = assigned(study, name)
-    finished = [one for one in ids if first_finish(own.get(one, ())) is not None]
-    begun = [one for one in ids if any(p.kind.is_reading for p in own.get(one, ()))]
+    finished = [
+        trace_id for trace_id in ids if first_finish(passes_by_trace.get(trace_id, ())) is not None
+    ]
+    begun = [
+        trace_id
+        for trace_id in ids
+        if any(work.kind.is_reading for work in passes_by_trace.get(trace_id, ()))
+    ]
     return Progress(
         name,
         assigned=len(ids),
-        shared=sum(one in shared for one in ids),
+        shared=sum(trace_id in shared for trace_id in ids),
         withheld=len(withheld_traces(study, name)),
         finished=len(finished),
         begun=len(set(begun).difference(finished)),
         planned=len(retest_traces(study, name)),
-        retests=retests_of(study, name, own),
+        retests=retests_of(study, name, passes_by_trace),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorStatus:
-    """The traces of an annotator: how many are finished, and how many have an open pass.
+    """The number of an annotator's finished traces, and of those with an open pass.
 
     A trace with an open second look counts as both: its finished pass counts in all figures, and
-    something is left to do.
+    work is left.
     """
 
     name: str
@@ -92,7 +115,7 @@ class AnnotatorStatus:
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
-    """Everybody but judges, by name, and how many traces the workspace knows."""
+    """The status of all annotators but judges, by name, and the number of all traces."""
 
     taxonomy: str
     traces: int
@@ -100,17 +123,26 @@ class StatusReport:
 
 
 def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
-    """Return how far the annotators are under a taxonomy."""
+    """Return the status of all annotators under a taxonomy.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+    """
     passes: dict[str, dict[str, list[Pass]]] = {}
-    for one in workspace.passes(taxonomy=taxonomy.ref):
-        if one.kind.is_reading:
-            passes.setdefault(one.annotator, {}).setdefault(one.trace_id, []).append(one)
+    for reading in workspace.passes(taxonomy=taxonomy.ref):
+        if reading.kind.is_reading:
+            passes.setdefault(reading.annotator, {}).setdefault(reading.trace_id, []).append(
+                reading
+            )
     rows = []
     for info in workspace.annotators():
         if info.kind is AnnotatorKind.JUDGE:
             continue
-        work = passes.get(info.name, {}).values()
-        finished = sum(any(one.finished for one in mine) for mine in work)
-        unfinished = sum(not max(mine, key=lambda one: one.number).finished for mine in work)
+        traces = passes.get(info.name, {}).values()
+        finished = sum(any(reading.finished for reading in readings) for readings in traces)
+        unfinished = sum(
+            not max(readings, key=lambda reading: reading.number).finished for readings in traces
+        )
         rows.append(AnnotatorStatus(info.name, info.kind, finished, unfinished))
     return StatusReport(taxonomy.ref, len(workspace.traces()), tuple(rows))

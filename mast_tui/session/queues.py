@@ -1,4 +1,4 @@
-"""Queues of traces for one annotator: what is to do, and what is worth another look."""
+"""Queues of traces for one annotator: unfinished work, and traces to review."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ SAMPLE_SIZE: Final = 20
 
 
 class QueueKind(StrEnum):
-    """What a queue is of.
+    """The kinds of queues.
 
-    ``mine``: what the annotator has not finished, retests that are due among it. ``disagreements``
-    and ``judge``: finished traces on which somebody else, or a judge, says otherwise. ``unsure``:
-    where the annotator said unsure. ``changed``: where they had seen a mode that the codebook has
-    split since, and its parts are open. ``worth``: what is not finished of lots that were drawn by
-    how much labels would tell. ``sample``: drawn by a seed from all of their traces.
-    ``retests``: what is to be labelled once more, for whoever runs the study and not for the
-    annotator, who is to take it for ordinary work.
+    ``mine``: traces that the annotator has not finished, and due retests. ``disagreements`` and
+    ``judge``: finished traces on which another annotator, or a judge, differs. ``unsure``: traces
+    with a verdict unsure. ``changed``: traces with open modes, as the codebook has split a labelled
+    mode. ``worth``: unfinished traces of batches drawn by the value of labels. ``sample``: a random
+    sample of all their traces. ``retests``: traces to label again; this is for the study's lead,
+    since annotators must take retests for ordinary work.
     """
 
     MINE = "mine"
@@ -45,10 +44,11 @@ class QueueKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
-    """One trace of a queue; ``modes`` are the slugs for which it is there, in the taxonomy's order.
+    """One trace of a queue.
 
-    ``begun``: the annotator has begun to label it and not finished. ``retest``: it is labelled
-    once more; for the machinery, never for the annotator's eyes.
+    ``modes`` are the slugs that put it into the queue, in the taxonomy's order. ``begun`` is True
+    if the annotator has begun and not finished it. ``retest`` is True for a retest; it is never
+    shown to the annotator.
     """
 
     trace_id: str
@@ -66,23 +66,31 @@ def queue(
     n: int = SAMPLE_SIZE,
     seed: int | None = None,
 ) -> tuple[QueueItem, ...]:
-    """The traces of a queue in the order in which to take them.
+    """Return the traces of a queue, in the order in which to take them.
 
-    Under a study, what is not finished comes in the annotator's own order, without one by trace
-    id; a retest comes before what was not begun. ``n`` and ``seed`` (else the study's) are for
-    samples. Disagreements, and those with a judge, tell what was hidden: that they were shown is
-    recorded, and traces that are still to come back are left out. The number of queries does not
-    depend on that of the traces.
+    Unfinished traces are in the annotator's own order under a study, else by trace id; retests
+    precede those that are not begun. Disagreements, also with a judge, reveal hidden labels: this
+    is recorded, and traces with a retest to come are left out. The number of queries does not
+    depend on the number of traces.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the labels.
+        annotator: The annotator.
+        kind: The kind of queue.
+        n: The size of a sample.
+        seed: The seed of a sample; by default the study's.
     """
-    work = _Work(workspace, taxonomy, annotator)
+    work = _AnnotatorWork(workspace, taxonomy, annotator)
     match kind:
         case QueueKind.MINE:
             return work.mine()
         case QueueKind.RETESTS:
             return work.items([*sorted(work.retests.begun), *work.retests.due])
         case QueueKind.SAMPLE:
-            chosen = work.study.seed if seed is None and work.study is not None else seed or 0
-            return work.items(random_sample(work.traces(), chosen, n))
+            if seed is None:
+                seed = 0 if work.study is None else work.study.seed
+            return work.items(random_sample(work.traces(), seed, n))
         case QueueKind.UNSURE:
             return work.unsure()
         case QueueKind.CHANGED:
@@ -95,26 +103,23 @@ def queue(
             return work.differing(Kind.JUDGE)
 
 
-class _Work:
-    """What the queues of one annotator are told by, each asked for once."""
+class _AnnotatorWork:
+    """The passes and verdicts of one annotator, each read once, from which queues are made."""
 
     def __init__(self, workspace: Workspace, taxonomy: Taxonomy, annotator: str) -> None:
         self.workspace = workspace
         self.annotator = annotator
         self.taxonomy = taxonomy.ref
         self.study = workspace.study(taxonomy.ref)
-        self.own = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy.ref))
+        self.passes = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy.ref))
         self._modes = [mode.slug for mode in taxonomy.modes]
 
     @cached_property
     def retests(self) -> Retests:
-        return retests_of(self.study, self.annotator, self.own)
+        return retests_of(self.study, self.annotator, self.passes)
 
     def traces(self) -> Sequence[str]:
-        """The ids of the annotator's traces, in the order in which they come.
-
-        For whoever is no annotator of the study these are all of it.
-        """
+        """Return the ids of the annotator's traces, in their order; for others all of the study."""
         if self.study is None:
             return [record.trace_id for record in self.workspace.traces()]
         if self.annotator in self.study.annotators:
@@ -124,124 +129,138 @@ class _Work:
     def items(
         self, ids: Iterable[str], modes: Mapping[str, Iterable[str]] | None = None
     ) -> tuple[QueueItem, ...]:
-        """The traces as they stand."""
+        """Return queue items for traces.
+
+        Args:
+            ids: The ids of the traces.
+            modes: The modes that put each trace into the queue.
+        """
         return tuple(
             QueueItem(
                 trace_id,
                 self._in_order(() if modes is None else modes.get(trace_id, ())),
-                begun=trace_id in self.retests.begun or _begun(self.own.get(trace_id, ())),
+                begun=trace_id in self.retests.begun or _begun(self.passes.get(trace_id, ())),
                 retest=trace_id in self.retests.now,
             )
             for trace_id in ids
         )
 
     def mine(self) -> tuple[QueueItem, ...]:
-        """What is to do: of a study, nothing but for its annotators."""
+        """Return the unfinished traces and due retests; none for people outside the study."""
         if self.study is not None and self.annotator not in self.study.annotators:
             return ()
-        left = self.items(x for x in self.traces() if not _finished(self.own.get(x, ())))
-        again = self.items([*sorted(self.retests.begun), *self.retests.due])
-        new = next((place for place, item in enumerate(left) if not item.begun), len(left))
-        return (*left[:new], *again, *left[new:])
+        unfinished = self.items(
+            trace_id for trace_id in self.traces() if not _finished(self.passes.get(trace_id, ()))
+        )
+        retests = self.items([*sorted(self.retests.begun), *self.retests.due])
+        first_untouched = next(
+            (position for position, item in enumerate(unfinished) if not item.begun),
+            len(unfinished),
+        )
+        return (*unfinished[:first_untouched], *retests, *unfinished[first_untouched:])
 
     def worth(self) -> tuple[QueueItem, ...]:
-        """What is to do of lots that were drawn by what labels would tell.
+        """Return the unfinished traces of batches drawn by the value of labels.
 
-        Which of them comes first must not depend on that: the chances hold for random parts.
+        Their order does not follow the value: the chances hold for random parts of a batch.
         """
         if self.study is None:
             return ()
-        lots = [draw.lot for draw in self.study.draws if draw.chances]
-        drawn = {trace_id for lot in lots for trace_id in self.study.batches[lot]}
+        batch_numbers = [draw.lot for draw in self.study.draws if draw.chances]
+        drawn = {trace_id for number in batch_numbers for trace_id in self.study.batches[number]}
         return tuple(item for item in self.mine() if item.trace_id in drawn)
 
     def unsure(self) -> tuple[QueueItem, ...]:
-        """Where the annotator said unsure, in whatever reading is the last."""
+        """Return the traces with a verdict unsure in the annotator's last reading."""
         modes: dict[str, list[str]] = defaultdict(list)
         for verdict in self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy):
             if verdict.value is VerdictValue.UNSURE and verdict.trace_id not in self.retests.now:
                 modes[verdict.trace_id].append(verdict.mode)
-        return self.items(self._as_mine(modes), modes)
+        return self.items(self._in_own_order(modes), modes)
 
     def changed(self) -> tuple[QueueItem, ...]:
-        """Where a change of the codebook has left modes open that the annotator can tell of."""
-        last = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
-        said = {(verdict.trace_id, verdict.mode) for verdict in last}
-        again = self.workspace.look_again(self.annotator, self.taxonomy)
+        """Return the traces with modes that a change of the codebook left open."""
+        verdicts = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
+        judged = {(verdict.trace_id, verdict.mode) for verdict in verdicts}
+        candidates = self.workspace.look_again(self.annotator, self.taxonomy)
         modes = {
-            trace_id: left
-            for trace_id, asked in again.items()
+            trace_id: open_modes
+            for trace_id, split_modes in candidates.items()
             if trace_id not in self.retests.now
-            and (left := [mode for mode in asked if (trace_id, mode) not in said])
+            and (open_modes := [mode for mode in split_modes if (trace_id, mode) not in judged])
         }
-        return self.items(self._as_mine(modes), modes)
+        return self.items(self._in_own_order(modes), modes)
 
     def differing(self, kind: Kind) -> tuple[QueueItem, ...]:
-        """The finished traces on which somebody of a kind says otherwise, most modes first."""
+        """Return the finished traces on which a person or a judge differs, most modes first."""
         passes = self.workspace.passes(taxonomy=self.taxonomy)
         counted = counted_passes(passes, "last")
-        shown = [
+        visible = [
             trace_id
-            for who, trace_id in counted
-            if who == self.annotator
-            and _finished(self.own[trace_id])
-            and trace_id not in self.retests.untaken
+            for annotator, trace_id in counted
+            if annotator == self.annotator
+            and _finished(self.passes[trace_id])
+            and trace_id not in self.retests.protected
         ]
-        modes = self._where_they_differ(counted, frozenset(shown), kind)
-        # A judge's word is no news where suggestions were on offer.
-        news = shown if kind is Kind.HUMAN else [x for x in shown if self._judge_hidden(x)]
+        modes = self._differing_modes(counted, frozenset(visible), kind)
+        # Where suggestions were visible, a judge's verdict reveals nothing.
+        revealed = (
+            visible
+            if kind is Kind.HUMAN
+            else [trace_id for trace_id in visible if self._judge_hidden(trace_id)]
+        )
         record_reveal(
             self.workspace,
             self.annotator,
             self.taxonomy,
-            sorted(news),
-            what="others" if kind is Kind.HUMAN else "judge",
+            sorted(revealed),
+            source="others" if kind is Kind.HUMAN else "judge",
         )
-        order = sorted(self._as_mine(modes), key=lambda trace_id: -len(modes[trace_id]))
+        order = sorted(self._in_own_order(modes), key=lambda trace_id: -len(modes[trace_id]))
         return self.items(order, modes)
 
-    def _where_they_differ(
-        self, counted: Mapping[tuple[str, str], Pass], shown: frozenset[str], kind: Kind
+    def _differing_modes(
+        self, counted: Mapping[tuple[str, str], Pass], visible: frozenset[str], kind: Kind
     ) -> dict[str, set[str]]:
-        """The modes on which both have a verdict and these are different, by trace id."""
-        mine: dict[tuple[str, str], VerdictValue] = {}
-        theirs: dict[tuple[str, str], set[VerdictValue]] = defaultdict(set)
+        """Return by trace id the modes on which verdicts of both exist and differ."""
+        own_verdicts: dict[tuple[str, str], VerdictValue] = {}
+        other_verdicts: dict[tuple[str, str], set[VerdictValue]] = defaultdict(set)
         for verdict in self.workspace.verdicts(taxonomy=self.taxonomy, pass_number="finished"):
-            place = verdict.trace_id, verdict.mode
-            if verdict.trace_id not in shown:
+            key = verdict.trace_id, verdict.mode
+            if verdict.trace_id not in visible:
                 continue
             if verdict.annotator == self.annotator:
-                mine[place] = verdict.value
+                own_verdicts[key] = verdict.value
             elif (verdict.annotator, verdict.trace_id) in counted and (
                 annotator_kind(verdict.annotator) is kind
             ):
-                theirs[place].add(verdict.value)
-        found: dict[str, set[str]] = defaultdict(set)
-        for (trace_id, mode), value in mine.items():
-            if theirs[trace_id, mode] - {value}:
-                found[trace_id].add(mode)
-        return found
+                other_verdicts[key].add(verdict.value)
+        differing: dict[str, set[str]] = defaultdict(set)
+        for (trace_id, mode), value in own_verdicts.items():
+            if other_verdicts[trace_id, mode] - {value}:
+                differing[trace_id].add(mode)
+        return differing
 
     def _judge_hidden(self, trace_id: str) -> bool:
-        own = self.own[trace_id]
-        blind = any(one.kind is PassKind.BLIND for one in own)
-        return blind or suggestions_withheld(own, planned=False)
+        passes = self.passes[trace_id]
+        blind = any(reading.kind is PassKind.BLIND for reading in passes)
+        return blind or suggestions_withheld(passes, planned=False)
 
-    def _as_mine(self, ids: Iterable[str]) -> list[str]:
-        """Traces in the order in which they come to the annotator, all others after them."""
-        place = {trace_id: number for number, trace_id in enumerate(self.traces())}
-        return sorted(ids, key=lambda trace_id: (place.get(trace_id, len(place)), trace_id))
+    def _in_own_order(self, ids: Iterable[str]) -> list[str]:
+        """Sort traces into the annotator's order; traces of others come last."""
+        positions = {trace_id: number for number, trace_id in enumerate(self.traces())}
+        return sorted(ids, key=lambda trace_id: (positions.get(trace_id, len(positions)), trace_id))
 
     def _in_order(self, modes: Iterable[str]) -> tuple[str, ...]:
-        wanted = set(modes)
-        return tuple(mode for mode in self._modes if mode in wanted)
+        selected = set(modes)
+        return tuple(mode for mode in self._modes if mode in selected)
 
 
-def _finished(own: Sequence[Pass]) -> bool:
-    """Whether the first look is finished: a second look is nobody's ordinary work."""
-    return any(one.finished for one in own if one.kind.is_reading)
+def _finished(passes: Sequence[Pass]) -> bool:
+    """Return whether a reading is finished; a second look is not ordinary work."""
+    return any(reading.finished for reading in passes if reading.kind.is_reading)
 
 
-def _begun(own: Sequence[Pass]) -> bool:
-    readings = [one for one in own if one.kind.is_reading]
+def _begun(passes: Sequence[Pass]) -> bool:
+    readings = [reading for reading in passes if reading.kind.is_reading]
     return bool(readings) and not readings[-1].finished

@@ -1,8 +1,7 @@
-"""The traces that a study lets come back to be labelled again.
+"""Retests: finished traces that a study has labelled again.
 
-Those come as ordinary work, without sight of the first time. Where somebody has meanwhile seen
-what others said, or has looked at their own labels again to change them, a retest would measure
-something else and falls away.
+They appear as ordinary work, and the first labels are hidden. A retest is lost if the annotator has
+meanwhile seen others' labels or revised their own: it would measure something else.
 """
 
 from __future__ import annotations
@@ -18,10 +17,14 @@ from mast_tui.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Retests:
-    """How far an annotator's retests have come, by trace id.
+    """The state of an annotator's retests, by trace id.
 
-    ``due`` are not begun yet, those longest finished first; ``begun`` not finished. ``to_come``
-    wait for the first reading or for others between; ``lost`` ones fell away.
+    Attributes:
+        due: Retests that are not begun, those finished longest ago first.
+        begun: Retests that are begun and not finished.
+        done: Finished retests.
+        to_come: Retests that wait for the first reading or for other traces in between.
+        lost: Retests that can no longer be done.
     """
 
     due: tuple[str, ...] = ()
@@ -32,52 +35,66 @@ class Retests:
 
     @property
     def now(self) -> frozenset[str]:
-        """Those that are labelled anew now: of these nothing of the first time is shown."""
+        """The current retests, for which nothing of the first reading is shown."""
         return self.begun.union(self.due)
 
     @property
-    def untaken(self) -> frozenset[str]:
-        """Those for whose sake nothing is to be shown of what others say."""
+    def protected(self) -> frozenset[str]:
+        """The current and future retests, for which nothing of others may be shown."""
         return self.now | self.to_come
 
 
 def by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
-    """Passes of one annotator under one taxonomy, by trace id and number."""
-    found: dict[str, list[Pass]] = defaultdict(list)
-    for one in sorted(passes, key=lambda p: (p.trace_id, p.number)):
-        found[one.trace_id].append(one)
-    return found
+    """Return passes of one annotator under one taxonomy by trace id, sorted by number."""
+    passes_by_trace: dict[str, list[Pass]] = defaultdict(list)
+    for work in sorted(passes, key=lambda work: (work.trace_id, work.number)):
+        passes_by_trace[work.trace_id].append(work)
+    return passes_by_trace
 
 
-def first_finish(own: Iterable[Pass]) -> str | None:
-    """When somebody with these passes over a trace first finished it; None where they have not."""
-    times = [one.finished_at for one in own if one.kind.is_reading and one.finished_at is not None]
+def first_finish(passes: Iterable[Pass]) -> str | None:
+    """Return the time when the passes over a trace were first finished; None if they were not."""
+    times = [
+        reading.finished_at
+        for reading in passes
+        if reading.kind.is_reading and reading.finished_at is not None
+    ]
     return min(times, default=None)
 
 
-def retest_open(own: Sequence[Pass]) -> bool:
-    """Whether a retest was begun and not finished; what comes after it ends it."""
-    return bool(own) and own[-1].kind is PassKind.RETEST and not own[-1].finished
+def retest_open(passes: Sequence[Pass]) -> bool:
+    """Return whether a retest is begun and not finished; a later pass ends it."""
+    return bool(passes) and passes[-1].kind is PassKind.RETEST and not passes[-1].finished
 
 
-def retests_of(study: Study | None, annotator: str, own: Mapping[str, Sequence[Pass]]) -> Retests:
-    """An annotator's retests, told by all of their passes (``by_trace``).
+def retests_of(
+    study: Study | None, annotator: str, passes_by_trace: Mapping[str, Sequence[Pass]]
+) -> Retests:
+    """Return the state of an annotator's retests.
 
-    One that was begun goes on whatever became of the study.
+    A begun retest continues whatever changes in the study.
+
+    Args:
+        study: The study, if there is one.
+        annotator: The annotator.
+        passes_by_trace: All their passes, from ``by_trace``.
     """
-    begun = frozenset(trace_id for trace_id, passes in own.items() if retest_open(passes))
+    begun = frozenset(
+        trace_id for trace_id, passes in passes_by_trace.items() if retest_open(passes)
+    )
     planned = frozenset(retest_traces(study, annotator)) if study is not None else frozenset()
-    done, lost = set(), set()
+    done = set()
+    lost = set()
     for trace_id in planned - begun:
-        passes = own.get(trace_id, ())
-        if any(one.kind is PassKind.RETEST and one.finished for one in passes):
+        passes = passes_by_trace.get(trace_id, ())
+        if any(work.kind is PassKind.RETEST and work.finished for work in passes):
             done.add(trace_id)
-        elif any(_spoils(one) for one in passes):
+        elif any(_spoils(work) for work in passes):
             lost.add(trace_id)
     due: tuple[str, ...] = ()
     if study is not None and planned:
-        times = {trace_id: first_finish(passes) for trace_id, passes in own.items()}
-        order = sorted((at, trace_id) for trace_id, at in times.items() if at is not None)
+        times = {trace_id: first_finish(passes) for trace_id, passes in passes_by_trace.items()}
+        order = sorted((time, trace_id) for trace_id, time in times.items() if time is not None)
         due = retests_due(
             study, annotator, [trace_id for _, trace_id in order], retested=begun | done | lost
         )
@@ -90,14 +107,20 @@ def retests_of(study: Study | None, annotator: str, own: Mapping[str, Sequence[P
     )
 
 
-def _spoils(one: Pass) -> bool:
+def _spoils(work: Pass) -> bool:
     return (
-        one.kind in (PassKind.SECOND_LOOK, PassKind.ADJUDICATION, PassKind.RETEST)
-        or one.revealed_at is not None
+        work.kind in (PassKind.SECOND_LOOK, PassKind.ADJUDICATION, PassKind.RETEST)
+        or work.revealed_at is not None
     )
 
 
 def retest_progress(workspace: Workspace, annotator: str, taxonomy: str) -> Retests:
-    """How far an annotator's retests have come under the study of a taxonomy (``id@version``)."""
-    own = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
-    return retests_of(workspace.study(taxonomy), annotator, own)
+    """Return the state of an annotator's retests under the study of a taxonomy.
+
+    Args:
+        workspace: The workspace.
+        annotator: The annotator.
+        taxonomy: The taxonomy, as ``id@version``.
+    """
+    passes_by_trace = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
+    return retests_of(workspace.study(taxonomy), annotator, passes_by_trace)

@@ -1,4 +1,4 @@
-"""The work of an annotator on an open trace; screens and commands both go through here."""
+"""The work of an annotator on an open trace; screens and commands share it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
-from mast_tui.session.messages import Change, Words
+from mast_tui.session.messages import Change, ChangeMessages
 from mast_tui.session.pass_state import SHORT_RUN, Action, Passes
 from mast_tui.session.pending_change import PendingChange
 from mast_tui.session.read_model import OthersWork, ReadModel, Suggestion
@@ -48,7 +48,7 @@ from mast_tui.workspace.records import SpanIndex, indices_in, missing_indices
 
 
 class Keep(Enum):
-    """Stands for a value that stays as it is, where None means something."""
+    """A marker for an argument that leaves a value unchanged, where None has a meaning."""
 
     KEEP = "keep"
 
@@ -60,7 +60,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class SessionWrite:
-    """The one write of a command: all that recording it takes, in whatever thread."""
+    """The write of a command: everything needed to record it in any thread."""
 
     workspace: Workspace
     trace_id: str
@@ -71,11 +71,11 @@ class SessionWrite:
     indices: Mapping[str, SpanIndex]
 
     def record(self) -> tuple[Event, ...]:
-        """Write the events in one transaction, and return them as they are recorded.
+        """Write the events in one transaction, and return them as recorded.
 
         Raises:
             ChangedElsewhere: The annotator has changed the trace in another window.
-            WorkspaceError: They cannot be written.
+            WorkspaceError: The events cannot be written.
         """
         return self.workspace.append(
             self.events,
@@ -87,24 +87,24 @@ class SessionWrite:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAnew:
-    """The state of a session as the workspace has it now; None for what need not be read."""
+class SessionState:
+    """The state of a session in the workspace; None for parts that were not read."""
 
     passes: Passes | None
     others: OthersWork | None
 
 
 class Session:
-    """One annotator at work on one trace under one taxonomy.
+    """The work of one annotator on one trace under one taxonomy.
 
-    Each command is one transaction and is on disk when it returns. It raises ``SessionError``
-    for what cannot be done and ``WorkspaceError`` for what cannot be written, both in words, and
-    then nothing has changed. ``version`` grows with every change.
+    Each command is one transaction and is on disk when it returns. If a command is impossible it
+    raises ``SessionError``, and if it cannot be written ``WorkspaceError``; then nothing has
+    changed. ``version`` grows with every change.
 
-    Who must not wait for the disk splits that in three: ``planned`` carries a command out up to its
-    write, ``SessionWrite.record`` may then run in another thread, and ``take_in`` shows what was
-    recorded. Meanwhile the session stays as it was. In the same way ``read_anew`` may run in
-    another thread, and ``take_anew`` shows what it has read.
+    A caller that must not wait for the disk splits a command in three: ``planned`` executes it up
+    to its write, ``SessionWrite.record`` may run in another thread, and ``take_in`` shows the
+    result. Meanwhile the session stays unchanged. In the same way ``read_state`` may run in another
+    thread, and ``show_state`` shows the result.
     """
 
     @classmethod
@@ -117,15 +117,26 @@ class Session:
         *,
         blind: bool,
     ) -> Session:
-        """Sit down at a trace; registers trace, taxonomy and annotator where they are new.
+        """Start to work on a trace; register trace, taxonomy and annotator if they are new.
 
-        Begins no pass: the first thing worth recording does. A study under this taxonomy can have
-        a finished trace come back (a retest): then nothing of the first time is shown, and from
-        the next opening after the finish on it is as it was before.
+        No pass is begun: the first change begins it. A study can have a finished trace labelled
+        again (a retest): then nothing of the first reading is shown, and after the finish the next
+        opening shows everything again.
+
+        Args:
+            workspace: The workspace.
+            trace: The trace.
+            taxonomy: The taxonomy.
+            annotator: The annotator.
+            blind: The annotator works blind.
+
+        Raises:
+            SessionError: The name is a judge's.
+            WorkspaceError: The workspace cannot be written.
         """
         kind = annotator_kind(annotator)
         if kind is AnnotatorKind.JUDGE:
-            raise SessionError(f"{annotator!r} is a judge's name; give a person's")
+            raise SessionError(f"{annotator!r} is a judge's name; give the name of a person")
         workspace.add_taxonomy(taxonomy)
         workspace.add_annotator(annotator, kind)
         trace_id = known_trace(workspace, trace)
@@ -154,44 +165,44 @@ class Session:
         self._conditions = conditions
         self.version = 0
         self._modes = {mode.slug for mode in taxonomy.all_modes}
-        self._words = Words(taxonomy, trace, self._suggestion)
+        self._messages = ChangeMessages(taxonomy, trace, self._suggestion)
         self._read_model = ReadModel(workspace, trace, trace_id, taxonomy.ref, annotator)
-        self._shown_version = -1
+        self._visible_version = -1
         self._judge_on_screen = False
         self._news = ""
         self._in_retest = conditions.retest
         self._registered_spans = len(trace) if trace.loaded.complete else None
-        """How many spans the workspace knows of the trace."""
+        """The number of spans that the workspace has registered."""
         self._planned: list[SessionWrite] | None = None
-        """The write of a command that is carried out up to it, as ``planned`` does."""
-        self._kept_indices: dict[str, SpanIndex] = {}
-        """The indices of spans that this session has kept in the workspace."""
+        """The writes of a command that ``planned`` executes; None outside of it."""
+        self._stored_indices: dict[str, SpanIndex] = {}
+        """The indices of spans that this session has stored in the workspace."""
         self._take_passes(self._load())
         self._leave_blind_pass()
 
-    # What is seen
+    # The visible state
 
-    def _shown(self) -> ReadModel:
-        """Return what is shown, as of the last change."""
-        if self._shown_version != self.version:
+    def _visible_state(self) -> ReadModel:
+        """Return the visible state after the last change."""
+        if self._visible_version != self.version:
             self._read_model.follow(self._passes.current, self._passes.reviews)
-            self._shown_version = self.version
+            self._visible_version = self.version
         return self._read_model
 
-    def _shown_of_others(self) -> ReadModel:
-        """Return what is shown, after what others say was read where that was not done yet."""
-        shown = self._shown()
-        if shown.lacks(people=self.others_shown):
-            shown.take_others(shown.read_others(), people=self.others_shown)
-        return shown
+    def _visible_others(self) -> ReadModel:
+        """Return the visible state, after reading others' labels if they are missing."""
+        state = self._visible_state()
+        if state.lacks(people=self.others_shown):
+            state.take_others(state.read_others(), people=self.others_shown)
+        return state
 
     def _suggestion(self, suggestion_id: str) -> Suggestion | None:
         visible = self.suggestions_visible
-        return self._shown_of_others().suggestion(suggestion_id) if visible else None
+        return self._visible_others().suggestion(suggestion_id) if visible else None
 
     @property
     def current(self) -> Pass | None:
-        """The pass that is being worked on, or the finished one; None before there is any."""
+        """The current pass, or the finished one; None before there is any."""
         current = self._passes.current
         return None if current is None else current.as_pass()
 
@@ -203,49 +214,49 @@ class Session:
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """One's own labels of this pass, those on the whole trace first, then in span order."""
-        return self._shown().own.in_order()
+        """The annotator's labels of this pass: those on the whole trace, then in span order."""
+        return self._visible_state().own.in_order()
 
     @property
     def labels_by_id(self) -> Mapping[str, Label]:
-        """The same by their ids; a label that was changed is another object."""
+        """The labels by their ids; a changed label is another object."""
         current = self._passes.current
         return MappingProxyType({} if current is None else current.labels)
 
     @property
     def labels_of_modes(self) -> Mapping[str, int]:
-        """The number of one's own labels by mode."""
-        return MappingProxyType(self._shown().own.by_mode)
+        """The number of the annotator's labels by mode."""
+        return MappingProxyType(self._visible_state().own.by_mode)
 
     def labels_at(self, key: str) -> tuple[Label, ...]:
-        """One's own labels that cover a span; those on the whole trace are on none of them."""
-        return self._shown().own.at(key, self.trace.index_of(key))
+        """Return the annotator's labels that cover a span; those on the whole trace cover none."""
+        return self._visible_state().own.at(key, self.trace.index_of(key))
 
     @property
     def verdicts(self) -> Mapping[str, VerdictValue]:
         """The verdict on each mode that has one; a mode with labels is present."""
-        return self._shown().verdicts
+        return self._visible_state().verdicts
 
     def verdict(self, mode: str) -> VerdictValue | None:
-        """The verdict on a mode (slug), or None where it is open."""
+        """Return the verdict on a mode (slug); None if it is open."""
         return self.verdicts.get(mode)
 
     @property
     def hidden_visible(self) -> bool:
-        """Whether outcome, reward, ground truth and the like may be shown."""
+        """True if outcome, reward, ground truth and the like may be shown."""
         return not self.blind or self._passes.revealed
 
     @property
     def suggestions_visible(self) -> bool:
-        """Whether anything that a judge says may be shown.
+        """True if judges' suggestions may be shown.
 
-        Where a study withholds suggestions they come after finishing, once asked for (``reveal``).
+        If a study withholds them, they are shown after the finish, on request (``reveal``).
         """
         return self.hidden_visible and not self._withheld
 
     @property
     def _withheld(self) -> bool:
-        """Whether a study keeps suggestions from this pass, or from the one that would begin."""
+        """True if a study withholds suggestions from this pass, or from the next one."""
         if self._passes.revealed:
             return False
         current = self._passes.current
@@ -253,9 +264,9 @@ class Session:
 
     @property
     def open_modes_answer(self) -> Literal["leave", "absent"] | None:
-        """What finishing does with modes without a verdict; None where the annotator is asked.
+        """The action of finishing for modes without a verdict; None to ask the annotator.
 
-        With everything read they are absent; else a study can have fixed the answer.
+        If everything is read they are absent; else a study may fix the action.
         """
         if not self.unread():
             return "absent"
@@ -267,62 +278,81 @@ class Session:
 
         Those whose quote was not found come last.
         """
-        return self._shown_of_others().suggestions if self.suggestions_visible else ()
+        return self._visible_others().suggestions if self.suggestions_visible else ()
+
+    @property
+    def look_here(self) -> tuple[str, ...]:
+        """The keys of the spans that probably contain the decisive step, in their order.
+
+        None while suggestions are hidden.
+        """
+        return self._visible_others().look_here if self.suggestions_visible else ()
 
     @property
     def judged_by(self) -> tuple[str, ...]:
-        """The judges that suggest something here, or else have looked at the trace.
+        """The judges with suggestions, or else those that have judged the trace.
 
-        None while their word is hidden.
+        None while their verdicts are hidden.
         """
-        return self._shown_of_others().judges if self.suggestions_visible else ()
+        return self._visible_others().judges if self.suggestions_visible else ()
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
-        """The suggestions that wait for this annotator's answer, in the same order."""
-        return self._shown_of_others().pending if self.suggestions_visible else ()
+        """The suggestions without this annotator's answer, in the same order."""
+        return self._visible_others().pending if self.suggestions_visible else ()
 
     @property
     def pending_by_id(self) -> Mapping[str, Suggestion]:
-        """The same by their ids."""
+        """The suggestions without an answer, by their ids."""
         visible = self.suggestions_visible
-        return MappingProxyType(self._shown_of_others().pending_by_id if visible else {})
+        return MappingProxyType(self._visible_others().pending_by_id if visible else {})
 
     @property
     def others_shown(self) -> bool:
-        """Whether other people's labels may be shown: finished, and then asked for (``reveal``),
-        or taken on as an adjudicator."""
+        """True if others' labels may be shown.
+
+        That is after the finish on request (``reveal``), or to an adjudicator.
+        """
         return self._passes.revealed
 
     @property
     def others(self) -> tuple[Label, ...]:
         """Other people's labels; none before ``reveal``."""
-        return self._shown_of_others().others if self.others_shown else ()
+        return self._visible_others().others if self.others_shown else ()
 
     @property
     def span_notes(self) -> Mapping[str, str]:
-        """One's own notes on spans of this pass, by key."""
+        """The annotator's notes on spans of this pass, by key."""
         current = self._passes.current
         return MappingProxyType({} if current is None else current.notes)
 
     @property
     def read(self) -> Set[str]:
-        """The keys of the spans that this annotator has read, in whatever pass.
+        """The keys of the spans that this annotator has read, in any pass.
 
-        A retest begins with nothing read.
+        A retest begins with none.
         """
         return self._passes.read
 
     def unread(self) -> tuple[range, ...]:
-        """The stretches of spans that were not read, of those that are loaded, in order."""
+        """Return the ranges of loaded spans that were not read, in order."""
         return self._passes.read.unread()
 
     # Labels and verdicts
 
     def toggle_label(self, mode: str, target: Target, *, suggestions_on_screen: bool) -> Change:
-        """Label ``target`` with a mode (slug), or take off the label with exactly this target.
+        """Add a label, or remove the label with exactly this target.
 
-        Labelling withdraws an absent or unsure said of the mode.
+        A new label removes an absent or unsure verdict on the mode.
+
+        Args:
+            mode: The slug of the mode.
+            target: The span range.
+            suggestions_on_screen: Suggestions are shown.
+
+        Raises:
+            SessionError: The mode or a span does not exist.
+            WorkspaceError: The label cannot be written.
         """
         self._check_mode(mode)
         target = self._checked_target(target)
@@ -337,7 +367,7 @@ class Session:
         return self._commit(change)
 
     def remove_label(self, label_id: str) -> Change:
-        """Remove one of one's own labels; a suggestion that was answered with it waits again."""
+        """Remove a label of the annotator; a suggestion that was answered with it waits again."""
         change = self._begin()
         change.remove_label(self._own_label(change, label_id))
         return self._commit(change)
@@ -352,60 +382,82 @@ class Session:
         confidence: float | Keep | None = KEEP,
         severity: Severity | Keep | None = KEEP,
     ) -> Change:
-        """Change one of one's own labels; what is not given stays.
+        """Change a label of the annotator; omitted values stay unchanged.
 
-        An accepted suggestion whose mode or place is changed counts as edited.
+        An accepted suggestion whose mode or target changes counts as edited.
+
+        Args:
+            label_id: The id of the label.
+            mode: The new mode (slug).
+            target: The new span range.
+            note: The new note.
+            confidence: The new confidence; None removes it.
+            severity: The new severity; None removes it.
+
+        Raises:
+            SessionError: A value is invalid, or the change would duplicate another label.
+            WorkspaceError: The change cannot be written.
         """
         change = self._begin()
-        before = self._own_label(change, label_id)
-        after = before
+        previous = self._own_label(change, label_id)
+        changed = previous
         if mode is not None:
             self._check_mode(mode)
-            after = structs.replace(after, mode=mode)
+            changed = structs.replace(changed, mode=mode)
         if target is not None:
-            after = structs.replace(after, target=self._checked_target(target))
+            changed = structs.replace(changed, target=self._checked_target(target))
         if note is not None:
-            after = structs.replace(after, note=note)
+            changed = structs.replace(changed, note=note)
         if not isinstance(confidence, Keep):
             if confidence is not None and not 0 <= confidence <= 1:
                 raise SessionError(f"a confidence lies between 0 and 1, not at {confidence}")
-            after = structs.replace(after, confidence=confidence)
+            changed = structs.replace(changed, confidence=confidence)
         if not isinstance(severity, Keep):
-            after = structs.replace(after, severity=severity)
-        return self._change_label(change, before, after)
+            changed = structs.replace(changed, severity=severity)
+        return self._change_label(change, previous, changed)
 
-    def _change_label(self, change: PendingChange, before: Label, after: Label) -> Change:
-        same = change.state.find(after.mode, after.target)
-        if same is not None and same.id != after.id:
-            place = self._words.place(after.target)
-            raise SessionError(f"you have {self._words.mode(after.mode)} on {place} already")
-        if before == after:
-            return Change("nothing changed", after.mode, after.target, after.target.first)
-        moved = (before.mode, before.target) != (after.mode, after.target)
-        if moved and before.origin is Origin.ACCEPTED:
-            change.accepted_with_changes(before)
-            after = structs.replace(after, origin=Origin.EDITED)
-        change.change_label(before, after)
+    def _change_label(self, change: PendingChange, previous: Label, changed: Label) -> Change:
+        duplicate = change.state.find(changed.mode, changed.target)
+        if duplicate is not None and duplicate.id != changed.id:
+            location = self._messages.location(changed.target)
+            raise SessionError(
+                f"you have {self._messages.mode(changed.mode)} on {location} already"
+            )
+        if previous == changed:
+            return Change("nothing changed", changed.mode, changed.target, changed.target.first)
+        has_moved = (previous.mode, previous.target) != (changed.mode, changed.target)
+        if has_moved and previous.origin is Origin.ACCEPTED:
+            change.mark_as_edited(previous)
+            changed = structs.replace(changed, origin=Origin.EDITED)
+        change.change_label(previous, changed)
         return self._commit(change)
 
     def set_verdict(
         self, mode: str, value: VerdictValue | None, *, remove_labels: bool = False
     ) -> Change:
-        """Call a mode absent or unsure; the same again, or None, leaves it open.
+        """Set a mode absent or unsure; the same value again, or None, opens it.
 
-        Raises ``SessionError`` where labels say that it shows, unless they are to be removed.
+        Args:
+            mode: The slug of the mode.
+            value: The verdict.
+            remove_labels: Remove labels of the mode.
+
+        Raises:
+            SessionError: The mode has labels and they are not to be removed, or has no such
+                verdict.
+            WorkspaceError: The verdict cannot be written.
         """
         self._check_mode(mode)
         if value is VerdictValue.PRESENT:
             raise SessionError("label a span or the whole trace to say that a mode shows")
-        if all(one.slug != mode for one in self.taxonomy.modes):
-            raise SessionError(f"{self._words.mode(mode)} can only be labelled where it shows")
+        if all(candidate.slug != mode for candidate in self.taxonomy.modes):
+            raise SessionError(f"{self._messages.mode(mode)} can only be labelled where it shows")
         change = self._begin()
         labels = change.state.labels_of(mode)
         if labels and not remove_labels:
             count = counted(len(labels), "label")
             raise SessionError(
-                f"{count} of {self._words.mode(mode)} stand on this trace; remove them first"
+                f"{count} of {self._messages.mode(mode)} are on this trace; remove them first"
             )
         for label in labels:
             change.remove_label(label)
@@ -413,11 +465,20 @@ class Session:
             value = None
         change.set_verdict(mode, value)
         if not change.changes_something:
-            return Change(f"{self._words.mode(mode)} is open already", mode)
+            return Change(f"{self._messages.mode(mode)} is open already", mode)
         return self._commit(change)
 
     def note_span(self, key: str, text: str) -> Change:
-        """Write a note beside a span; an empty one takes it away."""
+        """Write a note on a span; an empty text removes it.
+
+        Args:
+            key: The key of the span.
+            text: The note.
+
+        Raises:
+            SessionError: There is no such span.
+            WorkspaceError: The note cannot be written.
+        """
         self._checked_target(Target(key, key))
         change = self._begin()
         change.set_note(key, text.strip())
@@ -428,23 +489,41 @@ class Session:
     # Suggestions
 
     def accept(self, suggestion_id: str) -> Change:
-        """Make a label of one's own of a suggestion; one that is there already will do."""
+        """Accept a suggestion as a label; an equal label that exists already is used."""
         suggestion = self._visible(suggestion_id)
-        return self._take_over(suggestion, suggestion.mode, suggestion.target, Answer.ACCEPT)
+        return self._accept_as(suggestion, suggestion.mode, suggestion.target, Answer.ACCEPT)
 
     def edit(self, suggestion_id: str, mode: str, target: Target) -> Change:
-        """Accept a suggestion with another mode or place; with its own it is accepted as is."""
+        """Accept a suggestion with another mode or target; with its own it is accepted unchanged.
+
+        Args:
+            suggestion_id: The id of the suggestion.
+            mode: The slug of the mode.
+            target: The span range.
+
+        Raises:
+            SessionError: The suggestion is hidden or gone, or the mode or a span does not exist.
+            WorkspaceError: The answer cannot be written.
+        """
         suggestion = self._visible(suggestion_id)
         self._check_mode(mode)
         target = self._checked_target(target)
         if (mode, target) == (suggestion.mode, suggestion.target):
             return self.accept(suggestion_id)
-        return self._take_over(suggestion, mode, target, Answer.EDIT)
+        return self._accept_as(suggestion, mode, target, Answer.EDIT)
 
     def reject(self, suggestion_id: str, reason: str = "") -> Change:
-        """Say that a suggestion is wrong; says nothing about its mode otherwise.
+        """Reject a suggestion, which is no verdict on its mode.
 
-        A label that came of accepting it before goes.
+        A label from accepting it earlier is removed.
+
+        Args:
+            suggestion_id: The id of the suggestion.
+            reason: The reason.
+
+        Raises:
+            SessionError: The suggestion is hidden or gone.
+            WorkspaceError: The answer cannot be written.
         """
         suggestion = self._visible(suggestion_id)
         self._judge_on_screen = True
@@ -455,35 +534,44 @@ class Session:
     def answer_all(
         self, suggestion_ids: Sequence[str], answer: Literal[Answer.ACCEPT, Answer.REJECT]
     ) -> Change:
-        """Accept or reject several suggestions as one change, which is taken back as one."""
+        """Accept or reject several suggestions as one change, which is undone as one.
+
+        Args:
+            suggestion_ids: The ids of the suggestions.
+            answer: The answer to all.
+
+        Raises:
+            SessionError: A suggestion is hidden or gone, or there is none.
+            WorkspaceError: The answers cannot be written.
+        """
         suggestions = [self._visible(suggestion_id) for suggestion_id in suggestion_ids]
         if not suggestions:
             raise SessionError("there is no suggestion to answer")
         self._judge_on_screen = True
         change = self._begin()
-        for one in suggestions:
+        for suggestion in suggestions:
             if answer is Answer.REJECT:
-                self._reject(change, one)
+                self._reject(change, suggestion)
             else:
-                self._take(change, one, one.mode, one.target, answer)
+                self._accept(change, suggestion, suggestion.mode, suggestion.target, answer)
         return self._commit_answer(change, suggestions[-1])
 
     def _reject(self, change: PendingChange, suggestion: Suggestion, reason: str = "") -> None:
-        label = self._label_made_of(change, suggestion)
+        label = self._label_from(change, suggestion)
         if label is not None:
             change.remove_label(label)
         change.set_review(suggestion.id, ReviewGiven(Answer.REJECT, reason=reason.strip()))
 
-    def _take_over(
+    def _accept_as(
         self, suggestion: Suggestion, mode: str, target: Target, answer: Answer
     ) -> Change:
         self._check_mode(mode)
         self._judge_on_screen = True
         change = self._begin()
-        self._take(change, suggestion, mode, target, answer)
+        self._accept(change, suggestion, mode, target, answer)
         return self._commit_answer(change, suggestion)
 
-    def _take(
+    def _accept(
         self,
         change: PendingChange,
         suggestion: Suggestion,
@@ -492,11 +580,11 @@ class Session:
         answer: Answer,
     ) -> None:
         origin = Origin.ACCEPTED if answer is Answer.ACCEPT else Origin.EDITED
-        made = self._label_made_of(change, suggestion)
+        accepted = self._label_from(change, suggestion)
         label = change.state.find(mode, target)
-        if label is None and made is not None:
-            after = structs.replace(made, mode=mode, target=target, origin=origin)
-            label = change.change_label(made, after)
+        if label is None and accepted is not None:
+            changed = structs.replace(accepted, mode=mode, target=target, origin=origin)
+            label = change.change_label(accepted, changed)
         elif label is None:
             label = change.add_label(
                 mode,
@@ -506,8 +594,8 @@ class Session:
                 saw_suggestions=True,
                 severity=Severity.FATAL if suggestion.remedy else None,
             )
-        elif made is not None and made is not label:
-            change.remove_label(made)
+        elif accepted is not None and accepted is not label:
+            change.remove_label(accepted)
         change.set_review(suggestion.id, ReviewGiven(answer, label.id))
 
     def _commit_answer(self, change: PendingChange, suggestion: Suggestion) -> Change:
@@ -517,17 +605,21 @@ class Session:
             )
         return self._commit(change)
 
-    def _label_made_of(self, change: PendingChange, suggestion: Suggestion) -> Label | None:
-        """The label that came of an earlier answer to this suggestion, not one's own before it."""
-        made = (x for x in change.state.labels.values() if x.suggestion == suggestion.id)
-        return next(made, None)
+    def _label_from(self, change: PendingChange, suggestion: Suggestion) -> Label | None:
+        """Return the label from an earlier answer to this suggestion."""
+        labels = (
+            label for label in change.state.labels.values() if label.suggestion == suggestion.id
+        )
+        return next(labels, None)
 
-    # What is only noted
+    # Reading and seeing
 
     def mark_read(self, keys: Iterable[str], runs: Iterable[range] = ()) -> None:
-        """Note that spans were read, and ``runs`` of them by their indices, however long.
+        """Record that spans were read; nothing is recorded twice, or after the finish.
 
-        Only what is new is written, and nothing once finished.
+        Args:
+            keys: The keys of single spans.
+            runs: Ranges of span indices, of any length.
         """
         single = list(keys)
         long_runs = []
@@ -540,7 +632,7 @@ class Session:
         self._note(lambda: self._mark_read(single, long_runs))
 
     def _note(self, step: Callable[[], None]) -> None:
-        """Carry out what is only noted, also where the trace was changed in another window."""
+        """Run a step that records reading or seeing, also after a change in another window."""
         try:
             step()
         except ChangedElsewhere:
@@ -548,7 +640,9 @@ class Session:
             step()
 
     def _mark_read(self, keys: Sequence[str], runs: Sequence[range]) -> None:
-        read, index_of, span = self._passes.read, self.trace.index_of, self.trace.span
+        read = self._passes.read
+        index_of = self.trace.index_of
+        span = self.trace.span
         new = tuple(key for key in keys if key not in read and index_of(key) is not None)
         ends = tuple(
             SpanRange(span(run.start).key, span(run.stop - 1).key)
@@ -560,9 +654,9 @@ class Session:
             self._append([*change.facts, SpansRead(new, ends)], change.state.number)
 
     def note_suggestions_on_screen(self) -> None:
-        """Note that a judge's suggestions are shown: what is labelled from here on saw them.
+        """Record that a judge's suggestions are shown: later labels were made after seeing them.
 
-        Written once per pass; before there is a pass, with what begins it.
+        This is written once per pass; before there is a pass, together with its beginning.
         """
         if not self.suggestions_visible:
             return
@@ -575,7 +669,11 @@ class Session:
             self._append([SuggestionsSeen()], current.number)
 
     def reveal(self) -> None:
-        """Show what was hidden: from here on the finish stands. Raises before the finish."""
+        """Show what was hidden; after that the finish cannot be undone.
+
+        Raises:
+            SessionError: The trace is not finished.
+        """
         if self._passes.revealed:
             return
         current = self._passes.current
@@ -591,55 +689,54 @@ class Session:
         open_modes: Literal["leave", "absent"],
         split_modes: Collection[str] | None = None,
     ) -> Change:
-        """Freeze the pass; modes without a verdict stay open or are set absent.
+        """Freeze the pass; modes without a verdict stay open or become absent.
 
-        Where a mode that the annotator had seen was split, and they have said nothing of its parts
-        since, these stay open whatever is asked for: one of them shows.
+        If the codebook has split a mode that the annotator had labelled, and they have not judged
+        its parts since, the parts stay open in any case.
 
         Args:
-            open_modes: What becomes of modes without a verdict.
+            open_modes: The action for modes without a verdict.
             split_modes: The result of ``before_finish``; by default that is called.
 
-        Returns:
-            What was done.
-
         Raises:
-            SessionError: It is finished already, or still being read.
-            WorkspaceError: It cannot be written.
+            SessionError: The trace is finished already, or still being read.
+            WorkspaceError: The finish cannot be written.
         """
         parts = self.before_finish(open_modes) if split_modes is None else split_modes
         change = self._begin()
         if open_modes == "absent":
-            said = {label.mode for label in change.state.labels.values()}
-            said |= change.state.verdicts.keys()
-            stay = frozenset(parts) if said.isdisjoint(parts) else frozenset[str]()
+            judged = {label.mode for label in change.state.labels.values()}
+            judged |= change.state.verdicts.keys()
+            stay_open = frozenset(parts) if judged.isdisjoint(parts) else frozenset[str]()
             for mode in self.taxonomy.modes:
-                if mode.slug not in said and mode.slug not in stay:
+                if mode.slug not in judged and mode.slug not in stay_open:
                     change.set_verdict(mode.slug, VerdictValue.ABSENT)
         change.record(self._finish(open_modes))
         return self._commit(change)
 
     def before_finish(self, open_modes: Literal["leave", "absent"]) -> tuple[str, ...]:
-        """Register spans that have come since the trace was opened, as finishing needs.
+        """Register spans that were added since the trace was opened, before it is finished.
 
-        Shows nothing, so that it may run in another thread.
+        It changes nothing visible, so that it may run in another thread.
 
         Args:
-            open_modes: What becomes of modes without a verdict.
+            open_modes: The action for modes without a verdict.
 
         Returns:
-            The modes that are parts of a mode that was split, where finishing needs them.
+            The modes that are parts of a split mode, if finishing needs them.
 
         Raises:
             SessionError: The trace is finished already, or still being read.
-            WorkspaceError: It cannot be written.
+            WorkspaceError: The workspace cannot be written.
         """
         if self.finished:
             raise SessionError("this trace is finished already; an edit begins a new pass")
         if not self.trace.loaded.complete:
-            raise SessionError("this trace is still being read; finish it when it is all there")
+            raise SessionError(
+                "this trace is still being read; finish it when it is loaded completely"
+            )
         if len(self.trace) != self._registered_spans:
-            # It has grown, or was read on, since it was opened.
+            # The trace has grown, or more of it was loaded.
             known_trace(self.workspace, self.trace)
             self._registered_spans = len(self.trace)
         if open_modes == "leave":
@@ -651,18 +748,19 @@ class Session:
         read = sum(map(len, self._passes.read.stretches()))
         return PassFinished(open_modes, read, len(self.trace))
 
-    # Taking back
+    # Undo and redo
 
     def undo(self) -> Change | None:
-        """Take back the last change on this trace; None where there is none in this pass.
+        """Undo the last change on this trace; return None if this pass has none.
 
-        Raises ``SessionError`` for a finish after which something hidden was shown.
+        Raises:
+            SessionError: Hidden contents were shown after the finish, so that it cannot be undone.
         """
         action = self._passes.last_done
-        return None if action is None else self._take_back(action)
+        return None if action is None else self._undo_action(action)
 
     def redo(self) -> Change | None:
-        """Do again what was taken back last; None where there is nothing."""
+        """Redo the last undone change; return None if there is none."""
         action = self._passes.last_undone
         if action is None:
             return None
@@ -670,18 +768,18 @@ class Session:
             self._finish(fact.open_modes) if isinstance(fact, PassFinished) else fact
             for fact in action.facts
         ]
-        change = self._words.change(facts)
+        change = self._messages.change(facts)
         self._write(facts, action.pass_number, redoes=action.id)
         return replace(change, message=f"again: {change.message}")
 
-    def _take_back(self, action: Action) -> Change:
+    def _undo_action(self, action: Action) -> Change:
         current = self._passes.current
         if current is not None and current.finished_at and current.revealed_at:
             raise SessionError(
                 "what others say was shown since you finished, so the finish stands; "
                 "an edit begins a new pass"
             )
-        change = self._words.taken_back(action.facts)
+        change = self._messages.undone(action.facts)
         self._write(
             action.undoing_facts(),
             action.pass_number,
@@ -693,14 +791,15 @@ class Session:
     # Writing
 
     def planned(self, command: Callable[[Session], Result]) -> tuple[Result, SessionWrite | None]:
-        """Carry out a command up to its write, which is left to the caller.
+        """Execute a command up to its write, which is left to the caller.
+
+        Until the write is given to ``take_in``, or has failed, the session must not be used.
 
         Args:
             command: Calls one method of this session.
 
         Returns:
-            What the command returns, and its write; None where it writes nothing. Nothing else may
-            be done with the session until the write is given to ``take_in``, or has failed.
+            The result of the command, and its write; None if it writes nothing.
         """
         self._planned = []
         try:
@@ -711,62 +810,63 @@ class Session:
         return result, write
 
     def take_in(self, write: SessionWrite, recorded: Iterable[Event]) -> None:
-        """Show what was recorded.
+        """Show the result of a write.
 
         Args:
             write: The write of a command.
-            recorded: What its ``record`` has returned.
+            recorded: The result of its ``record``.
         """
         if not self.workspace.waiting:
-            self._kept_indices |= write.indices
+            self._stored_indices |= write.indices
         for event in recorded:
             self._passes.take(event)
         self._changed()
 
     @property
-    def lacks_others(self) -> bool:
-        """True if something of others may be shown that was not read yet."""
+    def needs_others(self) -> bool:
+        """True if others' labels may be shown and were not read yet."""
         visible = self.suggestions_visible or self.others_shown
         return visible and self._read_model.lacks(people=self.others_shown)
 
     def refresh_suggestions(self) -> None:
-        """Look again at what judges and others say: a judge has run, or a file was imported."""
+        """Read others' labels again, after a judge's run or an import."""
         self._read_model.forget_others()
         self._changed()
 
     def reload(self) -> None:
-        """Read everything anew: this annotator has changed the trace elsewhere."""
-        self.take_anew(ReadAnew(self._load(), None))
+        """Read everything again, after this annotator has changed the trace elsewhere."""
+        self.show_state(SessionState(self._load(), None))
 
-    def read_anew(self, *, passes: bool | None = None) -> ReadAnew:
-        """Read what the workspace has now, and change nothing here; may run in any thread.
+    def read_state(self, *, passes: bool | None = None) -> SessionState:
+        """Read the current state from the workspace without changing the session; any thread.
 
         Args:
-            passes: Whether to read one's own work; by default where it was changed elsewhere.
+            passes: Read the annotator's own work; by default only if it was changed elsewhere.
         """
         if passes is None:
             key = (self.annotator, self.trace_id, self.taxonomy.ref)
             passes = self.workspace.last_seq(*key) != self._passes.last_seq
         visible = self.suggestions_visible or self.others_shown
         others = self._read_model.read_others() if visible else None
-        return ReadAnew(self._load() if passes else None, others)
+        return SessionState(self._load() if passes else None, others)
 
-    def take_anew(self, anew: ReadAnew) -> None:
-        """Show what ``read_anew`` has read; what it has not read of others is read when shown."""
+    def show_state(self, state: SessionState) -> None:
+        """Show the result of ``read_state``; others' labels that it lacks are read when shown."""
         labels = dict(self.labels_by_id)
         verdicts = dict(self.verdicts)
-        if anew.passes is not None:
-            self._take_passes(anew.passes)
+        if state.passes is not None:
+            self._take_passes(state.passes)
         self.refresh_suggestions()
-        if anew.others is not None:
-            self._read_model.take_others(anew.others, people=self.others_shown)
-        if anew.passes is not None:
-            news = self._words.difference(labels, self.labels_by_id, verdicts, self.verdicts)
+        if state.others is not None:
+            self._read_model.take_others(state.others, people=self.others_shown)
+        if state.passes is not None:
+            news = self._messages.difference(labels, self.labels_by_id, verdicts, self.verdicts)
             self._news = ", ".join(filter(None, (self._news, news)))
 
-    def take_news(self) -> str:
-        """What has become of one's labels elsewhere, in words; said once, empty for nothing."""
-        news, self._news = self._news, ""
+    def pop_news(self) -> str:
+        """Return once a message about changes of the labels elsewhere; empty if there are none."""
+        news = self._news
+        self._news = ""
         return news
 
     def _load(self) -> Passes:
@@ -777,7 +877,7 @@ class Session:
         return Passes(self.annotator, self.trace_id, ref, self.trace, events)
 
     def _take_passes(self, passes: Passes) -> None:
-        # Begun on another screen, it is gone on with here: nothing else may change meanwhile.
+        # A retest that was begun on another screen continues here.
         self._in_retest = self._in_retest or passes.retest_open
         passes.in_retest = self._in_retest
         self._passes = passes
@@ -785,8 +885,8 @@ class Session:
     def _begin(self) -> PendingChange:
         if self._passes.in_retest and self._passes.frozen:
             raise SessionError(
-                "this reading is finished and cannot be changed; undo takes the finish back, and "
-                "opening the trace again shows your labels on it"
+                "this reading is finished and cannot be changed; undo reopens it, and opening "
+                "the trace again shows your labels on it"
             )
         return PendingChange(
             self._passes,
@@ -797,14 +897,16 @@ class Session:
         )
 
     def _commit(self, change: PendingChange) -> Change:
-        """Write a change; its last fact is what is told of it."""
-        told = self._words.change(change.facts)
+        """Write a change; its last fact determines the message."""
+        result = self._messages.change(change.facts)
         if change.opens_second_look:
             number = change.state.number
-            kept = "your first stays" if number == 2 else "the others stay"
-            told = replace(told, message=f"{told.message} · new pass ({number}); {kept} frozen")
+            frozen_text = "your first stays" if number == 2 else "the others stay"
+            result = replace(
+                result, message=f"{result.message} · new pass ({number}); {frozen_text} frozen"
+            )
         self._write(change.facts, change.state.number)
-        return told
+        return result
 
     def _write(
         self,
@@ -815,7 +917,7 @@ class Session:
         redoes: str | None = None,
         replaces: Sequence[str] = (),
     ) -> None:
-        """Write what a person asked for, unless the trace has changed under their eyes."""
+        """Write a change, unless the trace was changed in another window meanwhile."""
         try:
             self._append(facts, number, undoes=undoes, redoes=redoes, replaces=replaces)
         except ChangedElsewhere as error:
@@ -823,11 +925,9 @@ class Session:
             raise self.changed_meanwhile() from error
 
     def changed_meanwhile(self) -> ChangedMeanwhile:
-        """Return the error that says what was changed in another window, after it was read."""
-        changed = self.take_news() or "something that shows nowhere here"
-        return ChangedMeanwhile(
-            f"In another window meanwhile: {changed}. Your key has done nothing"
-        )
+        """Return the error that describes the changes in another window, after reading them."""
+        news = self.pop_news() or "a change that is not visible here"
+        return ChangedMeanwhile(f"In another window meanwhile: {news}. Your key had no effect")
 
     def _append(
         self,
@@ -838,7 +938,7 @@ class Session:
         redoes: str | None = None,
         replaces: Sequence[str] = (),
     ) -> None:
-        """One transaction, on disk before memory follows."""
+        """Write events in one transaction, and then show them, unless a command is only planned."""
         events = [
             NewEvent(
                 self.annotator,
@@ -866,17 +966,17 @@ class Session:
             self._planned.append(write)
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
-        """Return the indices of the spans that the facts refer to, but for those that are kept."""
+        """Return the indices of the spans that the facts refer to, without those already stored."""
         keys: dict[str, bool] = {}
         for fact in facts:
             keys |= span_keys(fact)
-        return indices_in(self.trace, missing_indices(keys, self._kept_indices)) if keys else {}
+        return indices_in(self.trace, missing_indices(keys, self._stored_indices)) if keys else {}
 
     def _changed(self) -> None:
         self.version += 1
 
     def _leave_blind_pass(self) -> None:
-        """A pass that began blind and is opened with everything shown is no blind one any more."""
+        """Turn an open blind pass into an assisted one, if everything is shown now."""
         current = self._passes.current
         if (
             current is not None
@@ -893,21 +993,27 @@ class Session:
             raise SessionError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
     def _checked_target(self, target: Target) -> Target:
-        """The target with its ends in reading order; raises for what is not in this trace."""
+        """Return the target with its ends in reading order.
+
+        Raises:
+            SessionError: A span is not in the trace, or the quote is invalid.
+        """
         if target.first is None or target.last is None:
             return target
-        first, last = self.trace.index_of(target.first), self.trace.index_of(target.last)
+        first = self.trace.index_of(target.first)
+        last = self.trace.index_of(target.last)
         for key, index in ((target.first, first), (target.last, last)):
             if index is None:
                 raise SessionError(f"there is no span {key!r} in this trace")
         if first is not None and last is not None and first > last:
             target = Target(target.last, target.first)
         if target.quote is not None:
-            start, end = target.char_start, target.char_end
+            start = target.char_start
+            end = target.char_end
             if start is None or end is None or end - start != len(target.quote) or start < 0:
-                raise SessionError("a quote needs the place where it stands in the span")
+                raise SessionError("a quote needs its position in the span")
             if not target.quote:
-                raise SessionError("an empty quote points at nothing")
+                raise SessionError("a quote must not be empty")
         return target
 
     def _own_label(self, change: PendingChange, label_id: str) -> Label:
@@ -917,7 +1023,11 @@ class Session:
         return label
 
     def _visible(self, suggestion_id: str) -> Suggestion:
-        """The suggestion, where this annotator may see it; looks again for one that is new."""
+        """Return a visible suggestion; read suggestions again for a new one.
+
+        Raises:
+            SessionError: The suggestion is not on this trace, or hidden.
+        """
         suggestion = self._suggestion(suggestion_id)
         if suggestion is None and self.suggestions_visible:
             self.refresh_suggestions()
@@ -928,9 +1038,14 @@ class Session:
 
 
 def known_trace(workspace: Workspace, trace: Trace) -> str:
-    """Register an open trace and return the id that the workspace has for it.
+    """Register an open trace, and store the indices of its spans that events refer to.
 
-    Keeps the indices of the spans that events on the trace refer to.
+    Args:
+        workspace: The workspace.
+        trace: The trace.
+
+    Returns:
+        The id of the trace in the workspace.
     """
     trace_id = workspace.register_trace(TraceRecord.of(trace))
     workspace.refresh_span_indices(trace_id, trace)

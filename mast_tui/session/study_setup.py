@@ -1,4 +1,4 @@
-"""Setting a study up, and changing it as long as that does not change its figures."""
+"""Changes of a study: its traces, people and settings, as long as its figures stay valid."""
 
 from __future__ import annotations
 
@@ -30,15 +30,20 @@ from mast_tui.workspace.events.types import StudySet
 from mast_tui.workspace.records import TraceRecord
 
 
-def set_study(workspace: Workspace, who: str, study: Study) -> bool:
-    """Set a study up under its taxonomy, or change it; returns whether anything changed.
+def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
+    """Save a study under its taxonomy, or change it; return whether anything changed.
 
-    ``who`` does it and is recorded. Raises ``SessionError`` for a change to what figures rest on
-    once an annotator has finished a trace, and for a trace that is not known here.
+    Args:
+        workspace: The workspace.
+        actor: The name of the person who changes it, which is recorded.
+        study: The study.
+
+    Raises:
+        SessionError: A trace is not in the workspace, or figures depend on a changed setting.
     """
     with workspace.transaction():
-        before = workspace.study(study.taxonomy)
-        if before == study:
+        previous = workspace.study(study.taxonomy)
+        if previous == study:
             return False
         _check_traces(workspace, study)
         check_changes(workspace, study)
@@ -47,11 +52,11 @@ def set_study(workspace: Workspace, who: str, study: Study) -> bool:
         workspace.append(
             [
                 NewEvent(
-                    annotator=who,
+                    annotator=actor,
                     trace_id=None,
                     taxonomy=study.taxonomy,
                     pass_number=None,
-                    fact=StudySet(before, study),
+                    fact=StudySet(previous, study),
                 )
             ]
         )
@@ -59,136 +64,141 @@ def set_study(workspace: Workspace, who: str, study: Study) -> bool:
 
 
 def check_changes(workspace: Workspace, study: Study) -> None:
-    """Refuse a study that would change what figures rest on already.
+    """Refuse changes of a study on which existing figures depend.
 
     Args:
-        workspace: Where it is to be set up.
-        study: The study as it is to be.
+        workspace: The workspace of the study.
+        study: The changed study.
 
     Raises:
-        SessionError: An annotator has finished a trace under another protocol.
+        SessionError: An annotator has finished a trace under the previous settings.
     """
-    before = workspace.study(study.taxonomy)
-    if before is None or not anybody_finished(workspace, before):
+    previous = workspace.study(study.taxonomy)
+    if previous is None or not anybody_finished(workspace, previous):
         return
-    changed = changes_to_figures(before, study)
+    changed = changes_to_figures(previous, study)
     if changed:
         raise SessionError(
             f"traces have been finished under this study, so {_listed(changed)} can no longer "
-            "change: its figures would rest on two protocols. Set the other study up in a "
+            "change: its figures would mix two protocols. Set the other study up in a "
             "workspace of its own (--workspace PATH); traces can be taken in here as before, and "
             "adjudicators, retests and how adjudication goes can change"
         )
 
 
-def taken_away(workspace: Workspace, study: Study) -> dict[str, int]:
-    """Count by name the traces that somebody has begun and that a changed study gives to others.
+def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int]:
+    """Count by annotator the begun traces that a changed study assigns to others.
 
     Args:
-        workspace: Where the study is set up.
-        study: The study as it is to be.
+        workspace: The workspace of the study.
+        study: The changed study.
     """
-    before = workspace.study(study.taxonomy)
-    found: dict[str, set[str]] = {}
-    if before is None:
+    previous = workspace.study(study.taxonomy)
+    reassigned: dict[str, set[str]] = {}
+    if previous is None:
         return {}
-    for one in workspace.passes(taxonomy=study.taxonomy):
+    for work in workspace.passes(taxonomy=study.taxonomy):
         if (
-            one.kind.is_reading
-            and one.annotator in annotators_of(before, one.trace_id)
-            and one.annotator not in annotators_of(study, one.trace_id)
+            work.kind.is_reading
+            and work.annotator in annotators_of(previous, work.trace_id)
+            and work.annotator not in annotators_of(study, work.trace_id)
         ):
-            found.setdefault(one.annotator, set()).add(one.trace_id)
-    return {name: len(traces) for name, traces in found.items()}
+            reassigned.setdefault(work.annotator, set()).add(work.trace_id)
+    return {name: len(traces) for name, traces in reassigned.items()}
 
 
-KINDS_OF_TRACES: Final = ("system", "model", "benchmark", "outcome", "length")
-"""What a sample can be drawn over."""
+STRATA: Final = ("system", "model", "benchmark", "outcome", "length")
+"""The properties over which a sample can be stratified."""
 
 _LENGTHS: Final = 4
-"""Traces are cut into so many classes of about equal size by how many spans they have."""
+"""The number of length classes of about equal size, by the number of spans."""
 
 
 def with_sample(
     study: Study, traces: Iterable[TraceRecord], n: int, *, by: Sequence[str] = ()
 ) -> Study:
-    """Take in one more lot: a sample, by the study's seed, of the traces that are not in it yet.
+    """Return the study with one more batch: a random sample of traces that are not in it yet.
 
     Args:
-        study: The study as it is.
-        traces: What is drawn from.
-        n: How many are drawn.
-        by: Which of ``KINDS_OF_TRACES`` the sample is to be spread over evenly.
+        study: The study.
+        traces: The traces to draw from.
+        n: The size of the sample.
+        by: The ``STRATA`` over which the sample is spread evenly.
 
     Raises:
-        SessionError: There are fewer traces, or there is no such kind.
+        SessionError: There are fewer traces, or no such stratum.
     """
     for name in by:
-        if name not in KINDS_OF_TRACES:
+        if name not in STRATA:
             raise SessionError(
-                f"a sample cannot be drawn over {name!r}; there are: {', '.join(KINDS_OF_TRACES)}"
+                f"a sample cannot be drawn over {name!r}; there are: {', '.join(STRATA)}"
             )
-    there = frozenset(study.traces)
-    records = [one for one in traces if one.trace_id not in there]
+    study_traces = frozenset(study.traces)
+    records = [record for record in traces if record.trace_id not in study_traces]
     _check_enough(n, len(records))
-    lengths = sorted(one.spans for one in records if one.spans is not None)
+    lengths = sorted(record.spans for record in records if record.spans is not None)
     strata: dict[str, list[str]] = defaultdict(list)
-    for one in records:
-        longer = 0 if one.spans is None else bisect_left(lengths, one.spans)
+    for record in records:
+        rank = 0 if record.spans is None else bisect_left(lengths, record.spans)
         values = {
-            "system": one.system,
-            "model": one.model,
-            "benchmark": one.benchmark,
-            "outcome": one.outcome.value,
-            "length": None if one.spans is None else f"{_LENGTHS * longer // len(lengths)}",
+            "system": record.system,
+            "model": record.model,
+            "benchmark": record.benchmark,
+            "outcome": record.outcome.value,
+            "length": None if record.spans is None else f"{_LENGTHS * rank // len(lengths)}",
         }
-        strata["\0".join(values[name] or "" for name in by)].append(one.trace_id)
-    kinds = {name: tuple(ids) for name, ids in strata.items()}
-    lot = len(study.batches)
-    chosen = stratified_sample(kinds, n, study.seed, batch_number=lot)
-    draw = Draw(lot, len(records), tuple(by), study.seed)
+        strata["\0".join(values[name] or "" for name in by)].append(record.trace_id)
+    strata_ids = {name: tuple(ids) for name, ids in strata.items()}
+    batch_number = len(study.batches)
+    chosen = stratified_sample(strata_ids, n, study.seed, batch_number=batch_number)
+    draw = Draw(batch_number, len(records), tuple(by), study.seed)
     return replace(study, batches=(*study.batches, chosen), draws=(*study.draws, draw))
 
 
 def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) -> Study:
-    """Take in one more lot: traces drawn with more chance the more their labels would tell.
+    """Return the study with one more batch, drawn with chances by the value of a label.
 
     Args:
-        study: The study as it is.
-        worth: How much a label would tell, by the ids of the traces that are drawn from.
-        n: How many are drawn.
-        judge: By whose words that is known.
+        study: The study.
+        worth: The value of a label, by the ids of the traces to draw from.
+        n: The size of the batch.
+        judge: The judge whose verdicts give the value.
 
     Raises:
         SessionError: There are fewer traces.
     """
-    there = frozenset(study.traces)
-    sizes = {trace_id: size for trace_id, size in worth.items() if trace_id not in there}
+    study_traces = frozenset(study.traces)
+    sizes = {trace_id: size for trace_id, size in worth.items() if trace_id not in study_traces}
     _check_enough(n, len(sizes))
-    lot = len(study.batches)
-    chances = weighted_sample(sizes, n, study.seed, batch_number=lot)
+    batch_number = len(study.batches)
+    chances = weighted_sample(sizes, n, study.seed, batch_number=batch_number)
     draw = Draw(
-        lot=lot, of=len(sizes), by=(), seed=study.seed, chances=tuple(chances.values()), judge=judge
+        lot=batch_number,
+        of=len(sizes),
+        by=(),
+        seed=study.seed,
+        chances=tuple(chances.values()),
+        judge=judge,
     )
     return replace(study, batches=(*study.batches, tuple(chances)), draws=(*study.draws, draw))
 
 
-def _check_enough(n: int, there: int) -> None:
-    if n > there:
-        raise SessionError(f"{n} traces cannot be drawn from {there}")
+def _check_enough(n: int, available: int) -> None:
+    if n > available:
+        raise SessionError(f"{n} traces cannot be drawn from {available}")
 
 
-def sample_words(study: Study) -> list[str]:
-    """Tell which lots are samples of what, and where a share over all lots is of no whole."""
+def sample_texts(study: Study) -> list[str]:
+    """Describe the random samples of a study, and warn if pooled shares are biased."""
     lines = []
     for draw in study.draws:
-        whole = len(study.batches) == 1
-        over = f", spread evenly over {', '.join(draw.by)}" if draw.by else ""
+        is_only = len(study.batches) == 1
+        strata_text = f", spread evenly over {', '.join(draw.by)}" if draw.by else ""
         if draw.chances:
-            over = f", those rather on which {draw.judge} leaves most in doubt"
+            strata_text = f", preferring traces on which {draw.judge} is least certain"
         lines.append(
-            f"{'a' if whole else f'lot {draw.lot + 1} is a'} random sample: "
-            f"{len(study.batches[draw.lot])} of {draw.of} traces{over}; drawn by {draw.seed}"
+            f"{'a' if is_only else f'lot {draw.lot + 1} is a'} random sample: "
+            f"{len(study.batches[draw.lot])} of {draw.of} traces{strata_text}; drawn by {draw.seed}"
         )
     if study.chances_alike:
         return lines
@@ -199,29 +209,34 @@ def sample_words(study: Study) -> list[str]:
         )
     else:
         lines.append(
-            "the lots came in with different chances: a share over all of them is not that of "
+            "the lots were drawn with different chances: a share over all of them is not that of "
             "the traces they were drawn from"
         )
     return lines
 
 
 def with_traces(study: Study, trace_ids: Iterable[str]) -> Study:
-    """The study with one more lot: those of the traces that are not in it yet, if any."""
-    known = frozenset(study.traces)
-    new = tuple(sorted(set(trace_ids) - known))
+    """Return the study with one more batch: those traces that are not in it yet, if any.
+
+    Args:
+        study: The study.
+        trace_ids: The ids of the traces.
+    """
+    study_traces = frozenset(study.traces)
+    new = tuple(sorted(set(trace_ids) - study_traces))
     return replace(study, batches=(*study.batches, new)) if new else study
 
 
 def with_annotator(study: Study, name: str, *, weight: float = 1.0) -> Study:
-    """Have somebody join: they are dealt traces of the lots to come, and what others give back.
+    """Return the study with a new annotator, who gets traces of later batches and released ones.
 
     Args:
-        study: The study as it is.
-        name: Who joins, or comes back.
-        weight: How much they are dealt beside somebody with 1.
+        study: The study.
+        name: The person who joins, or joins again.
+        weight: The share of traces relative to annotators with 1.
 
     Raises:
-        SessionError: They are there already.
+        SessionError: They are an annotator already.
     """
     if name in study.present:
         raise SessionError(f"{name} is an annotator of this study already")
@@ -234,90 +249,104 @@ def with_annotator(study: Study, name: str, *, weight: float = 1.0) -> Study:
 
 
 def with_weights(study: Study, weights: Mapping[str, float]) -> Study:
-    """Deal out in proportion to weights.
+    """Return the study with other weights of annotators.
 
     Args:
-        study: The study as it is.
-        weights: By the names of annotators; whoever is not named keeps theirs.
+        study: The study.
+        weights: The weights by name; others stay unchanged.
 
     Raises:
-        SessionError: Somebody is no annotator of the study now.
+        SessionError: A name is not a present annotator.
     """
     for name in weights:
         if name not in study.present:
             raise SessionError(f"{name} is no annotator of this study now, and has no weight")
-    told = {one.annotator for one in study.memberships}
-    new = (Membership(name, 0) for name in weights if name not in told)
+    members = {membership.annotator for membership in study.memberships}
+    new = (Membership(name, 0) for name in weights if name not in members)
     return replace(
         study,
         memberships=tuple(
-            replace(one, weight=weights.get(one.annotator, one.weight)) if one.end is None else one
-            for one in (*study.memberships, *new)
+            replace(membership, weight=weights.get(membership.annotator, membership.weight))
+            if membership.end is None
+            else membership
+            for membership in (*study.memberships, *new)
         ),
     )
 
 
 def with_assignments(study: Study, assigned: Mapping[str, Sequence[str]]) -> Study:
-    """Fix by name who labels which traces; all others are dealt as before.
+    """Return the study with fixed annotators for some traces; all others are dealt as before.
 
     Args:
-        study: The study as it is.
-        assigned: The annotators of each trace, by its id; both are in the study.
+        study: The study.
+        assigned: The annotators by trace id; both are in the study.
     """
     fixed = {trace_id: tuple(sorted(names)) for trace_id, names in assigned.items()}
-    # What stays the same stays in its place, so that nothing seems to change.
-    before = {one.trace_id: one.annotators for one in study.assignments}
-    return replace(study, assignments=tuple(starmap(Assignment, (before | fixed).items())))
+    # Unchanged entries keep their position, so that equal studies compare equal.
+    previous = {assignment.trace_id: assignment.annotators for assignment in study.assignments}
+    return replace(study, assignments=tuple(starmap(Assignment, (previous | fixed).items())))
 
 
 def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
-    """Have somebody leave: what they have finished stays, the rest goes to the others.
+    """Return the study without an annotator: finished work stays, the rest goes to the others.
 
     Args:
-        workspace: Where the study is kept.
-        study: The study as it is.
-        name: Who leaves.
+        workspace: The workspace of the study.
+        study: The study.
+        name: The annotator who leaves.
 
     Raises:
-        SessionError: They are not there, or nobody else is.
+        SessionError: They are not an annotator now, or the last one.
     """
-    given = given_back(workspace, study, name)
+    released = with_released_traces(workspace, study, name)
     if study.present == (name,):
-        raise SessionError(f"{name} is the last annotator; let somebody join before")
-    told = [one for one in study.memberships if one.annotator == name] or [Membership(name, 0)]
-    others = [one for one in study.memberships if one.annotator != name]
-    ended = [replace(one, end=len(study.batches)) if one.end is None else one for one in told]
-    return replace(given, memberships=(*others, *ended))
+        raise SessionError(f"{name} is the last annotator; add another one first")
+    own_memberships = [
+        membership for membership in study.memberships if membership.annotator == name
+    ] or [Membership(name, 0)]
+    other_memberships = [
+        membership for membership in study.memberships if membership.annotator != name
+    ]
+    ended = [
+        replace(membership, end=len(study.batches)) if membership.end is None else membership
+        for membership in own_memberships
+    ]
+    return replace(released, memberships=(*other_memberships, *ended))
 
 
-def given_back(workspace: Workspace, study: Study, name: str) -> Study:
-    """Give what somebody has not finished to the others; they stay, and get of later lots.
+def with_released_traces(workspace: Workspace, study: Study, name: str) -> Study:
+    """Return the study with an annotator's unfinished traces given to the others.
+
+    The annotator stays and gets traces of later batches.
 
     Args:
-        workspace: Where the study is kept.
-        study: The study as it is.
-        name: Whose traces they are.
+        workspace: The workspace of the study.
+        study: The study.
+        name: The annotator.
 
     Raises:
-        SessionError: They are no annotator of the study now.
+        SessionError: They are not an annotator now.
     """
     if name not in study.present:
-        there = ", ".join(study.present)
-        raise SessionError(f"{name} is no annotator of this study now; there are {there}")
+        present = ", ".join(study.present)
+        raise SessionError(f"{name} is no annotator of this study now; there are {present}")
     finished = workspace.finished_traces(name, study.taxonomy)
-    left = tuple(one for one in assigned(study, name) if one not in finished)
-    return replace(study, releases=(*study.releases, Release(name, left))) if left else study
+    unfinished = tuple(trace_id for trace_id in assigned(study, name) if trace_id not in finished)
+    return (
+        replace(study, releases=(*study.releases, Release(name, unfinished)))
+        if unfinished
+        else study
+    )
 
 
 def _check_traces(workspace: Workspace, study: Study) -> None:
-    here = {record.trace_id for record in workspace.traces()}
+    registered = {record.trace_id for record in workspace.traces()}
     for trace_id in study.traces:
-        if trace_id not in here:
+        if trace_id not in registered:
             raise SessionError(
-                f"trace {trace_id!r} is not known in this workspace; take it in with "
-                "mast-tui study add PATH"
+                f"trace {trace_id!r} is not in this workspace; add it with mast-tui study add PATH"
             )
 
 
-def _listed(words: tuple[str, ...]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+def _listed(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

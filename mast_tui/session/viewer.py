@@ -1,7 +1,7 @@
-"""Who asks for labels and figures on the command line, and what they may see of them.
+"""The person who runs a command, and what this person may see.
 
-The screens know who sits there. A command is told with ``--annotator NAME``, or by the login under
-which somebody worked in this workspace; where neither names anybody, nobody's sight limits it.
+A command gets the name from ``--annotator NAME``, or from the login under which a person worked in
+this workspace. Without a name nothing is hidden.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from mast_tui.labels import (
 )
 from mast_tui.session.visibility import (
     blind_by_study,
+    labelled_traces,
     library_view,
     record_reveal,
-    resolve_sight,
-    said_by,
+    resolve_blind,
     visible_traces_for_agreement,
 )
 from mast_tui.study import Study
@@ -33,9 +33,11 @@ from mast_tui.workspace.paths import login_setting
 from mast_tui.workspace.records import Role
 
 
-def known_person(workspace: Workspace) -> str | None:
-    """Name whose password a server was given, else who worked here last under this login; or
-    return None."""
+def login_person(workspace: Workspace) -> str | None:
+    """Return the name of this login's person; None if it is unknown.
+
+    On a server it is the name of the member, unless that is a judge; else the last name used here.
+    """
     if workspace.member is not None:
         return None if workspace.member.role is Role.JUDGE else workspace.member.name
     return workspace.get_setting(login_setting())
@@ -44,29 +46,29 @@ def known_person(workspace: Workspace) -> str | None:
 def working_person(
     workspace: Workspace, named: str | None, *, study: Study | None = None
 ) -> str | None:
-    """Return the name of the person who works here; None where they must be asked.
+    """Return the name of the person who works here; None if the person must be asked.
 
     Args:
-        workspace: The workspace they work in.
-        named: The name on the command line. It counts before the name that is remembered for the
-            login, but not before that of a server's member.
-        study: The study they work in. A name that is remembered from other work and has no part in
-            the study is not used again.
+        workspace: The workspace.
+        named: The name on the command line. It overrides the name that is remembered for the login,
+            but not the member of a server.
+        study: The study, if there is one. A remembered name without a part in the study is not
+            used.
     """
     if workspace.member is not None:
-        return known_person(workspace)
+        return login_person(workspace)
     if named is not None:
         return checked_person(named)
-    name = known_person(workspace)
+    name = login_person(workspace)
     return None if study is not None and name not in study.participants else name
 
 
-def outside_words(name: str, study: Study | None) -> str | None:
-    """Say that somebody has no part in a study; None where they have one or there is no study.
+def outside_study_text(name: str, study: Study | None) -> str | None:
+    """Return a message if a person has no part in a study, else None.
 
     Args:
         name: The person's name.
-        study: The study.
+        study: The study, if there is one.
     """
     if study is None or name in study.participants:
         return None
@@ -74,33 +76,43 @@ def outside_words(name: str, study: Study | None) -> str | None:
 
 
 def remember_person(workspace: Workspace, name: str) -> None:
-    """Let this login stand for ``name`` from now on."""
+    """Remember a name for this login.
+
+    Args:
+        workspace: The workspace.
+        name: The name.
+    """
     workspace.set_setting(login_setting(), name)
 
 
-def unlike_others(workspace: Workspace, name: str) -> str:
-    """Return the name of somebody who begins to label.
+def checked_new_name(workspace: Workspace, name: str) -> str:
+    """Return the name of a person who starts to label.
 
     Args:
-        workspace: Where they label.
-        name: What was typed.
+        workspace: The workspace.
+        name: The name as it was typed.
 
     Raises:
-        MastError: It cannot be a name, or looks like that of somebody who is here.
+        MastError: The name is not valid, or looks like that of another annotator.
     """
     name = checked_person(name)
-    known = [info.name for info in workspace.annotators()]
-    if name not in known:
-        check_unlike(name, known)
+    names = [info.name for info in workspace.annotators()]
+    if name not in names:
+        check_unlike(name, names)
     return name
 
 
 @dataclass(frozen=True)
 class Viewer:
-    """Who asks, under one taxonomy.
+    """The person who asks, under one taxonomy.
 
-    ``name`` is None where nobody is known. ``limited`` is whether they label here: only then is
-    anything hidden from them. ``named`` is somebody else, whom the command line names.
+    Attributes:
+        workspace: The workspace.
+        taxonomy: The taxonomy, as ``id@version``.
+        name: The person's name; None if it is unknown.
+        blind: True if the person works blind.
+        limited: True if the person labels here; only then is anything hidden.
+        named: Another name that the command line gives, if any.
     """
 
     workspace: Workspace
@@ -112,44 +124,44 @@ class Viewer:
 
     @cached_property
     def traces(self) -> frozenset[str] | None:
-        """The traces on which they may see what others say; None for all."""
+        """The traces on which this person may see others' labels; None for all."""
         if self.name is None or not self.limited:
             return None
         return visible_traces_for_agreement(self.workspace, self.name, self.taxonomy)
 
     @cached_property
     def others(self) -> frozenset[str]:
-        """The traces that somebody else has finished, judges not counted."""
-        return self._said_by(judges=False)
+        """The traces that another annotator has finished, judges not counted."""
+        return self._labelled_by_others(judges=False)
 
     @cached_property
-    def _said(self) -> dict[str, frozenset[str]]:
-        return said_by(self.workspace, self.taxonomy)
+    def _labelled(self) -> dict[str, frozenset[str]]:
+        return labelled_traces(self.workspace, self.taxonomy)
 
-    def _said_by(self, *, judges: bool) -> frozenset[str]:
+    def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:
         return frozenset[str]().union(
             *(
                 traces
-                for name, traces in self._said.items()
+                for name, traces in self._labelled.items()
                 if name != self.name and (annotator_kind(name) is AnnotatorKind.JUDGE) is judges
             )
         )
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The traces of ``others`` that are hidden from them."""
+        """The traces finished by others that are hidden from this person."""
         return frozenset() if self.traces is None else self.others - self.traces
 
     def may_see_others(self, trace_id: str) -> bool:
-        """Whether they may see what others say of a trace."""
+        """Return whether this person may see others' labels on a trace."""
         return self.traces is None or trace_id in self.traces
 
     def may_see_judges(self) -> Callable[[str], bool]:
-        """Make a test whether they may see what judges say of a trace, as things stand now."""
+        """Return a function that says whether judges' verdicts on a trace are visible now."""
         return self._visible(judges=True)
 
     def may_see_outcomes(self) -> Callable[[str], bool]:
-        """Make a test whether they may see the outcome of a trace, as things stand now."""
+        """Return a function that says whether the outcome of a trace is visible now."""
         return self._visible(judges=False)
 
     def _visible(self, *, judges: bool) -> Callable[[str], bool]:
@@ -167,40 +179,39 @@ class Viewer:
 
     @property
     def judges_hidden(self) -> bool:
-        """Whether what judges find must not be counted: it would tell of traces on which they may
-        not know of it."""
+        """True if counts of judges' findings must be hidden: they reveal withheld suggestions."""
         if self.blind or self.name is None or not self.limited:
             return self.blind
         view = library_view(self.workspace, self.name, self.taxonomy, blind=False)
         return any(entry.withheld for entry in view.values())
 
     def reveal(self, trace_ids: Iterable[str], *, judges: bool = False) -> None:
-        """Record that they are shown what others say of these traces.
+        """Record that this person is shown others' labels on traces.
 
         Args:
-            trace_ids: What is shown; of it those traces are recorded on which others have spoken.
-            judges: Whether judges' words are shown as well: then also those on which these
-                were hidden.
+            trace_ids: The shown traces; only those with labels of others are recorded.
+            judges: Judges' labels are shown too; then traces on which they were hidden are
+                recorded.
         """
         if self.name is None or self.traces is None:
             return
         shown = self.traces.intersection(trace_ids)
-        told = shown & self.others
+        revealed = shown & self.others
         if judges:
             may_see = self.may_see_judges()
-            judged = shown & self._said_by(judges=True)
-            told |= {trace_id for trace_id in judged if not may_see(trace_id)}
-        record_reveal(self.workspace, self.name, self.taxonomy, sorted(told))
+            judged = shown & self._labelled_by_others(judges=True)
+            revealed |= {trace_id for trace_id in judged if not may_see(trace_id)}
+        record_reveal(self.workspace, self.name, self.taxonomy, sorted(revealed))
 
 
-def sight_values(viewer: Viewer, left_out: Sized) -> dict[str, dict[str, Any]]:
-    """Make the field ``sight`` of a document: whose sight it keeps to, and what that left out.
+def visibility_json(viewer: Viewer, hidden: Sized) -> dict[str, dict[str, Any]]:
+    """Return the field ``sight`` of a document: the viewer, and the number of hidden traces.
 
-    Nothing where nobody's sight limits it.
+    The result is empty if nothing is limited.
 
     Args:
-        viewer: Who asks.
-        left_out: The traces that are left out.
+        viewer: The viewer.
+        hidden: The traces that are left out.
     """
     if viewer.name is None or not viewer.limited:
         return {}
@@ -208,27 +219,28 @@ def sight_values(viewer: Viewer, left_out: Sized) -> dict[str, dict[str, Any]]:
         "sight": {
             "annotator": viewer.name,
             "blind": viewer.blind,
-            "left_out": len(left_out),
+            "left_out": len(hidden),
             "reason": "hidden_until_finished",
         }
     }
 
 
-def hidden_words(name: str, count: int) -> str:
-    """Say that traces are left out, why, and what to do.
+def hidden_traces_text(name: str, count: int) -> str:
+    """Say that traces are hidden, why, and what to do.
 
     Args:
-        name: From whom they are hidden.
-        count: How many they are, one at least.
+        name: The person from whom they are hidden.
+        count: The number of traces, at least one.
     """
-    # Some may be finished and come back to be labelled once more, which must not be told.
+    # Some may be finished retests, which the person must not learn.
     if count == 1:
-        these, they, them = "1 trace is", "it is", "it"
-    else:
-        these, they, them = f"{count} traces are", "they are", "them"
+        return (
+            f"1 trace is left out: what others say of it is hidden from {name} until it is "
+            "finished; or take it on as adjudicator on the agreement screen of the app"
+        )
     return (
-        f"{these} left out: what others say of {them} is hidden from {name} until {they} finished; "
-        f"or take {them} on as adjudicator on the agreement screen of the app"
+        f"{count} traces are left out: what others say of them is hidden from {name} until they "
+        "are finished; or take them on as adjudicator on the agreement screen of the app"
     )
 
 
@@ -240,107 +252,108 @@ def viewer_of(
     blind: bool = False,
     assisted: bool = False,
 ) -> Viewer:
-    """Find out who asks, and whether they label here.
+    """Return the viewer for a command, and record that a person leaves blind work.
 
-    Somebody whom the workspace knows for this login asks as that person, whoever is named: nothing
-    is shown or recorded under another's name. They label here where they have begun a trace, are an
-    annotator of the study, or have said once how they work; somebody named who is not known here
-    is about to. ``blind`` hides for this once; leaving blind is recorded.
+    The person of this login counts before the name on the command line, so that nothing is shown or
+    recorded under another's name. A person labels here who has begun a trace, is an annotator of
+    the study, or has set how they work; a new name is about to label.
 
     Args:
-        workspace: Where to look.
-        taxonomy: Under which taxonomy, as ``id@version``.
-        annotator: Whom the command line names.
-        blind: Hide what somebody who works blind may not see.
-        assisted: Stop to work blind.
+        workspace: The workspace.
+        taxonomy: The taxonomy, as ``id@version``.
+        annotator: The name on the command line.
+        blind: Hide for this command what blind annotators may not see.
+        assisted: Leave blind work.
 
     Raises:
-        SessionError: The name cannot be one.
+        SessionError: The name is not valid.
     """
     if annotator is not None:
         try:
             annotator = checked_person(annotator)
         except ValueError as error:
             raise SessionError(str(error)) from error
-    name = known_person(workspace) or annotator
+    name = login_person(workspace) or annotator
     if name is None:
         return Viewer(workspace, taxonomy, blind=blind)
-    viewer = viewer_named(workspace, taxonomy, name, blind=blind, assisted=assisted)
+    viewer = viewer_for_name(workspace, taxonomy, name, blind=blind, assisted=assisted)
     return replace(viewer, named=annotator if annotator != name else None)
 
 
-def viewer_named(
+def viewer_for_name(
     workspace: Workspace, taxonomy: str, name: str, *, blind: bool, assisted: bool
 ) -> Viewer:
-    """Return what somebody whose name is known may see, as ``viewer_of`` does.
+    """Return the viewer of a known name, as ``viewer_of`` does.
 
     Args:
-        workspace: Where to look.
-        taxonomy: Under which taxonomy, as ``id@version``.
-        name: Who asks.
-        blind: Hide what somebody who works blind may not see.
-        assisted: Stop to work blind.
+        workspace: The workspace.
+        taxonomy: The taxonomy, as ``id@version``.
+        name: The person's name.
+        blind: Hide for this command what blind annotators may not see.
+        assisted: Leave blind work.
     """
-    labels_here = _labels_here(workspace, taxonomy, name)
+    is_labelling = _is_labelling(workspace, taxonomy, name)
     study = workspace.study(taxonomy)
-    before = blind_by_study(workspace, study, name) if labels_here else None
-    if before is None:
-        before = any(one.blind for one in workspace.annotators() if one.name == name)
-    if assisted and before:
+    is_blind = blind_by_study(workspace, study, name) if is_labelling else None
+    if is_blind is None:
+        is_blind = any(
+            annotator.blind for annotator in workspace.annotators() if annotator.name == name
+        )
+    if assisted and is_blind:
         _leave_blind(workspace, taxonomy, name)
     return Viewer(
         workspace,
         taxonomy,
         name,
-        blind=blind or (before and not assisted),
-        limited=blind or labels_here,
+        blind=blind or (is_blind and not assisted),
+        limited=blind or is_labelling,
     )
 
 
-def _labels_here(workspace: Workspace, taxonomy: str, name: str) -> bool:
-    """Return whether somebody labels under a taxonomy, or is about to as nobody knows them yet."""
-    info = next((one for one in workspace.annotators() if one.name == name), None)
+def _is_labelling(workspace: Workspace, taxonomy: str, name: str) -> bool:
+    """Return whether a person labels under a taxonomy, or is new and about to."""
+    info = next((info for info in workspace.annotators() if info.name == name), None)
     study = workspace.study(taxonomy)
     return (
         info is None
         or info.blind is not None
         or (study is not None and name in study.annotators)
         or any(
-            one.kind is not PassKind.ADJUDICATION
-            for one in workspace.passes(annotator=name, taxonomy=taxonomy)
+            reading.kind is not PassKind.ADJUDICATION
+            for reading in workspace.passes(annotator=name, taxonomy=taxonomy)
         )
     )
 
 
 def _leave_blind(workspace: Workspace, taxonomy: str | None, name: str) -> None:
-    """Record that somebody leaves blind work; a name that is new here is registered for it."""
-    if all(one.name != name for one in workspace.annotators()):
+    """Record that a person leaves blind work; register a new name for it."""
+    if all(info.name != name for info in workspace.annotators()):
         workspace.add_annotator(name, AnnotatorKind.HUMAN)
-    resolve_sight(workspace, name, assisted=True, taxonomy=taxonomy)
+    resolve_blind(workspace, name, assisted=True, taxonomy=taxonomy)
 
 
 def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) -> str | None:
-    """Return the name of the person who asks if they work blind, by themselves or by any study.
+    """Return the name of the person who asks if they work blind, by choice or by any study.
 
     Args:
         workspace: The workspace.
         annotator: The name on the command line; it counts if this login has no name here.
-        assisted: Leave blind, which is recorded.
+        assisted: Leave blind work, which is recorded.
 
     Returns:
-        The name; None if nobody is known or they do not work blind.
+        The name; None if it is unknown or the person does not work blind.
     """
-    name = known_person(workspace) or annotator
+    name = login_person(workspace) or annotator
     if name is None:
         return None
     blind: list[str | None] = []
-    if any(one.blind for one in workspace.annotators() if one.name == name):
+    if any(info.blind for info in workspace.annotators() if info.name == name):
         blind.append(None)
     blind.extend(
         taxonomy.ref
         for taxonomy in workspace.taxonomies()
         if blind_by_study(workspace, workspace.study(taxonomy.ref), name)
-        and _labels_here(workspace, taxonomy.ref, name)
+        and _is_labelling(workspace, taxonomy.ref, name)
     )
     if not blind:
         return None

@@ -1,8 +1,8 @@
-"""The visibility of a workspace for an annotator, who works blind or assisted.
+"""The parts of a workspace that an annotator may see, who works blind or assisted.
 
-A study sets conditions for its annotators: blind, without suggestions, labelled once more. Someone
-without a part in it sees nothing that it hides from its annotators, since a second name must not be
-a way around the study.
+A study sets conditions for its annotators: blind, without suggestions, retests. A person without a
+part in it sees nothing that it hides from its annotators, since a second name must not circumvent
+the study.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from mast_tui.session.retests import by_trace, retest_open, retest_progress, ret
 from mast_tui.study import OpenModes, Study, annotators_of, retest_traces, withheld_traces
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Revealed, SightSet
+from mast_tui.workspace.registers.look_here import look_here
 
 
 @dataclass(frozen=True, slots=True)
 class StudyConditions:
     """The conditions under which a trace is labelled.
 
-    ``withheld``: without the suggestions that are there, until finished. ``retest``: once more,
-    without sight of the first time. ``open_modes`` is what finishing does with modes without a
-    verdict where spans were not read; None where the annotator is asked.
+    Attributes:
+        withheld: Suggestions are hidden until the trace is finished.
+        retest: The trace is labelled again, and the first labels are hidden.
+        open_modes: The action for modes without a verdict when spans are unread; None to ask.
     """
 
     withheld: bool = False
@@ -38,8 +40,8 @@ def conditions_for(
 ) -> StudyConditions:
     """Return the conditions under the study of a taxonomy.
 
-    A retest is asked for where it is due; one that was begun is known by its pass. Of somebody
-    who is not assigned the trace only suggestions can be withheld.
+    A retest is a condition if it is due; one that was begun is known by its pass. For a person who
+    is not assigned the trace only suggestions can be withheld.
 
     Args:
         workspace: The workspace with the study.
@@ -50,7 +52,7 @@ def conditions_for(
     study = workspace.study(taxonomy)
     if study is None:
         return StudyConditions()
-    withheld = trace_id in withheld_by_study(workspace, study, annotator)
+    withheld = trace_id in withheld_traces_of(workspace, study, annotator)
     if annotator not in annotators_of(study, trace_id):
         return StudyConditions(withheld)
     due = trace_id in retest_traces(study, annotator) and (
@@ -64,7 +66,7 @@ def conditions_for(
 
 
 def blind_by_study(workspace: Workspace, study: Study | None, name: str) -> bool | None:
-    """Return whether a study has somebody work blind; None where it does not decide that.
+    """Return whether a study makes a person work blind; None if it does not decide that.
 
     Args:
         workspace: The workspace with the study.
@@ -78,8 +80,8 @@ def blind_by_study(workspace: Workspace, study: Study | None, name: str) -> bool
     return True if study.blind else None
 
 
-def withheld_by_study(workspace: Workspace, study: Study | None, name: str) -> frozenset[str]:
-    """Return the ids of the traces on which a study withholds suggestions from somebody.
+def withheld_traces_of(workspace: Workspace, study: Study | None, name: str) -> frozenset[str]:
+    """Return the ids of the traces on which a study withholds suggestions from a person.
 
     Args:
         workspace: The workspace with the study.
@@ -92,8 +94,11 @@ def withheld_by_study(workspace: Workspace, study: Study | None, name: str) -> f
 
 
 def _may_see_all(workspace: Workspace, study: Study, name: str) -> bool:
-    """Return whether a study hides no suggestions from somebody: its adjudicators, and members of
-    a server without a part in it whom the lead lets see suggestions."""
+    """Return whether a study hides no suggestions from a person.
+
+    These are its adjudicators, and members of a server without a part in it whom the lead allows to
+    see suggestions.
+    """
     if name in study.annotators:
         return False
     member = workspace.member
@@ -107,13 +112,19 @@ State = Literal["untouched", "open", "finished"]
 
 @dataclass(frozen=True, slots=True)
 class LibraryEntry:
-    """What a library shows of one trace to one annotator.
+    """The work on one trace that the library shows to an annotator.
 
-    ``finished_by`` names everybody but judges who has finished it. ``waiting`` counts the judges'
-    suggestions without an answer, and is 0 while they are hidden. ``hidden_visible`` is whether
-    outcome, reward and ground truth may be shown; ``withheld`` whether a study keeps from them what
-    judges say all the same. A trace that comes back to be labelled once more looks like any other
-    that was not finished.
+    A retest looks like any other unfinished trace.
+
+    Attributes:
+        state: The state of the annotator's own reading.
+        finished_by: The people who have finished it.
+        own_labels: The number of the annotator's labels.
+        waiting: The number of suggestions without an answer; 0 while they are hidden.
+        hidden_visible: True if outcome, reward and ground truth may be shown.
+        withheld: True if a study still withholds suggestions.
+        look_here: The number of spans that probably contain the decisive step; None if unknown or
+            hidden.
     """
 
     state: State
@@ -122,171 +133,204 @@ class LibraryEntry:
     waiting: int
     hidden_visible: bool
     withheld: bool = False
+    look_here: int | None = None
 
     @property
     def suggestions_visible(self) -> bool:
-        """Whether anything that judges say may be shown."""
+        """True if judges' suggestions may be shown."""
         return self.hidden_visible and not self.withheld
 
 
 def library_view(
     workspace: Workspace, annotator: str, taxonomy: str, *, blind: bool
 ) -> Mapping[str, LibraryEntry]:
-    """What ``annotator`` may know of each registered trace, by its id; five queries and one
-    for the traces, however many there are.
+    """Return what an annotator may see of each registered trace, by its id.
 
-    ``taxonomy`` is ``id@version``.
+    The number of queries does not depend on the number of traces.
+
+    Args:
+        workspace: The workspace.
+        annotator: The annotator.
+        taxonomy: The taxonomy, as ``id@version``.
+        blind: The annotator works blind.
     """
+    sets = look_here(workspace, taxonomy)
+    sizes = {} if sets is None else sets.sizes
     passes: dict[str, list[Pass]] = {}
-    for one in workspace.passes(taxonomy=taxonomy):
-        passes.setdefault(one.trace_id, []).append(one)
-    everything = [one for here in passes.values() for one in here if one.annotator == annotator]
+    for work in workspace.passes(taxonomy=taxonomy):
+        passes.setdefault(work.trace_id, []).append(work)
+    all_own = [work for works in passes.values() for work in works if work.annotator == annotator]
     study = workspace.study(taxonomy)
-    again = retests_of(study, annotator, by_trace(everything)).now
-    without = withheld_by_study(workspace, study, annotator)
+    retests = retests_of(study, annotator, by_trace(all_own)).now
+    withheld_traces = withheld_traces_of(workspace, study, annotator)
     labels = workspace.label_counts(annotator, taxonomy)
     waiting = workspace.waiting_counts(annotator, taxonomy)
-    # What comes back waits anew: nobody by no name has answered anything.
-    all_waiting = workspace.waiting_counts("", taxonomy) if again else {}
+    # In a retest all suggestions wait again: a person without a name has answered none.
+    all_waiting = workspace.waiting_counts("", taxonomy) if retests else {}
     ids = dict.fromkeys([record.trace_id for record in workspace.traces()])
     view = {}
     for trace_id in ids | dict.fromkeys(passes):
-        here = passes.get(trace_id, [])
-        own = [one for one in here if one.annotator == annotator]
-        counts = all_waiting if trace_id in again else waiting
-        revealed = trace_id not in again and _has_revealed(own)
+        in_trace = passes.get(trace_id, [])
+        own_passes = [work for work in in_trace if work.annotator == annotator]
+        is_retest = trace_id in retests
+        counts = all_waiting if is_retest else waiting
+        revealed = not is_retest and _has_revealed(own_passes)
         visible = not blind or revealed
-        kept_back = not revealed and suggestions_withheld(own, trace_id in without)
+        withheld = not revealed and suggestions_withheld(own_passes, trace_id in withheld_traces)
         view[trace_id] = LibraryEntry(
-            state=_state(own, again=trace_id in again),
-            finished_by=_finished_by(here, but=annotator if trace_id in again else None),
-            own_labels=0 if trace_id in again else labels.get(trace_id, 0),
-            waiting=counts.get(trace_id, 0) if visible and not kept_back else 0,
+            state=_state(own_passes, is_retest=is_retest),
+            finished_by=_finished_by(in_trace, without=annotator if is_retest else None),
+            own_labels=0 if is_retest else labels.get(trace_id, 0),
+            waiting=counts.get(trace_id, 0) if visible and not withheld else 0,
             hidden_visible=visible,
-            withheld=kept_back,
+            withheld=withheld,
+            look_here=sizes.get(trace_id) if visible and not withheld else None,
         )
     return view
 
 
-def _state(own: list[Pass], *, again: bool) -> State:
-    if again:
-        return "open" if retest_open(own) else "untouched"
-    mine = [one for one in own if one.kind.is_reading]
-    if not mine:
+def _state(own_passes: list[Pass], *, is_retest: bool) -> State:
+    if is_retest:
+        return "open" if retest_open(own_passes) else "untouched"
+    readings = [work for work in own_passes if work.kind.is_reading]
+    if not readings:
         return "untouched"
-    return "finished" if mine[-1].finished else "open"
+    return "finished" if readings[-1].finished else "open"
 
 
-def suggestions_withheld(own: Sequence[Pass], planned: bool) -> bool:
-    """Whether a study keeps suggestions from an annotator with these passes over a trace, as long
-    as nothing hidden was shown; ``planned`` says so before there is any."""
-    mine = [one for one in own if one.kind is not PassKind.ADJUDICATION]
-    return mine[-1].withheld if mine else planned
+def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
+    """Return whether a study withholds suggestions, as long as nothing hidden was shown.
+
+    Args:
+        own_passes: The annotator's passes over a trace.
+        planned: The study's plan, which counts before there is a pass.
+    """
+    passes = [work for work in own_passes if work.kind is not PassKind.ADJUDICATION]
+    return passes[-1].withheld if passes else planned
 
 
-def _finished_by(passes: list[Pass], *, but: str | None) -> tuple[str, ...]:
+def _finished_by(passes: list[Pass], *, without: str | None) -> tuple[str, ...]:
     names = {
-        one.annotator
-        for one in passes
-        if one.finished
-        and one.kind.is_reading
-        and one.annotator != but
-        and annotator_kind(one.annotator) is not AnnotatorKind.JUDGE
+        work.annotator
+        for work in passes
+        if work.finished
+        and work.kind.is_reading
+        and work.annotator != without
+        and annotator_kind(work.annotator) is not AnnotatorKind.JUDGE
     }
     return tuple(sorted(names))
 
 
-def _has_revealed(own: Iterable[Pass]) -> bool:
+def _has_revealed(own_passes: Iterable[Pass]) -> bool:
     return any(
-        one.kind is PassKind.ADJUDICATION or (one.finished and one.revealed_at is not None)
-        for one in own
+        work.kind is PassKind.ADJUDICATION or (work.finished and work.revealed_at is not None)
+        for work in own_passes
     )
 
 
 def visible_traces_for_agreement(
     workspace: Workspace, annotator: str, taxonomy: str
 ) -> frozenset[str]:
-    """The ids of the traces whose figures an annotator may see: finished or adjudicated by them.
+    """Return the ids of the traces whose figures an annotator may see.
 
-    Those that a study lets come back are left out until they have, lest the figures spoil it.
-    Whoever shows the figures calls ``record_reveal`` first: they tell what others said.
+    These are the traces that they have finished or adjudicated, without those with a retest to
+    come: the figures would spoil it. Before figures are shown, ``record_reveal`` must be called, as
+    they reveal others' labels.
+
+    Args:
+        workspace: The workspace.
+        annotator: The annotator.
+        taxonomy: The taxonomy, as ``id@version``.
     """
-    own = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
-    untaken = retests_of(workspace.study(taxonomy), annotator, own).untaken
+    passes_by_trace = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
+    protected = retests_of(workspace.study(taxonomy), annotator, passes_by_trace).protected
     return frozenset(
         trace_id
-        for trace_id, passes in own.items()
-        if trace_id not in untaken
-        and any(one.kind is PassKind.ADJUDICATION or one.finished for one in passes)
+        for trace_id, passes in passes_by_trace.items()
+        if trace_id not in protected
+        and any(work.kind is PassKind.ADJUDICATION or work.finished for work in passes)
     )
 
 
-def said_by(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
-    """Map each name to the traces that this annotator has finished, or this judge has judged."""
-    found: dict[str, set[str]] = {info.name: set() for info in workspace.annotators()}
+def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
+    """Return by name the traces that an annotator has finished, or a judge has judged.
 
-    def take(rows: Iterator[tuple[Any, ...]]) -> None:
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy, as ``id@version``.
+    """
+    traces: dict[str, set[str]] = {info.name: set() for info in workspace.annotators()}
+
+    def add_rows(rows: Iterator[tuple[Any, ...]]) -> None:
         for name, trace_id, kind, withdrawn in rows:
             if not withdrawn and PassKind(kind).is_reading:
-                found.setdefault(name, set()).add(trace_id)
+                traces.setdefault(name, set()).add(trace_id)
 
     columns = ("annotator", "trace_id", "kind", "withdrawn")
-    wanted = {"taxonomy": taxonomy}
-    workspace.read_columns("passes", columns, take, equal_to=wanted, not_null="finished_at")
-    for judged in workspace.judgements(taxonomy=taxonomy):
-        found.setdefault(judged.judge, set()).add(judged.trace_id)
-    return {name: frozenset(traces) for name, traces in found.items()}
+    conditions = {"taxonomy": taxonomy}
+    workspace.read_columns("passes", columns, add_rows, equal_to=conditions, not_null="finished_at")
+    for judgement in workspace.judgements(taxonomy=taxonomy):
+        traces.setdefault(judgement.judge, set()).add(judgement.trace_id)
+    return {name: frozenset(ids) for name, ids in traces.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class WithinSight:
-    """Which traces may be counted, which are left out, and which tell what others said."""
+class VisibleWork:
+    """The traces whose labels or figures a person may see.
+
+    Attributes:
+        seen: The visible traces.
+        hidden: The hidden traces.
+        told: The visible traces that reveal others' labels.
+    """
 
     seen: frozenset[str]
     hidden: frozenset[str] = frozenset()
     told: frozenset[str] = frozenset()
 
 
-def within_sight(
+def visible_work(
     workspace: Workspace,
     annotator: str,
     taxonomy: str,
     labels: str | None,
     *,
     blind: bool,
-    said: Mapping[str, frozenset[str]],
-) -> WithinSight:
-    """Tell apart the traces on which somebody may be shown labels or figures of them.
+    labelled: Mapping[str, frozenset[str]],
+) -> VisibleWork:
+    """Split traces by whether a person may see labels or figures of them.
 
     Args:
-        workspace: Where to look.
-        annotator: Who asks.
-        taxonomy: Under which taxonomy, as ``id@version``.
-        labels: Whose labels, an annotator's or a judge's; None for the gold.
-        blind: Whether the one who asks works blind.
-        said: Who has spoken on which traces, from ``said_by``.
+        workspace: The workspace.
+        annotator: The person.
+        taxonomy: The taxonomy, as ``id@version``.
+        labels: The annotator or judge of the labels; None for the gold.
+        blind: The person works blind.
+        labelled: The result of ``labelled_traces``.
     """
     seen = visible_traces_for_agreement(workspace, annotator, taxonomy)
     if labels == annotator:
-        # Without those that are to be labelled once more: one's own words would spoil that.
-        return WithinSight(said.get(annotator, frozenset()) & seen)
-    of_judge = labels is not None and annotator_kind(labels) is AnnotatorKind.JUDGE
+        # Without traces with a retest to come: a person's own labels would spoil it.
+        return VisibleWork(labelled.get(annotator, frozenset()) & seen)
+    is_judge = labels is not None and annotator_kind(labels) is AnnotatorKind.JUDGE
     others = frozenset[str]().union(
         *(
             traces
-            for name, traces in said.items()
+            for name, traces in labelled.items()
             if name != annotator
-            and (of_judge or labels in (None, name))
+            and (is_judge or labels in (None, name))
             and annotator_kind(name) is not AnnotatorKind.JUDGE
         )
     )
-    if labels is None or not of_judge:
-        return WithinSight(seen, others - seen, others & seen)
+    if labels is None or not is_judge:
+        return VisibleWork(seen, others - seen, others & seen)
     view = library_view(workspace, annotator, taxonomy, blind=blind)
-    judged = said.get(labels, frozenset())
-    shown = frozenset(t for t in judged if t in view and view[t].suggestions_visible)
-    # The gold beside the judge tells how it errs, and so what others said.
-    return WithinSight(shown, judged - shown, seen & judged & others)
+    judged = labelled.get(labels, frozenset())
+    shown = frozenset(
+        trace for trace in judged if trace in view and view[trace].suggestions_visible
+    )
+    # The gold beside the judge reveals its errors, and so others' labels.
+    return VisibleWork(shown, judged - shown, seen & judged & others)
 
 
 def record_reveal(
@@ -295,31 +339,41 @@ def record_reveal(
     taxonomy: str,
     trace_ids: Iterable[str],
     *,
-    what: str = "others",
+    source: str = "others",
 ) -> None:
-    """Note that an annotator is shown what was hidden on these traces, so that their finishes
-    stand from now on; in one transaction, and nothing where that is noted already.
+    """Record in one transaction that hidden contents of traces are shown to an annotator.
 
-    Raises ``SessionError`` where one of them is neither finished nor adjudicated by them.
+    From then on the finishes of these traces cannot be undone. Traces that are recorded already are
+    skipped.
+
+    Args:
+        workspace: The workspace.
+        annotator: The annotator.
+        taxonomy: The taxonomy, as ``id@version``.
+        trace_ids: The shown traces.
+        source: The revealed labels: ``others`` or ``judge``.
+
+    Raises:
+        SessionError: The annotator has neither finished nor adjudicated one of them.
     """
-    own = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
+    passes_by_trace = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
     events = []
     for trace_id in dict.fromkeys(trace_ids):
-        passes = own.get(trace_id, [])
+        passes = passes_by_trace.get(trace_id, [])
         if _has_revealed(passes):
             continue
-        finished = [one for one in passes if one.finished]
+        finished = [work for work in passes if work.finished]
         if not finished:
             raise SessionError(
                 f"{annotator} has not finished {trace_id}: what others say is hidden"
             )
         last = finished[-1]
-        events.append(NewEvent(annotator, trace_id, taxonomy, last.number, Revealed(what)))
+        events.append(NewEvent(annotator, trace_id, taxonomy, last.number, Revealed(source)))
     if events:
         workspace.append(events)
 
 
-def resolve_sight(
+def resolve_blind(
     workspace: Workspace,
     annotator: str,
     *,
@@ -327,11 +381,11 @@ def resolve_sight(
     assisted: bool = False,
     taxonomy: str | None = None,
 ) -> bool:
-    """Return whether an annotator works blind now, and record a change.
+    """Return whether an annotator works blind, and record a change.
 
-    ``blind`` and ``assisted`` are what they ask for now; ``assisted`` alone leaves blind. Without
-    either the study decides (``blind_by_study``), and where it does not, they work as the last
-    time, at first assisted. Under a study both flags hold until the next time.
+    ``blind`` and ``assisted`` are requests; only ``assisted`` leaves blind work. Without a request
+    the study decides (``blind_by_study``), else the last setting, which is assisted at first. Under
+    a study a request holds until the next start.
 
     Args:
         workspace: The workspace.
@@ -341,24 +395,26 @@ def resolve_sight(
         taxonomy: The taxonomy of the study, as ``id@version``.
 
     Raises:
-        SessionError: Both flags are set, or the server hides suggestions from them.
+        SessionError: Both are requested, or the server hides suggestions from this person.
     """
     if blind and assisted:
         raise SessionError("--blind and --assisted exclude each other; give one of them")
     member = workspace.member
     if member is not None and not (member.sees_all or member.assisted):
         if assisted:
-            raise SessionError("the server keeps from you what judges say; the lead can change it")
+            raise SessionError(
+                "the server hides judges' suggestions from you; the lead can change it"
+            )
         blind = True
-    known = next((a.blind for a in workspace.annotators() if a.name == annotator), None)
+    recorded = next((a.blind for a in workspace.annotators() if a.name == annotator), None)
     study = None if taxonomy is None else workspace.study(taxonomy)
     planned = blind_by_study(workspace, study, annotator)
     if blind or assisted:
-        wanted = blind
+        is_blind = blind
     elif planned is not None:
-        wanted = planned
+        is_blind = planned
     else:
-        return bool(known)
-    if known is not wanted and (known is not None or blind or assisted or wanted):
-        workspace.append([NewEvent(annotator, None, None, None, SightSet(known, wanted))])
-    return wanted
+        return bool(recorded)
+    if recorded is not is_blind and (recorded is not None or blind or assisted or is_blind):
+        workspace.append([NewEvent(annotator, None, None, None, SightSet(recorded, is_blind))])
+    return is_blind

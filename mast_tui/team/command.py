@@ -1,4 +1,4 @@
-"""The command ``team``: who works in a workspace on a server, and as what."""
+"""``mast-tui team``: list, add and remove the members of a workspace on a server."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import open_workspace, print_json, print_line, print_table, say
 from mast_tui.cli.shared.options import OptionRule
-from mast_tui.cli.workspace import WHOLE
+from mast_tui.cli.workspace import WHOLE_REFUSAL
 from mast_tui.columns import TableColumn
 from mast_tui.workspace.records import Member, Role
 
-_ASSISTED = "it is said of one annotator: team add NAME --assisted"
+_ASSISTED_REFUSAL: Final = "it is a setting of one annotator: team add NAME --assisted"
 
 
 @click.group()
 def team_command() -> None:
-    """Say who works in a workspace on a server, and as what.
+    """Manage the members of a workspace on a server, and their roles.
 
-    The server then keeps to who may see what, whatever program somebody uses. It takes who made
-    the workspace, and may make roles there.
+    The server then enforces what each member may see, in any program. This needs the user who
+    created the workspace, with the right to create roles.
     """
 
 
@@ -37,16 +37,18 @@ class TeamAddRequest:
         "--role",
         type=click.Choice([role.value for role in Role]),
         required=True,
-        help="What they do. An annotator sees what others say of a trace once they have finished "
-        "it and asked for that.",
+        help="The role of the member. An annotator sees others' labels on a trace after finishing "
+        "it, on request.",
     )
-    common: CommonOptions = options.common(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE)
+    common: CommonOptions = options.common(
+        annotator=WHOLE_REFUSAL, taxonomy=WHOLE_REFUSAL, blind=WHOLE_REFUSAL
+    )
     as_json: bool = options.as_json()
 
 
 _ADD_RULES: Final = (
     OptionRule[TeamAddRequest](
-        "--assisted is for annotators; all others see what judges say",
+        "--assisted is for annotators; all others see judges' suggestions",
         options=("--assisted",),
         when=lambda request: request.role != Role.ANNOTATOR,
     ),
@@ -56,20 +58,22 @@ _ADD_RULES: Final = (
 @team_command.command("add")
 @options.takes(TeamAddRequest, _ADD_RULES)
 def add_command(request: TeamAddRequest) -> None:
-    """Take NAME into the team, or give a member another role.
+    """Add NAME to the team, or give a member another role.
 
-    Prints the line for their file of passwords (~/.pgpass), once: nobody keeps it. With
-    --assisted an annotator sees what judges say before they have finished a trace.
+    Prints once the line for their password file (~/.pgpass); it is stored nowhere. With --assisted
+    an annotator sees judges' suggestions before finishing a trace.
     """
-    place = open_workspace(request.common)
-    is_first = not place.team()
-    password = place.add_member(request.name, Role(request.role), assisted=request.common.assisted)
-    address = _address(place.name, request.name)
+    workspace = open_workspace(request.common)
+    is_first = not workspace.team()
+    password = workspace.add_member(
+        request.name, Role(request.role), assisted=request.common.assisted
+    )
+    address = _address(workspace.name, request.name)
     line = None if password is None else _password_line(address, request.name, password)
-    if is_first and place.shows_who_is_connected():
+    if is_first and workspace.shows_who_is_connected():
         say(
-            "Members can see who is connected: only a superuser of the server can keep that from "
-            "them, by running mast-tui team add (docs/team.md)."
+            "Members can see who is connected: only a superuser of the server can hide that, by "
+            "running mast-tui team add (docs/team.md)."
         )
     if request.as_json:
         print_json(
@@ -84,9 +88,9 @@ def add_command(request: TeamAddRequest) -> None:
         return
     if line is not None:
         click.echo(line)
-        say("This line belongs into ~/.pgpass of theirs (chmod 600); it is not shown again.")
+        say("Add this line to their ~/.pgpass (chmod 600); it is not shown again.")
     else:
-        say(f"{request.name} has a password on this server already, and keeps it.")
+        say(f"{request.name} has a password on this server already; it stays valid.")
     article = "an" if request.role[0] == "a" else "a"
     say(f"{request.name} is {article} {request.role} now: mast-tui --workspace {address}")
 
@@ -96,7 +100,10 @@ class TeamListRequest:
     """The options of ``mast-tui team list``."""
 
     common: CommonOptions = options.common(
-        annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=_ASSISTED
+        annotator=WHOLE_REFUSAL,
+        taxonomy=WHOLE_REFUSAL,
+        blind=WHOLE_REFUSAL,
+        assisted=_ASSISTED_REFUSAL,
     )
     as_json: bool = options.as_json()
 
@@ -104,12 +111,12 @@ class TeamListRequest:
 @team_command.command("list")
 @options.takes(TeamListRequest)
 def list_command(request: TeamListRequest) -> None:
-    """List who is in the team."""
+    """List the members of the team."""
     members = open_workspace(request.common).team()
     if request.as_json:
-        print_json({"members": [one._asdict() for one in members]})
+        print_json({"members": [member._asdict() for member in members]})
     elif not members:
-        click.echo("Nobody is in the team; take somebody in with: team add NAME --role ROLE")
+        click.echo("The team has no members; add one with: team add NAME --role ROLE")
     else:
         columns: tuple[TableColumn[Member], ...] = (
             TableColumn("name", lambda member: member.name),
@@ -125,28 +132,35 @@ class TeamRemoveRequest:
 
     name: str = options.argument(metavar="NAME")
     common: CommonOptions = options.common(
-        annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=_ASSISTED
+        annotator=WHOLE_REFUSAL,
+        taxonomy=WHOLE_REFUSAL,
+        blind=WHOLE_REFUSAL,
+        assisted=_ASSISTED_REFUSAL,
     )
 
 
 @team_command.command("remove")
 @options.takes(TeamRemoveRequest)
 def remove_command(request: TeamRemoveRequest) -> None:
-    """Take NAME out of the team: the server shows them nothing any more. What they said stays."""
-    gone = open_workspace(request.common).remove_member(request.name)
-    beside = "" if gone else "; the role stays, as it was not made here or is needed elsewhere"
-    print_line(f"{request.name} is out of the team{beside}")
+    """Remove NAME from the team: the server shows them nothing any more. Their labels stay."""
+    role_dropped = open_workspace(request.common).remove_member(request.name)
+    role_note = (
+        ""
+        if role_dropped
+        else "; the role stays, as it was created elsewhere or is needed elsewhere"
+    )
+    print_line(f"{request.name} was removed from the team{role_note}")
 
 
 def _address(url: str, name: str) -> str:
-    """The address of a workspace for somebody else."""
+    """Return the URL of a workspace with another user."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=f"{quote(name, safe='')}@{host}").geturl()
 
 
 def _password_line(address: str, name: str, password: str) -> str:
-    """A line of libpq's file of passwords."""
+    """Return a line of libpq's password file."""
     parts = urlsplit(address)
     host = (parts.hostname or "*").replace(":", "\\:")
     fields = (str(parts.port or "*"), unquote(parts.path.lstrip("/")) or "*", name)

@@ -1,16 +1,16 @@
 """A workspace in a PostgreSQL database, for many programs on many machines at once.
 
-Beside the tables of every workspace it has ``workspace_version``, one row that says what it is.
-Whoever writes takes a turn first, which is a row of the table ``turns``: the one without a name for
-registers, or, to add events of an annotator, the one of that annotator, as all that follows from
-them is theirs alone. A row can be locked by those only who may write in its name.
+Besides the tables of every workspace it has ``workspace_version``, one row that identifies it. A
+writer first takes a turn, which is a lock on a row of the table ``turns``: the row without a name
+for registers, or that of an annotator to add events, as all computed rows belong to that annotator.
+Only users who may write in a name can lock its row.
 
-A member of a team writes by calling functions. To add events, the calls are held until something is
-read or the transaction ends, and then go to the server as one statement: a label takes one round
-trip. What an event comes after is mostly known from the time before, and the function refuses an
-event that is not the next one.
+A member of a team writes by calling functions. Calls that add events are held until something is
+read or the transaction ends, and are then sent as one statement: a label takes one round trip. The
+predecessor of an event is mostly known from the previous write, and the function refuses an event
+with another predecessor.
 
-A text on a server can hold no NUL, so one is kept as two other characters (``_KEPT``).
+Text on a server cannot contain NUL, which is stored as two other characters (``_ESCAPES``).
 """
 
 from __future__ import annotations
@@ -70,29 +70,29 @@ from mast_tui.writes import deadline, pause, write_status
 
 Result = TypeVar("Result")
 
-_OLDEST: Final = 13
-"""The first version of the server that is known to do."""
+_MIN_SERVER_VERSION: Final = 13
+"""The oldest supported version of the server."""
 
 _CONNECT_SECONDS: Final = 10
-_ANSWERS_WITHIN: Final = 4.0
-"""Seconds for which who has an outbox waits for an answer."""
+_ANSWER_SECONDS: Final = 4.0
+"""The seconds that a session with an outbox waits for an answer."""
 
 _LOCK_SECONDS: Final = 30
-"""How long the server waits for whoever writes."""
+"""The seconds that the server waits for another writer."""
 
-_TELL_EVERY: Final = 0.5
-"""Seconds between two words to other programs that something was written, where much is."""
+_NOTIFY_SECONDS: Final = 0.5
+"""The minimum seconds between two notifications of other programs about writes."""
 
 _CHANNEL: Final = "mast_tui"
-_WHEREABOUTS: Final = "mast_tui_presence"
-_TELL: Final = f"NOTIFY {_CHANNEL}"
-_TELL_CALL: Final = ServerCall("pg_notify(%s, '')", (_CHANNEL,))
+_PRESENCE_CHANNEL: Final = "mast_tui_presence"
+_NOTIFY: Final = f"NOTIFY {_CHANNEL}"
+_NOTIFY_CALL: Final = ServerCall("pg_notify(%s, '')", (_CHANNEL,))
 _MAINTENANCE: Final = "postgres"
-"""The database from which others are made."""
+"""The database to connect to for creating others."""
 
 _AT_CONNECT: Final = "SET jit = off; SET search_path = public"
-"""What each connection begins with. The server's own search path begins with the schema that is
-named like the user: for the user ``team`` that is the one of the team's tables."""
+"""The first statement of each connection. The default search path begins with the schema named like
+the user: for a user ``team`` that is the schema of the team's tables."""
 
 _TURNS: Final = """
 CREATE TABLE IF NOT EXISTS public.turns (name TEXT COLLATE "C" PRIMARY KEY);
@@ -104,85 +104,89 @@ BEGIN
 END $$;
 REVOKE EXECUTE ON FUNCTION public.take_turns(text[]) FROM PUBLIC;
 """
-"""The turns of those who write. A team has a function of its own, which checks whose turn it is."""
+"""The turns of writers. A team has its own function, which checks the caller."""
 
 
-class _Escaped(StrDumperUnknown):
-    """Texts on their way to the server."""
+class _EscapingDumper(StrDumperUnknown):
+    """Escaping of text on the way to the server."""
 
     def dump(self, obj: str) -> Buffer | None:
-        return super().dump(_escaped(obj))
+        return super().dump(_escape(obj))
 
 
-class _Restored(Loader):
-    """Texts as they come from the server."""
+class _UnescapingLoader(Loader):
+    """Unescaping of text from the server."""
 
     def load(self, data: Buffer) -> str:
         text = str(data, "utf-8")
-        if _SIGN in text:
-            text = text.replace(_KEPT["\0"], "\0").replace(_KEPT[_SIGN], _SIGN)
+        if _ESCAPE in text:
+            text = text.replace(_ESCAPES["\0"], "\0").replace(_ESCAPES[_ESCAPE], _ESCAPE)
         return text
 
 
-_SIGN: Final = "\x1a"
-_KEPT: Final[Mapping[str, str]] = {_SIGN: _SIGN + "S", "\0": _SIGN + "0"}
-"""How a text is kept in which such a character stands."""
+_ESCAPE: Final = "\x1a"
+_ESCAPES: Final[Mapping[str, str]] = {_ESCAPE: _ESCAPE + "S", "\0": _ESCAPE + "0"}
+"""The stored form of characters that are escaped."""
 
 
-def _escaped(said: str) -> str:
-    if "\0" in said or _SIGN in said:
-        said = said.replace(_SIGN, _KEPT[_SIGN]).replace("\0", _KEPT["\0"])
-    return said
+def _escape(text: str) -> str:
+    if "\0" in text or _ESCAPE in text:
+        text = text.replace(_ESCAPE, _ESCAPES[_ESCAPE]).replace("\0", _ESCAPES["\0"])
+    return text
 
 
 @compiles(sqlite.dml.OnConflictDoNothing, "postgresql")
-def _do_nothing(clause: sqlite.dml.OnConflictDoNothing, compiler: SQLCompiler, **rest: Any) -> str:
-    """SQLite's words for an upsert, of which its dialect has taken over the server's."""
-    same = postgresql.dml.OnConflictDoNothing(index_elements=clause.inferred_target_elements)
-    return compiler.process(same, **rest)
+def _do_nothing(
+    clause: sqlite.dml.OnConflictDoNothing, compiler: SQLCompiler, **options: Any
+) -> str:
+    """Compile SQLite's upsert for PostgreSQL, whose syntax SQLite has adopted."""
+    translated = postgresql.dml.OnConflictDoNothing(index_elements=clause.inferred_target_elements)
+    return compiler.process(translated, **options)
 
 
 @compiles(sqlite.dml.OnConflictDoUpdate, "postgresql")
-def _do_update(clause: sqlite.dml.OnConflictDoUpdate, compiler: SQLCompiler, **rest: Any) -> str:
-    same = postgresql.dml.OnConflictDoUpdate(
+def _do_update(clause: sqlite.dml.OnConflictDoUpdate, compiler: SQLCompiler, **options: Any) -> str:
+    translated = postgresql.dml.OnConflictDoUpdate(
         index_elements=clause.inferred_target_elements, set_=clause.update_values_to_set
     )
-    return compiler.process(same, **rest)
+    return compiler.process(translated, **options)
 
 
-class Server(Database):
+class PostgresServer(Database):
     """A workspace in a database of a server."""
 
     driver_error = psycopg.Error
 
     def __init__(self, url: str, *, create: bool = False, password: str | None = None) -> None:
-        """Connect to it.
+        """Connect to the server.
 
         Args:
             url: ``postgresql://USER@HOST/DATABASE``, as libpq reads it, without a password.
-            create: Make the tables where there are none, and the database.
-            password: What the person has typed; else libpq looks for one where it always does.
+            create: Create the database and the tables if they are missing.
+            password: The password that the user typed; else libpq looks for one.
 
         Raises:
-            PasswordNeeded: The server wants a password, and none was found.
-            WorkspaceError: It cannot be reached or used, in words.
+            PasswordNeeded: The server needs a password, and none was found.
+            WorkspaceError: The server cannot be reached or used.
         """
         super().__init__(None)
         self._url = url
         self._parameters = parameters_of(url)
         self._password = password
-        self._heard = self._untold = False
+        self._was_notified = False
+        self._must_notify = False
         self._held = Held()
-        self._told = 0.0
-        self._answers_within: float | None = None
-        """Seconds after which a server that does not answer counts as away, None for any."""
-        self._keeps_for: str | None = None
-        """The annotator whose changes wait in an outbox."""
-        self._can_wait = False
-        """Whether all that is written now is theirs."""
+        self._last_notify = 0.0
+        self._answer_seconds: float | None = None
+        """The seconds after which a silent server counts as away; None to wait without limit."""
+        self._outbox_annotator: str | None = None
+        """The annotator whose changes go into an outbox."""
+        self._may_queue = False
+        """True if the current write contains only changes of that annotator."""
         self._away = False
         self._outbox: Outbox | None = None
-        self.presence = self._presence = Presence()
+        self.presence = Presence()
+        self._presence = self.presence
         self._readers = self._engine(reads_only=True)
         self._writers = self._engine(reads_only=False)
         self._writers.update_execution_options(held=self._held)
@@ -221,30 +225,37 @@ class Server(Database):
         if self._closed:
             return
         self._closing = True
-        mine = self._turn.acquire(timeout=_CONNECT_SECONDS)
+        has_turn = self._turn.acquire(timeout=_CONNECT_SECONDS)
         try:
             self._closed = True
-            if mine:
+            if has_turn:
                 with suppress(psycopg.Error, DBAPIError):
-                    if self._untold and not self._writer.invalidated:
-                        self._ask_server()
+                    if self._must_notify and not self._writer.invalidated:
+                        self._exchange_notifications()
                     self._writer.close()
                 self._writers.dispose()
             self._readers.dispose()
         finally:
-            if mine:
+            if has_turn:
                 self._turn.release()
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox:
-        """From here on nobody at a screen waits long for a server that does not answer."""
-        found = Outbox(folder, self._url, annotator, last_seq)
-        self._answers_within, self._keeps_for = _ANSWERS_WITHIN, annotator
-        self._outbox = found
-        return found
+        """Create the outbox; from now on no screen waits long for a server that does not answer.
+
+        Args:
+            folder: The folder for the outbox.
+            annotator: The annotator whose changes it holds.
+            last_seq: The number of the last known event.
+        """
+        outbox = Outbox(folder, self._url, annotator, last_seq)
+        self._answer_seconds = _ANSWER_SECONDS
+        self._outbox_annotator = annotator
+        self._outbox = outbox
+        return outbox
 
     @property
     def away(self) -> bool:
-        """So it is until all that waits is sent; whoever reckons with all of it is refused."""
+        """True until all queued changes are sent; callers that need all of them are refused."""
         outbox = self._outbox
         if outbox is None or not outbox.known.ready or not (self._away or outbox.waiting):
             return False
@@ -258,7 +269,7 @@ class Server(Database):
         return self._away and self.away
 
     def _reader(self) -> AbstractContextManager[Connection]:
-        """A connection to the server, or to what was read ahead while it is away."""
+        """Return a connection to the server; while it is away, to the data that was read ahead."""
         tried = False
         while not self.away:
             try:
@@ -266,7 +277,7 @@ class Server(Database):
             except DBAPIError as error:
                 if tried or not _is_lost(error.orig):
                     raise
-                tried = True  # the one that was kept has gone meanwhile
+                tried = True  # the pooled connection was lost meanwhile
             except ServerAway:
                 if not self.away:
                     raise
@@ -274,8 +285,8 @@ class Server(Database):
         return self._outbox.known.reading()
 
     def _reading_connection(self) -> Connection:
-        if self._away and self._answers_within is not None and _blocks_event_loop():
-            # Whoever watches tells when it is back.
+        if self._away and self._answer_seconds is not None and _blocks_event_loop():
+            # Another thread reports when the server is back.
             raise ServerAway(f"{self.name}: no connection to the server: it does not answer now")
         connection = self._readers.connect()
         try:
@@ -286,7 +297,7 @@ class Server(Database):
         return connection
 
     def _begin(self, whose: Collection[str]) -> None:
-        if whose:  # who adds events tries again by themselves
+        if whose:  # callers that add events retry themselves
             self._begin_at_once(whose)
             return
         until = deadline()
@@ -296,15 +307,15 @@ class Server(Database):
                 return
             except (DBAPIError, ServerAway) as error:
                 lost = isinstance(error, ServerAway) or _is_lost(error.orig)
-                # Who watches whether it is back need not wait here, with keys waiting behind.
-                if not lost or time.monotonic() > until or self._answers_within is not None:
+                # With an outbox another thread waits for the server, so that keys are not blocked.
+                if not lost or time.monotonic() > until or self._answer_seconds is not None:
                     raise
             pause(LOOK_FOR_SERVER)
             self._check_not_closing()
 
     def _begin_at_once(self, whose: Collection[str]) -> None:
         self._connect_again()
-        self._can_wait = list(whose) == [self._keeps_for]
+        self._may_queue = list(whose) == [self._outbox_annotator]
         try:
             self._limit_waiting()
             if whose and self.member is not None:
@@ -320,39 +331,41 @@ class Server(Database):
             raise
 
     def _limit_waiting(self) -> None:
-        """Have the server wait for locks as long as this transaction may."""
+        """Set the time that the server waits for locks to that of this transaction."""
         seconds: float = _LOCK_SECONDS
-        if self._can_wait and self._answers_within is not None:
-            # Sooner than this side gives up, so that no lock is waited for in vain.
-            seconds = self._answers_within / 2
+        if self._may_queue and self._answer_seconds is not None:
+            # Shorter than the client waits, so that the server gives up first.
+            seconds = self._answer_seconds / 2
         if self._writer.info.get("lock_seconds") != seconds:
             self._run(f"SET lock_timeout = '{seconds}s'")
             self._writer.info["lock_seconds"] = seconds
 
     def _connect_again(self) -> None:
-        """Have a connection that writes, where the last one was lost."""
+        """Replace a lost connection for writing."""
         if not self._writer.invalidated:
             return
-        again = self._writers.connect()
+        connection = self._writers.connect()
         self._writer.close()
-        self._writer = again
-        self._heard = True  # whatever was said meanwhile
+        self._writer = connection
+        self._was_notified = True  # notifications may have been missed
 
     def _take_back(self) -> None:
         self._held.calls = None
-        with suppress(DBAPIError):  # a lost connection has taken it back
+        with suppress(DBAPIError):  # a lost connection has rolled it back
             super()._take_back()
 
     def _commit(self) -> None:
-        tell = time.monotonic() - self._told > _TELL_EVERY
-        self._untold = True
-        calls, self._held.calls = self._held.calls, None
+        must_notify = time.monotonic() - self._last_notify > _NOTIFY_SECONDS
+        self._must_notify = True
+        calls = self._held.calls
+        self._held.calls = None
         if calls is None:
-            self._run("; ".join(["COMMIT", *([_TELL] if tell else [])]))
+            self._run("; ".join(["COMMIT", *([_NOTIFY] if must_notify else [])]))
         elif calls:
-            self._call_held([*calls, *([_TELL_CALL] if tell else [])])
-        if tell:
-            self._told, self._untold = time.monotonic(), False
+            self._call_held([*calls, *([_NOTIFY_CALL] if must_notify else [])])
+        if must_notify:
+            self._last_notify = time.monotonic()
+            self._must_notify = False
 
     def _run(self, statement: str) -> object:
         return self._writer.exec_driver_sql(statement)
@@ -363,10 +376,10 @@ class Server(Database):
         status = driver_of(self._writer).info.transaction_status
         return bool(status != psycopg.pq.TransactionStatus.IDLE)
 
-    # The whole of it
+    # The whole workspace
 
     def check_there(self) -> None:
-        """A server that is away is waited for, and whatever is waited for is a server's affair."""
+        """Mark the current write as one on a server, so that its wait is explained."""
         status = write_status()
         if status is not None:
             status.on_server = True
@@ -378,42 +391,45 @@ class Server(Database):
             with self._in_words():
                 self._connect_again()
                 try:
-                    self._ask_server()
+                    self._exchange_notifications()
                 except psycopg.Error:
                     self._writer.invalidate()
                     self._connect_again()
-            self._heard, self._away = self._heard or self._away, False
+            self._was_notified = self._was_notified or self._away
+            self._away = False
         finally:
             self._turn.release()
-        heard, self._heard = self._heard, False
-        return heard
+        was_notified = self._was_notified
+        self._was_notified = False
+        return was_notified
 
-    def _ask_server(self) -> None:
-        """Tell what was not told yet, and take what others have told."""
-        statement = _TELL if self._untold else "SELECT 1"
-        driver, said = driver_of(self._writer), self._presence.to_say()
-        with self._answering(driver, self._answers_within):
-            if said is not None:
-                driver.execute("SELECT pg_notify(%s, %s)", [_WHEREABOUTS, said])
+    def _exchange_notifications(self) -> None:
+        """Send pending notifications, and receive those of others."""
+        statement = _NOTIFY if self._must_notify else "SELECT 1"
+        driver = driver_of(self._writer)
+        presence = self._presence.to_say()
+        with self._answering(driver, self._answer_seconds):
+            if presence is not None:
+                driver.execute("SELECT pg_notify(%s, %s)", [_PRESENCE_CHANNEL, presence])
             driver.execute(statement, prepare=False)
-        self._untold = False
+        self._must_notify = False
 
     @property
     def _patience(self) -> float | None:
-        """Seconds for which the caller waits for an answer, None for as long as it takes.
+        """The seconds that the caller waits for an answer; None without limit.
 
-        Whoever looks through very much does that beside the screen, and it may take long.
+        Long reads run beside the screen and may take long.
         """
-        seconds = self._answers_within
-        if seconds is None or _blocks_event_loop() or (self._can_wait and self.within):
+        seconds = self._answer_seconds
+        if seconds is None or _blocks_event_loop() or (self._may_queue and self.within):
             return seconds
         return None if write_status() is None else 2 * seconds
 
     def checkpoint(self) -> None:
-        """There is no file."""
+        """Do nothing: there is no file."""
 
     def check(self) -> None:
-        """The server looks after its own files; whether it answers is all there is to see."""
+        """Check that the server answers; it looks after its own files."""
         with self.reading() as connection:
             connection.exec_driver_sql("SELECT 1")
 
@@ -451,19 +467,20 @@ class Server(Database):
         return engine
 
     def _send_first(self, *_: Any) -> None:
-        """Begin the transaction, and make the calls that were held, before something is read."""
+        """Begin the transaction and send the held calls, before something is read."""
         if self._held.calls is None:
             return
-        calls, self._held.calls = self._held.calls, None
+        calls = self._held.calls
+        self._held.calls = None
         self._writer.exec_driver_sql("BEGIN")
         if calls:
             self._writer.exec_driver_sql(*_joined(calls))
 
     def _call_held(self, calls: Sequence[ServerCall]) -> None:
-        """Make the calls that were held, in one statement that is a transaction by itself."""
-        driver, seconds = driver_of(self._writer), self._patience
+        """Send the held calls as one statement, which is a transaction by itself."""
+        driver = driver_of(self._writer)
+        seconds = self._patience
         statement, values = _joined(calls)
-
         with _waiting_for_others():
             try:
                 with self._answering(driver, seconds):
@@ -474,13 +491,13 @@ class Server(Database):
                 raise
 
     def _send(self, cursor: Any, step: Callable[[], object]) -> None:
-        """Carry out a step that the server answers, for as long as the caller waits."""
+        """Run a step that needs an answer, within the time that the caller waits."""
         with self._answering(cursor.connection, self._patience):
             step()
 
     @contextmanager
     def _answering(self, connection: _WatchedConnection, seconds: float | None) -> Iterator[None]:
-        """Hang up where the server has not answered by then: what waits for it is told at once."""
+        """Close the connection if the server does not answer in time; waiting calls then fail."""
         if seconds is None:
             yield
             return
@@ -496,8 +513,8 @@ class Server(Database):
 
     def _execute(self, cursor: Any, statement: str, values: Any, _: Any) -> bool | None:
         if isinstance(cursor, psycopg.ServerCursor):
-            return None  # as it is
-        # What has no values may be several statements, which cannot be prepared.
+            return None  # SQLAlchemy executes it
+        # A statement without values may be several, which cannot be prepared.
         prepare = None if values else False
         self._send(cursor, lambda: cursor.execute(statement, values, prepare=prepare))
         return True
@@ -507,59 +524,60 @@ class Server(Database):
         return True
 
     def _connect(self, *, reads_only: bool) -> _WatchedConnection:
-        seconds = self._answers_within
-        bound = {} if seconds is None else {"connect_timeout": ceil(seconds)}
+        seconds = self._answer_seconds
+        timeout = {} if seconds is None else {"connect_timeout": ceil(seconds)}
         try:
-            connection = _connect(self._parameters | bound, self._password)
+            connection = _connect(self._parameters | timeout, self._password)
         except psycopg.OperationalError as error:
             self._away = True
             raise self._not_connected(error) from error
         connection.when_hung_up = self._note_hung_up
         try:
             version = connection.info.server_version // 10_000
-            if version < _OLDEST:
+            if version < _MIN_SERVER_VERSION:
                 raise WorkspaceError(
-                    f"{self.name}: is PostgreSQL {version}; {_OLDEST} or newer is needed"
+                    f"{self.name}: is PostgreSQL {version}; {_MIN_SERVER_VERSION} or newer is "
+                    "needed"
                 )
             connection.execute(_AT_CONNECT, prepare=False)
             if self.member is not None and not self.member.sees_all:
                 connection.execute(rights.AT_CONNECT, prepare=False)
             if not reads_only:
-                own = connection.info.backend_pid
+                own_pid = connection.info.backend_pid
 
-                def hear(notify: psycopg.Notify) -> None:
-                    if notify.pid == own:
+                def receive(notify: psycopg.Notify) -> None:
+                    if notify.pid == own_pid:
                         return
-                    if notify.channel == _WHEREABOUTS:
+                    if notify.channel == _PRESENCE_CHANNEL:
                         self._presence.hear(notify.pid, notify.payload)
                     else:
-                        self._heard = True
+                        self._was_notified = True
 
-                connection.add_notify_handler(hear)
-                connection.execute(f"LISTEN {_CHANNEL}; LISTEN {_WHEREABOUTS}", prepare=False)
+                connection.add_notify_handler(receive)
+                connection.execute(f"LISTEN {_CHANNEL}; LISTEN {_PRESENCE_CHANNEL}", prepare=False)
         except BaseException:
             connection.close()
             raise
         return connection
 
     def _make_database(self) -> None:
-        """Make the database where the server has none of this name."""
+        """Create the database if the server has none of this name."""
         try:
             _connect(self._parameters, self._password).close()
         except psycopg.OperationalError as error:
             name = self._parameters.get("dbname")
             if name is None:
                 raise self._not_connected(error) from error
-            elsewhere = {**self._parameters, "dbname": _MAINTENANCE}
+            maintenance_parameters = {**self._parameters, "dbname": _MAINTENANCE}
             try:
-                maintenance = _connect(elsewhere, self._password)
+                maintenance = _connect(maintenance_parameters, self._password)
             except psycopg.OperationalError:
                 raise self._not_connected(error) from error
             with closing(maintenance) as connection:
-                known = connection.execute(
+                existing = connection.execute(
                     "SELECT 1 FROM pg_database WHERE datname = %s", [name]
                 ).fetchone()
-                if known is not None:
+                if existing is not None:
                     raise self._not_connected(error) from error
                 connection.execute(
                     sql.SQL(
@@ -582,26 +600,26 @@ class Server(Database):
         if version < SCHEMA_VERSION:
             self._check_owner()
             with self._preparing():
-                there = rights.lift(self._writer)
-                # Another program may have been quicker while this one waited for its turn.
+                had_team = rights.lift(self._writer)
+                # Another program may have migrated the tables while this one waited.
                 migrate(self._writer, self._checked_version())
                 self._writer.exec_driver_sql(_TURNS)
-                if there:
+                if had_team:
                     rights.keep(self._writer)
                 self._writer.exec_driver_sql(
                     f"UPDATE public.workspace_version SET schema_version = {SCHEMA_VERSION}"
                 )
 
     def _check_owner(self) -> None:
-        """Raise ``WorkspaceError`` for a user who may not change the tables of an old workspace."""
-        owns = (
+        """Raise ``WorkspaceError`` if the user may not migrate the tables of an old workspace."""
+        query = (
             "SELECT pg_has_role(session_user, relowner, 'USAGE') FROM pg_class "
             "WHERE oid = 'public.workspace_version'::regclass"
         )
-        if not driver_of(self._writer).execute(owns).fetchone()[0]:
+        if not driver_of(self._writer).execute(query).fetchone()[0]:
             raise WorkspaceError(
-                f"{self.name}: the workspace is of an earlier version of mast-tui; whoever made it "
-                "brings it up to date with: mast-tui team list --workspace URL"
+                f"{self.name}: the workspace has the format of an earlier version of mast-tui; the "
+                "user who created it updates it with: mast-tui team list --workspace URL"
             )
 
     def _versions(self) -> tuple[int, int] | None:
@@ -629,7 +647,7 @@ class Server(Database):
             raise
 
     def _make_turns(self) -> None:
-        """Make the table of turns, by which programs that prepare tables wait for each other."""
+        """Create the table of turns, which makes programs wait that prepare tables."""
         driver = driver_of(self._writer)
         if driver.execute("SELECT to_regclass('public.turns')").fetchone()[0] is None:
             driver.execute(_TURNS, prepare=False)
@@ -661,7 +679,9 @@ class Server(Database):
 
     def check_team_is_theirs(self) -> None:
         if self.member is not None:
-            raise WorkspaceError(f"{self.name}: the team is up to who made the workspace")
+            raise WorkspaceError(
+                f"{self.name}: only the user who created the workspace can change the team"
+            )
 
     def add_member(self, new: Member) -> str | None:
         with self.writing(whole=True) as connection:
@@ -675,76 +695,76 @@ class Server(Database):
         with self.reading() as connection:
             return rights.shows_who_is_connected(connection)
 
-    # In words
+    # Error messages
 
     def _error(self, error: BaseException) -> WorkspaceError:
         assert isinstance(error, psycopg.Error)
         if _is_lost(error):
             return ServerAway(
-                f"{self.name}: the connection to the server was lost; look whether your last "
-                "change is there before you make it again"
+                f"{self.name}: the connection to the server was lost; check whether your last "
+                "change was saved before you repeat it"
             )
         state = error.sqlstate or ""
         if NOT_LATEST in str(error):
             return NotLatest(f"{self.name}: {BUSY}")
-        if state == _LOCKED and self._can_wait:
+        if state == _LOCKED and self._may_queue:
             return ServerAway(f"{self.name}: {BUSY}")
-        for beginning, advice in _ADVICE:
+        for beginning, advice in _ERROR_ADVICE:
             if state.startswith(beginning):
                 return WorkspaceError(f"{self.name}: {advice}")
-        said = error.diag.message_primary or str(error)
-        return WorkspaceError(f"{self.name}: the server says: {said}; nothing was written")
+        message = error.diag.message_primary or str(error)
+        return WorkspaceError(f"{self.name}: the server says: {message}; nothing was written")
 
     def _not_connected(self, error: psycopg.Error) -> WorkspaceError:
-        said = " ".join(str(error).split())
-        if "no password supplied" in said:
+        message = " ".join(str(error).split())
+        if "no password supplied" in message:
             return PasswordNeeded(
-                f"{self.name}: the server wants a password; put it into ~/.pgpass (or the file "
+                f"{self.name}: the server needs a password; put it into ~/.pgpass (or the file "
                 "that PGPASSFILE names) or PGPASSWORD"
             )
-        for part, advice in _REFUSED:
-            if part in said:
+        for part, advice in _REFUSAL_ADVICE:
+            if part in message:
                 return WorkspaceError(f"{self.name}: {advice}")
-        advice = next((advice for part, advice in _AWAY if part in said), said)
+        advice = next((advice for part, advice in _AWAY_ADVICE if part in message), message)
         return ServerAway(f"{self.name}: no connection to the server: {advice}")
 
 
 _LOCKED: Final = "55P03"
-_ADVICE: Final = (
-    ("25006", "may not be written; nothing was kept"),
-    ("42501", "the server lets this user not do that; nothing was written"),
+_ERROR_ADVICE: Final = (
+    ("25006", "is read-only; nothing was written"),
+    ("42501", "the server does not allow this user to do that; nothing was written"),
     ("53100", "the server's disk is full; nothing was written. Make room and try again"),
     ("53300", "the server has no connection left; close one, or raise max_connections"),
-    ("55000", "that is not an annotator's to do on a server; nothing was written. Ask the lead"),
+    ("55000", "annotators may not do that on a server; nothing was written. Ask the lead"),
     (_LOCKED, BUSY),
 )
-"""What to say of an error, by how its code begins (SQLSTATE)."""
+"""Error messages, by the beginning of the error code (SQLSTATE)."""
 
-_REFUSED: Final = (
+_REFUSAL_ADVICE: Final = (
     ("password authentication failed", "the server refuses the user or the password"),
     (
         "does not exist",
         "the server has no such database or user; mast-tui workspace create makes a database",
     ),
-    ("no pg_hba.conf entry", "the server lets this user not in from here"),
+    ("no pg_hba.conf entry", "the server does not accept this user from this machine"),
     (
         "does not support SSL",
-        "the server takes no encrypted connection, and a plain one to another "
-        "machine is made only where the address ends in ?sslmode=disable",
+        "the server accepts no encrypted connection, and an unencrypted one to "
+        "another machine needs an address that ends in ?sslmode=disable",
     ),
     (
         "certificate",
-        "the server's certificate is not one to trust; sslrootcert in the address names "
-        "who vouches for it",
+        "the server's certificate is not trusted; name its certificate authority with "
+        "sslrootcert in the address",
     ),
 )
-"""What to say where another try would end the same, by what libpq says."""
+"""Error messages for errors that a retry does not solve, by a part of libpq's message."""
 
-_AWAY: Final = (
-    ("too many", "it has none left; close one, or raise max_connections"),
+_AWAY_ADVICE: Final = (
+    ("too many", "the server has none left; close one, or raise max_connections"),
     ("refused", "no server answers there; is it running, and is the address right?"),
     ("No such file", "no server answers there; is it running, and is the address right?"),
-    ("timeout", "no server answers there; is the address right, and is there a way to it?"),
+    ("timeout", "no server answers there; is the address right, and is it reachable?"),
     ("resolve host", "nothing has this name; is the address right?"),
     ("translate host name", "nothing has this name; is the address right?"),
     ("starting up", "it is starting; try again in a moment"),
@@ -752,25 +772,29 @@ _AWAY: Final = (
 
 
 def parameters_of(url: str) -> dict[str, Any]:
-    """Return what libpq is told; raises ``WorkspaceError`` for an address that cannot be one."""
+    """Return the connection parameters in a URL.
+
+    Raises:
+        WorkspaceError: It is not the URL of a database, or contains a password.
+    """
     try:
-        found = conninfo_to_dict(url)
+        parameters = conninfo_to_dict(url)
     except psycopg.Error as error:
         # libpq quotes the part that it cannot read, which may be a piece of a password.
         has_password = re.search(r"//[^/]*:[^/]*@|password", url, re.IGNORECASE)
         reason = "" if has_password else f" ({' '.join(str(error).split())})"
         raise WorkspaceError(
-            f"this is no address of a PostgreSQL database{reason}; write "
+            f"this is not the address of a PostgreSQL database{reason}; write "
             "postgresql://USER@HOST/DATABASE, without a password"
         ) from None
-    if any(name in found for name in ("password", "sslpassword")):
+    if any(name in parameters for name in ("password", "sslpassword")):
         raise WorkspaceError(
-            "a password in an address is shown to everybody who lists processes; leave it out: "
-            "it is taken from ~/.pgpass (or the file that PGPASSFILE names) or PGPASSWORD, or "
+            "a password in an address is visible to everybody who lists processes; leave it "
+            "out: it is taken from ~/.pgpass (or the file that PGPASSFILE names) or PGPASSWORD, or "
             "asked for"
         )
-    if _is_elsewhere(found) and "sslmode" not in found and "PGSSLMODE" not in os.environ:
-        found["sslmode"] = "require"
+    if _is_elsewhere(parameters) and "sslmode" not in parameters and "PGSSLMODE" not in os.environ:
+        parameters["sslmode"] = "require"
     defaults = {
         "connect_timeout": _CONNECT_SECONDS,
         "application_name": "mast-tui",
@@ -781,21 +805,21 @@ def parameters_of(url: str) -> dict[str, Any]:
         "keepalives_count": 3,
         "tcp_user_timeout": 25_000,
     }
-    return defaults | found
+    return defaults | parameters
 
 
 def _is_elsewhere(parameters: Mapping[str, Any]) -> bool:
-    """Whether the server may be on another machine."""
+    """Return whether the server may be on another machine."""
     if "service" in parameters or "PGSERVICE" in os.environ:
         return True
     for name, variable in (("hostaddr", "PGHOSTADDR"), ("host", "PGHOST")):
         hosts = parameters.get(name) or os.environ.get(variable)
         if hosts:
-            return not all(map(_is_here, str(hosts).split(",")))
+            return not all(map(_is_local, str(hosts).split(",")))
     return False
 
 
-def _is_here(host: str) -> bool:
+def _is_local(host: str) -> bool:
     if not host or host[0] in "/@" or host == "localhost":
         return True
     try:
@@ -805,10 +829,10 @@ def _is_here(host: str) -> bool:
 
 
 class _WatchedConnection(psycopg.Connection[Any]):
-    """A connection that hangs up where the server has not answered in time."""
+    """A connection that is closed if the server does not answer in time."""
 
     answers_until: float | None = None
-    """When to hang up (``time.monotonic``), None for never."""
+    """The time to close it (``time.monotonic``); None for never."""
     when_hung_up: Callable[[], None] | None = None
 
     def wait(self, gen: PQGen[Result], *args: Any, **kwargs: Any) -> Result:
@@ -831,17 +855,20 @@ class _WatchedConnection(psycopg.Connection[Any]):
     def _hang_up(self) -> None:
         if self.when_hung_up is not None:
             self.when_hung_up()
-        with suppress(OSError, psycopg.Error), socket(fileno=os.dup(self.fileno())) as way:
-            way.shutdown(SHUT_RDWR)
+        with (
+            suppress(OSError, psycopg.Error),
+            socket(fileno=os.dup(self.fileno())) as connection_socket,
+        ):
+            connection_socket.shutdown(SHUT_RDWR)
 
 
 def _connect(parameters: Mapping[str, Any], password: str | None) -> _WatchedConnection:
-    """A connection on which transactions are begun by hand."""
+    """Return a connection without automatic transactions."""
     adapters = AdaptersMap(psycopg.adapters)
-    adapters.register_dumper(str, _Escaped)
-    adapters.register_loader("text", _Restored)
-    adapters.register_loader("varchar", _Restored)
-    # Sums of whole numbers are whole here, and have more bits there.
+    adapters.register_dumper(str, _EscapingDumper)
+    adapters.register_loader("text", _UnescapingLoader)
+    adapters.register_loader("varchar", _UnescapingLoader)
+    # Sums of integers are integers, which the server returns as numeric.
     adapters.register_loader("numeric", IntLoader)
     secret: dict[str, Any] = {} if password is None else {"password": password}
     return _WatchedConnection.connect(
@@ -850,7 +877,7 @@ def _connect(parameters: Mapping[str, Any], password: str | None) -> _WatchedCon
 
 
 class _Context:
-    """What values become on their way to a server and back."""
+    """The conversion of values to and from the server."""
 
     connection = None
 
@@ -871,7 +898,7 @@ def _waiting_for_others() -> Iterator[None]:
 
 
 def _blocks_event_loop() -> bool:
-    """Return whether nothing is drawn and no key handled while the caller waits."""
+    """Return whether the caller's wait blocks drawing and keys."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -884,21 +911,21 @@ def _begin_reading(connection: Connection) -> None:
 
 
 def _joined(calls: Sequence[ServerCall]) -> tuple[str, Values]:
-    """Return the one statement that makes these calls, in their order, with its values."""
+    """Return one statement for these calls, in their order, with its values."""
     statement = ", ".join(call.expression for call in calls)
     return f"SELECT {statement}", tuple(value for call in calls for value in call.values)
 
 
 def _turns(whose: Collection[str]) -> str:
     """Return a statement that takes the turns of these annotators, or that of the registers."""
-    # In hexadecimal digits, as the statement is prepared, where some characters mean a parameter.
+    # In hexadecimal digits: in a prepared statement some characters mean a parameter.
     names = [name.encode("utf-8", "surrogatepass").hex() for name in sorted(whose or ("",))]
     listed = ", ".join(f"convert_from(decode('{name}', 'hex'), 'UTF8')" for name in names)
     return f"SELECT public.take_turns(ARRAY[{listed}])"
 
 
 def _is_lost(error: BaseException | None) -> bool:
-    """Whether an error says that the connection is gone."""
+    """Return whether an error means that the connection is lost."""
     state = getattr(error, "sqlstate", None)
-    is_it = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-    return is_it and (state is None or state.startswith(("08", "57P")))
+    is_connection_error = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return is_connection_error and (state is None or state.startswith(("08", "57P")))

@@ -1,19 +1,19 @@
-"""The members of a team on a server, and what the server lets each of them see and write.
+"""The members of a team on a server, and the rights that the server enforces for each of them.
 
-Whoever made the workspace owns its tables, and nothing here binds them. The schema ``team`` keeps
-the members; a member is a role of the server with the same name. No member has a right to change
-any table: they call functions that check who calls and what is written. The functions for events
-and what annotators register are in ``team_functions.sql``; each register has one more, which is
-made here from its columns. All members but annotators read the tables themselves.
+The owner of the tables is the user who created the workspace; nothing here limits the owner. The
+schema ``team`` holds the members; a member is a role of the server with the same name. No member
+may change a table directly: members call functions that check the caller and the row. The functions
+for events and for annotators are in ``team_functions.sql``; each register has one more, which is
+generated here from its columns. All members but annotators read the tables themselves.
 
-Row policies do not do for annotators: ``EXPLAIN ANALYZE`` counts the rows that one left out, for
-any condition that an index answers. So annotators have no right to the tables of what people say.
-The schema ``seen``, in which theirs are looked for first, has a view in the place of each table: it
-gets its rows from functions that run as the owner and return only what may be seen.
+Row policies are not safe for annotators: ``EXPLAIN ANALYZE`` counts the rows that a policy removed,
+for any condition that an index answers. So annotators have no right to the tables with labels. The
+schema ``seen`` is first in their search path and has a view in place of each table. A view gets its
+rows from functions that run as the owner and return only visible rows.
 
-Others are seen on a trace once ``revealed`` is recorded of it, which takes a finish; from then on
-the server takes nothing more for that pass. A reveal counts once its transaction is committed: in
-the same transaction it could be read and taken back.
+Others' labels on a trace are visible once ``revealed`` is recorded for it, which needs a finish;
+from then on the server refuses further events for that pass. A reveal counts once its transaction
+is committed: within the same transaction it could be read and rolled back.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ from mast_tui.workspace.registers.hold_out import SETTING as SET_ASIDE
 from mast_tui.workspace.registers.imports import MIGRATION
 from mast_tui.workspace.registers.tags import SETTING as TAGS
 
-_LONGEST: Final = 63
-"""Bytes of a role's name on a server."""
+_MAX_ROLE_BYTES: Final = 63
+"""The most bytes of a role's name on a server."""
 
-_MADE_HERE: Final = "a member of a team of mast-tui"
-"""The comment on a role that a team made, which a team may drop again."""
+_ROLE_COMMENT: Final = "a member of a team of mast-tui"
+"""The comment on a role that a team created; only such roles are dropped."""
 
-_OF_PEOPLE: Final = (schema.events, *schema.STATE_TABLES)
+_LABEL_TABLES: Final = (schema.events, *schema.STATE_TABLES)
 _SHARED: Final = (schema.taxonomies, schema.taxonomy_revisions, schema.traces, schema.annotators)
-"""Registers that all members read."""
+"""The registers that all members read."""
 
 _AS_OWNER: Final = "SECURITY DEFINER SET search_path = pg_catalog, pg_temp"
 AT_CONNECT: Final = "SET search_path = seen, public"
-"""What an annotator's connection begins with."""
+"""The first statement of an annotator's connection."""
 
-_ME: Final = "session_user::text"  # as a name it finds no index of texts
-_QUIET: Final = (
+_ME: Final = "session_user::text"  # the type name would not use an index on text
+_ACTIVITY_FUNCTIONS: Final = (
     r"^pg_(stat_|lock_status|current_wal|last_wal|notification_queue|blocking_pids|safe_snapshot|"
     r"prepared_xact|(total_)?relation_size|(table|indexes|database|tablespace)_size)"
 )
-"""Functions of the server that tell who does what at the moment, or how much there is in all."""
+"""Functions of the server that reveal activity of others, or sizes."""
 
-_COUNTED: Final = (
+_SIZE_COLUMNS: Final = (
     "reltuples",
     "relpages",
     "relallvisible",
@@ -74,7 +74,7 @@ _COUNTED: Final = (
 
 
 def members(connection: Connection) -> tuple[Member, ...]:
-    """All members, by name."""
+    """Return all members, by name."""
     driver = driver_of(connection)
     if driver.execute("SELECT to_regnamespace('team')").fetchone()[0] is None:
         return ()
@@ -83,69 +83,69 @@ def members(connection: Connection) -> tuple[Member, ...]:
 
 
 def member(connection: Connection) -> Member | None:
-    """The member whose connection this is; None for an owner, and where there is no team."""
+    """Return the member of this connection; None for the owner, or if there is no team."""
     (name,) = driver_of(connection).execute("SELECT session_user::text").fetchone()
-    return next((one for one in members(connection) if one.name == name), None)
+    return next((candidate for candidate in members(connection) if candidate.name == name), None)
 
 
 def add(connection: Connection, new: Member) -> str | None:
-    """Take somebody into the team, or give a member another role.
+    """Add a person to the team, or give a member another role.
 
     Args:
-        connection: The owner's, in a transaction.
-        new: Who, and as what.
+        connection: The owner's connection, in a transaction.
+        new: The member.
 
     Returns:
-        The password of a role that was made for them, None where the server had it already.
+        The password of a new role; None if the server had the role already.
 
     Raises:
-        WorkspaceError: The name cannot be a role's, or is one of somebody else.
+        WorkspaceError: The name cannot be a role's, or belongs to a role with more rights.
     """
-    if len(new.name.encode()) > _LONGEST or new.name.startswith("pg_"):
+    if len(new.name.encode()) > _MAX_ROLE_BYTES or new.name.startswith("pg_"):
         raise WorkspaceError(
-            f"{new.name!r}: no role of a server can have this name; take one of at most {_LONGEST} "
-            "bytes that does not begin with pg_"
+            f"{new.name!r}: this cannot be the name of a role on a server; choose one of at most "
+            f"{_MAX_ROLE_BYTES} bytes that does not begin with pg_"
         )
     keep(connection)
     driver = driver_of(connection)
     password = None
-    if all(one.name != new.name for one in members(connection)):
+    if all(existing.name != new.name for existing in members(connection)):
         password = _make_role(driver, new.name)
-    # What anybody may have been given before, too.
+    # Also rights that were granted to everybody earlier.
     driver.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC")
-    _take_rights(driver, new.name)
+    _revoke_rights(driver, new.name)
     driver.execute(
         "INSERT INTO team.members VALUES (%s, %s, %s) ON CONFLICT (name) DO UPDATE "
         "SET role = excluded.role, assisted = excluded.assisted",
         new,
     )
-    _give_rights(driver, new)
+    _grant_rights(driver, new)
     return password
 
 
 def remove(connection: Connection, name: str) -> bool:
-    """Take somebody out of the team; what they said stays.
+    """Remove a member from the team; their labels stay.
 
     Args:
-        connection: The owner's, in a transaction.
-        name: Who.
+        connection: The owner's connection, in a transaction.
+        name: The member.
 
     Returns:
-        Whether their role is gone from the server, too.
+        True if their role is gone from the server too.
 
     Raises:
-        WorkspaceError: Nobody in the team has this name.
+        WorkspaceError: The team has no such member.
     """
-    if all(one.name != name for one in members(connection)):
+    if all(existing.name != name for existing in members(connection)):
         raise WorkspaceError(f"{name!r} is not in the team")
     driver = driver_of(connection)
-    _take_rights(driver, name)
+    _revoke_rights(driver, name)
     driver.execute("DELETE FROM team.members WHERE name = %s", [name])
-    made = driver.execute(
+    comment = driver.execute(
         "SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = %s", [name]
     ).fetchone()
-    if made is None or made[0] != _MADE_HERE:
-        return made is None
+    if comment is None or comment[0] != _ROLE_COMMENT:
+        return comment is None
     try:
         with driver.transaction():
             driver.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
@@ -155,92 +155,99 @@ def remove(connection: Connection, name: str) -> bool:
 
 
 def _make_role(driver: Any, name: str) -> str | None:
-    """A role to log in with; the password reaches the server, and its log, as a verifier only."""
-    known = driver.execute(
+    """Create a role with a password, unless it exists; return the password.
+
+    The server and its log get the password only as a verifier.
+    """
+    existing = driver.execute(
         "SELECT rolcanlogin AND NOT (rolsuper OR rolbypassrls OR rolcreaterole OR rolreplication "
         "OR rolname = current_user OR EXISTS (SELECT FROM pg_auth_members WHERE member = oid)) "
         "FROM pg_roles WHERE rolname = %s",
         [name],
     ).fetchone()
-    if known is not None:
-        if not known[0]:
+    if existing is not None:
+        if not existing[0]:
             raise WorkspaceError(
-                f"{name!r} is a role of the server that may do more than a member, or cannot "
-                "log in; take another name"
+                f"{name!r} is a role of the server with more rights than a member, or without "
+                "login; choose another name"
             )
         return None
     password = secrets.token_urlsafe(18)
     verifier = driver.pgconn.encrypt_password(password.encode(), name.encode()).decode()
     role = sql.Identifier(name)
     driver.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(role, sql.Literal(verifier)))
-    driver.execute(sql.SQL("COMMENT ON ROLE {} IS {}").format(role, sql.Literal(_MADE_HERE)))
+    driver.execute(sql.SQL("COMMENT ON ROLE {} IS {}").format(role, sql.Literal(_ROLE_COMMENT)))
     return password
 
 
-def _give_rights(driver: Any, to: Member) -> None:
-    role, database = sql.Identifier(to.name), sql.Identifier(driver.info.dbname)
-    for right in _rights(to.role):
+def _grant_rights(driver: Any, new_member: Member) -> None:
+    role = sql.Identifier(new_member.name)
+    database = sql.Identifier(driver.info.dbname)
+    for right in _rights(new_member.role):
         driver.execute(sql.SQL("GRANT " + right + " TO {}").format(role))
     driver.execute(sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(database, role))
 
 
-def _take_rights(driver: Any, name: str) -> None:
-    role, database = sql.Identifier(name), sql.Identifier(driver.info.dbname)
-    for where in ("public", "seen", "team"):
-        for what in ("TABLES", "SEQUENCES", "FUNCTIONS"):
+def _revoke_rights(driver: Any, name: str) -> None:
+    role = sql.Identifier(name)
+    database = sql.Identifier(driver.info.dbname)
+    for schema_name in ("public", "seen", "team"):
+        for kind in ("TABLES", "SEQUENCES", "FUNCTIONS"):
             driver.execute(
-                sql.SQL(f"REVOKE ALL ON ALL {what} IN SCHEMA {where} FROM {{}}").format(role)
+                sql.SQL(f"REVOKE ALL ON ALL {kind} IN SCHEMA {schema_name} FROM {{}}").format(role)
             )
-        driver.execute(sql.SQL(f"REVOKE ALL ON SCHEMA {where} FROM {{}}").format(role))
+        driver.execute(sql.SQL(f"REVOKE ALL ON SCHEMA {schema_name} FROM {{}}").format(role))
     driver.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM {}").format(database, role))
 
 
 def _rights(role: Role) -> Iterator[str]:
-    """Yield the rights of a role; functions may be called by all who may use their schema."""
+    """Yield the rights of a role; everybody who may use a schema may call its functions."""
     yield "USAGE ON SCHEMA public, team, seen"
-    yield f"SELECT ON public.workspace_version, team.members, {_names(_SHARED)}"
+    yield f"SELECT ON public.workspace_version, team.members, {_table_names(_SHARED)}"
     yield "EXECUTE ON FUNCTION public.take_turns(text[])"
     if role is Role.ANNOTATOR:
-        yield f"SELECT ON {_names(_hidden(), 'seen')}"
+        yield f"SELECT ON {_table_names(_hidden_tables(), 'seen')}"
         return
-    yield f"SELECT ON {_names(schema.metadata.sorted_tables)}"
+    yield f"SELECT ON {_table_names(schema.metadata.sorted_tables)}"
 
 
-def _names(tables: Collection[Table], where: str = "public") -> str:
-    return ", ".join(f"{where}.{table.name}" for table in tables)
+def _table_names(tables: Collection[Table], schema_name: str = "public") -> str:
+    return ", ".join(f"{schema_name}.{table.name}" for table in tables)
 
 
-def _hidden() -> list[Table]:
+def _hidden_tables() -> list[Table]:
     return [table for table in schema.metadata.sorted_tables if table not in _SHARED]
 
 
-# What the server does for it
+# The rules on the server
 
 
 def keep(connection: Connection) -> None:
-    """Have the server keep to this, in the transaction of an owner that runs."""
+    """Install the rules on the server, in a transaction of the owner that is open."""
     driver = driver_of(connection)
     script = "\n".join(_script())
-    stamp = hashlib.sha256(script.encode()).hexdigest()[:16]
-    may_hush: bool = driver.execute("SHOW is_superuser").fetchone()[0] == "on"
-    if may_hush and shows_who_is_connected(connection):
-        driver.execute(_hush())
-    there = driver.execute(
+    version = hashlib.sha256(script.encode()).hexdigest()[:16]
+    is_superuser: bool = driver.execute("SHOW is_superuser").fetchone()[0] == "on"
+    if is_superuser and shows_who_is_connected(connection):
+        driver.execute(_hide_activity())
+    installed = driver.execute(
         "SELECT obj_description(to_regnamespace('seen'), 'pg_namespace')"
     ).fetchone()
-    if there is not None and there[0] == stamp:
+    if installed is not None and installed[0] == version:
         return
     driver.execute("\n".join(_tables()))
     driver.execute(script)
-    driver.execute(f"COMMENT ON SCHEMA seen IS '{stamp}'")
-    for one in members(connection):
-        _take_rights(driver, one.name)
-        _give_rights(driver, one)
+    driver.execute(f"COMMENT ON SCHEMA seen IS '{version}'")
+    for existing in members(connection):
+        _revoke_rights(driver, existing.name)
+        _grant_rights(driver, existing)
 
 
 def lift(connection: Connection) -> bool:
-    """Take away what hangs on the tables, so that they can be changed; nobody sees anything until
-    it is kept again. Returns whether there was a team."""
+    """Remove everything that depends on the tables, so that they can change.
+
+    No annotator sees anything until ``keep`` is called again. Returns whether there was a team.
+    """
     driver = driver_of(connection)
     if driver.execute("SELECT to_regnamespace('team')").fetchone()[0] is None:
         return False
@@ -255,7 +262,7 @@ def _tables() -> Iterator[str]:
     yield 'CREATE TABLE IF NOT EXISTS team.revealed (annotator TEXT COLLATE "C",'
     yield 'trace_id TEXT COLLATE "C", taxonomy TEXT COLLATE "C", pass_number BIGINT,'
     yield "PRIMARY KEY (annotator, trace_id, taxonomy, pass_number));"
-    # The id of the transaction that revealed it, also within a savepoint.
+    # The id of the transaction of the reveal, also within a savepoint.
     yield "ALTER TABLE team.revealed ADD COLUMN IF NOT EXISTS"
     yield "revealed_in xid8 NOT NULL DEFAULT pg_current_xact_id();"
     yield 'CREATE TABLE IF NOT EXISTS team.settings (name TEXT COLLATE "C",'
@@ -267,9 +274,9 @@ def _tables() -> Iterator[str]:
     yield "AND trace_id IS NOT NULL AND taxonomy IS NOT NULL AND pass_number >= 1"
     yield "ON CONFLICT DO NOTHING;"
     yield "WITH mine AS (DELETE FROM team.settings WHERE"
-    yield f"{_is_tags_of('name', 'key')} RETURNING key, value)"
+    yield f"{_is_tags_setting('name', 'key')} RETURNING key, value)"
     yield "INSERT INTO public.settings SELECT * FROM mine ON CONFLICT DO NOTHING;"
-    # No key of one person may collide with another's, as that would tell of it.
+    # A key must not collide with another person's, as the error would reveal that one.
     yield "ALTER TABLE public.events DROP CONSTRAINT events_pkey, ADD PRIMARY KEY (id, annotator);"
 
 
@@ -277,12 +284,12 @@ def _script() -> Iterator[str]:
     yield "DROP SCHEMA IF EXISTS seen CASCADE; CREATE SCHEMA seen;"
     yield "REVOKE CREATE ON SCHEMA public FROM PUBLIC;"
     yield _MAY_WRITE
-    for table in (*_OF_PEOPLE, schema.annotators):  # until version 10 policies were there
+    for table in (*_LABEL_TABLES, schema.annotators):  # until version 10 policies were there
         yield f"ALTER TABLE public.{table.name} DISABLE ROW LEVEL SECURITY;"
         yield f"DROP POLICY IF EXISTS sees ON public.{table.name};"
     yield _COMMITTED_REVEALS
-    yield _SEES_JUDGES + _EVENTS_BESIDE + _LAST_EVENT
-    for table in _hidden():
+    yield _SEES_JUDGES + _EVENTS_WITHOUT_TRACE + _LAST_EVENT
+    for table in _hidden_tables():
         yield from _view(table)
     yield files("mast_tui.team").joinpath("team_functions.sql").read_text("utf-8")
     for table, register in _REGISTERS.items():
@@ -298,15 +305,15 @@ CREATE FUNCTION seen.may_write(whose text) RETURNS boolean LANGUAGE sql STABLE {
     ELSE whose = {_ME} END)
 $$;
 """
-"""All write in their own name; leads also in the names of judges and of those who are not in the
-team, whose labels they import."""
+"""All write in their own name; leads also in the names of judges and of people outside the team,
+whose labels they import."""
 
 
-# What members write in registers
+# Writing registers
 
 
 class _Register(NamedTuple):
-    """A register that members with these roles write, as far as a condition holds for the row."""
+    """The roles that write a register, and the condition that each row must meet."""
 
     roles: tuple[Role, ...]
     condition: str = "true"
@@ -328,7 +335,7 @@ _REGISTERS: Final[Mapping[Table, _Register]] = {
         f"(new_row.kind = 'judge') = starts_with(new_row.name, '{JUDGE_PREFIX}') AND "
         f"(seen.may_write(new_row.name) OR seen.is_lead())",
     ),
-    # The tags that somebody gives are theirs.
+    # Tags belong to the person who added them.
     schema.settings: _Register(
         (Role.ADJUDICATOR, Role.LEAD, Role.JUDGE),
         f"NOT starts_with(new_row.key, '{TAGS}:') OR seen.may_write(substr(new_row.key, "
@@ -338,7 +345,7 @@ _REGISTERS: Final[Mapping[Table, _Register]] = {
 
 
 def _put_function(table: Table, register: _Register) -> str:
-    """Return the function that puts a row in the place of the one with the same key."""
+    """Return the SQL function that inserts a row or replaces that with the same key."""
     keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
     changed = ", ".join(
         f'"{column.name}" = excluded."{column.name}"'
@@ -360,16 +367,16 @@ BEGIN
 END $$;"""
 
 
-# What annotators see
+# The view of annotators
 
 _COMMITTED_REVEALS: Final = """
 CREATE VIEW seen.committed_reveals AS SELECT annotator, trace_id, taxonomy FROM team.revealed
   WHERE revealed_in IS DISTINCT FROM pg_current_xact_id_if_assigned();
 """
-"""The works on which others were shown. A reveal of another transaction is in it once that is
-committed; one of this transaction can still be taken back, also by a savepoint, and is not."""
+"""The works on which others' labels were revealed, by committed transactions only: a reveal of this
+transaction could still be rolled back, also to a savepoint."""
 
-_NAMES: Final = f"""
+_VISIBLE_NAMES: Final = f"""
   (SELECT CASE
     WHEN EXISTS (SELECT FROM seen.committed_reveals v
       WHERE v.annotator = me.name AND v.trace_id = trace AND v.taxonomy = under)
@@ -380,7 +387,7 @@ _NAMES: Final = f"""
     ELSE ARRAY[me.name] END
   FROM team.members me WHERE me.name = {_ME})
 """
-"""Whose rows about a trace may be seen."""
+"""The annotators whose rows about a trace are visible."""
 
 _SEES_JUDGES: Final = f"""
 CREATE FUNCTION seen.sees_judges() RETURNS boolean LANGUAGE sql STABLE {_AS_OWNER} AS $$
@@ -391,9 +398,9 @@ _REVEALED_TRACES: Final = f"SELECT trace_id FROM seen.committed_reveals WHERE an
 _OF_JUDGES: Final = f"seen.sees_judges() OR r.trace_id IN ({_REVEALED_TRACES})"
 
 
-def _is_tags_of(who: str, key: str) -> str:
-    """Whether a setting keeps the tags that somebody gives."""
-    return f"{key} = '{TAGS}:' || split_part({key}, ':', 2) || ':' || {who}"
+def _is_tags_setting(person: str, key: str) -> str:
+    """Return the SQL condition that a setting holds a person's tags."""
+    return f"{key} = '{TAGS}:' || split_part({key}, ':', 2) || ':' || {person}"
 
 
 _TAGS_OF_OTHERS: Final = f"""
@@ -403,11 +410,11 @@ _TAGS_OF_OTHERS: Final = f"""
       WHERE v.annotator = {_ME}
       AND starts_with(v.taxonomy, split_part(s.key, ':', 2) || '@'))) AS tags
   FROM public.settings s
-  WHERE starts_with(s.key, '{TAGS}:') AND NOT ({_is_tags_of(_ME, "s.key")})
+  WHERE starts_with(s.key, '{TAGS}:') AND NOT ({_is_tags_setting(_ME, "s.key")})
 """
-"""Of the tags that others gave those about traces of which others may be seen."""
+"""The tags of others on traces whose labels of others are visible."""
 
-_ROWS: Final[Mapping[str, str]] = {
+_ROW_CONDITIONS: Final[Mapping[str, str]] = {
     "sights": f"r.annotator = {_ME}",
     "studies": "true",
     "guidelines": "true",
@@ -417,47 +424,48 @@ _ROWS: Final[Mapping[str, str]] = {
     "asked": _OF_JUDGES,
     "imports": f"r.format = '{MIGRATION}'",
     "imported_events": "false",
-    "settings": f"r.key = '{SET_ASIDE}' OR {_is_tags_of(_ME, 'r.key')} "
+    "settings": f"r.key = '{SET_ASIDE}' OR {_is_tags_setting(_ME, 'r.key')} "
     f"UNION ALL SELECT key, value FROM team.settings WHERE name = {_ME} "
     f"UNION ALL SELECT key, tags FROM ({_TAGS_OF_OTHERS}) others WHERE tags IS NOT NULL",
-    # That the index of a span is kept tells that somebody has marked it.
+    # The stored index of a span reveals that it was labelled.
     "span_indices": f"r.trace_id IN ({_REVEALED_TRACES}) OR EXISTS (SELECT FROM public.labels l "
     f"WHERE l.annotator = {_ME} AND l.trace_id = r.trace_id "
     "AND r.span_key IN (l.first_key, l.last_key))",
 }
-"""Which rows may be seen of what is not about one trace of one person."""
+"""The conditions of visible rows, for tables that are not about one trace of one person."""
 
-_WITHOUT: Final[Mapping[str, str]] = {
-    # By what a judge says of a trace, or on which one something was decided.
+_HIDDEN_FIELDS: Final[Mapping[str, str]] = {
+    # They depend on a judge's verdicts, or name a trace with a decision.
     "studies": "'draws'",
     "guidelines": "'trace_id', 'item'",
 }
-"""Fields of documents that tell of what is hidden."""
+"""The fields of documents that reveal hidden labels."""
 
 
 def _view(table: Table) -> Iterator[str]:
-    name, columns = table.name, [f'"{column.name}"' for column in table.columns]
-    if name in _ROWS:
-        shown = [f"r.{column}" for column in columns]
-        if name in _WITHOUT:
-            shown[columns.index('"document"')] = (
+    name = table.name
+    columns = [f'"{column.name}"' for column in table.columns]
+    if name in _ROW_CONDITIONS:
+        selected = [f"r.{column}" for column in columns]
+        if name in _HIDDEN_FIELDS:
+            selected[columns.index('"document"')] = (
                 "(SELECT json_object_agg(f.key, f.value)::text FROM json_each(r.document::json) f "
-                f"WHERE f.key NOT IN ({_WITHOUT[name]}))"
+                f"WHERE f.key NOT IN ({_HIDDEN_FIELDS[name]}))"
             )
-        rows = f"SELECT {', '.join(shown)} FROM public.{name} r WHERE {_ROWS[name]}"
+        rows = f"SELECT {', '.join(selected)} FROM public.{name} r WHERE {_ROW_CONDITIONS[name]}"
         yield f"CREATE FUNCTION seen.{name}_rows() RETURNS SETOF public.{name}"
         yield f"LANGUAGE sql STABLE {_AS_OWNER} AS $$ {rows} $$;"
         yield f"CREATE VIEW seen.{name} AS SELECT {', '.join(columns)} FROM seen.{name}_rows();"
         return
-    # Trace and taxonomy are taken from what everybody may read, so that a condition on them is
-    # known before the function is asked.
-    taken = {'"trace_id"': "t.id", '"taxonomy"': "k.ref"}
-    shown = [f"{taken.get(column, f'x.{column}')} AS {column}" for column in columns]
+    # Trace and taxonomy come from tables that everybody may read, so that the server applies a
+    # condition on them before it calls the function.
+    outer_columns = {'"trace_id"': "t.id", '"taxonomy"': "k.ref"}
+    selected = [f"{outer_columns.get(column, f'x.{column}')} AS {column}" for column in columns]
     yield f"CREATE FUNCTION seen.{name}_of(trace text, under text) RETURNS SETOF public.{name}"
     yield f"LANGUAGE sql STABLE ROWS 10 {_AS_OWNER} AS $$ SELECT r.* FROM public.{name} r WHERE"
     yield "r.trace_id = trace AND r.taxonomy = under"
-    yield f"AND r.annotator = ANY({_NAMES}::text[])"
-    yield f"$$; CREATE VIEW seen.{name} AS SELECT {', '.join(shown)}"
+    yield f"AND r.annotator = ANY({_VISIBLE_NAMES}::text[])"
+    yield f"$$; CREATE VIEW seen.{name} AS SELECT {', '.join(selected)}"
     yield "FROM public.traces t CROSS JOIN public.taxonomies k"
     yield f"CROSS JOIN LATERAL seen.{name}_of(t.id, k.ref) x"
     if table is schema.events:
@@ -465,11 +473,11 @@ def _view(table: Table) -> Iterator[str]:
     yield ";"
 
 
-_EVENTS_BESIDE: Final = f"""
+_EVENTS_WITHOUT_TRACE: Final = f"""
 CREATE FUNCTION seen.events_beside() RETURNS SETOF public.events LANGUAGE sql STABLE {_AS_OWNER}
 AS $$ SELECT r.* FROM public.events r WHERE r.annotator = {_ME} AND r.trace_id IS NULL $$;
 """
-"""One's own events that are about no trace."""
+"""The annotator's events that are about no trace."""
 
 _LAST_EVENT: Final = f"""
 CREATE FUNCTION seen.last_event(
@@ -493,37 +501,37 @@ CREATE FUNCTION seen.own_events(ids text[]) RETURNS SETOF public.events
 LANGUAGE sql STABLE {_AS_OWNER}
 AS $$ SELECT e.* FROM public.events e WHERE e.annotator = {_ME} AND e.id = ANY(ids) $$;
 """
-"""What one's next event follows; without a trace it is not told what was last on one."""
+"""The predecessor of the annotator's next event; the last event on a trace only for a trace."""
 
-# What the server tells of itself
+# Activity on the server
 
 
 def shows_who_is_connected(connection: Connection) -> bool:
-    """Whether everybody may ask who is connected."""
-    asked = "SELECT has_function_privilege('public', 'pg_stat_get_activity(integer)', 'EXECUTE')"
-    return bool(driver_of(connection).execute(asked).fetchone()[0])
+    """Return whether everybody may ask the server who is connected."""
+    query = "SELECT has_function_privilege('public', 'pg_stat_get_activity(integer)', 'EXECUTE')"
+    return bool(driver_of(connection).execute(query).fetchone()[0])
 
 
-def _hush() -> str:
-    """Let the server tell members nothing of who is there, and how much in all.
+def _hide_activity() -> str:
+    """Return the SQL that hides activity and sizes from members.
 
-    Programs that watch the server (``pg_monitor``) go on.
+    Monitoring programs (``pg_monitor``) keep their rights.
     """
-    counted = ", ".join(f"'{name}'" for name in _COUNTED)
+    size_columns = ", ".join(f"'{name}'" for name in _SIZE_COLUMNS)
     return f"""
 DO $$
-DECLARE told record; shown text;
+DECLARE function record; columns text;
 BEGIN
-  FOR told IN SELECT oid::regprocedure AS named FROM pg_proc
-    WHERE proname ~ '{_QUIET}' AND prokind = 'f'
+  FOR function IN SELECT oid::regprocedure AS signature FROM pg_proc
+    WHERE proname ~ '{_ACTIVITY_FUNCTIONS}' AND prokind = 'f'
   LOOP
-    EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', told.named);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO pg_monitor', told.named);
+    EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', function.signature);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO pg_monitor', function.signature);
   END LOOP;
-  SELECT string_agg(attname, ', ') INTO shown FROM pg_attribute
-    WHERE attrelid = 'pg_class'::regclass AND attnum > 0 AND attname NOT IN ({counted});
+  SELECT string_agg(attname, ', ') INTO columns FROM pg_attribute
+    WHERE attrelid = 'pg_class'::regclass AND attnum > 0 AND attname NOT IN ({size_columns});
   REVOKE SELECT ON pg_class FROM PUBLIC;
-  EXECUTE format('GRANT SELECT (%s) ON pg_class TO PUBLIC', shown);
+  EXECUTE format('GRANT SELECT (%s) ON pg_class TO PUBLIC', columns);
   GRANT SELECT ON pg_class TO pg_monitor;
 END $$;
 """

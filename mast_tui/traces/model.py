@@ -359,6 +359,14 @@ class Spans(ABC):
     def index_of(self, key: str, /) -> int | None:
         """Return the index of the span with this key, or None where no such span is known (yet)."""
 
+    def source_lines(self, _index: int, /) -> bytes | None:
+        """Return the lines of the file that hold the span; None where they are not at hand.
+
+        Raises:
+            OSError: They cannot be read any more.
+        """
+        return None
+
     def advance(self, _max_bytes: int, /) -> bool:
         """Read up to about so many bytes more of the source; False when nothing is left."""
         return False

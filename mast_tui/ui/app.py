@@ -263,9 +263,9 @@ class MastApp(TextualApp):
         title = TitleBar()
         title.show(tuple(trace_title(trace)), (self.workspace.waiting_words(),))
         yield title
-        spans = FirstSpans(trace, wide=wide)
+        spans = FirstSpans(trace, self.size, wide=wide)
         yield spans
-        yield BelowFirstSpans(wide=wide)
+        yield BelowFirstSpans(self.size, wide=wide)
         yield FirstStrip(spans, self.size, wide=wide)
 
     def on_mount(self) -> None:

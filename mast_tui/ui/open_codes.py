@@ -23,7 +23,7 @@ from mast_tui.exchange.migration.migrate import check_lead, migrate
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
 from mast_tui.judges.llm.run.setup import Setup, configured_setup
 from mast_tui.safe_text import one_line
-from mast_tui.session import record_reveal, viewer_named, visible_traces_for_agreement
+from mast_tui.session import record_reveal, viewer_for_name, visible_traces_for_agreement
 from mast_tui.session.open_codes import (
     NO_WORDS,
     CodeGroup,
@@ -99,7 +99,7 @@ def _leads(opened: OpenWorkspace) -> bool:
     ref = opened.taxonomy.ref
     if workspace.study_leads().get(ref) != annotator:
         return False
-    return not viewer_named(workspace, ref, annotator, blind=False, assisted=False).limited
+    return not viewer_for_name(workspace, ref, annotator, blind=False, assisted=False).limited
 
 
 def _visible_to(opened: OpenWorkspace) -> frozenset[str] | None:

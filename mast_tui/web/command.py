@@ -16,34 +16,34 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.common import load_chosen_taxonomy
+from mast_tui.cli.shared.common import load_taxonomy_or_mast
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
-    from mast_tui.web.server import Server
+    from mast_tui.web.server import WebServer
 
-HERE: Final[frozenset[str | None]] = frozenset({"localhost", "127.0.0.1", "::1"})
-"""This machine's own names for itself."""
+LOCAL_HOSTS: Final[frozenset[str | None]] = frozenset({"localhost", "127.0.0.1", "::1"})
+"""This machine's names for itself."""
 
 
 def checked_url(url: str) -> SplitResult:
     """Return the parts of the address that visitors type.
 
     Raises:
-        MastError: It is no address, or has more than scheme and host.
+        MastError: It is not a URL, or has more than scheme and host.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/"):
-        raise MastError(f"--url {url}: wants an address such as https://labels.example.org")
+        raise MastError(f"--url {url}: give an address such as https://labels.example.org")
     return parts
 
 
 TOKEN_VARIABLE: Final = "MAST_TUI_WEB_TOKEN"
 _SHORTEST_TOKEN: Final = 16
-"""So many characters of a token of one's own are not guessed."""
+"""The fewest characters of a user's own token, so that it cannot be guessed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ _RULES: Final = (
         "--host {request.host} lets other machines in, who may then read and write files in your "
         "name; add --token",
         needs=("--token",),
-        when=lambda request: request.host not in HERE,
+        when=lambda request: request.host not in LOCAL_HOSTS,
     ),
 )
 
@@ -91,29 +91,29 @@ _RULES: Final = (
 def web_command(request: WebRequest) -> int:
     """Show the app in a browser, to yourself or to a team.
 
-    Every visitor gets an own app on the same traces and the same workspace, and labels under the
-    name that they give. On a team's database they sign in with the name and the password of a
-    member. Visitors can do what the app can do here: read and write files in your
-    name. Without --token only this machine gets in.
+    Every visitor gets their own app on the same traces and the same workspace, and labels under
+    the name that they give. On a team's database they sign in with the name and the password of a
+    member. Visitors can do what the app can do here: read and write files in your name. Without
+    --token only this machine has access.
     """
     if request.common.taxonomy is not None and not request.common.taxonomy.is_file():
         raise click.BadParameter(
             f"{request.common.taxonomy}: no such file", param_hint="--taxonomy"
         )
     module = _server_module()
-    server: Server = module.Server(
+    server: WebServer = module.WebServer(
         (sys.executable, "-m", "mast_tui", *_options(request.common)),
         tuple(str(path.absolute()) for path in request.paths),
         access=module.VisitorAccess(
             _token() if request.token else None,
             None if request.url is None else checked_url(request.url),
-            only_this_machine=request.host in HERE and request.url is None,
+            only_this_machine=request.host in LOCAL_HOSTS and request.url is None,
         ),
         annotator=None
         if request.common.annotator is None
         else checked_person(request.common.annotator),
         workspace=request.common.workspace,
-        taxonomy=load_chosen_taxonomy(request.common.taxonomy).ref,
+        taxonomy=load_taxonomy_or_mast(request.common.taxonomy).ref,
     )
     return server.run(request.host, request.port, print_line)
 
@@ -134,19 +134,19 @@ def _server_module() -> Any:
         ) from error
 
 
-def print_line(words: str) -> None:
-    """Print a line for who runs the server, at once."""
-    click.echo(one_line(words))
+def print_line(message: str) -> None:
+    """Print a line at once, for the person who runs the server."""
+    click.echo(one_line(message))
     sys.stdout.flush()
 
 
 def _token() -> str:
-    given = os.environ.get(TOKEN_VARIABLE)
-    if given is None:
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token is None:
         return secrets.token_urlsafe(24)
-    if len(given) < _SHORTEST_TOKEN:
+    if len(token) < _SHORTEST_TOKEN:
         raise MastError(f"{TOKEN_VARIABLE} has less than {_SHORTEST_TOKEN} characters: too short")
-    return given
+    return token
 
 
 def _options(common: CommonOptions) -> Iterator[str]:

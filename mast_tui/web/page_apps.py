@@ -149,13 +149,13 @@ def _password_pipe(password: str | None) -> Iterator[tuple[int, ...]]:
 RUNNING_APPS: Final = 50
 """The most apps at once, kept ones included; each needs some 100 MB."""
 
-KEPT_APPS: Final = 20
+MAX_WAITING_APPS: Final = 20
 """The most apps that wait for a lost connection."""
 
-KEPT_APPS_OF_VISITOR: Final = 3
+MAX_WAITING_APPS_PER_VISITOR: Final = 3
 """The most apps of one visitor that wait for a lost connection."""
 
-KEPT_SECONDS: Final = 600.0
+RECONNECT_SECONDS: Final = 600.0
 """How long an app waits for a lost connection."""
 
 ENDED: Final = 4000
@@ -325,7 +325,7 @@ class PageApps:
         kept_seconds: How long an app waits for a lost connection.
     """
 
-    def __init__(self, kept_seconds: float = KEPT_SECONDS) -> None:
+    def __init__(self, kept_seconds: float = RECONNECT_SECONDS) -> None:
         self._kept_seconds = kept_seconds
         self._apps: dict[PageKey, PageApp] = {}
         self._kept: dict[PageKey, asyncio.TimerHandle] = {}
@@ -389,9 +389,9 @@ class PageApps:
         loop = asyncio.get_running_loop()
         self._kept[key] = loop.call_later(self._kept_seconds, self._end_soon, key)
         of_visitor = [other for other in self._kept if other.visitor == key.visitor]
-        if len(of_visitor) > KEPT_APPS_OF_VISITOR:
+        if len(of_visitor) > MAX_WAITING_APPS_PER_VISITOR:
             self._end_soon(of_visitor[0])
-        elif len(self._kept) > KEPT_APPS:
+        elif len(self._kept) > MAX_WAITING_APPS:
             self._end_soon(next(iter(self._kept)))
 
     async def end(self, key: PageKey) -> None:

@@ -27,12 +27,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mast_tui.configuration import read_configuration
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
-from mast_tui.session import outside_words, unlike_others
+from mast_tui.session import checked_new_name, outside_study_text
 from mast_tui.study import Study
 from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
-from mast_tui.web.command import HERE
+from mast_tui.web.command import LOCAL_HOSTS
 from mast_tui.web.page_apps import (
-    KEPT_SECONDS,
+    RECONNECT_SECONDS,
     RUNNING_APPS,
     PageApps,
     PageKey,
@@ -95,7 +95,7 @@ class VisitorAccess:
     only_this_machine: bool = False
 
 
-class Server:
+class WebServer:
     """The web server: the sign-in page, and an app for each page of a visitor.
 
     Args:
@@ -122,7 +122,7 @@ class Server:
         annotator: str | None,
         workspace: str | None,
         taxonomy: str,
-        kept_seconds: float = KEPT_SECONDS,
+        kept_seconds: float = RECONNECT_SECONDS,
     ) -> None:
         self._command = command
         self._paths = paths
@@ -176,15 +176,15 @@ class Server:
         try:
             site = web.TCPSite(runner, host, port)
             await site.start()
-            at = f"[{host}]" if ":" in host else host
-            address = f"http://{at}:{runner.addresses[0][1]}/"
+            host_text = f"[{host}]" if ":" in host else host
+            address = f"http://{host_text}:{runner.addresses[0][1]}/"
             if self._url is not None:
                 address = f"{self._url.geturl().rstrip('/')}/"
             report(f"The app is at {address}{'' if self._token is None else '#' + self._token}")
-            if host not in HERE and not address.startswith("https:"):
+            if host not in LOCAL_HOSTS and not address.startswith("https:"):
                 report(
-                    "Nothing is encrypted on the way: put a proxy with TLS before it (and name it "
-                    "by --url), or come by ssh -L"
+                    "The connection is not encrypted: put a proxy with TLS in front (and name it "
+                    "with --url), or use ssh -L"
                 )
             report("Ctrl-C ends it")
             ended = asyncio.Event()
@@ -219,8 +219,8 @@ class Server:
     ) -> web.StreamResponse:
         if self._token is None and _parts(f"//{request.host}").hostname not in self._hosts():
             raise web.HTTPForbidden(
-                text=f"This server does not go by the name {request.host}; who runs it can name "
-                "it by --url."
+                text=f"This server does not go by the name {request.host}; the person who runs "
+                "it can name it with --url."
             )
         # Only this server's own pages may change something or connect to an app.
         if (request.method != "GET" or request.path.startswith("/ws/")) and not self._is_own(
@@ -238,7 +238,7 @@ class Server:
         await self.apps.end_all()
 
     def _hosts(self) -> frozenset[str | None]:
-        return HERE if self._url is None else HERE | {self._url.hostname}
+        return LOCAL_HOSTS if self._url is None else LOCAL_HOSTS | {self._url.hostname}
 
     def _is_own(self, request: web.Request) -> bool:
         origin = _parts(request.headers.get("Origin", ""))
@@ -252,7 +252,7 @@ class Server:
         """Return the address of the client, for which a proxy of this machine vouches."""
         address = request.remote or ""
         forwarded = request.headers.get("X-Forwarded-For")
-        if self._url is not None and forwarded is not None and address in HERE:
+        if self._url is not None and forwarded is not None and address in LOCAL_HOSTS:
             return forwarded.rpartition(",")[2].strip()
         return address
 
@@ -338,7 +338,7 @@ class Server:
                 study = await asyncio.to_thread(self._study)
                 people = () if study is None else study.participants
                 name = await asyncio.to_thread(self._checked, self._annotator or name)
-                outside = None if self._annotator is not None else outside_words(name, study)
+                outside = None if self._annotator is not None else outside_study_text(name, study)
                 signed_in = SignedIn(Visitor(name, self._workspace), outside)
         except WrongSecret as error:
             self._report(f"A sign-in from {client} was refused: wrong token, name or password")
@@ -382,20 +382,21 @@ class Server:
 
     def _study(self) -> Study | None:
         """Return the study that visitors work in."""
-        place = self._place()
-        if isinstance(place, Path) and not place.exists():
+        location = self._location()
+        if isinstance(location, Path) and not location.exists():
             return None
-        with closing(Workspace.open(place)) as workspace:
+        with closing(Workspace.open(location)) as workspace:
             return workspace.study(self._taxonomy)
 
     def _checked(self, name: str) -> str:
-        name, place = checked_person(name), self._place()
-        if isinstance(place, Path) and not place.exists():
+        name = checked_person(name)
+        location = self._location()
+        if isinstance(location, Path) and not location.exists():
             return name
-        with closing(Workspace.open(place)) as workspace:
-            return unlike_others(workspace, name)
+        with closing(Workspace.open(location)) as workspace:
+            return checked_new_name(workspace, name)
 
-    def _place(self) -> str | Path:
+    def _location(self) -> str | Path:
         if self._workspace is not None:
             return self._workspace if "://" in self._workspace else Path(self._workspace)
         return default_workspace_path(Path.cwd()) if self._paths else samples_workspace_path()
@@ -432,7 +433,7 @@ class Server:
             key, command, variables, visitor.password, width=width, height=height
         )
         if app is None:
-            raise web.HTTPServiceUnavailable(text=f"{RUNNING_APPS} visitors are here already.")
+            raise web.HTTPServiceUnavailable(text=f"The server runs {RUNNING_APPS} apps already.")
         socket = web.WebSocketResponse(
             heartbeat=15, timeout=_CLOSE_SECONDS, max_msg_size=_LONGEST_MESSAGE
         )
@@ -458,7 +459,7 @@ def _to_page() -> web.Response:
 
 
 def _parts(address: str) -> SplitResult:
-    """The parts of an address that anybody may have made up; nothing where it is none."""
+    """Return the parts of a URL from a request; empty parts if it is invalid."""
     try:
         return urlsplit(address)
     except ValueError:

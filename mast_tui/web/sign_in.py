@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 from mast_tui.errors import MastError, ServerAway, WorkspaceError
 from mast_tui.labels import checked_person
-from mast_tui.session import outside_words
+from mast_tui.session import outside_study_text
 from mast_tui.workspace import Workspace
 
 _WAIT_SECONDS: Final = 1.0
@@ -214,7 +214,7 @@ class TeamSignIn:
                     f"{name} is not in the team of this workspace, and only members sign in here; "
                     "who made the workspace adds members with mast-tui team add"
                 )
-            outside = outside_words(name, workspace.study(self._taxonomy))
+            outside = outside_study_text(name, workspace.study(self._taxonomy))
         return SignedIn(Visitor(name, url, password), outside)
 
     def _asks_for_password(self, name: str) -> bool:

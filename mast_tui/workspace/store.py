@@ -97,7 +97,7 @@ def _server(url: str, *, create: bool, password: str | None) -> Database:
             f"a workspace on a server needs psycopg, which is not here ({error}); install it with: "
             "pip install 'mast-tui[team]'"
         ) from error
-    server: Database = module.Server(url, create=create, password=password)
+    server: Database = module.PostgresServer(url, create=create, password=password)
     return server
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.traces.io.archive import MOST_BYTES, MOST_MEMBER_BYTES, MOST_MEMBERS
 from tests.attack.trying import ROOM, Outcome, Setting, forked, said, wait_for
@@ -192,7 +192,7 @@ KINDS: Final[Mapping[str, Make]] = MappingProxyType(
 def _inspect(home: Path, url: str) -> int:
     """Inspect the archive, and keep by how much the process has grown."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    code = run(split_words(("inspect", url, "--spans")))
+    code = run(split_command(("inspect", url, "--spans")))
     after = max(
         resource.getrusage(who).ru_maxrss
         for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from mast_tui.adjudication import words_by_trace
 from mast_tui.adjudication.sides import TraceWords
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.registry import EXPORT_FORMATS, IMPORT_FORMATS
 from mast_tui.taxonomy.loader import load_mast
@@ -227,11 +227,13 @@ def _all(home: Path, file_format: str, file: str, more: str, skip: bool) -> None
     one_more = ("export", "--format", more, "-o", "after.out")
     codes = [
         run(
-            split_words(("import", file, "--format", file_format, "--allow-new", *skipping, *PLACE))
+            split_command(
+                ("import", file, "--format", file_format, "--allow-new", *skipping, *PLACE)
+            )
         )
     ]
     if codes == [0]:
-        codes += [run(split_words((*words, *PLACE))) for words in (*AFTER, one_more)]
+        codes += [run(split_command((*words, *PLACE))) for words in (*AFTER, one_more)]
     (home / "codes").write_text(json.dumps(codes))
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.judges.llm.client import client, rate_limiter
 from tests.attack.trying import (
@@ -235,7 +235,7 @@ def _judge(words: Sequence[str]) -> int:
     for module in (client, rate_limiter):
         vars(module)["Timing"] = lambda: timing  # only in this process
     (client.Client.__init__.__kwdefaults__ or {})["tries"] = 2
-    return run(split_words(words))
+    return run(split_command(words))
 
 
 def attack(setting: Setting, behaviour: int, url: str) -> Outcome:

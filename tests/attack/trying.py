@@ -35,7 +35,7 @@ from typing import Final, NoReturn
 
 import mast_tui
 from mast_tui.cli import main as mast_tui_main
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.schema import STATE_TABLES
@@ -275,7 +275,7 @@ def begin(
     surroundings: Mapping[str, str] | None = None,
 ) -> int:
     """Begin a command; its process id."""
-    return forked(home, lambda: run(split_words(words)), room=room, surroundings=surroundings)
+    return forked(home, lambda: run(split_command(words)), room=room, surroundings=surroundings)
 
 
 def said(home: Path, code: int | None) -> Done:

@@ -113,11 +113,11 @@ as soon as the answer has been sent and read."""
 
 def run_here(words: Sequence[str]) -> None:
     """Run the command line in this process, and tell what it took."""
-    from mast_tui.cli.command_line import split_words
+    from mast_tui.cli.command_line import split_command
     from mast_tui.cli.dispatch import run
 
     begun = time.monotonic()
-    code = run(split_words(list(words)))
+    code = run(split_command(list(words)))
     sys.stdout.flush()
     used = resource.getrusage(resource.RUSAGE_SELF)
     told = {

@@ -49,9 +49,9 @@ MEGABYTES: Final = 1000.0
 
 _RUN: Final = """
 import resource, sys
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
-code = run(split_words(sys.argv[1:]))
+code = run(split_command(sys.argv[1:]))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, file=sys.stderr)
 sys.exit(code)
 """

@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Final
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from tests.browser.chromium import Page, browser
 from tests.cli.test_page import LABELS, MARKUP, TEXTS, write_trace
@@ -44,7 +44,7 @@ def labelled_page(folder: Path) -> Path:
     ):
         words = [str(word) for word in (*command, "--workspace", folder / "workspace.db")]
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            assert run(split_words(words)) == 0
+            assert run(split_command(words)) == 0
     return file
 
 

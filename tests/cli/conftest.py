@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from tests.judges.llm.made_answers import said, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer
@@ -41,7 +41,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
     def call(*args: object) -> Done:
         capsys.readouterr()
-        code = run(split_words([str(arg) for arg in args]))
+        code = run(split_command([str(arg) for arg in args]))
         out, err = capsys.readouterr()
         return Done(code, out, err)
 

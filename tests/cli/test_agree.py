@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.figures.record import COEFFICIENTS
 from mast_tui.judges.rules import RULES, RulesJudge
@@ -65,7 +65,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         # click keeps what it has wrapped a stream in, and pytest's own streams come and go.
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            assert run(split_words([*command, "--workspace", str(place)])) == 0
+            assert run(split_command([*command, "--workspace", str(place)])) == 0
     return place
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.cli.command_line import COMMANDS, CommonOptions, app_words, split_words
+from mast_tui.cli.command_line import COMMANDS, CommonOptions, quick_app_arguments, split_command
 from mast_tui.cli.dispatch import load_command
 
 COMMON = st.lists(
@@ -22,7 +22,7 @@ def test_a_command_is_found_behind_common_options(
     options: list[list[str]], command: str, rest: list[str]
 ) -> None:
     flat = [word for option in options for word in option]
-    words = split_words([*flat, command, *rest])
+    words = split_command([*flat, command, *rest])
     assert words.command == command
     assert words.options == tuple(flat)
     assert words.rest == tuple(rest)
@@ -30,17 +30,19 @@ def test_a_command_is_found_behind_common_options(
 
 @given(st.sampled_from(sorted(COMMANDS)))
 def test_a_path_named_like_a_command_is_reached_with_a_dot(command: str) -> None:
-    assert split_words([f"./{command}"]).command is None
-    assert split_words(["traces", command]).command is None
+    assert split_command([f"./{command}"]).command is None
+    assert split_command(["traces", command]).command is None
 
 
 def test_the_value_of_an_option_is_no_command() -> None:
-    assert split_words(["--annotator", "judge", "traces"]).command is None
-    assert split_words(["--annotator", "judge", "status"]).command == "status"
+    assert split_command(["--annotator", "judge", "traces"]).command is None
+    assert split_command(["--annotator", "judge", "status"]).command == "status"
 
 
 def test_plain_words_of_the_app_are_taken_apart() -> None:
-    words = app_words(["a.jsonl", "--workspace=w.db", "b", "--annotator", "bo", "--blind"])
+    words = quick_app_arguments(
+        ["a.jsonl", "--workspace=w.db", "b", "--annotator", "bo", "--blind"]
+    )
     assert words == (("a.jsonl", "b"), CommonOptions("w.db", "bo", blind=True))
 
 
@@ -57,7 +59,7 @@ def test_whatever_is_unusual_is_left_to_the_full_parser() -> None:
         ["--", "x"],
         ["-h"],
     ):
-        assert app_words(args) is None, args
+        assert quick_app_arguments(args) is None, args
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.configuration import configuration_path
 from tests.cli.conftest import Cli, Done
@@ -150,7 +150,7 @@ def test_an_encoding_that_lacks_characters_is_wrong(
     assert checks(cli("doctor", "--json"))["encoding"]["state"] == "works"
     stdout = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr(sys, "stdout", stdout)
-    assert run(split_words(["doctor", "--json"])) == 1
+    assert run(split_command(["doctor", "--json"])) == 1
     stdout.seek(0)
     (check,) = [one for one in json.load(stdout)["checks"] if one["name"] == "encoding"]
     assert check["state"] == "wrong"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.gold import Decision, Guideline, Said
@@ -56,7 +56,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("import", str(labels_file), "--format", "csv-long", "--allow-new"),
     ):
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            assert run(split_words([*command, "--workspace", str(path)])) == 0
+            assert run(split_command([*command, "--workspace", str(path)])) == 0
     workspace = Workspace.open(path)
     mode = MAST.modes[0].slug
     said = tuple(Said(name, VerdictValue.ABSENT, ()) for name in (ABEL, BRUNO))

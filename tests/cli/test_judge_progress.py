@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.cli.judge.progress import WAITS_SHOWN, BarLines, Lines, elapsed, money, tokens
+from mast_tui.cli.judge.progress import (
+    WAIT_SECONDS,
+    BarProgress,
+    LineProgress,
+    elapsed,
+    money,
+    tokens,
+)
 from mast_tui.configuration import Prices
 from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.workspace import Usage
@@ -16,7 +23,7 @@ def test_the_bar_tells_traces_findings_tokens_cost_and_waits(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    with BarLines(3, Prices(1.0, 2.0)) as bar:
+    with BarProgress(3, Prices(1.0, 2.0)) as bar:
         bar.on_use(Usage(1, 20_000, 1_000))
         bar.on_trace(Progress(1, "t1", Path("a.json"), TraceStatus.JUDGED, 2))
         bar.on_wait("asked to wait 34 s")
@@ -32,9 +39,9 @@ def test_the_words_of_a_wait_stay_for_a_while_and_go_with_an_answer(
 ) -> None:
     """What was asked before the wait is still being answered while it lasts."""
     monkeypatch.setenv("COLUMNS", "120")
-    for later, stays in ((WAITS_SHOWN / 2, True), (WAITS_SHOWN, False)):
+    for later, stays in ((WAIT_SECONDS / 2, True), (WAIT_SECONDS, False)):
         times = iter((1_000.0, 1_000.0 + later))
-        with BarLines(3, None, times.__next__) as bar:
+        with BarProgress(3, None, times.__next__) as bar:
             bar.on_wait("asked to wait 34 s")
             bar.on_use(Usage(1, 200, 10))
         last = capsys.readouterr().err.splitlines()[-1]
@@ -45,7 +52,7 @@ def test_the_words_of_a_wait_stay_for_a_while_and_go_with_an_answer(
 def test_foreign_text_is_no_markup_and_no_escape(
     capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    with BarLines(1, None) if kind == "bar" else Lines(quiet=False) as shown:
+    with BarProgress(1, None) if kind == "bar" else LineProgress(quiet=False) as shown:
         hostile = "[bold]x[/] \x1b[31m\nnext"
         shown.on_trace(Progress(1, "t", Path("a.json"), TraceStatus.FAILED, 0, hostile))
         shown.on_wait(hostile)
@@ -69,11 +76,11 @@ def test_a_wait_tells_how_long_the_run_has_taken(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter((1_000.0, 1_204.0))
-    with Lines(quiet=False, clock=times.__next__) as lines:
+    with LineProgress(quiet=False, clock=times.__next__) as lines:
         lines.on_wait("no whole answer within 200 s; it is asked once more")
     assert "asked once more (3m24s since the start)" in capsys.readouterr().err
     monkeypatch.setenv("COLUMNS", "120")
-    with BarLines(3, None) as bar:
+    with BarProgress(3, None) as bar:
         bar.on_wait("asked to wait 34 s")
     assert "0:00:00" in capsys.readouterr().err
 

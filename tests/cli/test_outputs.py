@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.traces.library import read_file
@@ -51,7 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("import", str(table), "--format", "csv-long"),
     ):
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            assert run(split_words([*words, *place])) == 0
+            assert run(split_command([*words, *place])) == 0
     return folder
 
 
@@ -235,9 +235,9 @@ def test_figures_replace_only_figures(cli: Cli, tmp_path: Path) -> None:
 LIMITED = """
 import resource, sys
 from mast_tui.cli.dispatch import run
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
-sys.exit(run(split_words(sys.argv[2:])))
+sys.exit(run(split_command(sys.argv[2:])))
 """
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.labels import AnnotatorKind, Finding
 from mast_tui.taxonomy.loader import load_mast
@@ -153,7 +153,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table.write_text(csv_wide(), "utf-8")
     words = ["import", str(table), "--format", "csv-wide", "--workspace", str(place)]
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        assert run(split_words(words)) == 0
+        assert run(split_command(words)) == 0
     return place
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mast_tui.labels import AnnotatorKind, Finding, PassKind
-from mast_tui.session import remember_person, resolve_sight
+from mast_tui.session import remember_person, resolve_blind
 from mast_tui.study import Study
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent, Workspace, store_judgement
@@ -53,11 +53,11 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     file = folder / "labels.csv"
     file.write_text("\n".join(",".join(row) for row in [head, *rows]) + "\n", "utf-8")
-    from mast_tui.cli.command_line import split_words
+    from mast_tui.cli.command_line import split_command
     from mast_tui.cli.dispatch import run
 
     words = ["import", str(file), "--format", "csv-wide", "--allow-new", "--workspace", str(path)]
-    assert run(split_words(words)) == 0
+    assert run(split_command(words)) == 0
     place = Workspace.open(path)
     finding = Finding(MAST.modes[0].slug, None, None, "so", 0.5)
     for trace in ("t1", "t2", "t3", "t4"):
@@ -94,7 +94,7 @@ class Asker:
     def sit(self, path: Path) -> None:
         workspace = Workspace.open(path)
         if self.blind is not None:
-            resolve_sight(workspace, self.blind, blind=True)
+            resolve_blind(workspace, self.blind, blind=True)
         if self.login is not None:
             remember_person(workspace, self.login)
         workspace.close()

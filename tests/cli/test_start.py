@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.cli import main
-from mast_tui.cli.command_line import COMMANDS, split_words
+from mast_tui.cli.command_line import COMMANDS, split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.traces.library import samples_folder
 from mast_tui.ui import app
@@ -61,7 +61,7 @@ def test_both_ways_of_parsing_say_the_same(
 ) -> None:
     paths = (Path("a.jsonl"), Path("judge"))
     assert start(*args) == 0
-    assert run(split_words(args)) == 0
+    assert run(split_command(args)) == 0
     assert started == [AppOptions(paths, False, "w.db", "bo", None, True, False)] * 2
 
 

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.cli.lint.findings import PlacedFinding
-from mast_tui.cli.lint.gate import gate_of
+from mast_tui.cli.lint.gate import read_gate
 from mast_tui.cli.lint.watch import NotRead, RunningTraces
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.taxonomy.loader import load_mast
@@ -38,7 +38,7 @@ PODS: Final = '{"command": ["kubectl", "get", "pods"]}'
 
 def running(*paths: Path, every_rule: bool = False) -> RunningTraces:
     judge = RulesJudge(RULES) if every_rule else RulesJudge()
-    return RunningTraces(paths, judge, gate_of("any", MAST))
+    return RunningTraces(paths, judge, read_gate("any", MAST))
 
 
 def told(one: RunningTraces) -> list[str]:
@@ -47,7 +47,7 @@ def told(one: RunningTraces) -> list[str]:
         f"unread {news.path.name}"
         if isinstance(news, NotRead)
         else f"{news.rule} {news.path.name} #{news.first}"
-        for news in one.look()
+        for news in one.new_findings()
     ]
 
 
@@ -215,7 +215,7 @@ def test_what_cannot_be_read_is_told_once_and_read_when_it_can_be(tmp_path: Path
 def test_a_finding_has_its_place_in_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(lines(*BEGINNING, *asked("b")))
-    (found,) = running(path).look()
+    (found,) = running(path).new_findings()
     assert isinstance(found, PlacedFinding)
     assert (found.place.file, found.place.line, found.number) == (path, 5, 4)
 

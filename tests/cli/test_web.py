@@ -18,8 +18,8 @@ from mast_tui.session import set_study
 from mast_tui.study import Study
 from mast_tui.web import page_apps
 from mast_tui.web.command import checked_url
-from mast_tui.web.page_apps import KEPT_APPS_OF_VISITOR, KEPT_SECONDS
-from mast_tui.web.server import Server, VisitorAccess
+from mast_tui.web.page_apps import MAX_WAITING_APPS_PER_VISITOR, RECONNECT_SECONDS
+from mast_tui.web.server import VisitorAccess, WebServer
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli
 from tests.workspace.build import MAST
@@ -36,9 +36,9 @@ async def visiting(
     token: str | None = None,
     url: str | None = None,
     command: Sequence[str] = (sys.executable, "-m", "mast_tui"),
-    kept_seconds: float = KEPT_SECONDS,
+    kept_seconds: float = RECONNECT_SECONDS,
 ) -> AsyncIterator[TestClient]:  # type: ignore[type-arg]
-    server = Server(
+    server = WebServer(
         command,
         ("run.jsonl",),
         access=VisitorAccess(token, None if url is None else checked_url(url)),
@@ -306,7 +306,7 @@ async def test_an_app_ends_with_its_page_and_with_its_visitor(tmp_path: Path) ->
 
 async def test_the_longest_lost_app_of_a_visitor_gives_way(tmp_path: Path) -> None:
     async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
-        pages = [f"page-of-visitor{n}" for n in range(KEPT_APPS_OF_VISITOR + 1)]
+        pages = [f"page-of-visitor{n}" for n in range(MAX_WAITING_APPS_PER_VISITOR + 1)]
         for page in pages:
             socket = await connected(client, f"/ws/{page}")
             await socket.send_json(["stdin", "x"])
@@ -355,8 +355,9 @@ async def test_the_server_ends_apps_that_do_not_end_by_themselves(tmp_path: Path
 async def test_ctrl_c_ends_the_server_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(STUBBORN_APP)
     source = (
-        "import sys; from mast_tui.web.server import VisitorAccess, Server\n"
-        "server = Server((sys.executable, 'app.py'), (), access=VisitorAccess(), annotator='carol',"
+        "import sys; from mast_tui.web.server import VisitorAccess, WebServer\n"
+        "server = WebServer((sys.executable, 'app.py'), (), access=VisitorAccess(), "
+        "annotator='carol',"
         f" workspace='labels.db', taxonomy={MAST.ref!r})\n"
         "sys.exit(server.run('localhost', 0, lambda line: print(line, flush=True)))"
     )

@@ -19,7 +19,7 @@ from mast_tui.errors import MastError
 from mast_tui.session import set_study
 from mast_tui.study import Study
 from mast_tui.web.command import checked_url
-from mast_tui.web.server import Server, VisitorAccess
+from mast_tui.web.server import VisitorAccess, WebServer
 from mast_tui.web.sign_in import GuessLimit, TeamSignIn, TooManySignIns, WrongSecret
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import Role, TraceRecord
@@ -94,10 +94,10 @@ def url(
     return postgres.url(team_database, user="webbob")
 
 
-def team_server(workspace: str, **options: Any) -> Server:
+def team_server(workspace: str, **options: Any) -> WebServer:
     annotator = options.pop("annotator", None)
     command = (sys.executable, "-c", LABELLING_APP)
-    return Server(
+    return WebServer(
         command,
         ("run.jsonl",),
         access=VisitorAccess(**options),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.cli.shared.report_files import ImageError, check_format, image_of
+from mast_tui.cli.shared.report_files import ImageError, check_format, draw_image
 from mast_tui.figures.record import FigureIndex, FigureScope
 from mast_tui.figures.signatures.model import OVERALL
 from mast_tui.figures.signatures.report import SignatureReport
@@ -195,7 +195,7 @@ def test_images_bear_the_mark_by_which_they_are_known_again(
     monkeypatch.setitem(sys.modules, "cairosvg", drawn)
     chart = charts_of(report)[0]
     for image, begins in (("pdf", b"%PDF"), ("png", head)):
-        pieces = image_of(chart, image)
+        pieces = draw_image(chart, image)
         assert not isinstance(pieces, str)
         content = b"".join(pieces)
         assert content.startswith(begins)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mast_tui.cli.shared.report_files import image_of
+from mast_tui.cli.shared.report_files import draw_image
 from mast_tui.reports.render.svg import MARK, inline_svg, standalone_svg
 from tests.reports import sample
 
@@ -51,7 +51,7 @@ def test_an_image_has_no_style_that_its_library_takes_otherwise(
         return b"%PDF"
 
     monkeypatch.setitem(sys.modules, "cairosvg", SimpleNamespace(svg2pdf=svg2pdf))
-    image_of(sample.chart(), "pdf")
+    draw_image(sample.chart(), "pdf")
     assert b".v-halo" not in given[0]
     assert b"text-rendering" not in given[0]
     assert b".v-failed {" in given[0]

@@ -65,9 +65,9 @@ def test_a_planned_command_that_comes_too_late_writes_nothing(desk: Desk) -> Non
         write.record()
     assert [label.mode for label in session.labels] == [ONE]
     with ThreadPoolExecutor(1) as reader:
-        anew = reader.submit(session.read_anew).result()
+        anew = reader.submit(session.read_state).result()
     assert [label.mode for label in session.labels] == [ONE]
-    session.take_anew(anew)
+    session.show_state(anew)
     assert [label.mode for label in session.labels] == [ONE, THREE]
     assert "#5" in str(session.changed_meanwhile())
 

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mast_tui.labels import Evidence, Label, Match, QuoteDoubt, Target
-from mast_tui.session.read_model import NOWHERE, OwnLabels, Place, Suggested, Suggestion
+from mast_tui.session.read_model import (
+    NOWHERE,
+    LabelPosition,
+    OwnLabels,
+    Suggestion,
+    SuggestionList,
+    SuggestionPosition,
+)
 from tests.workspace.build import MAST, MODES, TRACE
 
 SPANS = 8
@@ -33,14 +40,18 @@ class Growing:
         index = -1 if key is None else KEYS.index(key)
         return index if index < self.known else NOWHERE
 
-    def place(self, label: Label) -> Place:
+    def place(self, label: Label) -> LabelPosition:
         self.asked += 1
         target = label.target
-        return (self.index(target.first), 0, self.index(target.last), label.mode, label.id)
+        return LabelPosition(
+            self.index(target.first), 0, self.index(target.last), label.mode, label.id
+        )
 
-    def evidence(self, suggestion: Suggestion) -> tuple[int, int, str, str]:
+    def evidence(self, suggestion: Suggestion) -> SuggestionPosition:
         self.asked += 1
-        return (self.index(suggestion.evidence_key), 0, suggestion.mode, suggestion.id)
+        return SuggestionPosition(
+            self.index(suggestion.evidence_key), 0, suggestion.mode, suggestion.id
+        )
 
 
 def label_of(name: str, mode: str, target: Target) -> Label:
@@ -121,7 +132,7 @@ def test_what_waits_is_what_is_not_answered_in_reading_order_with_doubts_last(
         for number, (key, _, quote) in enumerate(given_suggestions)
     ]
     answered = {f"s{number}" for number, (_, done, _) in enumerate(given_suggestions) if done}
-    suggested = Suggested(all_of_them, spans.evidence)
+    suggested = SuggestionList(all_of_them, spans.evidence)
     for spans.known in (3, later):
         in_reading_order = sorted(all_of_them, key=spans.evidence)
         expected = [one for one in in_reading_order if one.doubt is QuoteDoubt.NONE]
@@ -137,7 +148,7 @@ def test_what_waits_is_what_is_not_answered_in_reading_order_with_doubts_last(
 def test_suggestions_are_put_in_order_once() -> None:
     spans = Growing()
     spans.known = SPANS
-    suggested = Suggested(
+    suggested = SuggestionList(
         [
             Suggestion(f"s{number}", "judge:rules@1", MODES[0], Target("k1", "k1"), "", None)
             for number in range(100)

@@ -16,7 +16,7 @@ from mast_tui.session import (
     Session,
     SessionError,
     library_view,
-    resolve_sight,
+    resolve_blind,
     retest_progress,
     visible_traces_for_agreement,
 )
@@ -148,19 +148,19 @@ def test_the_study_answers_for_open_modes() -> None:
 
 def test_a_study_says_how_its_annotators_work() -> None:
     room = Class(blind=True)
-    assert resolve_sight(room.workspace, "alice", taxonomy=MAST.ref)
-    assert not resolve_sight(room.workspace, "alice", assisted=True, taxonomy=MAST.ref)
-    assert resolve_sight(room.workspace, "alice", taxonomy=MAST.ref)
+    assert resolve_blind(room.workspace, "alice", taxonomy=MAST.ref)
+    assert not resolve_blind(room.workspace, "alice", assisted=True, taxonomy=MAST.ref)
+    assert resolve_blind(room.workspace, "alice", taxonomy=MAST.ref)
     said = [e.fact for e in room.workspace.events() if isinstance(e.fact, SightSet)]
     assert said == [SightSet(None, True), SightSet(True, False), SightSet(False, True)]
 
 
 def test_who_is_not_in_a_blind_study_works_blind_as_well() -> None:
     room = Class(blind=True, adjudicators=("dee",))
-    assert resolve_sight(room.workspace, "mallory", taxonomy=MAST.ref)
-    assert not resolve_sight(room.workspace, "dee", taxonomy=MAST.ref)
-    assert not resolve_sight(room.workspace, "mallory", assisted=True, taxonomy=MAST.ref)
-    assert resolve_sight(room.workspace, "mallory", taxonomy=MAST.ref)
+    assert resolve_blind(room.workspace, "mallory", taxonomy=MAST.ref)
+    assert not resolve_blind(room.workspace, "dee", taxonomy=MAST.ref)
+    assert not resolve_blind(room.workspace, "mallory", assisted=True, taxonomy=MAST.ref)
+    assert resolve_blind(room.workspace, "mallory", taxonomy=MAST.ref)
 
 
 def test_who_is_not_in_the_study_sees_no_suggestion_that_it_withholds() -> None:
@@ -179,9 +179,9 @@ def test_who_is_not_in_the_study_sees_no_suggestion_that_it_withholds() -> None:
 
 def test_an_assisted_study_takes_nobody_for_blind() -> None:
     room = Class()
-    assert resolve_sight(room.workspace, "alice", blind=True, taxonomy=MAST.ref)
-    assert not resolve_sight(room.workspace, "alice", taxonomy=MAST.ref)
-    assert not resolve_sight(room.workspace, "alice")
+    assert resolve_blind(room.workspace, "alice", blind=True, taxonomy=MAST.ref)
+    assert not resolve_blind(room.workspace, "alice", taxonomy=MAST.ref)
+    assert not resolve_blind(room.workspace, "alice")
 
 
 # Retests

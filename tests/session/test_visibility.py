@@ -11,7 +11,7 @@ from mast_tui.session import (
     SessionError,
     library_view,
     record_reveal,
-    resolve_sight,
+    resolve_blind,
     status,
     visible_traces_for_agreement,
 )
@@ -150,22 +150,22 @@ def test_figures_of_others_make_the_finish_stand(desk: Desk) -> None:
 def test_blind_or_assisted_is_remembered(desk: Desk) -> None:
     workspace = desk.workspace
     desk.open()
-    assert not resolve_sight(workspace, "alice")
+    assert not resolve_blind(workspace, "alice")
     assert list(workspace.events()) == []
-    assert resolve_sight(workspace, "alice", blind=True)
-    assert resolve_sight(workspace, "alice")
-    assert resolve_sight(workspace, "alice", blind=True)
-    assert not resolve_sight(workspace, "alice", assisted=True)
-    assert not resolve_sight(workspace, "alice")
-    assert resolve_sight(workspace, "alice", blind=True)
+    assert resolve_blind(workspace, "alice", blind=True)
+    assert resolve_blind(workspace, "alice")
+    assert resolve_blind(workspace, "alice", blind=True)
+    assert not resolve_blind(workspace, "alice", assisted=True)
+    assert not resolve_blind(workspace, "alice")
+    assert resolve_blind(workspace, "alice", blind=True)
     assert [one.fact for one in workspace.events()] == [
         SightSet(None, True),
         SightSet(True, False),
         SightSet(False, True),
     ]
-    assert not resolve_sight(workspace, "bob")
+    assert not resolve_blind(workspace, "bob")
     with pytest.raises(SessionError, match="exclude"):
-        resolve_sight(workspace, "alice", blind=True, assisted=True)
+        resolve_blind(workspace, "alice", blind=True, assisted=True)
 
 
 def test_status_counts_traces_per_person(desk: Desk) -> None:

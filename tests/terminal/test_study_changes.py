@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mast_tui.adjudication import Adjudication, take_on_as_study_says
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.migration.candidate import taxonomy_toml
 from mast_tui.gold.choice import take_side
@@ -53,7 +53,7 @@ def tell(home: Path, capsys: pytest.CaptureFixture[str]) -> Tell:
 
     def call(*words: str) -> str:
         capsys.readouterr()
-        code = run(split_words([*words, "--workspace", str(home / "labels.db")]))
+        code = run(split_command([*words, "--workspace", str(home / "labels.db")]))
         out, err = capsys.readouterr()
         assert code == 0, err
         return out

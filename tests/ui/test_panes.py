@@ -194,6 +194,19 @@ def test_settings_of_no_use_are_as_usual(text: str) -> None:
     assert remembered_settings() == ViewSettings()
 
 
+@pytest.mark.parametrize(("height", "rows"), [(24, 11), (40, 18)])
+async def test_a_low_screen_gives_the_timeline_more_of_its_height(
+    path: Path, height: int, rows: int
+) -> None:
+    async with stage(path, size=(80, height)) as on:
+        assert on.annotate.timeline.size.height >= rows
+
+
+async def test_a_blind_annotator_has_the_lines_of_suggestions_for_the_timeline(path: Path) -> None:
+    async with stage(path, size=(80, 24), blind=True) as on:
+        assert on.annotate.timeline.size.height >= 14
+
+
 def span_with(preview: str, kind: SpanKind = SpanKind.MESSAGE) -> Span:
     """A span with this preview."""
     known = (0, "k", kind, Role.AGENT, "a", None, None, None, None, SpanStatus.UNKNOWN)

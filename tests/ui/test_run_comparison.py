@@ -251,7 +251,7 @@ async def test_traces_that_stood_in_a_prompt_are_left_out_and_counted(office: Of
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("R")
         assert isinstance(on.app.screen, RunsScreen)
-        assert "1 trace whose text stood as an example" in on.app.screen.detail.text
+        assert "1 trace is an example in the prompt" in on.app.screen.detail.text
         await on.press("v", "j", "j", "=")
         assert "2 traces compared · 1 left out, an example in a prompt" in on.text
 

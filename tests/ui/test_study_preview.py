@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from mast_tui.session import check_changes, taken_away
+from mast_tui.session import check_changes, count_reassigned_traces
 from mast_tui.study import Study, assigned
 from mast_tui.traces.model import Trace
 from mast_tui.ui.study.setup import (
@@ -71,7 +71,7 @@ def test_who_has_begun_what_is_dealt_to_others_is_told() -> None:
     set_up = Class(traces=4)
     put(set_up.open("t00"), MODES[0], span(0))
     after = replace(set_up.study, annotators=("bob", "carol"))
-    assert taken_away(set_up.workspace, after) == {"alice": 1}
+    assert count_reassigned_traces(set_up.workspace, after) == {"alice": 1}
     words = preview_text(set_up.study, after, away={"alice": 1})
     assert "alice has begun 1 trace that would no longer be theirs." in words
     assert "The traces are assigned again" in words

@@ -242,16 +242,16 @@ def test_it_can_be_written_to_the_place_that_it_has_gone_from(path: Path) -> Non
 def test_a_backup_is_made_by_command_while_the_workspace_is_open(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from mast_tui.cli.command_line import split_words
+    from mast_tui.cli.command_line import split_command
     from mast_tui.cli.dispatch import run
 
     target = tmp_path / "backup.db"
     words = ["workspace", "backup", str(target), "--workspace", str(path)]
     with closing(Workspace.open(path)) as workspace:
         started(workspace, label(workspace))
-        assert run(split_words(words)) == 0
+        assert run(split_command(words)) == 0
         assert "2 events" in capsys.readouterr().out
-        assert run(split_words(words)) == 1
+        assert run(split_command(words)) == 1
         assert "backup.db" in capsys.readouterr().err
     assert labels_in(target) == 1
     assert stat.S_IMODE(target.stat().st_mode) == 0o600

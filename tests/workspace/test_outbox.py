@@ -116,14 +116,14 @@ def test_a_commit_of_which_nothing_is_known_is_not_made_twice(
     with team.window() as workspace:
         session = session_on(workspace)
         put(session, 0)
-        commit = postgresql.Server._commit
+        commit = postgresql.PostgresServer._commit
 
-        def lose_the_answer(server: postgresql.Server) -> None:
+        def lose_the_answer(server: postgresql.PostgresServer) -> None:
             commit(server)
             raise psycopg.OperationalError("the connection was lost")
 
         with monkeypatch.context() as patch:
-            patch.setattr(postgresql.Server, "_commit", lose_the_answer)
+            patch.setattr(postgresql.PostgresServer, "_commit", lose_the_answer)
             put(session, 1)
         assert workspace.waiting == 1
         assert len(session.labels) == 2
@@ -153,7 +153,7 @@ def test_what_another_window_has_done_meanwhile_stays(team: Team) -> None:
         assert workspace.outbox is not None
         lines = workspace.outbox.refused_path.read_text().splitlines()
         assert [json.loads(line)["trace_id"] for line in lines] == ["run-2", "run-2"]
-        session.take_anew(session.read_anew())
+        session.show_state(session.read_state())
         assert len(session.labels) == 3
         assert MODES[3] in {one.mode for one in session.labels}
 
@@ -166,7 +166,7 @@ async def test_a_server_that_does_not_answer_holds_nobody_up(
         put(session, 0)
         with psycopg.connect(team.url) as connection, monkeypatch.context() as patch:
             connection.execute("LOCK TABLE labels, events IN ACCESS EXCLUSIVE MODE")
-            patch.setattr(workspace._database, "_answers_within", 0.2)
+            patch.setattr(workspace._database, "_answer_seconds", 0.2)
             with pytest.raises(ServerAway):
                 workspace.labels()
             put(session, 1)
@@ -178,7 +178,7 @@ async def test_a_server_that_does_not_answer_holds_nobody_up(
         workspace.changed_elsewhere()
         assert workspace.send_waiting() == ()
         with somebody_writes(team.url), monkeypatch.context() as patch:
-            patch.setattr(workspace._database, "_answers_within", 0.2)
+            patch.setattr(workspace._database, "_answer_seconds", 0.2)
             put(session, 2)
             assert workspace.waiting == 1
         assert workspace.send_waiting() == ()

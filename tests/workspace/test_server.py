@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import select, text
 
 from mast_tui import writes
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.errors import PasswordNeeded
 from mast_tui.labels import Target
@@ -373,7 +373,7 @@ def rows(workspace: Workspace) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def command(*words: str) -> int:
-    return run(split_words(list(words)))
+    return run(split_command(list(words)))
 
 
 def test_a_copy_goes_to_a_server_and_back_with_all_it_holds(

@@ -17,12 +17,12 @@ from psycopg import sql
 from sqlalchemy import func, select
 
 from mast_tui.adjudication import Adjudication, GuidelineBook, take_on
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.errors import SessionError
 from mast_tui.gold.choice import NOBODY
 from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, VerdictValue
-from mast_tui.session import Session, resolve_sight, working_person
+from mast_tui.session import Session, resolve_blind, working_person
 from mast_tui.session.open_codes import OpenCode, toggle_tag
 from mast_tui.study import Study
 from mast_tui.team import postgresql
@@ -99,7 +99,7 @@ class Team:
     def session(self, name: str, trace: Any = FIRST) -> Iterator[Session]:
         """As the app has it."""
         with self.workspace(name) as opened:
-            blind = resolve_sight(opened, name, taxonomy=MAST.ref)
+            blind = resolve_blind(opened, name, taxonomy=MAST.ref)
             yield Session.open(opened, trace, MAST, name, blind=blind)
 
     @contextmanager
@@ -453,7 +453,7 @@ def test_nothing_is_revealed_before_a_finish(at_work: Team) -> None:
 
 
 def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = run(split_words(list(words)))
+    code = run(split_command(list(words)))
     out, err = capsys.readouterr()
     return code, out, err
 
@@ -502,7 +502,7 @@ def test_each_does_their_work(
         with pytest.raises(WorkspaceError, match="not an annotator's to do"):
             session.workspace.start_run(JUDGE, MAST.ref)
         with pytest.raises(SessionError, match="keeps from you what judges say"):
-            resolve_sight(session.workspace, "mira", assisted=True, taxonomy=MAST.ref)
+            resolve_blind(session.workspace, "mira", assisted=True, taxonomy=MAST.ref)
         # What has waited for the server goes out as from anybody.
         place = session.workspace
         place.keep_waiting(tmp_path, "mira")

@@ -24,30 +24,37 @@ if TYPE_CHECKING:
 
 
 def traces_under(paths: tuple[Path, ...], reports: list[FileReport]) -> Iterator[Trace]:
-    """The traces under the paths; what is none is collected in ``reports``."""
+    """Yield the traces under the paths, and collect reports on other files.
+
+    Args:
+        paths: Files and folders.
+        reports: Receives the reports on files that are no traces.
+    """
     for report in scan(paths):
         if report.format is None:
             reports.append(report)
         yield from report.traces
 
 
-def looks_under(
-    paths: tuple[Path, ...], reports: list[FileReport], looking: TraceJudging, pool: WorkerPool
+def judge_under(
+    paths: tuple[Path, ...], reports: list[FileReport], judging: TraceJudging, pool: WorkerPool
 ) -> Iterator[JudgedTrace]:
-    """What a judge sees in the traces under the paths, by the workers that read them.
+    """Yield a judge's results on the traces under the paths, computed by workers.
 
     Args:
         paths: Files and folders.
-        reports: Where what is no trace is collected.
-        looking: Has the judge look.
-        pool: Who reads, and hears how far that is.
+        reports: Receives the reports on files that are no traces.
+        judging: Runs the judge on a trace.
+        pool: The workers, which also show the progress.
     """
-    for report, looks in each_trace(pool.reachable(paths), looking, pool.workers, tell=pool.tell):
+    for report, results in each_trace(
+        pool.reachable(paths), judging, pool.workers, tell=pool.show_progress
+    ):
         if report.format is None:
             reports.append(report)
-        for look in looks:
-            pool.on_trace(failed=look.problem is not None)
-            yield look
+        for result in results:
+            pool.on_trace(failed=result.problem is not None)
+            yield result
 
 
 MOST_EXAMPLES: Final = 50
@@ -95,75 +102,75 @@ class ModelRequest:
     base_url: str | None = options.option(
         "--base-url",
         metavar="URL",
-        help="Where it is asked. Default: OPENAI_BASE_URL, else the configuration, else OpenAI.",
+        help="The model's server. Default: OPENAI_BASE_URL, else the configuration, else OpenAI.",
     )
     allow_http: bool = options.option(
         "--allow-http",
         is_flag=True,
-        help="Send traces and key in the clear to another machine, such as one in the same room.",
+        help="Allow unencrypted requests to another machine, such as one in the same room.",
     )
     concurrency: int | None = options.option(
         "--concurrency",
         type=click.IntRange(1, 256),
         metavar="N",
-        help="Requests under way at once. Default: 8.",
+        help="The number of simultaneous requests. Default: 8.",
     )
     samples: int | None = options.option(
         "--samples",
         type=click.IntRange(1, 50),
         metavar="K",
-        help="Ask K times about each trace; confidence is the share that found it. Default: 1.",
+        help="Ask K times about each trace; the confidence of a finding is its share. Default: 1.",
     )
     temperature: float | None = options.option(
         "--temperature",
         type=click.FloatRange(0.0, 2.0),
         metavar="T",
-        help="Default: as the server does it.",
+        help="The sampling temperature. Default: that of the server.",
     )
     window_tokens: int | None = options.option(
         "--window-tokens",
         type=click.IntRange(1_000, 2_000_000),
         metavar="N",
-        help="The most of a trace that one request shows, in tokens; longer ones take several."
+        help="The most tokens of a trace per request; longer traces need several requests."
         f" Default: {WINDOW_TOKENS}.",
     )
     answer_tokens: int | None = options.option(
         "--answer-tokens",
         type=click.IntRange(200, 200_000),
         metavar="N",
-        help="The most that one answer may take at first, in tokens; a model that thinks gets more."
+        help="The most tokens of a first answer; a reasoning model gets more."
         f" Default: {ANSWER_TOKENS}.",
     )
     max_tokens_total: int | None = options.option(
         "--max-tokens-total",
         type=click.IntRange(1),
         metavar="N",
-        help="What the run may spend, tokens in and out together.",
+        help="The most tokens of the run, in and out together.",
     )
     max_cost: float | None = options.option(
         "--max-cost",
         type=click.FloatRange(0.0, min_open=True),
         metavar="X",
-        help="What the run may spend in money, by the prices in config.toml.",
+        help="The most money that the run may cost, by the prices in config.toml.",
     )
     timeout: float | None = options.option(
         "--timeout",
         type=click.FloatRange(1.0),
         metavar="SECONDS",
-        help=f"How long one answer may take. Default: {TIMEOUT:g}.",
+        help=f"The most seconds for one answer. Default: {TIMEOUT:g}.",
     )
     few_shot: str | None = options.option(
         "--few-shot",
         type=click.Choice(["gold", "built-in"]),
-        help="Show the model examples from settled gold, or one hit and one near miss for each mode"
-        " from the sample traces; the traces they are from are left out of figures.",
+        help="Show the model examples from resolved gold, or one hit and one near miss per mode "
+        "from the sample traces; figures leave out the traces of examples.",
     )
     examples: int | Path | None = options.option(
         "--examples",
         type=NumberOrFile(),
         metavar="N|FILE",
-        help="How many examples from gold (default: 4); or a table with examples of your own: "
-        "trace_id, mode, value, span_first, span_last, quote, note, as csv-long has them.",
+        help="The number of examples from gold (default: 4); or a table with examples of your own: "
+        "trace_id, mode, value, span_first, span_last, quote, note, as in csv-long.",
     )
     guidelines: bool = options.option(
         "--guidelines",
@@ -174,84 +181,86 @@ class ModelRequest:
         "--hold-out",
         type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
         metavar="SHARE",
-        help="Set a share of all traces aside for good, which no prompt may use.",
+        help="Set aside a share of all traces permanently; no prompt uses them.",
     )
     redact: Path | None = options.input_file(
-        "--redact", help="Patterns of your own, one a line, taken out before anything is sent."
+        "--redact",
+        help="A file with your own patterns, one per line; matches are removed before sending.",
     )
     no_redact: bool = options.option(
-        "--no-redact", is_flag=True, help="Send texts as they are, secrets and all."
+        "--no-redact", is_flag=True, help="Send texts unchanged, including secrets."
     )
     no_hints: bool = options.option(
-        "--no-hints", is_flag=True, help="Do not show the model what the rules have counted."
+        "--no-hints", is_flag=True, help="Do not show the model the counts of the rules."
     )
     verify: bool = options.option(
         "--verify",
         is_flag=True,
-        help="Put each finding before the model once more, with its definition alone; what does "
-        "not hold is dropped. A request more for each.",
+        help="Ask the model again about each finding, with the mode's definition only, and drop "
+        "those that it rejects. One more request per finding.",
     )
     decisive: bool = options.option(
         "--decisive",
         is_flag=True,
-        help="Ask for the decisive step in the place of all modes: the earliest whose correction "
-        "would have saved the run, what should have been done, and what would have followed.",
+        help="Ask for the decisive step in place of modes: the earliest step whose correction "
+        "would have saved the run, the correction, and its consequence.",
     )
     step_by_step: bool = options.option(
         "--step-by-step",
         is_flag=True,
-        help="Ask so of each step by itself, up to the first that is it, in runs of at most "
-        f"{MOST_STEPS} spans. A request more for each.",
+        help="Ask for the decisive step one step at a time, in runs of at most "
+        f"{MOST_STEPS} spans. One request per step.",
     )
     mode_order: int = options.option(
         "--mode-order",
         type=click.IntRange(0),
         default=0,
         metavar="N",
-        help="Ask about the modes in an order drawn from N, to see what depends on it with 'exam'.",
+        help="Ask about the modes in a random order with the seed N, to measure its effect with "
+        "'exam'.",
     )
     first_number: int = options.option(
         "--first-number",
         type=click.IntRange(1, 1_000_000),
         default=1,
         metavar="N",
-        help="Number the spans from N on in what is sent, to the same end.",
+        help="Number the spans in the prompt from N on, for the same purpose.",
     )
     record: Path | None = options.input_file(
-        "--record", help="Write what the model answers into a file, behind what stands in it."
+        "--record", help="Append the model's answers to a file."
     )
     replay: Path | None = options.input_file(
-        "--replay", help="Answer from such a file; nothing is sent, and no key is wanted."
+        "--replay",
+        help="Take the answers from a recorded file; nothing is sent, and no key is needed.",
     )
     batch: bool = options.option(
         "--batch",
         is_flag=True,
-        help="Ask through the server's Batch API, at half the price and within a day; the same "
-        "command goes on waiting, or collects.",
+        help="Use the server's Batch API, at half the price and within a day; the same command "
+        "continues to wait, or collects the answers.",
     )
     write_batch: Path | None = options.input_file(
         "--write-batch",
-        help="Ask nothing: write what would be asked into FILE, as the OpenAI Batch API and "
-        "vllm run-batch take it.",
+        help="Send nothing: write the requests into FILE, in the format of the OpenAI Batch API "
+        "and vllm run-batch.",
     )
     read_batch: tuple[Path, ...] = options.input_file(
         "--read-batch",
-        help="Ask nothing: take the answers from what they have written; several times for several "
-        "files.",
+        help="Send nothing: take the answers from batch result files; repeat for several files.",
         multiple=True,
     )
     dry_run: bool = options.option(
-        "--dry-run", is_flag=True, help="Only tell what would be sent where, and what it costs."
+        "--dry-run", is_flag=True, help="Only show what would be sent where, and the cost."
     )
 
     @property
     def by_files(self) -> bool:
-        """Whether requests and answers go through files that somebody else carries."""
+        """True if requests and answers go through files that the user transfers."""
         return self.write_batch is not None or bool(self.read_batch)
 
     @property
     def way(self) -> Way:
-        """The way in which the decisive step is asked for; empty where the modes are."""
+        """The way to ask for the decisive step; empty if modes are asked for."""
         if self.step_by_step:
             return "step by step"
         return "whole run" if self.decisive else ""
@@ -268,26 +277,25 @@ class JudgeRequest:
     rule_names: str | None = options.option(
         "--rules",
         metavar="all|NAME,…",
-        help="Which rules run. Default: two of them; docs/lint.md lists all.",
+        help="The rules that run. Default: two of them; docs/lint.md lists all.",
     )
     again: bool = options.option(
         "--again",
         is_flag=True,
-        help="Judge traces anew that this judge has seen; a model is asked again.",
+        help="Judge traces again that this judge has judged; a model is asked again.",
     )
-    quiet: bool = options.option("--quiet", is_flag=True, help="No progress on stderr.")
+    quiet: bool = options.option("--quiet", is_flag=True, help="Show no progress on stderr.")
     workers: str | None = options.workers()
     out: str | None = options.option(
         "--out",
         metavar="FOLDER-or-URL",
-        help="Write what is found as shards (Parquet) into this folder, not into a workspace; "
-        "the same command goes on where it was broken off. docs/scale.md has more.",
+        help="Write findings as shards (Parquet) into this folder, not into a workspace; the same "
+        "command continues an interrupted run. See docs/scale.md.",
     )
     shard_files: int | None = options.option(
         "--shard-files",
         type=click.IntRange(1),
-        help="How many files of traces a shard has on average. Default: by their number, up to "
-        "512.",
+        help="The average number of trace files per shard. Default: by their number, up to 512.",
     )
     model: ModelRequest = options.group(ModelRequest)
     common: CommonOptions = options.common()
@@ -301,13 +309,13 @@ JUDGE_RULES: Final = (
         when=lambda request: request.judge_name != "rules",
     ),
     OptionRule[JudgeRequest](
-        "{option} is not for twins: they are compared in one place",
+        "{option} is not for twins: one process compares all runs",
         options=("--workers", "--out"),
         when=lambda request: request.judge_name == "twins",
     ),
     OptionRule[JudgeRequest](
-        "--workers takes --out with it for a model; into a workspace --concurrency says how many "
-        "requests are under way",
+        "--workers needs --out for a model; for a workspace --concurrency sets the number of "
+        "simultaneous requests",
         options=("--workers",),
         needs=("--out",),
         when=lambda request: request.judge_name == "llm",
@@ -323,7 +331,7 @@ JUDGE_RULES: Final = (
         when=lambda request: request.judge_name != "llm",
     ),
     OptionRule[JudgeRequest](
-        "--examples N goes with --few-shot gold",
+        "--examples N is for --few-shot gold",
         options=("--examples",),
         when=lambda request: (
             isinstance(request.model.examples, int) and request.model.few_shot != "gold"
@@ -350,7 +358,7 @@ JUDGE_RULES: Final = (
         excludes=("--write-batch", "--read-batch"),
     ),
     OptionRule[JudgeRequest](
-        "--record and --replay are for what is asked directly, not for batches",
+        "--record and --replay are for direct requests, not for batches",
         options=("--record", "--replay"),
         excludes=("--batch", "--write-batch", "--read-batch"),
     ),
@@ -360,7 +368,7 @@ JUDGE_RULES: Final = (
         excludes=("--verify", "--few-shot", "--examples"),
     ),
     OptionRule[JudgeRequest](
-        "{other} does not go together with --out",
+        "{other} cannot be combined with --out",
         options=("--out",),
         excludes=(
             "--guidelines",
@@ -373,7 +381,7 @@ JUDGE_RULES: Final = (
         ),
     ),
     OptionRule[JudgeRequest](
-        "examples of your own traces need a workspace; with --out take --few-shot built-in",
+        "examples of your own traces need a workspace; with --out give --few-shot built-in",
         options=("--out",),
         when=lambda request: request.model.few_shot == "gold" or request.model.examples,
     ),

@@ -1,4 +1,4 @@
-"""How far a run of a judge has come, on stderr: a bar in a terminal, else a line a trace."""
+"""The progress of a judge on stderr: a bar in a terminal, else a line per trace."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Usage
 
 
-WAITS_SHOWN: Final = 10.0
-"""Seconds for which it is said at least why requests wait: meanwhile answers still come to what
-was asked before, and no shorter wait is told."""
+WAIT_SECONDS: Final = 10.0
+"""The minimum seconds for which the reason of a wait is shown: answers to earlier requests still
+arrive meanwhile, and would hide it."""
 
 
 def show_trace(progress: Progress, *, hidden: bool = False) -> None:
-    """Write one line on stderr for a trace that is through.
+    """Print one line on stderr for a trace that is done.
 
     Args:
-        progress: The trace, and what came of it.
-        hidden: Do not tell what was found.
+        progress: The trace and its result.
+        hidden: Do not show the number of suggestions.
     """
     outcome = {
         "judged": "judged" if hidden else counted(progress.suggestions, "suggestion"),
@@ -40,36 +40,36 @@ def show_trace(progress: Progress, *, hidden: bool = False) -> None:
     say(f"{progress.done:5d}  {progress.trace_id}  {outcome}")
 
 
-class Lines(AbstractContextManager["Lines"]):
-    """A line for each trace, and one for each wait; nothing where ``quiet``."""
+class LineProgress(AbstractContextManager["LineProgress"]):
+    """A line for each trace, and one for each wait; nothing if ``quiet``."""
 
     def __init__(
         self, quiet: bool, *, hidden: bool = False, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._hidden = hidden
         self._quiet = quiet
-        self._began = clock()
+        self._start_time = clock()
         self._clock = clock
 
     def __exit__(self, *_: object) -> None:
         return None
 
     def on_trace(self, progress: Progress) -> None:
-        """A trace is through."""
+        """Report a trace that is done."""
         if not self._quiet:
             show_trace(progress, hidden=self._hidden)
 
     def on_use(self, usage: Usage) -> None:
-        """An answer came."""
+        """Ignore the cost of an answer."""
 
-    def on_wait(self, words: str) -> None:
-        """Requests wait; it is told how long the run has taken by then."""
+    def on_wait(self, reason: str) -> None:
+        """Report that requests wait, and how long the run has taken so far."""
         if not self._quiet:
-            say(f"{words} ({elapsed(self._clock() - self._began)} since the start)")
+            say(f"{reason} ({elapsed(self._clock() - self._start_time)} since the start)")
 
 
-class BarLines(AbstractContextManager["BarLines"]):
-    """A bar with traces, suggestions, tokens, cost, pace and what is left, in a terminal."""
+class BarProgress(AbstractContextManager["BarProgress"]):
+    """A bar with traces, suggestions, tokens, cost, speed and time left, in a terminal."""
 
     def __init__(
         self,
@@ -80,12 +80,13 @@ class BarLines(AbstractContextManager["BarLines"]):
         hidden: bool = False,
     ) -> None:
         self._prices = prices
-        self._found = 0
+        self._suggestions = 0
         self._hidden = hidden
-        self._used = self._waits = ""
-        self._waits_since = 0.0
+        self._usage_text = ""
+        self._wait_text = ""
+        self._wait_start = 0.0
         self._clock = clock
-        self._bar = progress_bar(traces, " traces", elapsed=True)
+        self._bar = progress_bar(traces, " traces", show_elapsed=True)
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -95,36 +96,38 @@ class BarLines(AbstractContextManager["BarLines"]):
         self._bar.stop()
 
     def on_trace(self, progress: Progress) -> None:
-        """A trace is through; why one failed stands above the bar at once."""
-        self._found += progress.suggestions
+        """Count a trace as done; print the problem of a failed one above the bar."""
+        self._suggestions += progress.suggestions
         self._bar.update(self._bar.task_ids[0], completed=progress.done)
         self._show()
         if progress.problem is not None:
-            words = f"{progress.path}: {progress.problem}"
-            self._bar.console.print(one_line(words), markup=False, highlight=False, soft_wrap=True)
+            message = f"{progress.path}: {progress.problem}"
+            self._bar.console.print(
+                one_line(message), markup=False, highlight=False, soft_wrap=True
+            )
 
     def on_use(self, usage: Usage) -> None:
-        """An answer came."""
-        self._used = f"{tokens(usage.tokens_in + usage.tokens_out)} tokens"
+        """Show the tokens and the cost so far."""
+        self._usage_text = f"{tokens(usage.tokens_in + usage.tokens_out)} tokens"
         if self._prices is not None:
             cost = self._prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached)
-            self._used += f" · cost {money(cost)}"
-        if self._clock() - self._waits_since >= WAITS_SHOWN:
-            self._waits = ""
+            self._usage_text += f" · cost {money(cost)}"
+        if self._clock() - self._wait_start >= WAIT_SECONDS:
+            self._wait_text = ""
         self._show()
 
-    def on_wait(self, words: str) -> None:
-        """Requests wait; the words go with an answer that comes later than some seconds."""
-        self._waits = one_line(words, 80)
-        self._waits_since = self._clock()
+    def on_wait(self, reason: str) -> None:
+        """Show why requests wait, until an answer arrives some seconds later."""
+        self._wait_text = one_line(reason, 80)
+        self._wait_start = self._clock()
         self._show()
 
     def _show(self) -> None:
         speed = self._bar.tasks[0].speed
         parts = (
-            self._waits,
-            "" if self._hidden else f"{self._found} found",
-            self._used,
+            self._wait_text,
+            "" if self._hidden else f"{self._suggestions} found",
+            self._usage_text,
             f"{speed * 60:.0f} a minute" if speed else "",
         )
         self._bar.update(self._bar.task_ids[0], facts=" · ".join(part for part in parts if part))
@@ -132,39 +135,39 @@ class BarLines(AbstractContextManager["BarLines"]):
 
 def run_progress(
     estimate: Estimate | None, prices: Prices | None, *, hidden: bool = False
-) -> Lines | BarLines:
-    """Make what shows a run: a bar where stderr is a terminal; nothing without an estimate.
+) -> LineProgress | BarProgress:
+    """Create the progress display: a bar if stderr is a terminal; nothing without an estimate.
 
     Args:
-        estimate: What the run will take, where that was counted.
-        prices: What tokens cost, where that is known.
-        hidden: Do not tell what was found.
+        estimate: The estimate of the run, if it was computed.
+        prices: The prices of tokens, if they are known.
+        hidden: Do not show the number of suggestions.
     """
     if estimate is not None and sys.stderr.isatty():
-        return BarLines(estimate.traces, prices, hidden=hidden)
-    return Lines(quiet=estimate is None, hidden=hidden)
+        return BarProgress(estimate.traces, prices, hidden=hidden)
+    return LineProgress(quiet=estimate is None, hidden=hidden)
 
 
-class Counting(AbstractContextManager["Counting"]):
-    """How many traces were looked at for the estimate, on one line of a terminal."""
+class EstimateProgress(AbstractContextManager["EstimateProgress"]):
+    """The number of traces read for the estimate, on one line of a terminal."""
 
     def __init__(self, quiet: bool) -> None:
-        self._shows = not quiet and sys.stderr.isatty()
+        self._in_terminal = not quiet and sys.stderr.isatty()
 
     def __exit__(self, *_: object) -> None:
-        if self._shows:
+        if self._in_terminal:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
     def on_trace(self, estimate: Estimate) -> None:
-        """One more was looked at."""
-        if self._shows and estimate.traces % 10 == 0:
-            sys.stderr.write(f"\r{estimate.traces} traces looked at")
+        """Show the number of traces read so far."""
+        if self._in_terminal and estimate.traces % 10 == 0:
+            sys.stderr.write(f"\r{estimate.traces} traces read")
             sys.stderr.flush()
 
 
 def elapsed(seconds: float) -> str:
-    """A stretch of time as people say it."""
+    """Return a duration as text."""
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     if hours:
@@ -173,7 +176,7 @@ def elapsed(seconds: float) -> str:
 
 
 def tokens(count: int) -> str:
-    """A number of tokens as people say it."""
+    """Return a number of tokens as text."""
     if count >= 10_000_000:
         return f"{count / 1e6:,.0f} M"
     if count >= 999_500:
@@ -182,5 +185,5 @@ def tokens(count: int) -> str:
 
 
 def money(cost: float) -> str:
-    """A sum in the currency of the prices; small ones with more digits."""
+    """Return an amount of money; small amounts with more digits."""
     return f"{cost:,.2f}" if cost >= 0.1 or cost == 0 else f"{cost:.4f}"

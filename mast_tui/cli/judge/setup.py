@@ -1,4 +1,4 @@
-"""From the options of ``mast-tui judge --judge llm`` and the configuration to what is asked."""
+"""The setup of a model judge, from the options and the configuration."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from mast_tui.workspace.registers.hold_out import held_out
 
 BUILT_IN: Final = "built-in"
 
-_CONFIGURED: Final = (
+_OVERRIDES: Final = (
     "model",
     "concurrency",
     "samples",
@@ -54,25 +54,33 @@ _CONFIGURED: Final = (
     "redact",
     "allow_http",
 )
-"""The options that have the name of what they take the place of."""
+"""The options that have the name of the setting that they override."""
 
 
 def _configured(request: ModelRequest) -> JudgeConfiguration:
-    """Return the configuration with the options in place of its values."""
-    given: dict[str, Any] = {name: getattr(request, name) or None for name in _CONFIGURED}
-    given["temperature"] = request.temperature  # 0 is one
-    given["hints"] = False if request.no_hints else None
+    """Return the configuration with the options in workspace of its values."""
+    options: dict[str, Any] = {name: getattr(request, name) or None for name in _OVERRIDES}
+    options["temperature"] = request.temperature  # 0 is a value
+    options["hints"] = False if request.no_hints else None
     return read_judge_configuration()._replace(
-        **{name: value for name, value in given.items() if value is not None}
+        **{name: value for name, value in options.items() if value is not None}
     )
 
 
-def made_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
-    """The setup that the options and the configuration describe, still without examples."""
+def build_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
+    """Build the setup from the options and the configuration, without examples.
+
+    Args:
+        request: The options for the model.
+        taxonomy: The taxonomy to judge by.
+
+    Raises:
+        click.UsageError: No model is named.
+    """
     configuration = _configured(request)
     if not (configuration.model or "").strip():
         raise click.UsageError(
-            '--judge llm wants a model: give --model M, or write [judge] model = "M" into '
+            '--judge llm needs a model: give --model M, or write [judge] model = "M" into '
             "config.toml"
         )
     setup = configured_setup(
@@ -92,72 +100,73 @@ def made_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
     return replace(setup, parameters=parameters)
 
 
-def with_examples(setup: Setup, request: ModelRequest, place: Workspace | None) -> Setup:
-    """Return the setup with the examples and guidelines that were asked for.
+def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | None) -> Setup:
+    """Return the setup with the examples and guidelines that the options request.
 
-    A run with the same options that was broken off goes on with the examples that it began with,
-    as long as the gold still says so.
+    An interrupted run with the same options keeps its examples, as long as the gold still confirms
+    them.
 
     Args:
         setup: The setup without examples.
-        request: The options.
-        place: The workspace; None if there is none yet.
+        request: The options for the model.
+        workspace: The workspace with the gold; None if there is none.
 
     Raises:
         FewShotError: There are no examples, or no guidelines.
     """
     if request.guidelines:
-        agreed = () if place is None else guidelines_of(place, setup.taxonomy.ref)
+        agreed = () if workspace is None else guidelines_of(workspace, setup.taxonomy.ref)
         if not agreed:
             raise FewShotError(
                 f"nobody has written a guideline on a mode of {setup.taxonomy.ref} yet; the page "
-                "of a mode in the app is the place for them"
+                "of a mode in the app is the workspace for them"
             )
         setup = with_guidelines(setup, agreed)
     if isinstance(request.examples, Path):
-        return _with_own_examples(setup, request.examples, place)
+        return _with_own_examples(setup, request.examples, workspace)
     if request.few_shot is None:
         return setup
     if request.few_shot == BUILT_IN:
         examples = built_in_examples(setup.taxonomy, setup.redaction)
         return replace(setup, examples=examples, noted=(*setup.noted, ("few_shot", BUILT_IN)))
-    if place is None:
-        raise FewShotError("there is no workspace here yet, so there is no gold to show")
+    if workspace is None:
+        raise FewShotError("there is no workspace yet, so there is no gold to show")
     count = request.examples or EXAMPLES
     noted = (*setup.noted, ("few_shot", "gold"), ("examples", str(count)))
     setup = replace(setup, noted=noted)
-    order_of, at_hand = SpanOrders(place), traces_in_files(place)
+    order_of = SpanOrders(workspace)
+    find_trace = traces_in_files(workspace)
     cases = [
-        GoldCase(trace_id, words.gold(setup.taxonomy, order_of(trace_id)), words.sides)
-        for trace_id, words in words_by_trace(place, setup.taxonomy).items()
+        GoldCase(trace_id, positions.gold(setup.taxonomy, order_of(trace_id)), positions.sides)
+        for trace_id, positions in words_by_trace(workspace, setup.taxonomy).items()
     ]
-    begun = _begun_with(setup, place, cases, at_hand)
-    if begun is not None:
-        return begun
+    interrupted = _interrupted_setup(setup, workspace, cases, find_trace)
+    if interrupted is not None:
+        return interrupted
     chosen = choose_examples(
         cases,
         setup.taxonomy,
-        at_hand,
+        find_trace,
         setup.redaction,
         count=count,
-        may_use=lambda trace_id: not held_out(place, trace_id),
+        may_use=lambda trace_id: not held_out(workspace, trace_id),
     )
     return with_chosen(setup, chosen)
 
 
-def _with_own_examples(setup: Setup, path: Path, place: Workspace | None) -> Setup:
+def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) -> Setup:
     """Return the setup with the examples of a file, each of which has to be usable."""
-    if place is None:
+    if workspace is None:
         raise FewShotError("there is no workspace here yet, so there are no traces to show")
     rows = list(_examples_in(path, setup.taxonomy))
     for row, error in rows:
-        if held_out(place, error.trace_id):
+        if held_out(workspace, error.trace_id):
             raise FewShotError(
                 str(row.problem(f"{error.trace_id} is set aside; no prompt may show it"))
             )
     chosen = examples_of(
         (error for _, error in rows),
-        traces_in_files(place),
+        traces_in_files(workspace),
         setup.redaction,
         count=len(rows),
         may_use=lambda _: True,
@@ -202,23 +211,27 @@ def _examples_in(path: Path, taxonomy: Taxonomy) -> Iterator[tuple[CsvRow, Judge
         )
 
 
-def _begun_with(
-    setup: Setup, place: Workspace, cases: list[GoldCase], at_hand: TraceLookup
+def _interrupted_setup(
+    setup: Setup, workspace: Workspace, cases: list[GoldCase], find_trace: TraceLookup
 ) -> Setup | None:
-    """The setup of the last run that was broken off with the same options, if it can go on."""
-    wanted = {*setup.parameters.values(), *setup.noted}
-    ours = setup.parameters.model, setup.host, setup.taxonomy.ref
-    for run in reversed(place.runs()):
-        told = run.settings
-        if run.finished_at is not None or told is None or not wanted <= set(told.parameters):
+    """Return the setup of the last interrupted run with the same options, if it can continue."""
+    parameters = {*setup.parameters.values(), *setup.noted}
+    identity = setup.parameters.model, setup.host, setup.taxonomy.ref
+    for run in reversed(workspace.runs()):
+        settings = run.settings
+        if (
+            run.finished_at is not None
+            or settings is None
+            or not parameters <= set(settings.parameters)
+        ):
             continue
-        if (told.model, told.host, run.taxonomy) != ours:
+        if (settings.model, settings.host, run.taxonomy) != identity:
             continue
-        choices = recorded_choices(told.parameters)
-        chosen = repeat_examples(choices, cases, setup.taxonomy, at_hand, setup.redaction)
+        choices = recorded_choices(settings.parameters)
+        chosen = repeat_examples(choices, cases, setup.taxonomy, find_trace, setup.redaction)
         if chosen is None:
             continue
-        again = with_chosen(setup, chosen)
-        if again.prompt.hash == told.prompt:
-            return again
+        resumed = with_chosen(setup, chosen)
+        if resumed.prompt.hash == settings.prompt:
+            return resumed
     return None

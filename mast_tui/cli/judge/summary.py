@@ -1,4 +1,4 @@
-"""What came of a run of a judge, as a document, as text, and as lines on stderr."""
+"""The summary of a judge's run, as a document, as text, and as lines on stderr."""
 
 from __future__ import annotations
 
@@ -23,16 +23,22 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 
-_REMARKS_SHOWN: Final = 5
+_MAX_REMARKS: Final = 5
 
 _KINDS: Final = ("exact", "spacing", "reworded", "in_parts", "altered", "not_found")
-"""How a quote was found in a trace; the first three count as found."""
+"""The ways a quote was matched in a trace; the first three count as found."""
 
 
 def run_document(
     summary: RunSummary, reports: Sequence[FileReport], taxonomy: Taxonomy
 ) -> Document:
-    """What came of a run of any judge."""
+    """Return the summary of a run of any judge as JSON values.
+
+    Args:
+        summary: The result of the run.
+        reports: The reports on files that are no traces.
+        taxonomy: The taxonomy of the modes.
+    """
     return {
         "judge": summary.judge,
         "taxonomy": taxonomy.ref,
@@ -51,27 +57,36 @@ def model_document(
     estimate: Estimate | None,
     reports: Sequence[FileReport],
 ) -> Document:
-    """What came of a run of a model; tokens and cost are those of the whole run.
+    """Return the summary of a model's run; tokens and cost are those of the whole run.
 
-    How many traces are left is None where the run is not at its end and nobody had counted them.
+    The number of traces left is None if the run is not at its end and they were not counted.
+
+    Args:
+        summary: The result of the run.
+        setup: The model and its parameters.
+        estimate: The estimate, if it was computed.
+        reports: The reports on files that are no traces.
     """
     document = run_document(summary, reports, setup.taxonomy)
-    counted = sum(document["traces"].values())
+    processed = sum(document["traces"].values())
     at_end = summary.stopped is None and summary.ending is None
     all_traces = None if estimate is None else estimate.traces
-    left = summary.waiting if at_end else all_traces and max(summary.waiting, all_traces - counted)
+    left = (
+        summary.waiting if at_end else all_traces and max(summary.waiting, all_traces - processed)
+    )
     document["traces"]["left"] = left
-    used, prices = summary.usage, setup.prices
+    usage = summary.usage
+    prices = setup.prices
     quotes = summary.quotes
     kinds = {kind: getattr(quotes, kind) for kind in _KINDS}
     share = quotes.found / quotes.all if quotes.all else None
     return document | {
         "quotes": {"all": quotes.all, "verified": quotes.found, "share": share, **kinds},
-        "tokens": tokens_document(used),
+        "tokens": tokens_document(usage),
         "cost": None
         if prices is None
-        else prices.cost(used.tokens_in, used.tokens_out, used.tokens_cached),
-        "requests": {"run": used.requests, "now": summary.asked},
+        else prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached),
+        "requests": {"run": usage.requests, "now": summary.asked},
         "form": summary.form,
         "model": setup.parameters.model,
         "host": setup.host,
@@ -86,9 +101,9 @@ def model_document(
 
 
 def without_findings(document: Document) -> Document:
-    """Return a summary without what shows the suggestions; these fields are null then.
+    """Return a summary without the fields that reveal suggestions; these are null then.
 
-    Remarks are among them, as what was mended or left out shows that something was found.
+    Remarks are among them, as corrected or dropped findings reveal that something was found.
     """
     hidden = ("suggestions", "modes", "quotes", "remarks")
     return document | {name: None for name in hidden if name in document}
@@ -97,7 +112,14 @@ def without_findings(document: Document) -> Document:
 def estimate_document(
     estimate: Estimate, setup: Setup, sent: str, reports: Sequence[FileReport]
 ) -> Document:
-    """What a run would take, and what would be ``sent`` where."""
+    """Return the estimate of a run as JSON values.
+
+    Args:
+        estimate: The estimate.
+        setup: The model and its parameters.
+        sent: The text that says what is sent where.
+        reports: The reports on files that are no traces.
+    """
     return {
         "judge": setup.judge,
         "taxonomy": setup.taxonomy.ref,
@@ -126,21 +148,21 @@ def by_code(by_mode: Counter[str], taxonomy: Taxonomy) -> Document:
 
     Args:
         by_mode: The counts by slug.
-        taxonomy: That of the modes.
+        taxonomy: The taxonomy of the modes.
     """
     return {mode.code: by_mode[mode.slug] for mode in taxonomy.modes if mode.slug in by_mode}
 
 
-def tokens_document(used: Usage) -> Document:
-    """Return the tokens that were used."""
-    return {"in": used.tokens_in, "out": used.tokens_out, "cached": used.tokens_cached}
+def tokens_document(usage: Usage) -> Document:
+    """Return the used tokens as JSON values."""
+    return {"in": usage.tokens_in, "out": usage.tokens_out, "cached": usage.tokens_cached}
 
 
 def _failed(progress: Iterable[Progress], reports: Iterable[FileReport]) -> list[Document]:
     return reasons(
         (
             *((report.path, report.failed) for report in reports),
-            *((one.path, one.problem) for one in progress),
+            *((trace.path, trace.problem) for trace in progress),
         )
     )
 
@@ -150,21 +172,21 @@ def _skipped(reports: Iterable[FileReport]) -> list[Document]:
 
 
 def reasons(files: Iterable[tuple[Path | str, str | None]]) -> list[Document]:
-    """Return the files that have a reason, with it."""
+    """Return the files that have a reason, as JSON values."""
     return [{"path": str(path), "reason": reason} for path, reason in files if reason is not None]
 
 
 def print_run(document: Document, taxonomy: Taxonomy, *, hidden: bool, as_json: bool) -> Document:
-    """Tell what came of a run on stdout.
+    """Print the summary of a run on stdout.
 
     Args:
-        document: What came of it.
-        taxonomy: That of the modes.
-        hidden: Do not tell what was found.
-        as_json: For programs, not for people.
+        document: The summary.
+        taxonomy: The taxonomy of the modes.
+        hidden: Leave out the findings.
+        as_json: Print one JSON document.
 
     Returns:
-        What was told.
+        The printed document.
     """
     if hidden:
         document = without_findings(document)
@@ -179,29 +201,29 @@ def print_run(document: Document, taxonomy: Taxonomy, *, hidden: bool, as_json: 
 
 
 def _print_counts(document: Document) -> None:
-    """Print how many traces were judged, and how many suggestions there are of them."""
+    """Print the number of judged traces and of suggestions."""
     counts = document["traces"]
     left = f", {counts['left']} left" if counts.get("left") else ""
     print_line(
         f"{document['judge']}: {counted(counts['judged'], 'trace')} judged, "
         f"{counts['known']} known, {counts['failed']} failed{left}; "
-        f"{words_of_suggestions(document)}"
+        f"{suggestions_text(document)}"
     )
 
 
-def words_of_suggestions(document: Document) -> str:
-    """Return how many suggestions there are, or that they are hidden."""
+def suggestions_text(document: Document) -> str:
+    """Return the number of suggestions as text, or that they are hidden."""
     if document["suggestions"] is None:
-        return "what was found is hidden while you work blind or without suggestions"
+        return "findings are hidden while you work blind or without suggestions"
     return counted(document["suggestions"], "suggestion")
 
 
 def print_modes(document: Document, taxonomy: Taxonomy) -> None:
-    """Print how many suggestions there are of each mode.
+    """Print the number of suggestions of each mode.
 
     Args:
-        document: What came of a run.
-        taxonomy: That of the modes.
+        document: The summary of a run.
+        taxonomy: The taxonomy of the modes.
     """
     counts = document["modes"] or {}
     columns: tuple[TableColumn[Mode], ...] = (
@@ -215,32 +237,34 @@ def print_modes(document: Document, taxonomy: Taxonomy) -> None:
 
 
 def _print_use(document: Document) -> None:
-    quotes, used = document["quotes"], document["tokens"]
+    quotes = document["quotes"]
+    used = document["tokens"]
     if quotes is not None and quotes["all"]:
         share = f"{quotes['verified']} of {quotes['all']} ({quotes['share']:.0%})"
         kinds = (f"{quotes[kind]} {kind.replace('_', ' ')}" for kind in _KINDS if quotes[kind])
         print_line(f"quotes found in the traces: {share}; {', '.join(kinds)}")
     cost = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
     cached = f" ({tokens(used['cached'])} of them cached)" if used["cached"] else ""
-    now, in_all = document["requests"]["now"], document["requests"]["run"]
-    before = f", {in_all - now} of them earlier" if in_all > now else ""
-    if in_all:
+    new_requests = document["requests"]["now"]
+    all_requests = document["requests"]["run"]
+    earlier = (
+        f", {all_requests - new_requests} of them earlier" if all_requests > new_requests else ""
+    )
+    if all_requests:
         print_line(
-            f"{counted(in_all, 'request')}{before}: {tokens(used['in'])} tokens in{cached}, "
+            f"{counted(all_requests, 'request')}{earlier}: {tokens(used['in'])} tokens in{cached}, "
             f"{tokens(used['out'])} out{cost}"
         )
     if document["examples"]:
-        named = ", ".join(document["examples"])
-        print_line(f"examples from {named}; they are left out of figures")
+        examples = ", ".join(document["examples"])
+        print_line(f"examples from {examples}; they are left out of figures")
     if document["shortened"]:
-        print_line(
-            f"in {counted(document['shortened'], 'trace')} not all was shown: texts were shortened"
-        )
-    by_count = sorted((document["remarks"] or {}).items(), key=lambda said: -said[1])
-    for remark, traces in by_count[:_REMARKS_SHOWN]:
+        print_line(f"in {counted(document['shortened'], 'trace')} texts were shortened")
+    by_count = sorted((document["remarks"] or {}).items(), key=lambda item: -item[1])
+    for remark, traces in by_count[:_MAX_REMARKS]:
         print_line(f"{remark} ({traces} traces)" if traces > 1 else remark)
-    if len(by_count) > _REMARKS_SHOWN:
-        left = counted(len(by_count) - _REMARKS_SHOWN, "other remark")
+    if len(by_count) > _MAX_REMARKS:
+        left = counted(len(by_count) - _MAX_REMARKS, "other remark")
         print_line(f"and {left}; --json has them all")
     if "batch" in document:
         _print_batch(document["batch"])
@@ -249,36 +273,36 @@ def _print_use(document: Document) -> None:
 
 
 def _print_batch(batch: Document) -> None:
-    """What was written, what was read, and what is left."""
+    """Print the number of written requests, read answers and missing ones."""
     if batch["files"]:
-        named = ", ".join(batch["files"])
-        print_line(f"{counted(batch['written'], 'request')} written to {named}")
+        files = ", ".join(batch["files"])
+        print_line(f"{counted(batch['written'], 'request')} written to {files}")
     if batch["answers"]:
         used = counted(batch["read"], "answer")
-        where = "files" if batch["batches"] is None else "batch"
-        print_line(f"{used} taken of the {batch['answers']} in the {where}")
-    for words, count in batch["troubles"].items():
-        print_line(f"{counted(count, 'request')} without an answer: {words}")
+        source = "files" if batch["batches"] is None else "batch"
+        print_line(f"{used} used of the {batch['answers']} in the {source}")
+    for problem, count in batch["troubles"].items():
+        print_line(f"{counted(count, 'request')} without an answer: {problem}")
     if batch["strangers"]:
-        belong = "belongs" if batch["strangers"] == 1 else "belong"
-        print_line(f"{counted(batch['strangers'], 'answer')} {belong} to no request of this run")
+        verb = "belongs" if batch["strangers"] == 1 else "belong"
+        print_line(f"{counted(batch['strangers'], 'answer')} {verb} to no request of this run")
     if batch["broken"]:
         print_line(f"{counted(batch['broken'], 'line')} could not be read as an answer")
     if batch["waiting"] and not batch["files"]:
-        how = "the same command sends what is missing in another batch"
+        advice = "the same command sends the missing requests in another batch"
         if batch["batches"] is None:
-            how = "--write-batch writes what is missing, and without it the same command asks"
-        print_line(f"{counted(batch['waiting'], 'trace')} still to be asked about: {how}")
+            advice = "--write-batch writes the missing requests; without it the command sends them"
+        print_line(f"{counted(batch['waiting'], 'trace')} without an answer yet: {advice}")
 
 
 def failed_files(document: Document) -> int:
-    """Report on stderr each failure, and that there was no trace at all.
+    """Report each failure on stderr, or that there was no trace.
 
     Args:
-        document: What came of a run.
+        document: The summary of a run.
 
     Returns:
-        The exit code: 1 where anything failed or no trace was found.
+        The exit code: 1 if anything failed or no trace was found.
     """
     stopped = document.get("stopped") or document.get("ending")
     if not (_any_trace(document) or document["failed"] or stopped):
@@ -294,36 +318,49 @@ def failed_files(document: Document) -> int:
 
 
 def _any_trace(document: Document) -> bool:
-    """Tell whether a run met a trace, a shard that was there before, or a batch."""
+    """Return whether a run has a trace, an earlier shard, or a batch."""
     shards = document.get("shards") or {}
     return any(document["traces"].values()) or bool(shards.get("known") or document.get("batch"))
 
 
 def say_estimate(estimate: Estimate, setup: Setup) -> None:
-    """The estimate on stderr, before a run."""
+    """Report the estimate on stderr before a run.
+
+    Args:
+        estimate: The estimate.
+        setup: The model and its parameters.
+    """
     for line in _estimate_lines(estimate, setup):
         say(line)
 
 
 def print_estimate(document: Document, estimate: Estimate, setup: Setup) -> None:
-    """The estimate of a dry run, on stdout: with what would be sent where."""
+    """Print the estimate of a dry run, and what would be sent where.
+
+    Args:
+        document: The estimate as JSON values.
+        estimate: The estimate.
+        setup: The model and its parameters.
+    """
     for line in (*_estimate_lines(estimate, setup), document["sent"]):
         print_line(line)
     print_line("Nothing was sent and nothing was written (--dry-run).")
 
 
 def _estimate_lines(estimate: Estimate, setup: Setup) -> list[str]:
-    before = f", {estimate.known} of them judged before" if estimate.known else ""
-    lines = [f"{setup.judge}: {counted(estimate.traces, 'trace')}{before}"]
+    known = f", {estimate.known} of them judged before" if estimate.known else ""
+    lines = [f"{setup.judge}: {counted(estimate.traces, 'trace')}{known}"]
     if estimate.requests:
         cost = estimate.cost(setup)
-        what = "no price is known" if cost is None else f"cost about {money(cost)}"
+        cost_text = "no price is known" if cost is None else f"cost about {money(cost)}"
         lines.append(
             f"at most about {counted(estimate.requests, 'request')}, "
-            f"{tokens(estimate.tokens_in)} tokens in and {tokens(estimate.tokens_out)} out; {what}"
+            f"{tokens(estimate.tokens_in)} tokens in and {tokens(estimate.tokens_out)} out; "
+            f"{cost_text}"
         )
     if estimate.shortened:
         lines.append(
-            f"{estimate.shortened} long texts are shortened; more of them fits with --window-tokens"
+            f"{estimate.shortened} long texts are shortened; a larger --window-tokens keeps more "
+            "of them"
         )
     return lines

@@ -1,4 +1,4 @@
-"""``mast-tui lint``: fail where a judge finds failure modes, without a workspace."""
+"""``mast-tui lint``: fail if a judge finds failure modes; needs no workspace."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from mast_tui.cli.agree import judge_named
+from mast_tui.cli.agree import find_judge
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, judged_now, placed
+from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, find_by_rules, placed
 from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.lint.gate import (
     fail_on_option,
-    gate_of,
     guards_for,
     guards_option,
+    read_gate,
     rules_for,
     rules_option,
 )
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
-from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, say
+from mast_tui.cli.shared.common import load_taxonomy_or_mast, open_workspace, say
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import RulesJudge
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 
 
 RULES_NOW: Final = "rules"
-"""The value of ``--judge`` by which rules look."""
+"""The value of ``--judge`` for the rules."""
 
-Find = Callable[["Trace"], Sequence[PlacedFinding]]
-"""Tells what is found in a trace."""
+FindInTrace = Callable[["Trace"], Sequence[PlacedFinding]]
+"""A function that returns the findings in a trace."""
 
 FAILS: Final = 3
-"""The exit code where there are findings that fail."""
+"""The exit code if a finding fails."""
 
-ALL_IS_TOLD: Final = "all that it tells is what a judge finds"
+NO_BLIND_LINT: Final = "it shows nothing but a judge's findings"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,20 +66,19 @@ class LintRequest:
         default=RULES_NOW,
         show_default=True,
         metavar="rules|NAME",
-        help="Who judges: the rules now, or a judge that has, whose suggestions are in the "
-        "workspace.",
+        help="The rules, or a judge whose suggestions are in the workspace.",
     )
     rule_names: str | None = rules_option()
     guards: Path | None = guards_option()
     form: str | None = options.option(
         "--format",
         type=click.Choice([*FORMATS]),
-        help="How findings are told: for people (the default), programs, code scanning, test "
-        "reports, annotations of a GitHub workflow.",
+        help="The form of the findings: for people (the default), programs, code scanning, test "
+        "reports, or annotations of a GitHub workflow.",
     )
     output: Path | None = options.output(help="The file to write. Default: stdout.")
     force: bool = options.force()
-    common: CommonOptions = options.common(blind=ALL_IS_TOLD)
+    common: CommonOptions = options.common(blind=NO_BLIND_LINT)
     as_json: bool = options.as_json()
 
 
@@ -105,42 +104,42 @@ _RULES: Final = (
 @click.command()
 @options.takes(LintRequest, _RULES)
 def lint_command(request: LintRequest) -> int:
-    """Fail where a judge finds failure modes in traces: for CI and hooks.
+    """Fail if a judge finds failure modes in traces: for CI and hooks.
 
-    The rules look, which need no model and no network; or guards made from labels (--guards), or
-    what a model has found is taken (--judge). Each finding is told with file and line, its mode,
-    the rule, the words that show it and why. No workspace is made or changed, and nothing is
-    written but OUT. Exit code 0: nothing that --fail-on names was found; 3: something was; 1: a
-    file could not be read, or there is no trace.
+    The rules judge, which need no model and no network; or guards made from labels (--guards); or
+    --judge takes earlier findings of a model. Each finding is printed with file and line, its mode,
+    the rule, a quote and the reason. No workspace is made or changed, and only OUT is written. Exit
+    code 0: nothing that --fail-on names was found; 3: something was; 1: a file could not be read,
+    or there is no trace.
     """
-    chosen = load_chosen_taxonomy(request.common.taxonomy)
-    gate = gate_of(request.fail_on, chosen)
+    taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
+    gate = read_gate(request.fail_on, taxonomy)
     if request.guards is not None:
         rules = guards_for(request.guards, gate)
     else:
         rules = rules_for(request.rule_names, gate) if request.judge_name == RULES_NOW else ()
-    check_may_see_judges(request.common, chosen)
+    check_may_see_judges(request.common, taxonomy)
     outputs = Outputs(Rules(_never_replaced(request.paths), protected_kind, request.force))
     if request.output is not None:
         outputs.check(request.output)
     if request.judge_name == RULES_NOW:
         judge = RulesJudge(rules)
-        find: Find = partial(judged_now, judge, gate)
-        by_name = tuple((rule.name, chosen.mode(rule.mode)) for rule in rules)
+        find: FindInTrace = partial(find_by_rules, judge, gate)
+        modes_by_rule = tuple((rule.name, taxonomy.mode(rule.mode)) for rule in rules)
         name = judge.name if request.guards is None else f"guards:{request.guards.name}"
-        report = LintReport(name, chosen, by_name, request.fail_on)
+        report = LintReport(name, taxonomy, modes_by_rule, request.fail_on)
     else:
-        kept = KeptFindings(open_workspace(request.common), request.judge_name, gate)
-        find = kept.of
+        stored = StoredFindings(open_workspace(request.common), request.judge_name, gate)
+        find = stored.find
         report = LintReport(
-            kept.judge, chosen, tuple((None, mode) for mode in kept.modes), request.fail_on
+            stored.judge, taxonomy, tuple((None, mode) for mode in stored.modes), request.fail_on
         )
-    _look(request.paths, request.output, find, report)
+    _judge_traces(request.paths, request.output, find, report)
     for path, reason in report.failed:
         say(f"mast-tui lint: {path}: {reason}")
     if not report.traces and not report.failed:
         raise click.ClickException(
-            "there are no traces to look at; 'mast-tui inspect' says what the files are"
+            "there are no traces to judge; 'mast-tui inspect' shows what the files are"
         )
     text = FORMATS["json" if request.as_json else request.form or "text"](report)
     if request.output is None:
@@ -153,14 +152,16 @@ def lint_command(request: LintRequest) -> int:
     return 1 if report.failed else 0
 
 
-def _look(paths: tuple[Path, ...], output: Path | None, find: Find, report: LintReport) -> None:
-    """Have all traces judged, and put what came of it into the report."""
-    for found in scan(paths, without=() if output is None else (output,)):
-        if found.failed is not None:
-            report.failed.append((found.path, found.failed))
-        if found.skipped is not None:
-            report.skipped.append((found.path, found.skipped))
-        for trace in found.traces:
+def _judge_traces(
+    paths: tuple[Path, ...], output: Path | None, find: FindInTrace, report: LintReport
+) -> None:
+    """Judge all traces, and add the findings and problems to the report."""
+    for file_report in scan(paths, without=() if output is None else (output,)):
+        if file_report.failed is not None:
+            report.failed.append((file_report.path, file_report.failed))
+        if file_report.skipped is not None:
+            report.skipped.append((file_report.path, file_report.skipped))
+        for trace in file_report.traces:
             try:
                 findings = find(trace)
             except OSError as error:
@@ -168,19 +169,18 @@ def _look(paths: tuple[Path, ...], output: Path | None, find: Find, report: Lint
             except NotJudged as error:
                 report.failed.append((trace.path, str(error)))
             else:
-                told = LintedTrace(trace.identity.trace_id, trace.path, tuple(findings))
-                report.traces.append(told)
+                linted = LintedTrace(trace.identity.trace_id, trace.path, tuple(findings))
+                report.traces.append(linted)
 
 
 def _never_replaced(paths: tuple[Path, ...]) -> Callable[[Path], str | None]:
-    """Tell of a file why it stays in any case: it is the workspace in use, or a trace that was
-    named."""
+    """Return a function that says why a file must stay: as the workspace, or as a named trace."""
 
     def reason(target: Path) -> str | None:
         if Path(os.path.realpath(target)) in database_files(find_workspace(None)):
-            return "the labels are kept in this file"
+            return "this file holds the labels"
         if target.is_file() and any(path.is_file() and path.samefile(target) for path in paths):
-            return "this is a trace to look at, and traces are never written to"
+            return "this is a trace to judge, and traces are never overwritten"
         return None
 
     return reason
@@ -194,57 +194,60 @@ _DOUBTS: Final = {
 
 
 class NotJudged(MastError):
-    """A judge has not looked at a trace as it is now."""
+    """A trace that a judge has not seen in its current state."""
 
 
-class KeptFindings:
-    """Gives what a judge has suggested in traces, as a workspace keeps it."""
+class StoredFindings:
+    """The suggestions of a judge, as a workspace stores them."""
 
-    def __init__(self, place: Workspace, name: str, gate: Gate) -> None:
+    def __init__(self, workspace: Workspace, name: str, gate: Gate) -> None:
         """Find the judge.
 
         Args:
-            place: The workspace.
-            name: The judge's name, or enough of its beginning; ``judge:`` may be left out.
-            gate: Tells what fails, and of which taxonomy its suggestions are.
+            workspace: The workspace.
+            name: The judge's name, or a unique beginning of it; ``judge:`` may be left out.
+            gate: Decides which findings fail, and names the taxonomy.
 
         Raises:
             click.ClickException: There is no such judge, or several.
-            click.UsageError: It looks for none of the modes that are to fail.
+            click.UsageError: The judge does not look for a mode that must fail.
         """
-        self.judge = judge_named(place, name)
-        self._place = place
+        self.judge = find_judge(workspace, name)
+        self._workspace = workspace
         self._gate = gate
         taxonomy = gate.taxonomy
-        judgements = place.judgements(annotator=self.judge, taxonomy=taxonomy.ref)
-        seen = {slug for one in judgements for slug in one.looks_at}
-        self.modes: Sequence[Mode] = [mode for mode in taxonomy.modes if mode.slug in seen]
+        judgements = workspace.judgements(annotator=self.judge, taxonomy=taxonomy.ref)
+        judged_modes = {slug for judgement in judgements for slug in judgement.looks_at}
+        self.modes: Sequence[Mode] = [mode for mode in taxonomy.modes if mode.slug in judged_modes]
         for slug in gate.modes:
-            if slug not in seen:
+            if slug not in judged_modes:
                 raise click.UsageError(
                     f"--fail-on {taxonomy.mode(slug).code}: {self.judge} does not look for it"
                 )
 
-    def of(self, trace: Trace, /) -> Sequence[PlacedFinding]:
-        """Tell what was found in a trace.
+    def find(self, trace: Trace, /) -> Sequence[PlacedFinding]:
+        """Return the findings in a trace, in reading order.
 
         Raises:
-            NotJudged: The judge has not looked at it, or it has grown since.
+            NotJudged: The judge has not judged it, or it has grown since.
             OSError: The trace cannot be read.
         """
         read_fully(trace)
-        now = TraceRecord.of(trace)
-        known = self._place.find_trace(now)
-        judge, ref = self.judge, self._gate.taxonomy.ref
-        if known is None or not self._place.judgements(
-            trace_id=known.trace_id, annotator=judge, taxonomy=ref
+        current = TraceRecord.of(trace)
+        stored = self._workspace.find_trace(current)
+        judge = self.judge
+        ref = self._gate.taxonomy.ref
+        if stored is None or not self._workspace.judgements(
+            trace_id=stored.trace_id, annotator=judge, taxonomy=ref
         ):
             raise NotJudged(f"{self.judge} has not judged it; run 'mast-tui judge' first")
-        if known.spans is not None and known.spans != now.spans:
-            raise NotJudged(f"it has grown since {self.judge} has judged it; run it again")
-        labels = self._place.labels(trace_id=known.trace_id, annotator=judge, taxonomy=ref)
-        found = [placed(trace, None, _finding(label), self._gate) for label in labels]
-        return sorted(found, key=lambda one: (one.first, one.last, one.mode.code))
+        if stored.spans is not None and stored.spans != current.spans:
+            raise NotJudged(f"it has grown since {self.judge} judged it; run the judge again")
+        labels = self._workspace.labels(trace_id=stored.trace_id, annotator=judge, taxonomy=ref)
+        findings = [placed(trace, None, _finding(label), self._gate) for label in labels]
+        return sorted(
+            findings, key=lambda finding: (finding.first, finding.last, finding.mode.code)
+        )
 
 
 def _finding(label: Label) -> Finding:

@@ -1,4 +1,4 @@
-"""What a judge finds in traces, with the file and line of each place."""
+"""The findings of a judge in traces, with file and line of each."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlacedFinding:
-    """A finding with its mode, its rule (None where a model found it) and where it stands.
+    """A finding with its mode, its rule and its location in a file.
 
-    ``place`` is that of ``key``: the span whose words show it, else the first of those that it is
-    about. ``number`` is that span's number as people see it, ``first`` and ``last`` those of the
-    range.
+    ``place`` is the location of the span ``key``: the span with the quote, else the first span of
+    the finding. ``number`` is that span's number on screen, ``first`` and ``last`` are those of the
+    range. ``rule`` is None for a model.
     """
 
     trace_id: str
@@ -44,15 +44,15 @@ class PlacedFinding:
     fails: bool
 
     @property
-    def what(self) -> str:
-        """The mode and the rule, in words."""
-        by = "" if self.rule is None else f" ({self.rule})"
-        return f"{self.mode.code} {self.mode.name}{by}"
+    def title(self) -> str:
+        """The mode and the rule."""
+        rule = "" if self.rule is None else f" ({self.rule})"
+        return f"{self.mode.code} {self.mode.name}{rule}"
 
 
 @dataclass(frozen=True, slots=True)
 class LintedTrace:
-    """A trace that was judged, and what was found in it, in reading order."""
+    """A judged trace and its findings, in reading order."""
 
     trace_id: str
     path: Path
@@ -61,10 +61,10 @@ class LintedTrace:
 
 @dataclass(slots=True)
 class LintReport:
-    """What came of all traces.
+    """The result of judging all traces.
 
-    ``rules`` are what could be found: rules by name with their modes, of a model the modes alone.
-    ``failed`` and ``skipped`` are files, each with the reason.
+    ``rules`` are the rules that ran, by name with their modes; for a model they are the modes
+    alone. ``failed`` and ``skipped`` are files, each with the reason.
     """
 
     judge: str
@@ -77,31 +77,28 @@ class LintReport:
 
     @property
     def findings(self) -> list[PlacedFinding]:
-        """All that was found, trace by trace."""
+        """All findings, trace by trace."""
         return [finding for trace in self.traces for finding in trace.findings]
 
     @property
     def failing(self) -> int:
-        """How many findings fail."""
+        """The number of findings that fail."""
         return sum(finding.fails for finding in self.findings)
 
 
-def shown_path(path: Path) -> str:
-    """A path as reports name it: from the working folder on where it is under it."""
+def relative_path(path: Path) -> str:
+    """Return a path relative to the working folder if it is inside it, else absolute."""
     inside = Path(os.path.relpath(path))
     return path.as_posix() if inside.parts[:1] == ("..",) else inside.as_posix()
 
 
-def judged_now(judge: RulesJudge, gate: Gate, trace: Trace, /) -> Sequence[PlacedFinding]:
-    """Read a trace to its end and tell what the rules find in it.
+def find_by_rules(judge: RulesJudge, gate: Gate, trace: Trace, /) -> Sequence[PlacedFinding]:
+    """Read a trace to its end and return the findings of the rules, in reading order.
 
     Args:
         judge: The rules.
-        gate: Tells what fails.
-        trace: What they look at.
-
-    Returns:
-        The findings, in reading order.
+        gate: Decides which findings fail.
+        trace: The trace.
 
     Raises:
         OSError: The trace cannot be read.
@@ -111,32 +108,32 @@ def judged_now(judge: RulesJudge, gate: Gate, trace: Trace, /) -> Sequence[Place
 
 
 def placed(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> PlacedFinding:
-    """Give a finding its place.
+    """Return a finding with its location.
 
     Args:
-        trace: In which it was found.
-        rule: Which rule found it; None for a model.
-        finding: What was found.
-        gate: Tells whether it fails, and of which taxonomy its mode is.
-
-    Returns:
-        The same with its place.
+        trace: The trace of the finding.
+        rule: The rule that found it; None for a model.
+        finding: The finding.
+        gate: Decides whether it fails, and names the taxonomy.
     """
-    words = finding.evidence
-    first, last = _index(trace, finding.first, 0), _index(trace, finding.last, len(trace) - 1)
-    at = _index(trace, words.key if words is not None and words.placed else finding.first, first)
-    span = trace.span(at)
+    evidence = finding.evidence
+    first = _index(trace, finding.first, 0)
+    last = _index(trace, finding.last, len(trace) - 1)
+    shown = _index(
+        trace, evidence.key if evidence is not None and evidence.placed else finding.first, first
+    )
+    span = trace.span(shown)
     return PlacedFinding(
         trace.identity.trace_id,
         trace.path,
         place_in_file(trace.path, span.place),
         span.key,
-        at + 1,
+        shown + 1,
         first + 1,
         last + 1,
         gate.taxonomy.mode(finding.mode),
         rule,
-        "" if words is None else words.quote,
+        "" if evidence is None else evidence.quote,
         finding.rationale,
         finding.confidence,
         finding.decisive,
@@ -144,6 +141,6 @@ def placed(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> Plac
     )
 
 
-def _index(trace: Trace, key: str | None, other: int) -> int:
+def _index(trace: Trace, key: str | None, default: int) -> int:
     index = None if key is None else trace.index_of(key)
-    return other if index is None else index
+    return default if index is None else index

@@ -1,6 +1,6 @@
-"""A lint report as text, JSON, SARIF, JUnit's XML and commands of GitHub's workflows.
+"""A lint report as text, JSON, SARIF, JUnit XML and GitHub workflow commands.
 
-Whatever a trace or a file name holds, it ends neither a line nor a command nor a tag.
+Text from a trace or a file name never ends a line, a command or a tag.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from mast_tui import __version__
-from mast_tui.cli.lint.findings import shown_path
+from mast_tui.cli.lint.findings import relative_path
 from mast_tui.counts import counted
 from mast_tui.safe_text import one_line
 
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
 
 TOOL: Final = "mast-tui"
 TEXT_BEGINS: Final = "mast-tui lint: "
-"""How a report as text begins, by which an earlier one is known."""
+"""The beginning of a report as text, which identifies an earlier report."""
 
-_QUOTED: Final = 200
-"""So many characters of a quote are shown in text, in XML and on GitHub."""
+_QUOTE_LENGTH: Final = 200
+"""The most characters of a quote in text, in XML and on GitHub."""
 
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LINK: Final = re.compile(r"\[([^\[\]]*)\]\(")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-"""What JSON can hold and Unicode has no place for."""
+"""Lone surrogates: JSON allows them, UTF-8 does not."""
 
 _COMMAND_INSIDE: Final = "##["
-"""What begins a command anywhere in a line for GitHub's runner, in the form that it had first."""
+"""The older prefix of a GitHub runner command, which counts anywhere in a line."""
 
 
 def as_text(report: LintReport) -> str:
-    """A line with the sums, then two for each finding: where and what, and the words that show it.
+    """Return a line with the totals, then for each finding a line and its quote.
 
-    The first is in the form of compilers: ``file:line: error: …``, or ``warning`` for what does
-    not fail.
+    The line of a finding has the form of compilers: ``file:line: error: …``, or ``warning`` if the
+    finding does not fail.
     """
-    lines = (f"{TEXT_BEGINS}{_sums(report)}", *_text_lines(report.findings))
+    lines = (f"{TEXT_BEGINS}{_totals(report)}", *_text_lines(report.findings))
     return "".join(f"{_plain(line)}\n" for line in lines)
 
 
@@ -55,36 +55,36 @@ def _text_lines(findings: Iterable[PlacedFinding]) -> Iterator[str]:
     for finding in findings:
         yield text_line(finding)
         if finding.quote:
-            yield f"    “{one_line(finding.quote, _QUOTED)}”"
+            yield f"    “{one_line(finding.quote, _QUOTE_LENGTH)}”"
 
 
 def text_line(finding: PlacedFinding) -> str:
-    """Where a finding stands and what it is, on one line."""
+    """Return one line with the location and the description of a finding."""
     level = "error" if finding.fails else "warning"
-    return f"{one_line(_place(finding))}: {level}: {finding.what}: {one_line(finding.reason)}"
+    return f"{one_line(_location(finding))}: {level}: {finding.title}: {one_line(finding.reason)}"
 
 
-def _sums(report: LintReport) -> str:
+def _totals(report: LintReport) -> str:
     return (
         f"{report.judge}: {counted(len(report.findings), 'finding')} in "
         f"{counted(len(report.traces), 'trace')}; --fail-on {report.fail_on}: {report.failing}"
     )
 
 
-def _place(finding: PlacedFinding) -> str:
+def _location(finding: PlacedFinding) -> str:
     place = finding.place
-    return str(place._replace(file=Path(shown_path(place.file))))
+    return str(place._replace(file=Path(relative_path(place.file))))
 
 
 def _plain(text: str) -> str:
-    """A line in which GitHub's runner, which reads what steps print, finds no command."""
+    """Return a line in which GitHub's runner, which reads a step's output, finds no command."""
     line = one_line(text).replace(_COMMAND_INSIDE, "## [")
     return f"./{line}" if line.lstrip().startswith("::") else line
 
 
 def as_json(report: LintReport) -> str:
-    """One JSON document."""
-    return _dumped(
+    """Return the report as one JSON document."""
+    return _dump_json(
         {
             "judge": report.judge,
             "taxonomy": report.taxonomy.ref,
@@ -93,24 +93,32 @@ def as_json(report: LintReport) -> str:
             ],
             "fail_on": report.fail_on,
             "traces": [
-                {"path": shown_path(one.path), "trace": one.trace_id, "findings": len(one.findings)}
-                for one in report.traces
+                {
+                    "path": relative_path(trace.path),
+                    "trace": trace.trace_id,
+                    "findings": len(trace.findings),
+                }
+                for trace in report.traces
             ],
             "failing": report.failing,
-            "findings": [finding_values(one) for one in report.findings],
-            "failed": [{"path": shown_path(path), "reason": why} for path, why in report.failed],
-            "skipped": [{"path": shown_path(path), "reason": why} for path, why in report.skipped],
+            "findings": [finding_json(finding) for finding in report.findings],
+            "failed": [
+                {"path": relative_path(path), "reason": reason} for path, reason in report.failed
+            ],
+            "skipped": [
+                {"path": relative_path(path), "reason": reason} for path, reason in report.skipped
+            ],
         }
     )
 
 
-def finding_values(finding: PlacedFinding) -> dict[str, Any]:
-    """A finding as the JSON document and SARIF have it."""
+def finding_json(finding: PlacedFinding) -> dict[str, Any]:
+    """Return a finding as values for JSON and SARIF."""
     return {
         "trace": finding.trace_id,
-        "path": shown_path(finding.path),
-        "place": _place(finding),
-        "file": shown_path(finding.place.file),
+        "path": relative_path(finding.path),
+        "place": _location(finding),
+        "file": relative_path(finding.place.file),
         "line": finding.place.line,
         "span": finding.number,
         "key": finding.key,
@@ -127,7 +135,7 @@ def finding_values(finding: PlacedFinding) -> dict[str, Any]:
 
 
 def as_sarif(report: LintReport) -> str:
-    """A log of SARIF 2.1.0 (OASIS standard, errata 01) with one run."""
+    """Return the report as a log of SARIF 2.1.0 (OASIS standard, errata 01) with one run."""
     rules = [_descriptor(name, mode) for name, mode in report.rules]
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     notes = [
@@ -151,7 +159,7 @@ def as_sarif(report: LintReport) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(finding, index) for finding in report.findings],
     }
-    return _dumped({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
+    return _dump_json({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _descriptor(name: str | None, mode: Mode) -> dict[str, Any]:
@@ -177,26 +185,26 @@ def _result(finding: PlacedFinding, index: Mapping[str, int]) -> dict[str, Any]:
     location: dict[str, Any] = {"physicalLocation": physical}
     if place.inside:
         location["logicalLocations"] = [{"fullyQualifiedName": one_line(place.inside)}]
-    mark = "\0".join((finding.trace_id, rule, finding.key))
+    fingerprint = "\0".join((finding.trace_id, rule, finding.key))
     return {
         "ruleId": rule,
         **({"ruleIndex": index[rule]} if rule in index else {}),
         "level": "error" if finding.fails else "warning",
-        "message": {"text": _message(f"{finding.what}: {finding.reason}")},
+        "message": {"text": _message(f"{finding.title}: {finding.reason}")},
         "locations": [location],
         "partialFingerprints": {
-            "mastTui/v1": sha256(mark.encode("utf-8", "backslashreplace")).hexdigest()
+            "mastTui/v1": sha256(fingerprint.encode("utf-8", "backslashreplace")).hexdigest()
         },
         "properties": {
             name: _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
-            for name, value in finding_values(finding).items()
+            for name, value in finding_json(finding).items()
         },
     }
 
 
 def _artifact(path: Path) -> dict[str, str]:
-    """The address of a file: from the root of what is looked at, or absolute (RFC 3986)."""
-    name = shown_path(path)
+    """Return the URI of a file: relative to the working folder, or absolute (RFC 3986)."""
+    name = relative_path(path)
     encoded = quote(os.fsencode(name), safe="/")
     if Path(name).is_absolute():
         return {"uri": f"file://{encoded}"}
@@ -204,17 +212,17 @@ def _artifact(path: Path) -> dict[str, str]:
 
 
 def _message(text: str) -> str:
-    """A plain text message in which nothing foreign is a placeholder or a link (§ 3.11.5, .6)."""
+    """Escape a text so that none of it is a placeholder or a link of SARIF (§ 3.11.5, .6)."""
     plain = one_line(text).replace("{", "{{").replace("}", "}}")
     return _LINK.sub(r"\\[\1\\](", plain)
 
 
 def as_junit(report: LintReport) -> str:
-    """XML in the form of JUnit: one test case a trace, and one for each file that is unreadable.
+    """Return the report as JUnit XML, with one test case per trace and per unreadable file.
 
-    What fails is one failure of its case; what does not stands in the case's ``system-out``.
+    The failing findings are one failure of the case; others are in its ``system-out``.
     """
-    failed = sum(any(one.fails for one in trace.findings) for trace in report.traces)
+    failed = sum(any(finding.fails for finding in trace.findings) for trace in report.traces)
     suite = ElementTree.Element(
         "testsuite",
         name="mast-tui lint",
@@ -225,22 +233,22 @@ def as_junit(report: LintReport) -> str:
         time="0",
     )
     for trace in report.traces:
-        case = _case(suite, shown_path(trace.path), trace.trace_id)
-        failing = [one for one in trace.findings if one.fails]
-        allowed = [one for one in trace.findings if not one.fails]
+        case = _case(suite, relative_path(trace.path), trace.trace_id)
+        failing = [finding for finding in trace.findings if finding.fails]
+        allowed = [finding for finding in trace.findings if not finding.fails]
         if failing:
             first = failing[0]
-            told = ElementTree.SubElement(
+            failure = ElementTree.SubElement(
                 case,
                 "failure",
                 type=_rule_id(first.mode, first.rule),
-                message=one_line(f"{first.what}: {first.reason}"),
+                message=one_line(f"{first.title}: {first.reason}"),
             )
-            told.text = "\n".join(_text_lines(failing))
+            failure.text = "\n".join(_text_lines(failing))
         if allowed:
             ElementTree.SubElement(case, "system-out").text = "\n".join(_text_lines(allowed))
     for path, reason in report.failed:
-        case = _case(suite, shown_path(path), "whole file")
+        case = _case(suite, relative_path(path), "whole file")
         ElementTree.SubElement(case, "error", type="unreadable", message=one_line(reason))
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
@@ -257,38 +265,40 @@ def _case(suite: ElementTree.Element, path: str, name: str) -> ElementTree.Eleme
 
 
 def as_github(report: LintReport) -> str:
-    """Workflow commands of GitHub, a line for each finding: ``::error file=…,line=…::…``."""
-    lines = [_plain(f"{TEXT_BEGINS}{_sums(report)}")]
+    """Return GitHub workflow commands, a line per finding: ``::error file=…,line=…::…``."""
+    lines = [_plain(f"{TEXT_BEGINS}{_totals(report)}")]
     for finding in report.findings:
-        words = finding.reason
+        message = finding.reason
         if finding.quote:
-            words += f" “{one_line(finding.quote, _QUOTED)}”"
+            message += f" “{one_line(finding.quote, _QUOTE_LENGTH)}”"
         if finding.place.line is None:
-            words = f"{finding.place.inside}: {words}"
+            message = f"{finding.place.inside}: {message}"
         level = "error" if finding.fails else "warning"
-        lines.append(_command(level, finding.place.file, finding.place.line, finding.what, words))
+        lines.append(
+            _command(level, finding.place.file, finding.place.line, finding.title, message)
+        )
     for path, reason in report.failed:
         lines.append(_command("error", path, None, "cannot be read", reason))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _command(level: str, file: Path, line: int | None, title: str, words: str) -> str:
-    settings = {"file": shown_path(file), "line": None if line is None else str(line)}
-    told = ",".join(
+def _command(level: str, file: Path, line: int | None, title: str, message: str) -> str:
+    values = {"file": relative_path(file), "line": None if line is None else str(line)}
+    parameters = ",".join(
         f"{name}={_setting(one_line(value))}"
-        for name, value in {**settings, "title": title}.items()
+        for name, value in {**values, "title": title}.items()
         if value is not None
     )
-    return f"::{level} {told}::{_data(one_line(words))}".replace(_COMMAND_INSIDE, "## [")
+    return f"::{level} {parameters}::{_data(one_line(message))}".replace(_COMMAND_INSIDE, "## [")
 
 
 def _data(text: str) -> str:
-    """The text of a command, which is one line: ``%`` begins what the runner decodes."""
+    """Escape the text of a command: the runner decodes ``%``."""
     return text.replace("%", "%25")
 
 
 def _setting(text: str) -> str:
-    """The value of a setting of a command, in which ``:`` and ``,`` would end it."""
+    """Escape a parameter of a command, which ``:`` and ``,`` would end."""
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
@@ -301,9 +311,9 @@ FORMATS: Final[Mapping[str, Callable[[LintReport], str]]] = MappingProxyType(
         "github": as_github,
     }
 )
-"""By the value of ``--format``."""
+"""The functions that format a report, by the value of ``--format``."""
 
 
-def _dumped(document: object) -> str:
-    """A document of ASCII alone: no foreign control character reaches a terminal."""
+def _dump_json(document: object) -> str:
+    """Return a JSON document in ASCII, so that no control character reaches a terminal."""
     return json.dumps(document, indent=2, allow_nan=False) + "\n"

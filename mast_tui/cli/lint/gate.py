@@ -1,4 +1,4 @@
-"""Which findings make ``lint`` fail, and which rules run so that it can."""
+"""The findings that make ``lint`` fail, and the rules that can find them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ def fail_on_option() -> Any:
         default=ANY,
         show_default=True,
         metavar="CODE,…|fatal|any",
-        help="Which findings make it fail: those of some modes, of modes that bring a run down, "
-        "all.",
+        help="The findings that fail: those of some modes, of fatal modes, or all.",
     )
 
 
@@ -44,26 +43,29 @@ def guards_option() -> Any:
 
 
 def rules_option() -> Any:
-    """Declare ``--rules``: the rules that run."""
+    """Declare ``--rules``."""
     return options.option(
         "--rules",
         metavar="all|NAME,…",
-        help="Which rules run. Default: two of them, and those for modes that --fail-on "
-        "names and these do not see; docs/lint.md lists all.",
+        help="The rules that run. Default: two of them, and those for other modes that --fail-on "
+        "names; docs/lint.md lists all.",
     )
 
 
-class NoModeOfThese(MastError):
-    """The rules look for no mode of the taxonomy."""
+class NoRuleForTaxonomy(MastError):
+    """No rule looks for a mode of the taxonomy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Which findings of a taxonomy's modes fail: all, those of ``modes``, those that are ``fatal``.
+    """The findings that fail, by their modes.
 
-    ``fatal`` are the modes that count as fatal where a judge does not say what decided the
-    outcome, none where nobody has said of any mode; None where that is not asked for. All are
-    slugs.
+    Attributes:
+        taxonomy: The taxonomy of the modes.
+        everything: All findings fail.
+        modes: The slugs of modes whose findings fail.
+        fatal: The slugs of fatal modes, for judges that do not mark decisive findings; empty if no
+            study states them, None if fatal findings do not matter.
     """
 
     taxonomy: Taxonomy
@@ -72,7 +74,7 @@ class Gate:
     fatal: tuple[str, ...] | None
 
     def fails(self, finding: Finding) -> bool:
-        """Whether a finding fails."""
+        """Return whether a finding fails."""
         if self.everything or finding.mode in self.modes:
             return True
         if self.fatal is None:
@@ -80,38 +82,35 @@ class Gate:
         return finding.mode in self.fatal if finding.decisive is None else finding.decisive
 
 
-def gate_of(text: str, taxonomy: Taxonomy) -> Gate:
-    """Read ``--fail-on``.
+def read_gate(text: str, taxonomy: Taxonomy) -> Gate:
+    """Read the value of ``--fail-on``.
 
-    Fatal is a finding that its judge calls decisive; of a judge that does not say so, as the rules,
-    one of a mode that the posts on the ITBench study call fatal.
+    A finding is fatal if its judge calls it decisive. For judges that do not say so, such as the
+    rules, it is fatal if the posts on the ITBench study call its mode fatal.
 
     Args:
-        text: ``any``, ``fatal``, and modes by code, slug or name, with commas between them.
-        taxonomy: Of which they are modes.
-
-    Returns:
-        What fails.
+        text: ``any``, ``fatal``, and modes by code, slug or name, separated by commas.
+        taxonomy: The taxonomy of the modes.
 
     Raises:
         click.UsageError: There is no such mode.
     """
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not words:
-        raise click.UsageError("--fail-on names nothing; give codes of modes, 'fatal' or 'any'")
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise click.UsageError("--fail-on is empty; give codes of modes, 'fatal' or 'any'")
     modes: list[str] = []
     fatal: tuple[str, ...] | None = None
-    for word in words:
-        if word.casefold() == ANY:
+    for name in names:
+        if name.casefold() == ANY:
             continue
-        if word.casefold() == FATAL:
+        if name.casefold() == FATAL:
             fatal = _fatal_modes(taxonomy)
             continue
-        mode = taxonomy.find(word)
+        mode = taxonomy.find(name)
         if mode is None:
-            raise click.UsageError(f"--fail-on {word}: {_no_mode(word, taxonomy)}")
+            raise click.UsageError(f"--fail-on {name}: {_no_mode(name, taxonomy)}")
         modes.append(mode.slug)
-    return Gate(taxonomy, ANY in map(str.casefold, words), tuple(modes), fatal)
+    return Gate(taxonomy, ANY in map(str.casefold, names), tuple(modes), fatal)
 
 
 def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
@@ -121,18 +120,18 @@ def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
     return tuple(slug for slug, kind in stated.classes.items() if kind == FATAL)
 
 
-def _no_mode(word: str, taxonomy: Taxonomy) -> str:
-    known = {
-        name.casefold(): mode
+def _no_mode(name: str, taxonomy: Taxonomy) -> str:
+    modes_by_name = {
+        mode_name.casefold(): mode
         for mode in taxonomy.modes
-        for name in (mode.code, mode.slug, mode.name)
+        for mode_name in (mode.code, mode.slug, mode.name)
     }
-    near = get_close_matches(word.casefold(), known, n=1, cutoff=0.5)
-    there = f"{taxonomy.ref} has {', '.join(mode.code for mode in taxonomy.modes)}"
-    if not near:
-        return f"no such mode; {there}"
-    meant = known[near[0]]
-    return f"no such mode; did you mean {meant.code} ({meant.name})? {there}"
+    matches = get_close_matches(name.casefold(), modes_by_name, n=1, cutoff=0.5)
+    existing = f"{taxonomy.ref} has {', '.join(mode.code for mode in taxonomy.modes)}"
+    if not matches:
+        return f"no such mode; {existing}"
+    match = modes_by_name[matches[0]]
+    return f"no such mode; did you mean {match.code} ({match.name})? {existing}"
 
 
 def guards_for(path: Path, gate: Gate, *, running: bool = False) -> tuple[Rule, ...]:
@@ -160,59 +159,63 @@ def guards_for(path: Path, gate: Gate, *, running: bool = False) -> tuple[Rule, 
 
 
 def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[Rule, ...]:
-    """Choose the rules that run, so that each mode that is to fail can be found.
+    """Choose the rules that run, so that each mode that must fail can be found.
 
     Args:
         names: The value of ``--rules``.
-        gate: What fails; only rules for modes of its taxonomy run.
-        running: Whether the runs go on, so that no rule runs that needs their end.
+        gate: The findings that fail; only rules for modes of its taxonomy run.
+        running: The runs are not at their end, so that no rule that needs the end is chosen.
 
     Returns:
         The rules, in their order.
 
     Raises:
         UnknownRule: There is no rule of such a name.
-        NoModeOfThese: No rule that is chosen looks for a mode of the taxonomy.
-        click.UsageError: A mode that is to fail is looked for by none of the rules, so that it
-            never would, or all that are named need the end of a run.
+        NoRuleForTaxonomy: No rule looks for a mode of the taxonomy.
+        click.UsageError: No chosen rule looks for a mode that must fail, or all named rules need
+            the end of a run.
     """
     taxonomy = gate.taxonomy
-    known = {mode.slug: mode.code for mode in taxonomy.modes}
-    able = tuple(rule for rule in RULES if rule.mode in known)
-    if not able:
-        raise NoModeOfThese(f"the rules know no mode of {taxonomy.ref}; they were made for MAST")
-    able = tuple(rule for rule in able if not (running and rule.needs_end))
+    codes = {mode.slug: mode.code for mode in taxonomy.modes}
+    usable = tuple(rule for rule in RULES if rule.mode in codes)
+    if not usable:
+        raise NoRuleForTaxonomy(
+            f"the rules know no mode of {taxonomy.ref}; they were made for MAST"
+        )
+    usable = tuple(rule for rule in usable if not (running and rule.needs_end))
     if names is None:
-        # What has earned it is enough for its modes; the others find more, and are wrong more often
-        wanted = {*gate.modes, *(gate.fatal or ())} - {rule.mode for rule in DEFAULT}
-        chosen = tuple(rule for rule in able if rule in DEFAULT or rule.mode in wanted)
+        # The default rules are precise; the others find more, and are wrong more often.
+        needed_modes = {*gate.modes, *(gate.fatal or ())} - {rule.mode for rule in DEFAULT}
+        chosen = tuple(rule for rule in usable if rule in DEFAULT or rule.mode in needed_modes)
     else:
         named = chosen_rules(names)
-        chosen = tuple(rule for rule in named if rule in able)
+        chosen = tuple(rule for rule in named if rule in usable)
         if not chosen:
-            told = ", ".join(rule.name for rule in named)
-            raise click.UsageError(f"--rules {told}: judges the end of a run; see 'mast-tui lint'")
-    seen = {rule.mode for rule in chosen}
+            listed = ", ".join(rule.name for rule in named)
+            raise click.UsageError(
+                f"--rules {listed}: judges the end of a run; see 'mast-tui lint'"
+            )
+    found_modes = {rule.mode for rule in chosen}
     for slug in gate.modes:
-        if slug not in seen:
-            raise click.UsageError(_never_found(slug, known, able))
+        if slug not in found_modes:
+            raise click.UsageError(_never_found(slug, codes, usable))
     if gate.fatal == ():
         raise click.UsageError(
-            f"--fail-on fatal: nobody has said which modes of {taxonomy.ref} are fatal, and the "
-            "rules do not say it of a finding; name codes"
+            f"--fail-on fatal: no study says which modes of {taxonomy.ref} are fatal, and the "
+            "rules do not mark decisive findings; name codes"
         )
-    if gate.fatal is not None and seen.isdisjoint(gate.fatal):
-        codes = ", ".join(sorted(known[slug] for slug in gate.fatal))
+    if gate.fatal is not None and found_modes.isdisjoint(gate.fatal):
+        fatal_codes = ", ".join(sorted(codes[slug] for slug in gate.fatal))
         raise click.UsageError(
-            f"--fail-on fatal: none of the rules that run looks for a fatal mode ({codes}); "
-            "leave out --rules, or say --rules all"
+            f"--fail-on fatal: none of the rules that run looks for a fatal mode ({fatal_codes}); "
+            "leave out --rules, or give --rules all"
         )
     return chosen
 
 
-def _never_found(slug: str, known: dict[str, str], able: tuple[Rule, ...]) -> str:
-    code = known[slug]
-    names = [rule.name for rule in able if rule.mode == slug]
+def _never_found(slug: str, codes: dict[str, str], usable: tuple[Rule, ...]) -> str:
+    code = codes[slug]
+    names = [rule.name for rule in usable if rule.mode == slug]
     if names:
         return (
             f"--fail-on {code}: none of the rules that run looks for it; add {' or '.join(names)} "
@@ -220,5 +223,5 @@ def _never_found(slug: str, known: dict[str, str], able: tuple[Rule, ...]) -> st
         )
     if any(rule.mode == slug for rule in RULES):
         return f"--fail-on {code}: only the end of a run shows it; see 'mast-tui lint'"
-    seen = sorted({known[rule.mode] for rule in able})
-    return f"--fail-on {code}: no rule looks for it; the rules look for {', '.join(seen)}"
+    found_codes = sorted({codes[rule.mode] for rule in usable})
+    return f"--fail-on {code}: no rule looks for it; the rules look for {', '.join(found_codes)}"

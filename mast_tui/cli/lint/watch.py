@@ -1,4 +1,4 @@
-"""``mast-tui watch``: follow running sessions, and say so the moment a rule finds something."""
+"""``mast-tui watch``: follow running sessions and report each finding of a rule at once."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.lint.command import ALL_IS_TOLD, FAILS
-from mast_tui.cli.lint.findings import PlacedFinding, judged_now
-from mast_tui.cli.lint.formats import finding_values, text_line
+from mast_tui.cli.lint.command import FAILS, NO_BLIND_LINT
+from mast_tui.cli.lint.findings import PlacedFinding, find_by_rules
+from mast_tui.cli.lint.formats import finding_json, text_line
 from mast_tui.cli.lint.gate import (
     fail_on_option,
-    gate_of,
     guards_for,
     guards_option,
+    read_gate,
     rules_for,
     rules_option,
 )
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
-from mast_tui.cli.shared.common import load_chosen_taxonomy, say
+from mast_tui.cli.shared.common import load_taxonomy_or_mast, say
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.counts import counted
 from mast_tui.judges.rules import RulesJudge
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 
 _BY_SIGNAL: Final = 128
 _STDERR: Final = 2
-"""Where a command's own words go, so that stdout has findings alone."""
+"""The output of ``--run`` commands goes here, so that stdout holds only findings."""
 
-_ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+_END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,17 +71,17 @@ class WatchRequest:
     command: str | None = options.option(
         "--run",
         metavar="COMMAND",
-        help="A command for each finding that fails, without a shell; MAST_TUI_PLACE, "
-        "MAST_TUI_MODE and others in its environment tell what was found.",
+        help="Run a command for each finding that fails, without a shell; MAST_TUI_PLACE, "
+        "MAST_TUI_MODE and other variables of its environment describe the finding.",
     )
     leave: bool = options.option(
-        "--exit", is_flag=True, help="End with exit code 3 at the first that fails."
+        "--exit", is_flag=True, help="End with exit code 3 at the first finding that fails."
     )
     existing: bool = options.option(
-        "--existing", is_flag=True, help="Report also the findings that are there at the start."
+        "--existing", is_flag=True, help="Also report findings that exist at the start."
     )
     as_json: bool = options.option("--json", is_flag=True, help="Print one JSON object a line.")
-    common: CommonOptions = options.common(blind=ALL_IS_TOLD)
+    common: CommonOptions = options.common(blind=NO_BLIND_LINT)
 
 
 _RULES: Final = (
@@ -96,10 +96,10 @@ _RULES: Final = (
 @click.command()
 @options.takes(WatchRequest, _RULES)
 def watch_command(request: WatchRequest) -> int:
-    """Follow running sessions and say so the moment a rule finds something.
+    """Follow running sessions and report each finding of a rule at once.
 
-    Files that grow and new files in folders are looked at about once a second. Each finding is told
-    once, on one line: when, where, its mode, the rule and why. Ctrl+C ends it with a summary.
+    Growing files and new files in folders are checked about once a second. Each finding is printed
+    once, on one line: time, location, mode, rule and reason. Ctrl+C ends it with a summary.
     """
     for path in request.paths:
         if not path.exists():
@@ -107,57 +107,61 @@ def watch_command(request: WatchRequest) -> int:
                 f"{path}: no such file or folder; to wait for a file, name the folder in which it "
                 "will be"
             )
-    chosen = load_chosen_taxonomy(request.common.taxonomy)
-    gate = gate_of(request.fail_on, chosen)
+    taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
+    gate = read_gate(request.fail_on, taxonomy)
     if request.guards is None:
         rules = rules_for(request.rule_names, gate, running=True)
     else:
         rules = guards_for(request.guards, gate, running=True)
-    words = _words_of(request.command)
-    check_may_see_judges(request.common, chosen)
+    command_words = _split_command(request.command)
+    check_may_see_judges(request.common, taxonomy)
     judge = RulesJudge(rules)
     running = RunningTraces(request.paths, judge, gate)
-    told = _Told(request.bell, words, request.as_json)
+    reporter = _FindingReporter(request.bell, command_words, request.as_json)
     try:
         with _ended_by_signals():
-            code = _follow(running, told, leave=request.leave, existing=request.existing)
-    except _Ended as ended:
+            code = _follow(running, reporter, leave=request.leave, existing=request.existing)
+    except _EndedBySignal as ended:
         code = _BY_SIGNAL + ended.number
     say(
-        f"mast-tui watch: {counted(told.findings, 'finding')} in "
-        f"{counted(running.traces, 'trace')}; --fail-on {request.fail_on}: {told.failing}"
+        f"mast-tui watch: {counted(reporter.findings, 'finding')} in "
+        f"{counted(running.traces, 'trace')}; --fail-on {request.fail_on}: {reporter.failing}"
     )
     return code
 
 
-def _follow(running: RunningTraces, told: _Told, *, leave: bool, existing: bool) -> int:
-    """Look until a finding that fails ends it; whatever else does is raised."""
-    before = 0
-    begins = True
+def _follow(
+    running: RunningTraces, reporter: _FindingReporter, *, leave: bool, existing: bool
+) -> int:
+    """Report findings until one that fails ends it; return the exit code."""
+    hidden_count = 0
+    is_first = True
     while True:
-        began, telling = time.monotonic(), 0.0
-        for news in running.look():
-            told_at = time.monotonic()
-            if isinstance(news, NotRead):
-                say(f"mast-tui watch: {news.path}: {news.reason}")
-            elif begins and not existing:
-                before += 1
+        round_start = time.monotonic()
+        report_seconds = 0.0
+        for item in running.new_findings():
+            report_start = time.monotonic()
+            if isinstance(item, NotRead):
+                say(f"mast-tui watch: {item.path}: {item.reason}")
+            elif is_first and not existing:
+                hidden_count += 1
             else:
-                told.tell(news)
-                if leave and news.fails:
+                reporter.report(item)
+                if leave and item.fails:
                     return FAILS
-            telling += time.monotonic() - told_at  # a command may take long; looking has not
-        if begins:
-            hidden = f"; {counted(before, 'earlier finding')}" if before else ""
-            say(f"mast-tui watch: following {counted(running.traces, 'trace')}{hidden}")
-        begins = False
-        looked = time.monotonic() - began - telling
-        time.sleep(max(LOOK_EVERY, rest_after(looked)))
+            # A command may take long, which says nothing about the time of a check.
+            report_seconds += time.monotonic() - report_start
+        if is_first:
+            hidden_text = f"; {counted(hidden_count, 'earlier finding')}" if hidden_count else ""
+            say(f"mast-tui watch: following {counted(running.traces, 'trace')}{hidden_text}")
+        is_first = False
+        look_seconds = time.monotonic() - round_start - report_seconds
+        time.sleep(max(LOOK_EVERY, rest_after(look_seconds)))
 
 
 @dataclass(slots=True)
-class _Told:
-    """Tells of findings, and counts them."""
+class _FindingReporter:
+    """The output of findings, and their counts."""
 
     bell: bool
     command: tuple[str, ...]
@@ -165,14 +169,12 @@ class _Told:
     findings: int = 0
     failing: int = 0
 
-    def tell(self, finding: PlacedFinding) -> None:
-        """Print a finding, and do for one that fails what was asked for."""
+    def report(self, finding: PlacedFinding) -> None:
+        """Print a finding; for one that fails also ring the bell and run the command."""
         self.findings += 1
         now = datetime.now().astimezone()
         if self.as_json:
-            line = json.dumps(
-                {"time": now.isoformat(timespec="seconds"), **finding_values(finding)}
-            )
+            line = json.dumps({"time": now.isoformat(timespec="seconds"), **finding_json(finding)})
         else:
             line = f"{now:%H:%M:%S} #{finding.number} {text_line(finding)}"
         sys.stdout.write(line + "\n")
@@ -187,9 +189,9 @@ class _Told:
             self._run(finding)
 
     def _run(self, finding: PlacedFinding) -> None:
-        """Run the command and wait for its end; that it fails is told, and ends nothing."""
+        """Run the command and wait for its end; report a failure and continue."""
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 self.command,
                 env={**os.environ, **_environment(finding)},
                 stdin=subprocess.DEVNULL,
@@ -199,43 +201,43 @@ class _Told:
         except OSError as error:
             say(f"mast-tui watch: {self.command[0]}: {error.strerror or error}")
             return
-        if done.returncode:
-            say(f"mast-tui watch: {self.command[0]} ended with exit code {done.returncode}")
+        if result.returncode:
+            say(f"mast-tui watch: {self.command[0]} ended with exit code {result.returncode}")
 
 
 def _environment(finding: PlacedFinding) -> Mapping[str, str]:
-    """What a command is told: a line each; ``FILE`` and ``PATH`` as the files are called."""
-    values = finding_values(finding)
-    told = {
+    """Return the variables that describe a finding; all but the paths fit on one line."""
+    values = finding_json(finding)
+    texts = {
         name: "" if values[name] is None else one_line(str(values[name]))
         for name in ("trace", "place", "line", "span", "mode", "name", "rule", "quote", "reason")
     }
-    told |= {name: values[name] for name in ("file", "path")}
-    return {f"MAST_TUI_{name.upper()}": value for name, value in told.items()}
+    texts |= {name: values[name] for name in ("file", "path")}
+    return {f"MAST_TUI_{name.upper()}": value for name, value in texts.items()}
 
 
-def _words_of(command: str | None) -> tuple[str, ...]:
-    """A command as words, of which the first can be run.
+def _split_command(command: str | None) -> tuple[str, ...]:
+    """Split a command into words, of which the first is a program.
 
     Raises:
-        click.UsageError: It has no words, a quotation mark is open, or there is no such program.
+        click.UsageError: It is empty, a quotation mark is open, or there is no such program.
     """
     if command is None:
         return ()
     try:
-        words = tuple(shlex.split(command))
+        parts = tuple(shlex.split(command))
     except ValueError as error:
         raise click.UsageError(f"--run {command!r}: {error}") from None
-    if not words or shutil.which(words[0]) is None:
+    if not parts or shutil.which(parts[0]) is None:
         raise click.UsageError(
-            f"--run {command!r}: there is no program {words[0] if words else ''!r}; for a line "
-            "of a shell say --run \"sh -c '…'\""
+            f"--run {command!r}: there is no program {parts[0] if parts else ''!r}; for a "
+            "shell command give --run \"sh -c '…'\""
         )
-    return words
+    return parts
 
 
-class _Ended(BaseException):
-    """A signal has ended it."""
+class _EndedBySignal(BaseException):
+    """A signal that ends the command."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -244,156 +246,164 @@ class _Ended(BaseException):
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Within, Ctrl+C and SIGTERM raise ``_Ended``."""
+    """Raise ``_EndedBySignal`` on Ctrl+C and SIGTERM inside the ``with`` block."""
 
     def end(number: int, _frame: FrameType | None) -> None:
-        raise _Ended(number)
+        raise _EndedBySignal(number)
 
-    before = {number: signal.signal(number, end) for number in _ENDING}
+    previous = {number: signal.signal(number, end) for number in _END_SIGNALS}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
-_State = tuple[object, ...] | None
-"""By which it is seen that somebody has written to a file; None where it cannot be told."""
+_FileState = tuple[object, ...] | None
+"""The metadata that changes when a file is written to; None if it cannot be read."""
 
-_Place = tuple[Path, int | None]
-"""A trace by its file and its record there: its id may follow from what it holds by now."""
+_TraceKey = tuple[Path, int | None]
+"""A trace by its file and its record in it: its id may change as the file grows."""
 
-_Name = tuple[str | None, str, str]
-"""A finding by its rule, its mode and the first span of its range: what a range is about begins
-where it began, however far it reaches by now."""
+_FindingKey = tuple[str | None, str, str]
+"""A finding by its rule, its mode and the first span of its range; the end of the range may still
+move."""
 
 
 class NotRead(NamedTuple):
-    """A file that cannot be read, and why."""
+    """A file that cannot be read, and the reason."""
 
     path: Path
     reason: str
 
 
 @dataclass(slots=True)
-class _Known:
-    """What was told of a trace, with a digest of each first span's text, and its file as it was."""
+class _SeenTrace:
+    """The reported findings of a trace, with a digest of each first span's text, and its file."""
 
     opened: OpenedFile | None = None
-    told: dict[_Name, bytes] = field(default_factory=dict)
+    digests: dict[_FindingKey, bytes] = field(default_factory=dict)
 
 
 class RunningTraces:
-    """Looks at files and folders again and again, and judges the traces that have become more.
+    """Files and folders that are checked repeatedly, and the new findings in their traces.
 
-    Between two looks nothing is kept of a trace but what was told of it, so that thousands may be
-    followed. Whether a file has just grown, its opened file tells: then a finding is the one that
-    was told before where rule, mode and first span are. In a file that was written anew it is so
-    only where that span says the same.
+    Between two checks only the reported findings of a trace are kept, so that thousands of traces
+    can be followed. If a file has only grown, a finding with the same rule, mode and first span is
+    not new. If the file was rewritten, the text of that span must be the same too.
     """
 
     def __init__(self, paths: Sequence[Path], judge: RulesJudge, gate: Gate) -> None:
-        """Begin with nothing seen.
+        """Start without any seen trace.
 
         Args:
-            paths: Files, and folders in which new ones may come.
-            judge: The rules that look.
-            gate: Tells what fails.
+            paths: Files, and folders in which new files may appear.
+            judge: The rules.
+            gate: Decides which findings fail.
         """
         self._paths = tuple(paths)
         self._judge = judge
         self._gate = gate
-        self._states: Mapping[Path, _State] = {}
-        self._parts: dict[Path, tuple[Path, ...]] = {}
-        self._known: dict[_Place, _Known] = {}
-        self._not_read: dict[Path, str | None] = {}
-        """Files that cannot be read with the reason, None once that was told."""
+        self._states: Mapping[Path, _FileState] = {}
+        self._sub_agent_files: dict[Path, tuple[Path, ...]] = {}
+        self._seen: dict[_TraceKey, _SeenTrace] = {}
+        self._unreadable: dict[Path, str | None] = {}
+        """Files that cannot be read, with the reason; None once it was reported."""
 
     @property
     def traces(self) -> int:
-        """How many traces were seen."""
-        return len(self._known)
+        """The number of seen traces."""
+        return len(self._seen)
 
-    def look(self) -> Iterator[PlacedFinding | NotRead]:
-        """Look at what was written since the last look, and tell what is new.
+    def new_findings(self) -> Iterator[PlacedFinding | NotRead]:
+        """Check files that changed since the last check; yield new findings and unreadable files.
 
-        A file that cannot be read is told when nobody has written to it for one look: what is
-        being written is often half there.
+        A file that cannot be read is reported once it was not written to between two checks: a file
+        that is being written is often incomplete.
         """
-        states = self._states_now()
-        same = self._unchanged(states)
-        for path, reason in self._not_read.items():
-            if reason is not None and (path in same or path not in states):
-                self._not_read[path] = None
+        states = self._read_states()
+        unchanged = self._unchanged(states)
+        for path, reason in self._unreadable.items():
+            if reason is not None and (path in unchanged or path not in states):
+                self._unreadable[path] = None
                 yield NotRead(path, reason)
-        if len(same) == len(states):
+        if len(unchanged) == len(states):
             return
-        walk = scan(self._paths, without=same)
+        walk = scan(self._paths, without=unchanged)
         for report in walk:
-            yield from self._news(report)
+            yield from self._findings_in(report)
         for run, members in walk.members.items():
-            self._parts[Path(run)] = tuple(map(Path, members))
+            self._sub_agent_files[Path(run)] = tuple(map(Path, members))
         for path in self._paths:
-            if path not in same and not is_folder(path):
-                self._parts[path] = _beside(path, walk.members.get(str(path), ()))
+            if path not in unchanged and not is_folder(path):
+                self._sub_agent_files[path] = _sub_agent_paths(
+                    path, walk.members.get(str(path), ())
+                )
         self._states = states
 
-    def _states_now(self) -> dict[Path, _State]:
-        """The state of every file, taken before any is read: what comes meanwhile is seen the next
-        time."""
-        states: dict[Path, _State] = {}
+    def _read_states(self) -> dict[Path, _FileState]:
+        """Return the state of every file before any is read: later writes are seen next time."""
+        states: dict[Path, _FileState] = {}
         for path in self._paths:
             if is_folder(path):
                 states.update((entry.path, _state(entry.path)) for entry in entries_under(path))
             else:
                 states[path] = _state(path)
-                states.update((part, _mark(part)) for part in self._parts.get(path, ()))
+                states.update((part, _mark(part)) for part in self._sub_agent_files.get(path, ()))
         return states
 
-    def _unchanged(self, states: Mapping[Path, _State]) -> set[Path]:
-        """The files to which nobody has written, nor to a sub-agent's of the same run."""
-        same = {
+    def _unchanged(self, states: Mapping[Path, _FileState]) -> set[Path]:
+        """Return the files that did not change, and whose run's sub-agent files did not change."""
+        unchanged = {
             path
             for path, state in states.items()
             if state is not None and state == self._states.get(path)
         }
-        changed = states.keys() - same
-        for run, parts in self._parts.items():
-            if not changed.isdisjoint(parts):
-                same.discard(run)
-        strange = changed.difference(*self._parts.values())
-        new = {path for path in strange if _is_sub_agent(path)} if same else set[Path]()
-        return {run for run in same if new.isdisjoint(sub_agents_of(run))} if new else same
+        changed = states.keys() - unchanged
+        for run, files in self._sub_agent_files.items():
+            if not changed.isdisjoint(files):
+                unchanged.discard(run)
+        ungrouped = changed.difference(*self._sub_agent_files.values())
+        new_sub_agents = (
+            {path for path in ungrouped if _is_sub_agent(path)} if unchanged else set[Path]()
+        )
+        return (
+            {run for run in unchanged if new_sub_agents.isdisjoint(sub_agents_of(run))}
+            if new_sub_agents
+            else unchanged
+        )
 
-    def _news(self, report: FileReport) -> Iterator[PlacedFinding]:
+    def _findings_in(self, report: FileReport) -> Iterator[PlacedFinding]:
         reason = report.failed
         for trace in report.traces:
             try:
-                yield from self._judged(trace)
+                yield from self._new_findings_in(trace)
             except OSError as error:
                 reason = error.strerror or str(error)
         if reason is None:
-            self._not_read.pop(report.path, None)
-        elif self._not_read.get(report.path, "") is not None:
-            self._not_read[report.path] = reason
+            self._unreadable.pop(report.path, None)
+        elif self._unreadable.get(report.path, "") is not None:
+            self._unreadable[report.path] = reason
 
-    def _judged(self, trace: Trace) -> Iterator[PlacedFinding]:
-        known = self._known.setdefault((trace.path, trace.record), _Known())
-        anew = known.opened is None or known.opened.changed() is not None
-        findings = judged_now(self._judge, self._gate, trace)
-        known.opened = trace.opened
+    def _new_findings_in(self, trace: Trace) -> Iterator[PlacedFinding]:
+        seen = self._seen.setdefault((trace.path, trace.record), _SeenTrace())
+        rewritten = seen.opened is None or seen.opened.changed() is not None
+        findings = find_by_rules(self._judge, self._gate, trace)
+        seen.opened = trace.opened
         for finding in findings:
             first = finding.first - 1
-            name = finding.rule, finding.mode.slug, trace.span(first).key
-            said = _digest(trace.text(first)) if anew or name not in known.told else b""
-            if name not in known.told or (anew and known.told[name] != said):
-                known.told[name] = said
+            key = finding.rule, finding.mode.slug, trace.span(first).key
+            digest = _digest(trace.text(first)) if rewritten or key not in seen.digests else b""
+            if key not in seen.digests or (rewritten and seen.digests[key] != digest):
+                seen.digests[key] = digest
                 yield finding
 
 
-def _beside(path: Path, members: Sequence[str]) -> tuple[Path, ...]:
-    """The sub-agents' files of a run that was named, and the folders where more of them may come:
-    a folder is written to when a file begins in it."""
+def _sub_agent_paths(path: Path, members: Sequence[str]) -> tuple[Path, ...]:
+    """Return the sub-agent files of a run, and the folders where new ones may appear.
+
+    A folder's state changes when a file is created in it.
+    """
     files = tuple(map(Path, members))
     below = path.parent / path.name.split(".jsonl")[0]
     folders = dict.fromkeys((path.parent, below, *(file.parent for file in files)))
@@ -407,19 +417,19 @@ def _is_sub_agent(path: Path) -> bool:
     return thread is not None and thread.parent is not None
 
 
-def _state(path: Path) -> _State:
-    """What tells that somebody has written to a file, or to one in the folder of a run."""
+def _state(path: Path) -> _FileState:
+    """Return the metadata that changes when a file, or a file in a run's folder, is written to."""
     if is_folder(path):
-        return tuple((one, _mark(one)) for one in sorted(path.rglob("*")) if not is_folder(one))
+        return tuple((file, _mark(file)) for file in sorted(path.rglob("*")) if not is_folder(file))
     return _mark(path)
 
 
-def _mark(path: Path) -> _State:
+def _mark(path: Path) -> _FileState:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _digest(text: str) -> bytes:

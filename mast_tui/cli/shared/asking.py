@@ -1,4 +1,4 @@
-"""Who asks, as a command heeds it: whose sight it keeps to, and how it tells what that hides."""
+"""The person who runs a command: what this person may see, and messages about what is hidden."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.common import open_on_server, open_workspace, say
 from mast_tui.errors import SessionError
-from mast_tui.session import hidden_words, viewer_of, works_blind
+from mast_tui.session import hidden_traces_text, viewer_of, works_blind
 from mast_tui.workspace import Workspace, WorkspaceError, find_workspace
 
 if TYPE_CHECKING:
@@ -23,34 +23,37 @@ PASSWORD_PIPE: Final = "MAST_TUI_PASSWORD_PIPE"
 """The variable with the number of the pipe from which an app reads its password."""
 
 
-def workspace_there(common: CommonOptions) -> Workspace | None:
-    """Open the workspace that is named, or the nearest one, to see who asks; None if there is
-    none."""
-    there = common.workspace is not None or find_workspace(None).exists()
-    return open_workspace(common, announce=False) if there else None
+def existing_workspace(common: CommonOptions) -> Workspace | None:
+    """Open the workspace that is named, or the nearest one; return None if there is none."""
+    exists = common.workspace is not None or find_workspace(None).exists()
+    return open_workspace(common, announce=False) if exists else None
 
 
 def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
-    """Whether what a judge finds must not be told: somebody works blind here.
+    """Return whether the command must hide what judges say, as the person works blind.
 
-    Where there is no workspace there is nobody to keep it from, and none is made.
+    Without a workspace only ``--blind`` decides, and no workspace is made.
 
     Args:
-        common: Who asks, and in which workspace.
-        taxonomy: Under which taxonomy.
+        common: The common options of the command.
+        taxonomy: The taxonomy that the person works under.
     """
-    place = workspace_there(common)
-    if place is None:
+    workspace = existing_workspace(common)
+    if workspace is None:
         return common.blind
-    with closing(place):
-        return asked_by(place, taxonomy.ref, common, anybody=True).judges_hidden
+    with closing(workspace):
+        return command_viewer(workspace, taxonomy.ref, common, allow_unknown=True).judges_hidden
 
 
 def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
-    """Refuse to tell findings to somebody who labels here without them; as ``judges_hidden``.
+    """Refuse the command if judges' answers are hidden from the person; as ``judges_hidden``.
+
+    Args:
+        common: The common options of the command.
+        taxonomy: The taxonomy that the person works under.
 
     Raises:
-        SessionError: They work blind, or have traces without suggestions.
+        SessionError: The person works blind, or has traces without suggestions.
     """
     if judges_hidden(common, taxonomy):
         raise SessionError(
@@ -59,31 +62,31 @@ def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
         )
 
 
-def asked_by(
-    place: Workspace, taxonomy: str, common: CommonOptions, *, anybody: bool = False
+def command_viewer(
+    workspace: Workspace, taxonomy: str, common: CommonOptions, *, allow_unknown: bool = False
 ) -> Viewer:
-    """Return who asks, and report a name on the command line that is not theirs.
+    """Return the viewer for a command, and report an ``--annotator`` that the server overrides.
 
     Args:
-        place: The workspace that is asked.
-        taxonomy: Under which taxonomy, as ``id@version``.
-        common: What the command line says of who asks.
-        anybody: Whether ``--blind`` has a meaning where nobody is known.
+        workspace: The workspace that the command reads.
+        taxonomy: The taxonomy of the labels, as ``id@version``.
+        common: The common options of the command.
+        allow_unknown: Accept ``--blind`` without a known person.
 
     Raises:
-        click.UsageError: Nobody is known whose sight ``--blind`` could be.
-        SessionError: The name cannot be one.
+        click.UsageError: ``--blind`` is given and no person is known.
+        SessionError: The name is not a valid name of a person.
     """
     viewer = viewer_of(
-        place,
+        workspace,
         taxonomy,
         annotator=common.annotator,
         blind=common.blind,
         assisted=common.assisted,
     )
-    if common.blind and viewer.name is None and not anybody:
+    if common.blind and viewer.name is None and not allow_unknown:
         raise click.UsageError(
-            "--blind hides what somebody has not finished; say who asks with --annotator NAME"
+            "--blind hides traces that you have not finished; give your name with --annotator NAME"
         )
     if viewer.named is not None:
         say(
@@ -93,53 +96,53 @@ def asked_by(
     return viewer
 
 
-def say_left_out(viewer: Viewer, left_out: Sized) -> None:
-    """Say on stderr how many traces are left out, for whom, why, and what to do.
+def report_hidden_traces(viewer: Viewer, hidden: Sized) -> None:
+    """Report on stderr how many traces are hidden from the viewer, why, and what to do.
 
     Args:
-        viewer: Who asks.
-        left_out: The traces that are left out.
+        viewer: The viewer.
+        left_out: The hidden traces.
     """
-    if viewer.name is not None and left_out:
-        say(hidden_words(viewer.name, len(left_out)))
+    if viewer.name is not None and hidden:
+        say(hidden_traces_text(viewer.name, len(hidden)))
 
 
 def hides_outcomes(common: CommonOptions) -> bool:
-    """Whether a command that reads traces alone must leave out what these carry; it says why."""
-    why = _why_no_outcomes(common)
-    if why is not None:
-        say(why)
-    return why is not None
+    """Return whether a command that reads traces must hide their outcomes, and report why."""
+    reason = _reason_to_hide_outcomes(common)
+    if reason is not None:
+        say(reason)
+    return reason is not None
 
 
-def _why_no_outcomes(common: CommonOptions) -> str | None:
+def _reason_to_hide_outcomes(common: CommonOptions) -> str | None:
     if common.blind:
         return "outcomes, scores and what else --blind hides are left out"
     try:
-        place = workspace_there(common)
+        workspace = existing_workspace(common)
     except WorkspaceError as error:
-        # Better too little than what somebody blind must not see.
-        return f"outcomes and scores are left out, as nobody can tell who works blind: {error}"
-    if place is None:
+        # When in doubt, hide: a person who works blind must not see outcomes.
+        return f"outcomes and scores are left out, as it is unknown who works blind: {error}"
+    if workspace is None:
         return None
-    with closing(place):
-        name = works_blind(place, common.annotator, assisted=common.assisted)
+    with closing(workspace):
+        name = works_blind(workspace, common.annotator, assisted=common.assisted)
     if name is None:
         return None
-    return f"outcomes and scores are left out, as {name} works blind; --assisted leaves that"
+    return f"outcomes and scores are left out, as {name} works blind; --assisted shows them"
 
 
 def typed_password(url: str) -> str | None:
     """Ask for the password of a workspace's server, before a screen takes the terminal.
 
-    The web server hands over what its visitor has typed through a pipe, whose number is in
+    The web server passes its visitor's password through a pipe, whose number is in
     ``PASSWORD_PIPE``: other programs of this user can read arguments and environments.
 
     Args:
         url: The workspace's URL.
 
     Returns:
-        The typed password; None if the server wants none, or libpq has found one.
+        The password; None if the server needs none, or libpq has found one.
 
     Raises:
         WorkspaceError: The workspace cannot be opened.

@@ -1,4 +1,4 @@
-"""What the commands share: common options, opening what they name, printing."""
+"""The parts that commands share: opening the workspace and the taxonomy, and printing."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
-WIDEST_CELL: Final = 160
-"""So many characters of a cell are shown in a table."""
+MAX_CELL_WIDTH: Final = 160
+"""The most characters of a cell that a table shows."""
 
-_PLACES_SHOWN: Final = 3
-"""Of a problem that comes many times so many places are named."""
+_MAX_LOCATIONS: Final = 3
+"""The number of locations that are listed of a problem that occurs many times."""
 
 _ANNOUNCED: Final = "mast_tui.cli.announced_workspace"
 """The key under which a command's context notes that it has reported its workspace."""
@@ -36,7 +36,7 @@ _ANNOUNCED: Final = "mast_tui.cli.announced_workspace"
 def open_workspace(
     common: CommonOptions, *, create: bool = False, announce: bool = True
 ) -> Workspace:
-    """Open the workspace that is named, or the nearest one.
+    """Open the workspace that is named, or the nearest one; it is closed when the command ends.
 
     Args:
         common: The common options, which may name it.
@@ -45,29 +45,29 @@ def open_workspace(
         announce: Report on stderr a workspace that was found in a parent folder.
 
     Raises:
-        click.ClickException: It is missing, or somebody else may have prepared it.
+        click.ClickException: It is missing, or another user may have prepared it.
         WorkspaceError: It cannot be opened.
     """
     # Commands that look at no labels do without SQLAlchemy.
     from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
 
-    place = common.workspace
-    if place is not None and is_url(place):
-        return _close_at_the_end(open_on_server(place, Workspace.open)[0])
-    path = find_workspace(place)
+    location = common.workspace
+    if location is not None and is_url(location):
+        return _close_at_the_end(open_on_server(location, Workspace.open)[0])
+    path = find_workspace(location)
     if not create and not path.exists():
         raise click.ClickException(
             f"{path}: there is no workspace; label or import something first, or name one "
             "with --workspace PATH"
         )
-    doubts = why_not_trusted(path) if place is None else None
-    if doubts is not None:
+    distrust = why_not_trusted(path) if location is None else None
+    if distrust is not None:
         raise click.ClickException(
-            f"{path}: {doubts}, so somebody else may have prepared it; name it with --workspace "
+            f"{path}: {distrust}, so another user may have prepared it; name it with --workspace "
             "PATH if you trust what is in it"
         )
     workspace = _close_at_the_end(Workspace.open(path, create=create))
-    if place is None and announce:
+    if location is None and announce:
         _announce_parent(path)
     return workspace
 
@@ -83,26 +83,26 @@ def _announce_parent(path: Path) -> None:
         say(f"workspace: {os.path.relpath(path)} (found in a parent folder)")
 
 
-def open_on_server(url: str, opened: Callable[..., Workspace]) -> tuple[Workspace, str | None]:
-    """Open a workspace on a server; where it wants a password and none is found, ask for it.
+def open_on_server(url: str, open_url: Callable[..., Workspace]) -> tuple[Workspace, str | None]:
+    """Open a workspace on a server, and ask for the password if the server needs one.
 
     Args:
-        url: Where it is.
-        opened: Opens or makes it, given the address and a ``password``.
+        url: The workspace's URL.
+        open_url: Opens or creates the workspace, given the URL and a ``password``.
 
     Returns:
-        It, and the password that was typed.
+        The workspace, and the password that the user typed; None if none was needed.
 
     Raises:
-        WorkspaceError: It cannot be opened, or wants a password and nobody can be asked.
+        WorkspaceError: It cannot be opened, or needs a password and there is no terminal.
     """
     try:
-        return opened(url), None
+        return open_url(url), None
     except PasswordNeeded:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise
     password = click.prompt("Password", hide_input=True, err=True)
-    return opened(url, password=password), password
+    return open_url(url, password=password), password
 
 
 def _close_at_the_end(workspace: Workspace) -> Workspace:
@@ -112,63 +112,88 @@ def _close_at_the_end(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def opened(common: CommonOptions, *, create: bool = False) -> tuple[Workspace, Taxonomy]:
-    """Open the workspace, with the taxonomy under which it is read; as ``open_workspace``."""
-    place = open_workspace(common, create=create)
-    return place, kept_taxonomy(place, common.taxonomy)
+def open_with_taxonomy(
+    common: CommonOptions, *, create: bool = False
+) -> tuple[Workspace, Taxonomy]:
+    """Open the workspace, and the taxonomy of its labels; as ``open_workspace``.
+
+    Args:
+        common: The common options of the command.
+        create: Create the workspace if it is missing.
+
+    Raises:
+        click.ClickException: As ``open_workspace`` and ``workspace_taxonomy``.
+    """
+    workspace = open_workspace(common, create=create)
+    return workspace, workspace_taxonomy(workspace, common.taxonomy)
 
 
-def load_chosen_taxonomy(path: Path | None) -> Taxonomy:
-    """The taxonomy of ``--taxonomy FILE``, or MAST."""
+def load_taxonomy_or_mast(path: Path | None) -> Taxonomy:
+    """Load the taxonomy of ``--taxonomy FILE``; MAST if the option is not given."""
     return load_mast() if path is None else load_taxonomy(path)
 
 
-def kept_taxonomy(workspace: Workspace, wanted: Path | None) -> Taxonomy:
-    """The taxonomy under which a workspace is read.
+def workspace_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy:
+    """Return the taxonomy under which the labels of a workspace are read.
 
-    ``wanted`` is a file, or the name ``id@version`` of one that the workspace keeps. Without it
-    this is MAST, or where nobody has labelled with MAST the only one that was labelled with and
-    not carried over to another.
+    Without ``requested`` this is MAST; where nobody has labelled with MAST, it is the only taxonomy
+    that has labels and was not migrated to another.
+
+    Args:
+        workspace: The workspace.
+        requested: A taxonomy file, or the name ``id@version`` of a taxonomy in the workspace.
+
+    Raises:
+        click.ClickException: Several taxonomies have labels, or the file has other modes than the
+            taxonomy of the same name in the workspace.
     """
-    kept = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
-    if wanted is not None and str(wanted) in kept and not wanted.exists():
-        return kept[str(wanted)]
-    chosen = load_chosen_taxonomy(wanted)
-    if wanted is None:
+    stored = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
+    if requested is not None and str(requested) in stored and not requested.exists():
+        return stored[str(requested)]
+    loaded = load_taxonomy_or_mast(requested)
+    if requested is None:
         used = workspace.current_taxonomies()
-        if used and chosen.ref not in used:
+        if used and loaded.ref not in used:
             if len(used) > 1:
                 raise click.ClickException(
                     f"labels are kept under {', '.join(used)}; name one with --taxonomy"
                 )
             return workspace.taxonomy(used[0])
-        return kept.get(chosen.ref, chosen)
-    told = differences(kept[chosen.ref], chosen) if chosen.ref in kept else ()
-    if told:
+        return stored.get(loaded.ref, loaded)
+    changes = differences(stored[loaded.ref], loaded) if loaded.ref in stored else ()
+    if changes:
         raise click.ClickException(
-            f"{wanted}: {chosen.ref} is in this workspace with other modes ({told[0]}); raise the "
-            "version"
+            f"{requested}: {loaded.ref} is in this workspace with other modes ({changes[0]}); "
+            "raise the version"
         )
-    return chosen
+    return loaded
 
 
-def working_taxonomy(workspace: Workspace, wanted: Path | None) -> Taxonomy:
-    """The taxonomy of ``--taxonomy FILE``, or MAST as it is worded in the workspace."""
-    chosen = load_chosen_taxonomy(wanted)
-    return chosen if wanted is not None else workspace.as_worded(chosen)
+def working_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy:
+    """Return the taxonomy of ``--taxonomy FILE``; else MAST as it is worded in the workspace.
+
+    Args:
+        workspace: The workspace.
+        requested: The taxonomy file, if the option was given.
+    """
+    loaded = load_taxonomy_or_mast(requested)
+    return loaded if requested is not None else workspace.as_worded(loaded)
 
 
 def print_json(document: object) -> None:
     """Print one JSON document on stdout.
 
-    Everything outside ASCII is escaped, so that no foreign control character reaches a terminal
-    and any output encoding will do. NaN and infinities raise ``ValueError``: no figure may be one.
+    Everything outside ASCII is escaped, so that no control character from a trace reaches the
+    terminal and any output encoding works.
+
+    Raises:
+        ValueError: The document contains NaN or an infinity.
     """
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def say(message: str) -> None:
-    """One line on stderr: progress, warnings, what a command has to say beside its output."""
+    """Print one line on stderr: progress, a warning, or another message beside the output."""
     sys.stderr.write(one_line(message) + "\n")
 
 
@@ -177,78 +202,80 @@ def problem_lines(
     *,
     located: Callable[[str, str], str] = "{}: {}".format,
 ) -> list[str]:
-    """Describe problems in a line each, equal ones of a file in one line with their number.
+    """Describe each problem in a line, and equal problems of a file together in one line.
 
     Args:
-        problems: The file, the place in it and the reason of each.
-        located: Joins a file and a place in it.
+        problems: The file, the location in it and the reason of each problem.
+        located: Joins a file and a location in it.
     """
-    places: dict[tuple[str, str], list[str]] = {}
-    for file, place, reason in problems:
-        places.setdefault((file, reason), []).append(place)
+    locations_by_reason: dict[tuple[str, str], list[str]] = {}
+    for file, location, reason in problems:
+        locations_by_reason.setdefault((file, reason), []).append(location)
     lines = []
-    for (file, reason), own in places.items():
-        if len(own) == 1:
-            lines.append(f"{located(file, own[0])}: {reason}")
+    for (file, reason), locations in locations_by_reason.items():
+        if len(locations) == 1:
+            lines.append(f"{located(file, locations[0])}: {reason}")
             continue
-        shown = ", ".join(own[:_PLACES_SHOWN])
-        left = len(own) - _PLACES_SHOWN
-        more = f" and {left} more" if left > 0 else ""
-        lines.append(f"{file}: {reason} ({len(own)} times: {shown}{more})")
+        listed = ", ".join(locations[:_MAX_LOCATIONS])
+        unlisted = len(locations) - _MAX_LOCATIONS
+        more = f" and {unlisted} more" if unlisted > 0 else ""
+        lines.append(f"{file}: {reason} ({len(locations)} times: {listed}{more})")
     return lines
 
 
-def print_undone(
-    undone: Undone,
+def print_undo_result(
+    result: Undone,
     values: Mapping[str, object],
     *,
     command: str,
-    what: str,
-    done: str,
+    operation: str,
+    success: str,
     as_json: bool,
 ) -> int:
-    """Tell what came of taking an import back; the exit code.
+    """Print the result of undoing an import.
 
     Args:
-        undone: What came of it.
-        values: What JSON tells first.
-        command: Who tells what stands in the way.
-        what: What was to be taken back, in words.
-        done: That it was, in words.
-        as_json: Whether one JSON document is printed.
+        result: The result.
+        values: The first keys of the JSON document.
+        command: The command that reports why the import stays.
+        operation: The operation to undo, such as "the import of labels.csv".
+        success: The message when it was undone.
+        as_json: Print one JSON document.
+
+    Returns:
+        The exit code: 1 if later work depends on the import, so that it stays.
     """
-    if undone.built_on:
-        for told in undone.built_on:
-            say(f"{command}: {told}")
-        say(f"{command}: {what} stays, as something was built on it since; take that back first")
+    if result.built_on:
+        for event in result.built_on:
+            say(f"{command}: {event}")
+        say(f"{command}: {operation} stays, as later work depends on it; undo that first")
     if as_json:
         print_json(
             {
                 **values,
-                "undone": not undone.built_on,
-                "events": undone.events,
-                "built_on": list(undone.built_on),
+                "undone": not result.built_on,
+                "events": result.events,
+                "built_on": list(result.built_on),
             }
         )
-    elif not undone.built_on:
-        print_line(done)
-    return 1 if undone.built_on else 0
+    elif not result.built_on:
+        print_line(success)
+    return 1 if result.built_on else 0
 
 
 def print_line(text: str) -> None:
-    """One line on stdout, whatever the text holds."""
+    """Print one line on stdout, with control characters made visible."""
     click.echo(one_line(text))
 
 
 def print_table(columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> None:
     """Print the headings and the rows of a table on stdout.
 
-    Cells are made fit for display and cut where they are very long: one of them must not widen
-    all rows to its own size.
+    Long cells are cut, so that one of them does not widen all rows.
 
     Args:
         columns: The columns.
-        rows: They are printed as they come, many at a time; columns only grow wider.
+        rows: The rows; they are printed in batches as they arrive, and columns only grow wider.
     """
-    for line in table_lines(columns, rows, lambda text: one_line(text, WIDEST_CELL)):
+    for line in table_lines(columns, rows, lambda text: one_line(text, MAX_CELL_WIDTH)):
         click.echo(line)

@@ -1,6 +1,6 @@
-"""Requests of commands: a dataclass whose fields are the options, and rules on what goes together.
+"""Requests of commands: dataclasses whose fields are the options, and rules that combine options.
 
-A command declares its options as the fields of a frozen dataclass, and gets an instance of it:
+A command declares its options as the fields of a frozen dataclass, and receives an instance of it:
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class CountRequest:
@@ -12,7 +12,7 @@ A command declares its options as the fields of a frozen dataclass, and gets an 
     @options.takes(CountRequest)
     def count_command(request: CountRequest) -> int: ...
 
-The options that several commands have are functions here.
+The functions of this module also declare the options that several commands share.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ Result = TypeVar("Result")
 AddParameter = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _DECLARED: Final = "mast_tui.cli"
-"""The key of a field's metadata under which its declaration is."""
+"""The metadata key that holds a field's declaration."""
 
 _RULES: Final = "option_rules"
-"""The attribute of a command's function under which the rules on its options are."""
+"""The attribute that holds the option rules of a command's function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +98,14 @@ def option(*flags: str, **settings: Any) -> Any:
     """Declare a field of a request as an option.
 
     Args:
-        flags: The option as it is typed, such as ``--max`` and ``-m``.
-        settings: What ``click.option`` accepts.
+        flags: The flags of the option, such as ``--max`` and ``-m``.
+        settings: The arguments of ``click.option``.
     """
     return _field(_Declaration(click.option, flags, settings))
 
 
 def argument(**settings: Any) -> Any:
-    """Declare a field of a request as an argument, with what ``click.argument`` accepts."""
+    """Declare a field of a request as an argument, with the settings of ``click.argument``."""
     return _field(_Declaration(click.argument, (), settings))
 
 
@@ -128,13 +128,12 @@ class OptionRule(Generic[Request]):
     """A combination of options that a command refuses as wrong usage.
 
     Attributes:
-        message: What is wrong and what to do. ``{option}`` becomes the option that was typed,
-            ``{other}`` the one that it excludes, ``{request.NAME}`` a value.
-        options: The rule is about these options; it holds where one of them was typed. Without any
-            it always holds.
-        needs: It refuses only where none of these was typed.
-        excludes: It refuses only where one of these was typed.
-        when: It refuses only where this is true of the request.
+        message: The problem and its solution. ``{option}`` is replaced by the option that was
+            typed, ``{other}`` by the one that it excludes, ``{request.NAME}`` by a value.
+        options: Apply the rule only if one of these options was typed; if empty, apply it always.
+        needs: Refuse only if none of these options was typed.
+        excludes: Refuse only if one of these options was typed.
+        when: Refuse only if this is true of the request.
     """
 
     message: str
@@ -151,15 +150,15 @@ class OptionRule(Generic[Request]):
             typed: The options that were typed.
         """
         option = _first(self.options, typed)
-        other = _first(self.excludes, typed)
+        excluded = _first(self.excludes, typed)
         if (
             (self.options and not option)
-            or (self.excludes and not other)
+            or (self.excludes and not excluded)
             or _first(self.needs, typed)
             or (self.when is not None and not self.when(request))
         ):
             return None
-        return self.message.format(option=option, other=other, request=request)
+        return self.message.format(option=option, other=excluded, request=request)
 
 
 def _first(names: Sequence[str], typed: Sequence[str]) -> str:
@@ -176,17 +175,18 @@ _BLIND_OR_ASSISTED: Final = OptionRule[Any](
 def takes(
     request_class: type[Request], rules: Sequence[OptionRule[Request]] = ()
 ) -> Callable[[Callable[[Request], Result]], Callable[..., Result]]:
-    """Give a command the options that a dataclass declares, and call it with an instance.
+    """Create a decorator that adds a request's options to a command and passes it the request.
 
     Args:
-        request_class: Its fields are declared by ``option``, ``argument`` and ``group``.
-        rules: The first one that refuses the command line is shown as wrong usage.
+        request_class: The dataclass; its fields are declared by ``option``, ``argument`` and
+            ``group``.
+        rules: The rules; the first one that refuses the command line is shown as wrong usage.
     """
     declared = _DeclaredGroup(request_class, _declared(request_class))
     declared_names = {*declared.flags, *declared.fields}
     for rule in rules:
         unknown = {*rule.options, *rule.needs, *rule.excludes} - declared_names
-        assert not unknown, f"{rule.message!r} is about options that are none: {unknown}"
+        assert not unknown, f"{rule.message!r} names unknown options: {unknown}"
 
     def decorate(command: Callable[[Request], Result]) -> Callable[..., Result]:
         @wraps(command)
@@ -215,7 +215,7 @@ def rules_of(command: click.Command) -> tuple[OptionRule[Any], ...]:
 
 
 def typed() -> list[str]:
-    """Return the options of the running command that were typed, and the names of arguments."""
+    """Return the flags and argument names that the user typed for the running command."""
     context = click.get_current_context()
     return [
         name
@@ -227,11 +227,11 @@ def typed() -> list[str]:
 
 
 def flags_of(request_class: type, *, without: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the options that a request declares, as they are typed.
+    """Return the flags of the options that a request declares.
 
     Args:
         request_class: The dataclass that declares them.
-        without: The options to leave out.
+        without: The flags to leave out.
     """
     flags = _DeclaredGroup(request_class, _declared(request_class)).flags
     return tuple(flag for flag in flags if flag not in without)
@@ -261,7 +261,7 @@ _COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 
 
 NO_LABELS: Final = "it looks at traces, not at labels"
-"""Why a command takes no ``--taxonomy``."""
+"""The reason why a command accepts no ``--taxonomy``."""
 
 
 def common(**refused: str) -> Any:
@@ -270,8 +270,8 @@ def common(**refused: str) -> Any:
     They are one field, of type ``CommonOptions``.
 
     Args:
-        refused: By the name of an option that means nothing to the command, why it does not take
-            it; such an option is refused in these words.
+        refused: The options that the command does not accept, by name, with the reason that the
+            error message gives.
     """
     declared = {}
     for name, settings in _COMMON.items():
@@ -288,10 +288,10 @@ def common(**refused: str) -> Any:
     )
 
 
-def _refusal(flag: str, why: str) -> Callable[[click.Context, click.Parameter, object], None]:
+def _refusal(flag: str, reason: str) -> Callable[[click.Context, click.Parameter, object], None]:
     def refuse(context: click.Context, _parameter: click.Parameter, value: object) -> None:
         if value:
-            raise click.UsageError(f"{context.info_name} does not take {flag}: {why}")
+            raise click.UsageError(f"{context.info_name} does not take {flag}: {reason}")
 
     return refuse
 
@@ -300,22 +300,22 @@ gold: Final = partial(
     option,
     "--gold",
     type=click.Choice(["all", "settled"]),
-    help="How much of the gold counts: all of it (the default), or only what two agreed on or an "
-    "adjudicator decided.",
+    help="The part of the gold labels to use: all (the default), or only verdicts that two "
+    "annotators agreed on or an adjudicator decided.",
 )
 pseudonyms: Final = partial(
     option,
     "--pseudonyms",
     is_flag=True,
-    help="Letters in place of people's names, the same in every export and report of this "
+    help="Replace people's names with letters, the same in every export and report of this "
     "workspace.",
 )
 force: Final = partial(
     option,
     "--force",
     is_flag=True,
-    help="Also replace what looks like a trace, a database or somebody else's file. The workspace "
-    "in use and its traces are never replaced.",
+    help="Also replace files that look like a trace, a database or another user's file. The "
+    "workspace in use and its traces are never replaced.",
 )
 redact: Final = partial(
     option,
@@ -343,7 +343,7 @@ which_pass: Final = partial(
     show_default=True,
     callback=lambda _context, _parameter, value: "first" if value == "1" else value,
 )
-"""The first or the last pass: ``first``, ``last`` or, without a default, None."""
+"""The option ``--pass``: ``first``, ``last`` or, without a default, None."""
 
 as_json: Final = partial(
     option, "--json", is_flag=True, help="Print one JSON document on stdout and nothing else."
@@ -352,8 +352,8 @@ workers: Final = partial(
     option,
     "--workers",
     metavar="auto|N|tcp://HOST:PORT",
-    help="Read traces by so many processes, by one for each core, or by a Dask cluster, which "
-    "needs mast-tui[cluster] (docs/scale.md). Default: by this process alone.",
+    help="Read traces with N processes, with one for each core, or with a Dask cluster, which "
+    "needs mast-tui[cluster] (docs/scale.md). Default: in this process alone.",
 )
 
 
@@ -374,8 +374,8 @@ def paths(*, required: bool = False, exist: bool = False) -> Any:
     """Declare the argument PATH …: files and folders.
 
     Args:
-        required: Whether there must be one.
-        exist: Whether each must exist; else the command reports what does not.
+        required: At least one path must be given.
+        exist: Each path must exist; without this the command itself reports missing paths.
     """
 
     def expand(

@@ -1,6 +1,6 @@
-"""Reports as they are printed and written: text, a page, tables, figures for a paper, records.
+"""Output of reports: text, HTML pages, tables, images for a paper, and records.
 
-Charts are written as SVG, or as PDF and PNG by a library that is not always installed.
+Charts are written as SVG, or as PDF and PNG by a library that is an optional extra.
 """
 
 from __future__ import annotations
@@ -39,71 +39,74 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("svg", "pdf", "png")
 _PNG_SCALE: Final = 3
-"""So many pixels for each unit of a drawing, some 300 to the inch in a paper's column."""
+"""The pixels per unit of a drawing: about 300 per inch in a column of a paper."""
 
 _FOR_BROWSERS: Final = re.compile(
     r"^\.v-halo \{.*\}$| text-rendering: geometricPrecision;", re.MULTILINE
 )
-"""Styles that CairoSVG takes otherwise: it knows no order of painting, so that the halo of words
-would cover them, and loses half of each letter at that precision."""
+"""Styles that CairoSVG draws wrongly: it ignores the painting order, so that a text's halo would
+cover the text, and loses half of each letter at that precision."""
 
 _PNG_HEAD: Final = 33
 """The bytes of a PNG's signature and header."""
 
 
 class ImageError(MastError):
-    """An image of this kind cannot be drawn here; the message is one sentence for a person."""
+    """An image format that cannot be drawn on this machine."""
 
 
-def check_format(image: str) -> None:
-    """Say early that images of a kind cannot be drawn.
+def check_format(image_format: str) -> None:
+    """Check that images of a format can be drawn, before anything is computed.
 
     Raises:
-        ImageError: The library that draws them, or what it needs, is not installed.
+        ImageError: The library that draws them, or a library that it needs, is not installed.
     """
-    if image == "svg":
+    if image_format == "svg":
         return
     try:
         import cairosvg  # noqa: F401
     except ImportError as error:
         raise ImageError(
-            f"figures as {image} need CairoSVG: pip install 'mast-tui[figures]', or write SVG"
+            f"figures as {image_format} need CairoSVG: pip install 'mast-tui[figures]', or write "
+            "SVG"
         ) from error
     except OSError as error:
         raise ImageError(
-            f"figures as {image} need the library Cairo, which is not installed here; write SVG"
+            f"figures as {image_format} need the library Cairo, which is not installed; write SVG"
         ) from error
 
 
-def image_of(chart: Chart, image: str, *, bare: bool = False) -> str | tuple[bytes]:
-    """Draw a chart as a file's content: a text for SVG, else one piece of bytes.
+def draw_image(
+    chart: Chart, image_format: str, *, without_text: bool = False
+) -> str | tuple[bytes]:
+    """Draw a chart as the content of a file: text for SVG, else one piece of bytes.
 
     Args:
-        chart: The drawing and its words.
-        image: One of ``FORMATS``.
-        bare: Whether its title and note are left out, for a paper that sets its own.
+        chart: The chart.
+        image_format: One of ``FORMATS``.
+        without_text: Leave out the title and the note, for a paper that sets its own.
 
     Raises:
         ImageError: As ``check_format``.
     """
-    svg = standalone_svg(chart, bare)
-    if image == "svg":
+    svg = standalone_svg(chart, without_text)
+    if image_format == "svg":
         return svg
-    check_format(image)
+    check_format(image_format)
     import cairosvg
 
-    drawn = _FOR_BROWSERS.sub("", svg).encode("utf-8")
-    if image == "pdf":
+    printable_svg = _FOR_BROWSERS.sub("", svg).encode("utf-8")
+    if image_format == "pdf":
         # What follows the end of a PDF is a comment.
-        pdf: bytes = cairosvg.svg2pdf(bytestring=drawn)
+        pdf: bytes = cairosvg.svg2pdf(bytestring=printable_svg)
         return (pdf + f"\n% {MARK}\n".encode(),)
-    png: bytes = cairosvg.svg2png(bytestring=drawn, scale=_PNG_SCALE)
+    png: bytes = cairosvg.svg2png(bytestring=printable_svg, scale=_PNG_SCALE)
     return (png[:_PNG_HEAD] + _png_text(b"Software", MARK.encode()) + png[_PNG_HEAD:],)
 
 
-def _png_text(key: bytes, words: bytes) -> bytes:
-    """A part of a PNG that holds a text."""
-    body = b"tEXt" + key + b"\0" + words
+def _png_text(key: bytes, text: bytes) -> bytes:
+    """Return a PNG chunk that holds a text."""
+    body = b"tEXt" + key + b"\0" + text
     return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
 
 
@@ -111,21 +114,21 @@ SAME_FILE: Final = OptionRule[Any](
     "--{request.files.same[0]} and --{request.files.same[1]} name the same file; give each its own",
     when=lambda request: request.files.same,
 )
-"""The rule of a request with ``files`` that each has its own name."""
+"""The rule that the ``files`` of a request have different names."""
 
 WIDTH: Final = 100
-"""How wide text is that does not go to a terminal."""
+"""The width of text that is not printed on a terminal."""
 
 
 def print_text(report: Report) -> None:
-    """Print a report as text, as wide as the terminal is."""
+    """Print a report as text, at the width of the terminal."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
     for line in render_text(report, width):
         click.echo(one_line(line))
 
 
 RECORD_FORMATS: Final = (".jsonl", ".csv", ".parquet")
-"""The endings of files of records."""
+"""The file name extensions of record files."""
 
 
 RECORD_RULES: Final = (
@@ -133,7 +136,7 @@ RECORD_RULES: Final = (
         "--output is for records; give --records too", options=("--output",), needs=("--records",)
     ),
     OptionRule[Any](
-        "--output {request.output}: its ending is none of " + ", ".join(RECORD_FORMATS),
+        "--output {request.output}: use an extension out of " + ", ".join(RECORD_FORMATS),
         options=("--output",),
         when=lambda request: request.output.suffix.lower() not in RECORD_FORMATS,
     ),
@@ -142,24 +145,24 @@ RECORD_RULES: Final = (
 
 
 def record_lines(figures: Iterable[Figure]) -> str:
-    """Return figures as JSON Lines, one record a line."""
+    """Return figures as JSON Lines, one record per line."""
     return "".join(json.dumps(record_json(figure), allow_nan=False) + "\n" for figure in figures)
 
 
-def records_content(figures: Iterable[Figure], ending: str) -> Content:
-    """Return the content of a file of records, one figure a line or row.
+def records_content(figures: Iterable[Figure], extension: str) -> Content:
+    """Return the content of a file of records, one figure per line or row.
 
     In JSON Lines ``subject`` is a list and ``sources`` an object; in tables ``subject`` is one text
     with ``|`` between the names, and ``sources`` is JSON.
 
     Args:
         figures: The figures.
-        ending: One of ``RECORD_FORMATS``.
+        extension: One of ``RECORD_FORMATS``.
 
     Raises:
-        MastError: There is no format of this ending, or its library is not installed.
+        MastError: The extension has no format, or the format's library is not installed.
     """
-    match ending.lower():
+    match extension.lower():
         case ".jsonl":
             return record_lines(figures)
         case ".csv":
@@ -168,7 +171,7 @@ def records_content(figures: Iterable[Figure], ending: str) -> Content:
             return csv_text(names, ({name: _cell(row[name]) for name in names} for row in rows))
         case ".parquet":
             return (_parquet(list(map(_table_row, figures))),)
-    raise MastError(f"records are written as {', '.join(RECORD_FORMATS)}, not as {ending!r}")
+    raise MastError(f"records are written as {', '.join(RECORD_FORMATS)}, not as {extension!r}")
 
 
 def _table_row(figure: Figure) -> dict[str, Any]:
@@ -180,7 +183,9 @@ def _table_row(figure: Figure) -> dict[str, Any]:
 
 
 def _cell(value: object) -> str:
-    return "" if value is None else value if isinstance(value, str) else repr(value)
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else repr(value)
 
 
 def _parquet(rows: list[dict[str, Any]]) -> bytes:
@@ -201,11 +206,15 @@ def _parquet(rows: list[dict[str, Any]]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
-    """The files of a report by language, a folder for its ``figures``, a file of ``records``.
+class ReportFiles:
+    """The files that a report is written to.
 
-    ``image`` is the format of the figures (``svg``, ``pdf``, ``png``), ``bare`` leaves title and
-    caption out of them.
+    Attributes:
+        whole: The files of the whole report, by language.
+        figures: The folder for its charts.
+        image: The format of the charts: one of ``FORMATS``.
+        bare: Leave title and caption out of the charts.
+        records: The file of records.
     """
 
     whole: Mapping[str, Path]
@@ -215,7 +224,7 @@ class Files:
     records: Path | None = None
 
     @classmethod
-    def named(cls, **whole: Path | None) -> Files:
+    def named(cls, **whole: Path | None) -> ReportFiles:
         """Return the files by language, without those that are None."""
         return cls({language: file for language, file in whole.items() if file is not None})
 
@@ -224,22 +233,22 @@ class Files:
 
     @property
     def by_option(self) -> dict[str, Path]:
-        """The files by the option that names each."""
+        """The files by the name of the option that sets each."""
         return {**self.whole, **({} if self.records is None else {"output": self.records})}
 
     @property
     def same(self) -> tuple[str, ...]:
-        """The options of two that are the same file; empty if there are none."""
+        """Two options that name the same file; empty if there are none."""
         files = self.by_option
         pairs = combinations(files, 2)
         return next((pair for pair in pairs if files[pair[0]] == files[pair[1]]), ())
 
     def check(self, outputs: Outputs) -> None:
-        """Refuse what cannot be written before anything is counted.
+        """Check that the files can be written, before anything is computed.
 
         Raises:
-            OutputError: A file is in the way that stays.
-            ImageError: What draws images of this kind is not installed.
+            OutputError: An existing file must not be replaced.
+            ImageError: The library that draws images of this format is not installed.
         """
         for file in self.by_option.values():
             outputs.check(file)
@@ -256,43 +265,46 @@ class Files:
             figures: The figures for the records.
 
         Raises:
-            OutputError: A file is in the way that stays; of figures only earlier ones are replaced.
-            OSError: Something could not be written.
+            OutputError: An existing file must not be replaced; then only earlier charts are
+                replaced.
+            OSError: A file could not be written.
         """
-        said = []
+        lines = []
         if self.figures is not None:
-            names = [f"{one.id}.{self.image}" for one in report.charts]
-            for name, one in zip(names, report.charts, strict=True):
-                content = image_of(one, self.image, bare=self.bare)
+            names = [f"{chart.id}.{self.image}" for chart in report.charts]
+            for name, chart in zip(names, report.charts, strict=True):
+                content = draw_image(chart, self.image, without_text=self.bare)
                 outputs.add(self.figures / name, content, ours=marked(MARK))
-            said += [f"{self.figures}: {len(names)} figures", *(f"  {name}" for name in names)]
+            lines += [f"{self.figures}: {len(names)} figures", *(f"  {name}" for name in names)]
         for language, file in self.whole.items():
             text = rendered(report, language)
-            replaced = ", in the stead of an earlier file" if file.is_file() else ""
+            replaced = ", in place of an earlier file" if file.is_file() else ""
             outputs.add(file, text)
-            told = {
+            descriptions = {
                 "html": f"the report as a page{replaced}",
                 "markdown": "the report as Markdown",
                 "csv": f"{text.count(chr(10)) - 1} figures",
                 "latex": "tables for LaTeX",
             }
-            said.append(f"{file}: {told[language]}")
+            lines.append(f"{file}: {descriptions[language]}")
         if self.records is not None:
             outputs.add(self.records, records_content(figures, self.records.suffix))
-            said.append(f"{self.records}: {counted(len(figures), 'record')}")
+            lines.append(f"{self.records}: {counted(len(figures), 'record')}")
         outputs.commit()
-        return said
+        return lines
 
 
 @dataclass(frozen=True, slots=True)
 class ReportOutput:
     """The files and the form in which a command prints a report.
 
-    ``stdout`` is ``json``, ``text``, ``records``, ``methods``, the name of a language, or None if
-    files are enough.
+    Attributes:
+        files: The files to write.
+        stdout: The form of the text on stdout: ``json``, ``text``, ``records``, ``methods`` or the
+            name of a language; None if nothing is printed.
     """
 
-    files: Files
+    files: ReportFiles
     stdout: str | None
 
     def show(
@@ -302,16 +314,16 @@ class ReportOutput:
         outputs: Outputs,
         figures: Sequence[Figure] = (),
     ) -> None:
-        """Write the files, report each on stderr or else stdout, and print.
+        """Write the files, report each on stderr or else stdout, and print the report.
 
         Args:
             report: The report.
-            document: It as ``--json`` prints it.
+            document: The document for ``--json``.
             outputs: The rules by which files are replaced.
             figures: The figures for the records.
 
         Raises:
-            OutputError: A file is in the way that stays.
+            OutputError: An existing file must not be replaced.
         """
         stdout_in_use = self.stdout is not None or any(map(is_stdout, self.files.whole.values()))
         for line in self.files.write(report, outputs, figures):
@@ -331,7 +343,7 @@ class ReportOutput:
 
 
 def _print_methods(report: Report) -> None:
-    """Print the paragraph for a paper, or on stderr why there is none."""
+    """Print the paragraph for a paper, or report on stderr why there is none."""
     if report.methods:
         print_line(report.methods)
         return

@@ -1,4 +1,4 @@
-"""The terminal that mast-tui runs in: whether there is one, and which characters it can show.
+"""The terminal that mast-tui runs in: its presence, and the characters that it can show.
 
 Nothing heavy is imported here: the app checks its terminal before its first frame.
 """

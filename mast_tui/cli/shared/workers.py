@@ -1,4 +1,4 @@
-"""``--workers``: who does what a command has to do with every trace, and how far they are."""
+"""The option ``--workers``: processes that read the traces for a command, and their progress."""
 
 from __future__ import annotations
 
@@ -21,40 +21,41 @@ if TYPE_CHECKING:
 
 
 class WorkerPool(AbstractContextManager["WorkerPool"]):
-    """The workers of a command, if any were asked for, and how far they have come.
+    """The workers of a command, if it has any, and their progress.
 
-    In a terminal that is a bar on stderr; else one line tells at the end how fast they were.
+    In a terminal the progress is a bar on stderr; else one line at the end gives the speed.
 
     Attributes:
-        workers: Who works; None where it is this process alone.
+        workers: The workers; None if this process does the work alone.
     """
 
     def __init__(
         self,
-        wanted: str | None,
+        requested: str | None,
         *,
         quiet: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin.
+        """Start the workers.
 
         Args:
-            wanted: What ``--workers`` says, None where it was not given.
-            quiet: Whether nothing is told.
-            clock: Seconds since some time.
+            requested: The value of ``--workers``; None if it was not given.
+            quiet: Show no progress.
+            clock: Returns the current time in seconds.
 
         Raises:
-            NoWorkers: There are none of that kind.
+            NoWorkers: There are no such workers.
         """
-        self.workers: Workers | None = None if wanted is None else workers_of(wanted)
-        self._shows = not quiet and self.workers is not None
+        self.workers: Workers | None = None if requested is None else workers_of(requested)
+        self._reports_progress = not quiet and self.workers is not None
         self._bar: Progress | None = None
         self._clock = clock
-        self._began = clock()
-        self._traces = self._failed = 0
+        self._start_time = clock()
+        self._traces = 0
+        self._failed = 0
 
     def __enter__(self) -> Self:
-        if self._shows and sys.stderr.isatty():
+        if self._reports_progress and sys.stderr.isatty():
             self._bar = progress_bar(0)
             self._bar.start()
         return self
@@ -69,34 +70,44 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             self._bar.stop()
         if self.workers is None:
             return
-        if self._shows and kind is None:
-            took = self._clock() - self._began
-            say(f"{self._pace(took)}, by {self.workers.place}")
+        if self._reports_progress and kind is None:
+            seconds = self._clock() - self._start_time
+            say(f"{self._pace(seconds)}, by {self.workers.place}")
         self.workers.close()
 
     def reachable(self, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-        """The paths as workers find them who stand in another folder."""
+        """Return the paths in a form that works in the workers' folder."""
         if self.workers is not None and self.workers.elsewhere:
             return tuple(path.absolute() for path in paths)
         return paths
 
     def on_trace(self, count: int = 1, *, failed: bool = False) -> None:
-        """A trace is through, or several."""
+        """Count one or more traces as done.
+
+        Args:
+            count: The number of traces.
+            failed: They could not be read or judged.
+        """
         self._traces += count
         self._failed += failed
 
-    def tell(self, done: int, total: int) -> None:
-        """So many of so many files are through."""
+    def show_progress(self, done: int, total: int) -> None:
+        """Update the bar.
+
+        Args:
+            done: The number of files that are done.
+            total: The number of all files.
+        """
         if self._bar is not None:
-            facts = self._pace(self._clock() - self._began)
+            facts = self._pace(self._clock() - self._start_time)
             self._bar.update(self._bar.task_ids[0], completed=done, total=total, facts=facts)
 
     def count(self, traces: int, failed: int) -> None:
-        """Set how many traces are through in all, and how many of them failed.
+        """Set the number of traces that are done, and of those that failed.
 
         Args:
-            traces: All that are through.
-            failed: Those that could not be read or judged.
+            traces: The number of all traces that are done.
+            failed: The number of traces that could not be read or judged.
         """
         self._traces = traces
         self._failed = failed
@@ -107,13 +118,13 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         return ", ".join(filter(None, (counted(self._traces, "trace"), pace, failed)))
 
 
-def progress_bar(total: int, what: str = "", *, elapsed: bool = False) -> Progress:
-    """Make a bar on stderr for one task: how many are through, the time left, and its ``facts``.
+def progress_bar(total: int, unit: str = "", *, show_elapsed: bool = False) -> Progress:
+    """Create a progress bar on stderr with the count, the time left and the field ``facts``.
 
     Args:
-        total: How many there are.
-        what: What they are.
-        elapsed: Whether it also tells how long it has taken.
+        total: The number of items.
+        unit: The name of the items.
+        show_elapsed: Also show the elapsed time.
     """
     from rich.console import Console
     from rich.progress import (
@@ -128,7 +139,7 @@ def progress_bar(total: int, what: str = "", *, elapsed: bool = False) -> Progre
     bar = Progress(
         TextColumn("{task.completed:.0f} of {task.total:.0f}{task.description}", markup=False),
         BarColumn(bar_width=10),
-        *([TimeElapsedColumn(table_column=Column(no_wrap=True))] if elapsed else []),
+        *([TimeElapsedColumn(table_column=Column(no_wrap=True))] if show_elapsed else []),
         TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
         TextColumn("left"),
         TextColumn("{task.fields[facts]}", markup=False),
@@ -136,5 +147,5 @@ def progress_bar(total: int, what: str = "", *, elapsed: bool = False) -> Progre
         redirect_stdout=False,
         redirect_stderr=False,
     )
-    bar.add_task(what, total=total, facts="")
+    bar.add_task(unit, total=total, facts="")
     return bar

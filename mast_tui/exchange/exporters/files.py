@@ -43,7 +43,7 @@ from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.output_files import Outputs, is_stream
-from mast_tui.session import hidden_words, sight_values
+from mast_tui.session import hidden_traces_text, visibility_json
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import marked
@@ -95,7 +95,7 @@ def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool =
     lines = []
     hidden = counts.get("sight")
     if sight and hidden is not None and hidden["left_out"]:
-        lines.append(hidden_words(hidden["annotator"], hidden["left_out"]))
+        lines.append(hidden_traces_text(hidden["annotator"], hidden["left_out"]))
     missing = counts.get("without_text", 0)
     if missing:
         lines.append(
@@ -226,7 +226,7 @@ def _add_gold_document(
     _check_ordered(request, entries)
     trace_ids = {entry.trace.trace_id for entry in entries}
     visible = set(filter(viewer.may_see_others, trace_ids))
-    sight = sight_values(viewer, trace_ids - visible)
+    sight = visibility_json(viewer, trace_ids - visible)
     viewer.reveal(visible, judges=True)
     may_see_outcome = viewer.may_see_outcomes()
     visible_entries = [
@@ -422,7 +422,7 @@ def add_codebook(request: ExportRequest, outputs: Outputs) -> Counts:
         "modes": len(request.taxonomy.modes),
         "guidelines": sum(len(page["guidelines"]) for page in pages.values()),
         "cases": len(cases),
-        **sight_values(viewer, decided - {case["trace"] for case in cases}),
+        **visibility_json(viewer, decided - {case["trace"] for case in cases}),
     }
 
 
@@ -489,7 +489,7 @@ def _add_labels(
         "taxonomy": request.taxonomy.ref,
         "traces": len(trace_ids),
         "labels": sum(len(work.labels) for work in exported_work),
-        **sight_values(request.viewer, hidden),
+        **visibility_json(request.viewer, hidden),
     }
     may_see_outcome = request.viewer.may_see_outcomes()
     records = {

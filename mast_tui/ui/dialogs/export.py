@@ -34,7 +34,7 @@ from mast_tui.output_files import InTheWay, Outputs, is_stream
 from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
-from mast_tui.session import Viewer, hidden_words, viewer_named
+from mast_tui.session import Viewer, hidden_traces_text, viewer_for_name
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import ReportToWrite, RunToWrite, context_of
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
@@ -53,7 +53,7 @@ REPORTS: Final[Mapping[str, tuple[str, str]]] = {
 """The formats of a report: a description of each, and the suffix of its file."""
 
 RUN_PAGES: Final[Mapping[str, tuple[str, str]]] = {
-    "page": ("this run with its labels, to read offline, to print and to import again", "html"),
+    "page": ("this run with its labels, to read, print and import", "html"),
     "markdown": ("this run with its labels as Markdown", "md"),
 }
 """The formats of a run: a description of each, and the suffix of its file."""
@@ -350,7 +350,7 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
         outputs.add(output, render_page(page) if is_page else render_page_markdown(page))
         lines = ["Written:", f"{output}: {counted(len(page.labels), 'label')}"]
         if pages.hidden:
-            lines += ["", hidden_words(opened.annotator, len(pages.hidden))]
+            lines += ["", hidden_traces_text(opened.annotator, len(pages.hidden))]
         return "\n".join(one_line(line, 2000) for line in lines)
 
     return ExportJob(output, lambda outputs: outputs.check(output), _add)
@@ -358,7 +358,7 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
 
 def _viewer(opened: OpenWorkspace) -> Viewer:
     """Return the annotator who works here, and what they may see."""
-    return viewer_named(
+    return viewer_for_name(
         opened.workspace,
         opened.taxonomy.ref,
         opened.annotator,

@@ -45,7 +45,7 @@ from mast_tui.ui.reports.screen import (
     Page,
     ReportScreen,
     Stopped,
-    hidden_text,
+    hidden_traces_text,
     stop_when,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -231,7 +231,9 @@ class AgreementScreen(ReportScreen):
             self.show()
         warnings = [note.text for note in figures.notes if note.warning]
         if figures.report is not None and figures.hidden:
-            self.hints.say(hidden_text(len(figures.hidden), self.mast.key_of("agreement.look")))
+            self.hints.say(
+                hidden_traces_text(len(figures.hidden), self.mast.key_of("agreement.look"))
+            )
         elif warnings:
             self.hints.say(warnings[0])
 
@@ -638,7 +640,7 @@ def no_people_text(people: PeopleFigures, key_of: KeyOf) -> str:
         lines.append(f"No one has finished a trace yet: {key} finishes an open one.")
     lines.append("")
     if people.hidden:
-        lines.append(f"{hidden_text(len(people.hidden), key_of('agreement.look'))}.")
+        lines.append(f"{hidden_traces_text(len(people.hidden), key_of('agreement.look'))}.")
     else:
         lines.append("Another person labels in this workspace with: mast-tui --annotator NAME")
     return "\n".join(lines)

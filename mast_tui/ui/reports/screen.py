@@ -668,7 +668,7 @@ def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
     return order_of
 
 
-def hidden_text(count: int, key: str) -> str:
+def hidden_traces_text(count: int, key: str) -> str:
     """Return that traces are hidden, and the key that includes them.
 
     The text does not say that the annotator has not finished them: a finished trace may be a retest

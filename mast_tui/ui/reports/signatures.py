@@ -34,11 +34,11 @@ from mast_tui.reports.model import Section
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
+    labelled_traces,
     library_view,
     record_reveal,
-    said_by,
     visible_traces_for_agreement,
-    within_sight,
+    visible_work,
 )
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
@@ -49,7 +49,7 @@ from mast_tui.ui.reports.screen import (
     Page,
     ReportScreen,
     Stopped,
-    hidden_text,
+    hidden_traces_text,
     stop_when,
 )
 from mast_tui.ui.reports.signature_traces import (
@@ -529,14 +529,14 @@ def count_signatures(
     workspace = opened.workspace
     taxonomy = opened.taxonomy
     annotator = opened.annotator
-    answered = said_by(workspace, taxonomy.ref)
-    visibility = within_sight(
+    labelled = labelled_traces(workspace, taxonomy.ref)
+    visibility = visible_work(
         workspace,
         annotator,
         taxonomy.ref,
         None if choice.labels == GOLD else choice.labels,
         blind=opened.blind,
-        said=answered,
+        labelled=labelled,
     )
     record_reveal(workspace, annotator, taxonomy.ref, sorted(visibility.told))
     with_outcome: set[str] | None = None
@@ -546,7 +546,7 @@ def count_signatures(
     without_report = Signatures(
         choice,
         pending=True,
-        sources=(GOLD, *(name for name, traces in answered.items() if traces)),
+        sources=(GOLD, *(name for name, traces in labelled.items() if traces)),
         hidden=tuple(sorted(visibility.hidden)),
         names=trace_names(workspace.traces()),
     )
@@ -615,7 +615,7 @@ def _left_out(signatures: Signatures, key: str) -> str:
     """Return how many traces are left out, and the key that includes them."""
     if signatures.choice.of_judge:
         return f"{counted(len(signatures.hidden), 'trace')} left out, hidden from you for now"
-    return hidden_text(len(signatures.hidden), key)
+    return hidden_traces_text(len(signatures.hidden), key)
 
 
 def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
@@ -638,7 +638,7 @@ def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
         lines += [
             "The labels of others on these traces are hidden from you.",
             "",
-            f"{hidden_text(len(signatures.hidden), key_of('signatures.look'))}.",
+            f"{hidden_traces_text(len(signatures.hidden), key_of('signatures.look'))}.",
         ]
     elif labels == GOLD:
         lines += [

@@ -19,14 +19,14 @@ from mast_tui.session import (
     QueueItem,
     QueueKind,
     Session,
+    checked_new_name,
     library_view,
-    outside_words,
+    outside_study_text,
     queue,
     remember_person,
-    resolve_sight,
+    resolve_blind,
     retest_progress,
-    unlike_others,
-    withheld_by_study,
+    withheld_traces_of,
     working_person,
 )
 from mast_tui.study import Study, assigned
@@ -56,7 +56,7 @@ class OpenWorkspace:
         """Return the annotator's session on a trace, with the visible work of others."""
         annotator = self.annotator
         session = Session.open(self.workspace, trace, self.taxonomy, annotator, blind=self.blind)
-        session.take_anew(session.read_anew(passes=False))
+        session.show_state(session.read_state(passes=False))
         return session
 
     def study(self) -> Study | None:
@@ -66,7 +66,7 @@ class OpenWorkspace:
     def follow_study(self) -> None:
         """Apply a study that was set up or changed meanwhile."""
         self.learn_role()
-        self.blind = resolve_sight(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
+        self.blind = resolve_blind(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
         """Read whether this person adjudicates in the study; titles show it."""
@@ -94,7 +94,7 @@ class OpenWorkspace:
 
     def hidden_traces(self) -> Set[str]:
         """Return the ids of the traces on which a study hides suggestions from the annotator."""
-        return withheld_by_study(self.workspace, self.study(), self.annotator)
+        return withheld_traces_of(self.workspace, self.study(), self.annotator)
 
     def library_view(self) -> Mapping[str, LibraryEntry]:
         """Return what the library may show of each trace.
@@ -215,8 +215,8 @@ class Opening:
             people,
             suggested=suggested_name(self._configured),
             in_study=study is not None,
-            check=lambda name: unlike_others(self.workspace, name),
-            outside=lambda name: outside_words(name, study),
+            check=lambda name: checked_new_name(self.workspace, name),
+            outside=lambda name: outside_study_text(name, study),
         )
 
     def outside_notice(self, name: str) -> str | None:
@@ -226,7 +226,7 @@ class Opening:
         """
         if self._options.annotator is None or self.workspace.member is not None:
             return None
-        return outside_words(name, self.study)
+        return outside_study_text(name, self.study)
 
     def attach(self, taxonomy: Taxonomy, name: str) -> OpenWorkspace:
         """Register the annotator and the taxonomy in the workspace.
@@ -248,7 +248,7 @@ class Opening:
         workspace.keep_waiting(user_data_path("mast-tui", appauthor=False) / "outbox", name)
         if options.annotator is None:
             remember_person(workspace, name)
-        blind = resolve_sight(
+        blind = resolve_blind(
             workspace,
             name,
             blind=options.blind,

@@ -14,17 +14,28 @@ from mast_tui.traces.io.private_files import make_private
 MIN_SHARE: Final = 20
 MAX_SHARE: Final = 80
 DEFAULT_SHARE: Final = 40
+LOW_SHARE: Final = 27
+"""The default share on a screen with fewer lines than ``TALL``."""
+
+TALL: Final = 30
 
 
 class ViewSettings(NamedTuple):
     """The division of the annotate screen.
 
     ``text_share`` is the share of the span's text in the height that it divides with the timeline,
-    in per cent. ``time_bar`` says whether the timeline shows its time bar.
+    in per cent; None if the user has not chosen one. ``time_bar`` says whether the timeline shows
+    its time bar.
     """
 
-    text_share: int = DEFAULT_SHARE
+    text_share: int | None = None
     time_bar: bool = True
+
+    def share(self, height: int) -> int:
+        """Return the share of the text on a screen of ``height`` lines, in per cent."""
+        if self.text_share is not None:
+            return self.text_share
+        return LOW_SHARE if height < TALL else DEFAULT_SHARE
 
     def remember(self) -> None:
         """Store the settings for the next start; an error while writing is ignored."""
@@ -36,22 +47,18 @@ class ViewSettings(NamedTuple):
 
 def remembered_settings() -> ViewSettings:
     """Return the stored settings, or the defaults for all that is missing or invalid."""
-    defaults = ViewSettings()
     try:
         stored = json.loads(_file().read_text("utf-8"))
     except (OSError, ValueError):
-        return defaults
+        return ViewSettings()
     if not isinstance(stored, dict):
-        return defaults
-    valid = {
-        name: stored[name]
-        for name, value in defaults._asdict().items()
-        if type(stored.get(name)) is type(value)
-    }
-    settings = ViewSettings(**valid)
-    if not MIN_SHARE <= settings.text_share <= MAX_SHARE:
-        return ViewSettings(time_bar=settings.time_bar)
-    return settings
+        return ViewSettings()
+    share = stored.get("text_share")
+    time_bar = stored.get("time_bar")
+    return ViewSettings(
+        share if type(share) is int and MIN_SHARE <= share <= MAX_SHARE else None,
+        time_bar if isinstance(time_bar, bool) else True,
+    )
 
 
 def _file() -> Path:

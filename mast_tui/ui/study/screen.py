@@ -17,12 +17,12 @@ from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
     Progress,
-    given_back,
     known_trace,
     progress,
-    sample_words,
+    sample_texts,
     set_study,
     with_annotator,
+    with_released_traces,
     with_traces,
     without_annotator,
 )
@@ -282,7 +282,7 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
     count = len(study.traces)
     lines = [
         f"{counted(count, 'trace')}{lots}, under {one_line(study.taxonomy)}.",
-        *(f"{line[0].upper()}{line[1:]}." for line in sample_words(study)),
+        *(f"{line[0].upper()}{line[1:]}." for line in sample_texts(study)),
         _people(study),
         _assignment(study, view.overlap.traces, count),
         _conditions(study),
@@ -593,7 +593,7 @@ class StudyScreen(TableScreen[Progress]):
     def action_give_back(self) -> None:
         """Ask whether others get the unfinished traces of the annotator under the cursor."""
         self._offer_for_annotator(
-            given_back,
+            with_released_traces,
             "Give back what {} has not finished?",
             "It goes to the others, each trace to the annotator with the fewest. The annotator "
             "stays, and gets traces of later lots.",

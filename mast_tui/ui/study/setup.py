@@ -18,11 +18,11 @@ from mast_tui.safe_text import one_line
 from mast_tui.session import (
     anybody_finished,
     check_changes,
-    taken_away,
+    count_reassigned_traces,
     with_sample,
     with_weights,
 )
-from mast_tui.session.study_setup import KINDS_OF_TRACES
+from mast_tui.session.study_setup import STRATA
 from mast_tui.study import (
     OpenModes,
     Study,
@@ -57,7 +57,7 @@ SAMPLE: Final = (
     Field(
         "over",
         "spread over",
-        f"What the sample is spread over evenly, of: {', '.join(KINDS_OF_TRACES)}. May stay empty.",
+        f"What the sample is spread over evenly, of: {', '.join(STRATA)}. May stay empty.",
     ),
 )
 """The fields for a sample of the traces."""
@@ -572,7 +572,7 @@ class StudySetup(Form):
             previous,
             study,
             changed=changed,
-            away=taken_away(workspace, study),
+            away=count_reassigned_traces(workspace, study),
             finished=previous is not None and anybody_finished(workspace, previous),
         )
 

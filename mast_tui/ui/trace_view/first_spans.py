@@ -20,7 +20,7 @@ MEASURED_SPANS: Final = 256
 class FirstSpans(TimelineLines, can_focus=False):
     """The top of a timeline, in the place of the one on the annotate screen. It never changes."""
 
-    def __init__(self, trace: Trace, *, wide: bool) -> None:
+    def __init__(self, trace: Trace, screen: Size, *, wide: bool) -> None:
         super().__init__()
         self.set_class(not wide, "-narrow")
         self.trace = trace
@@ -32,7 +32,7 @@ class FirstSpans(TimelineLines, can_focus=False):
         self.facts = self.background.facts
         settings = remembered_settings()
         self._bar = settings.time_bar
-        self.styles.height = f"{100 - settings.text_share}fr"
+        self.styles.height = f"{100 - settings.share(screen.height)}fr"
 
 
 class FirstStrip(Overview):
@@ -50,10 +50,10 @@ class FirstStrip(Overview):
 class BelowFirstSpans(Widget):
     """Empty space for the text of a span and, on a narrow screen, for a suggestion."""
 
-    def __init__(self, *, wide: bool) -> None:
+    def __init__(self, screen: Size, *, wide: bool) -> None:
         super().__init__()
         self.set_class(not wide, "-narrow")
-        self.styles.height = f"{remembered_settings().text_share}fr"
+        self.styles.height = f"{remembered_settings().share(screen.height)}fr"
 
     def render(self) -> str:
         """Return nothing; by default a widget shows its name."""

@@ -56,10 +56,10 @@ def set_split(workspace: Workspace, calibration: float, test: float) -> None:
         # Of the traces that are not drawn for tests.
         shares[CALIBRATION_SEED] = round(calibration / (1 - test), 9)
     with workspace.transaction():
-        kept = shares_set_aside(workspace)
-        if kept and kept != shares:
+        earlier = shares_set_aside(workspace)
+        if earlier and earlier != shares:
             raise WorkspaceError(
-                f"{_described(kept)} of the traces are set aside in this workspace already, and "
+                f"{_described(earlier)} of the traces are set aside in this workspace already, and "
                 "prompts may have used others; keep that split, or take a new workspace"
             )
         add_shares(workspace, shares)

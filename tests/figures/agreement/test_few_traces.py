@@ -68,8 +68,12 @@ def test_agreement_of_two_on_one_mode_has_the_interval_of_a_share(
     if n >= 16 and min(present, n - present) >= 5:
         positive = modes["positive_agreement"].get("ci")
         ends = [2 * end / (1 + end) for end in wilson(both, seen) or ()]
-        # Between the ends the jackknife of few traces only comes near.
-        assert positive == pytest.approx(ends, abs=0.05 if both and first + second else 1e-9)
+        # Between the ends the jackknife of few traces only comes near: over all these counts within
+        # 0.0562 where a single trace has the answer of both, and within 0.0343 elsewhere.
+        tolerance = 1e-9
+        if both and first + second:
+            tolerance = 0.057 if both == 1 else 0.035
+        assert positive == pytest.approx(ends, abs=tolerance)
         kappa = modes["cohen_kappa"]
         low, high = kappa.get("ci") or (-1, 1)
         assert low <= (kappa["value"] or 0) <= high

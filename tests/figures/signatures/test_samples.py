@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mast_tui.cli.report import ReportRequest, report_of, signature_input
+from mast_tui.cli.report import ReportRequest, compute_report, signature_input
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.figures.signatures.groups import SHAPES, shapes
@@ -108,7 +108,7 @@ def group(sample: Sample) -> Any:
     """All sample traces in one group."""
     request = ReportRequest(by="all")
     given = signature_input(sample.workspace, load_mast(), request)
-    report = report_of(sample.workspace, load_mast(), given, request)
+    report = compute_report(sample.workspace, load_mast(), given, request)
     return signature_document(report)["groups"]["all"]
 
 
@@ -211,7 +211,7 @@ def test_where_the_first_failure_stands_and_how_long_a_run_went_on(
 def test_without_the_files_the_report_says_that_places_are_not_known(sample: Sample) -> None:
     request = ReportRequest(by="all", without_places=True)
     given = signature_input(sample.workspace, load_mast(), request)
-    report = signature_document(report_of(sample.workspace, load_mast(), given, request))
+    report = signature_document(compute_report(sample.workspace, load_mast(), given, request))
     assert report["groups"]["all"]["places"] is None
     assert report["traces"]["labels_not_found"] == sum(map(len, sample.planted.values()))
     assert any("not known here" in said for said in report["cannot_say"])

@@ -13,7 +13,7 @@ from scipy.stats import fisher_exact
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from tests.figures.signatures.study_counts import COUNTS, TRACES, csv_wide
 
@@ -26,9 +26,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Any:
     place = ["--workspace", str(folder / "workspace.db")]
     study = ["import", str(folder / "study.csv"), "--format", "csv-wide"]
     with redirect_stdout(StringIO()):
-        assert run(split_words([*place, *study])) == 0
+        assert run(split_command([*place, *study])) == 0
     with redirect_stdout(StringIO()) as printed:
-        assert run(split_words([*place, "report", "--json", "--by", "model"])) == 0
+        assert run(split_command([*place, "report", "--json", "--by", "model"])) == 0
     return json.loads(printed.getvalue())
 
 

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 
 
@@ -27,7 +27,7 @@ def child(words: list[str]) -> None:
     into_files()
     code = 70
     try:
-        code = run(split_words(words))
+        code = run(split_command(words))
     finally:
         sys.stdout.flush()
         os._exit(code)
@@ -38,7 +38,7 @@ def main(folder: str) -> None:
     os.chdir(folder)
     told = os.fdopen(os.dup(1), "w")
     into_files()
-    code = run(split_words(json.loads(sys.stdin.readline())))
+    code = run(split_command(json.loads(sys.stdin.readline())))
     print(code, file=told, flush=True)
     for line in sys.stdin:
         pid = os.fork()

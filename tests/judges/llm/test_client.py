@@ -15,7 +15,7 @@ from email.utils import formatdate
 import pytest
 
 from mast_tui.judges.llm.client.budget import Allowance, Budget
-from mast_tui.judges.llm.client.client import MOST_WAITED, RESTART, Client
+from mast_tui.judges.llm.client.client import FREE_WAIT_SECONDS, RESTART, Client
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RateLimiter
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops, Unanswered
@@ -190,7 +190,7 @@ async def test_what_passes_is_tried_again_and_fails_its_trace_only(name: str) ->
 async def test_waits_that_are_asked_for_use_up_no_tries_but_have_an_end(name: str) -> None:
     async with asking(PASSING[name](), tries=3) as to:
         await to.fails(Unanswered, "in 3 tries")
-        assert MOST_WAITED < to.waited < 2 * MOST_WAITED
+        assert FREE_WAIT_SECONDS < to.waited < 2 * FREE_WAIT_SECONDS
 
 
 @pytest.mark.parametrize("name", AWAY)

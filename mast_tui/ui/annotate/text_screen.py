@@ -1,20 +1,21 @@
-"""The answer key of a trace: how the run should have gone, and how it was scored."""
+"""Texts about a trace in a window beside it: the answer key, and sums of time and tokens."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
+from mast_tui.configuration import ConfigurationError, read_judge_configuration
 from mast_tui.session import Session
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.dialogs.dialog import LinesDialog
-from mast_tui.ui.text.answer_page import AnswerPage, answer_page, hidden_sentence
+from mast_tui.ui.text.answer_page import TextPage, answer_page, hidden_sentence, usage_page
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.text_line import TextLine
@@ -29,41 +30,44 @@ MAX_MATCHES: Final = 10_000
 _KEYS: Final = "/ finds · y copies · Esc closes"
 
 
-class AnswerKeyScreen(LinesDialog):
-    """The answer key beside the trace, with scrolling, search and copying."""
+class TextScreen(LinesDialog):
+    """A text beside the trace, with scrolling, search and copying."""
 
     dialog_keys: ClassVar = (
         *(("j k", "scroll"), ("/", "finds"), ("n N", "next, previous match")),
         *(("y", "copies"), ("Esc", "closes")),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("i", "close", show=False),
         Binding("slash", "search", show=False),
         Binding("n", "match(1)", show=False),
         Binding("N", "match(-1)", show=False),
         Binding("y", "copy", show=False),
     ]
 
-    def __init__(self, page: AnswerPage, copying: Copying) -> None:
-        """Show an answer key.
+    def __init__(self, title: str, page: TextPage, key: str, copying: Copying) -> None:
+        """Show a text.
 
         Args:
-            page: The answer key as text.
+            title: Its title.
+            page: The text.
+            key: The key that opened it, which closes it too.
             copying: Copies it.
         """
         super().__init__()
+        self._title = title
         self._page = page
+        self._key = key
         self._copying = copying
         self._matches: list[tuple[int, int]] = []
         self._match = -1
-        self.lines: SpanView = SpanView(id="answer-key")
-        self.line = TextLine(placeholder="find in the answer key", id="answer-key-search")
+        self.lines: SpanView = SpanView(id="beside")
+        self.line = TextLine(placeholder="find in this text", id="beside-search")
         """The search line."""
 
     def compose(self) -> ComposeResult:
         """Yield the text and the search line."""
-        with Vertical(classes="dialog answer-key") as self._box:
-            self._box.border_title = plain_title("Answer key")
+        with Vertical(classes="dialog beside") as self._box:
+            self._box.border_title = plain_title(self._title)
             self._box.border_subtitle = _KEYS
             yield self.lines
             yield self.line
@@ -73,6 +77,12 @@ class AnswerKeyScreen(LinesDialog):
         self.line.display = False
         self.lines.show_text(self._page.text, self._page.parts, text_format="output")
         self.lines.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Close the window with the key that opened it."""
+        if event.character == self._key and not self.line.has_focus:
+            event.stop()
+            self.dismiss(None)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
@@ -121,7 +131,7 @@ class AnswerKeyScreen(LinesDialog):
 
     def action_copy(self) -> None:
         """Copy the whole text."""
-        self._copying.copy_in_background("the answer key", lambda: self._page.text)
+        self._copying.copy_in_background(f"the {self._title.lower()}", lambda: self._page.text)
 
     def action_leave(self) -> None:
         """End the search, or close if there is none."""
@@ -150,6 +160,40 @@ def show_answer_key(screen: AnnotateScreen) -> None:
         if not session.hidden_visible:
             screen.hints.say(hidden_sentence(screen.context.key_of))
             return
-        screen.app.push_screen(AnswerKeyScreen(answer_page(trace), screen.copying))
+        show_text(screen, "Answer key", answer_page(trace), "annotate.answer_key")
 
     screen.commands.when_session_opens(show)
+
+
+def show_usage(screen: AnnotateScreen) -> None:
+    """Show the sums of time, tokens and money of the open trace by agent and by tool.
+
+    Prices are those that the configuration has for the model of the run.
+    """
+    trace = screen.state.trace
+    if trace is None:
+        return
+    model = trace.meta.model
+    try:
+        prices = read_judge_configuration().prices.get(model or "")
+    except ConfigurationError:
+        prices = None
+
+    def count() -> None:
+        page = usage_page(trace, None if prices is None else prices.cost)
+        screen.call_later(show_text, screen, "Time, tokens and money", page, "annotate.usage")
+
+    screen.in_background(count, "usage")
+
+
+def show_text(screen: AnnotateScreen, title: str, page: TextPage, action: str) -> None:
+    """Open a text beside the trace.
+
+    Args:
+        screen: The screen of the trace.
+        title: The title.
+        page: The text.
+        action: The id of the action, whose key closes the text too.
+    """
+    key = screen.context.key_of(action)
+    screen.app.push_screen(TextScreen(title, page, key, screen.copying))
