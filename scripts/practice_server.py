@@ -74,8 +74,8 @@ def spans_of(user: str) -> list[Span]:
     header = re.compile(rf"^\[{mark[1]} ([^\n]*)$", re.MULTILINE)
     parts = header.split(user)[1:]
     found = []
-    for said, text in zip(parts[::2], parts[1::2], strict=True):
-        number = re.match(r"#(\d+)\] (.*)", said)
+    for title, text in zip(parts[::2], parts[1::2], strict=True):
+        number = re.match(r"#(\d+)\] (.*)", title)
         if number is not None:
             found.append(Span(int(number[1]), number[2], text.strip("\n")))
     return found

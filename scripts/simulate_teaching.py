@@ -37,8 +37,8 @@ def claims(rng: np.random.Generator, traces: int, shared: float, gain: float) ->
     """
     hard = rng.beta(0.5, 0.5 * (1 - ERROR) / ERROR, size=(traces, 1))
     wrong = rng.random((2, traces, MODES)) < (shared * hard + (1 - shared) * ERROR)
-    kept = rng.random((traces, MODES)) >= gain
-    differences = wrong[0].astype(int) - (wrong[1] & kept)
+    remains = rng.random((traces, MODES)) >= gain
+    differences = wrong[0].astype(int) - (wrong[1] & remains)
     pooled = differences.sum(axis=1)
     better = sign_flips(pooled.tolist()) <= LEVEL and pooled.sum() > 0
     by_mode = differences.T
@@ -62,8 +62,8 @@ def main() -> None:
         for traces in (10, 30, 100):
             for shared in (0.0, 0.8):
                 rng = np.random.default_rng((chosen.seed, traces, int(10 * shared)))
-                found = [claims(rng, traces, shared, gain) for _ in range(chosen.loops)]
-                shares = (sum(column) / chosen.loops for column in zip(*found, strict=True))
+                loops = [claims(rng, traces, shared, gain) for _ in range(chosen.loops)]
+                shares = (sum(column) / chosen.loops for column in zip(*loops, strict=True))
                 table.writerow((traces, shared, gain, *(f"{share:.1%}" for share in shares)))
 
 

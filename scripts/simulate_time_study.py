@@ -78,7 +78,10 @@ def main() -> None:
     table.writerow((*heading, "interval of minutes holds"))
     for traces in (20, 60, 200):
         rng = np.random.default_rng((chosen.seed, traces))
-        bias, holds, holds_elsewhere, holds_minutes = [], [], [], []
+        bias: list[float] = []
+        holds: list[bool] = []
+        holds_elsewhere: list[bool] = []
+        holds_minutes: list[bool] = []
         for _ in range(chosen.studies):
             pace = rng.lognormal(0, 0.3, size=2)
             document = time_study(list(passes_of(rng, traces, pace)), MODES)

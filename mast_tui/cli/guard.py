@@ -60,7 +60,7 @@ _FEWEST_FAILURES: Final = 2
 
 @click.group()
 def guard_command() -> None:
-    """Make checks on runs from labels, and have coding agents run them before they stop."""
+    """Make checks on runs from labels; agents run them before they stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

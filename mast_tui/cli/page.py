@@ -47,10 +47,11 @@ class PageRequest:
 @click.command()
 @options.takes(PageRequest)
 def page_command(request: PageRequest) -> int:
-    """Write a run with its labels as one file to read: offline, on a phone, printed.
+    """Write a run with its labels as one page that needs nothing else.
 
-    The page shows the run as a conversation, with the labels and notes beside it, quotes
-    highlighted, the gold, and a list of all labels; it loads nothing and works without JavaScript.
+    It can be read offline, on a phone and on paper. The page shows the run as a conversation, with
+    the labels and notes beside it, quotes highlighted, the gold, and a list of all labels. It loads
+    nothing and works without JavaScript.
     'mast-tui import FILE --format page' reads the labels back. Several runs become a folder with an
     index. Annotators get what they may see, as in 'mast-tui export'.
     """

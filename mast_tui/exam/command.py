@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec.structs import asdict
 
 from mast_tui import __version__
 from mast_tui.adjudication import traces_from_files
@@ -25,10 +26,12 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.exam.consistency import consistency_document, judges_named, labels_of_judge
-from mast_tui.exam.coverage import CoverageJson, coverage
+from mast_tui.exam.coverage import LEAST_RUNS, LEVEL, CoverageJson, coverage, fit_sets
 from mast_tui.exam.figures import (
     Answers,
     CaseJson,
+    Question,
+    StepMarks,
     baselines,
     decisive_cases,
     decisive_figures,
@@ -40,6 +43,7 @@ from mast_tui.exam.input import (
     SETS,
     ExamCandidate,
     ExamSet,
+    ExamTrace,
     annotator_named,
     candidate_from_workspace,
     rules_candidate,
@@ -57,6 +61,7 @@ from mast_tui.session import visibility_json
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import find_workspace
 from mast_tui.workspace.outputs import database_files, outputs_beside, protected_kind
+from mast_tui.workspace.registers.look_here import LookHere, keep_look_here
 
 if TYPE_CHECKING:
     from mast_tui.reports.model import Report
@@ -107,6 +112,13 @@ class ExamRequest:
         help="Also measure sets of steps that contain the decisive step with 90 % probability: "
         "how often they do, and which share of a run they take.",
     )
+    keep: bool = options.option(
+        "--keep",
+        is_flag=True,
+        help="Also keep the set of each trace of the workspace, by the marks of the one --judge: "
+        "the app marks the steps, * goes through them, and the library sorts by their number. "
+        "Annotators who may not see what judges say do not see them.",
+    )
     rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
     seed: int = options.seed()
     markdown_file: Path | None = options.report_file(
@@ -146,6 +158,11 @@ _RULES: Final = (
         "PATHs, --rules, --crosswalk and --coverage need --set",
         options=("paths", "--rules", "--crosswalk", "--coverage"),
         needs=("--set",),
+    ),
+    OptionRule[ExamRequest](
+        "--keep goes with --coverage, a --set of the workspace and one --judge",
+        options=("--keep",),
+        when=lambda request: not request.coverage or request.from_files or len(request.judges) != 1,
     ),
     OptionRule[ExamRequest](
         "--set {request.set_name} needs the files of the set as PATHs",
@@ -232,6 +249,12 @@ def exam_command(request: ExamRequest) -> None:
     document = exam_document(exam, candidates, reports, request.rounds, request.seed)
     if request.coverage:
         document["coverage"] = _coverage(exam, candidates, request.seed)
+    if request.keep:
+        assert workspace is not None
+        measured = document["coverage"][candidates[0].name]
+        document["look_here"] = _keep_sets(
+            workspace, exam, candidates[0].name, measured, request.seed
+        )
     _show(document, partial(exam_report, reports=reports), output, outputs, viewer)
 
 
@@ -386,6 +409,51 @@ def _coverage(
             for each in candidates
         },
     }
+
+
+def _keep_sets(
+    workspace: Workspace, exam: ExamSet, judge: str, measured: CoverageJson, seed: int
+) -> dict[str, Any]:
+    """Keep the set of each trace of the workspace, and return what was kept.
+
+    Raises:
+        click.ClickException: There are too few labelled runs.
+    """
+    mean_share = measured["mean_share"]
+    chance_share = measured["chance_share"]
+    of_judge = candidate_from_workspace(workspace, exam, judge, _all).answers
+    features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
+    sets = fit_sets(exam.questions, features, of_judge, seed=seed)
+    if sets is None or mean_share is None or chance_share is None:
+        raise click.ClickException(
+            f"--keep: the decisive or first failing step is known of {measured['runs']} runs, and "
+            f"{LEAST_RUNS} are needed"
+        )
+    trace_of = traces_from_files(workspace)
+    traces = dict(exam.traces)
+    for record in workspace.traces():
+        trace = None if record.trace_id in traces else trace_of(record.trace_id)
+        if trace is not None:
+            traces[record.trace_id] = ExamTrace.from_trace(trace)
+    asked = tuple(Question(trace_id, StepMarks()) for trace_id in traces)
+    everywhere = replace(exam, questions=asked, traces=traces)
+    answers = candidate_from_workspace(workspace, everywhere, judge, _all).answers
+    spans: dict[str, tuple[str, ...]] = {}
+    for trace_id, facts in traces.items():
+        steps = sets.steps_of(trace_id, facts.features, answers)
+        numbers = facts.steps.numbers or {}
+        spans[trace_id] = tuple(key for key, step in numbers.items() if step in steps)
+    origin = LookHere(
+        sets.hash,
+        judge,
+        LEVEL,
+        measured["runs"],
+        mean_share,
+        chance_share,
+        {trace_id: len(keys) for trace_id, keys in spans.items()},
+    )
+    keep_look_here(workspace, exam.taxonomy.ref, origin, spans)
+    return {**asdict(origin), "sizes": None, "traces": len(spans)}
 
 
 def _levels(exam: ExamSet, answers: Answers, rounds: int, seed: int) -> dict[str, Any]:

@@ -9,9 +9,11 @@ run with the stated probability, whatever the model is worth; a poor model has l
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, log, log1p
 from typing import Final, TypedDict
 
@@ -40,6 +42,9 @@ _NEAR: Final = 1e-6
 
 MOST_CHARS: Final = 4_000
 """The characters of a step that its features are taken from."""
+
+MOST_COMPARED: Final = 200
+"""The earlier steps that a step is compared with, for repetition."""
 
 _ERROR: Final = re.compile(
     r"error|failed|exception|traceback|not found|cannot|unable|invalid|incorrect|timeout", re.I
@@ -82,20 +87,21 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
         texts[step] += trace.text(index)[: max(0, MOST_CHARS - len(texts[step]))]
         agents[step] = agents[step] or span.agent
         failed[step] = failed[step] or span.status.value == "error"
-    words = [frozenset(_WORD.findall(text.lower())) for text in texts]
+    word_sets = [frozenset(_WORD.findall(text.lower())) for text in texts]
     names_error = [_ERROR.search(text) is not None for text in texts]
     seen: set[str] = set()
     seen_agents: set[str] = set()
     features = []
     for step, text in enumerate(texts):
-        place = step / max(1, steps - 1)
+        position = step / max(1, steps - 1)
         overlaps = (
-            len(words[step] & other) / max(1, len(words[step] | other)) for other in words[:step]
+            len(word_sets[step] & other) / max(1, len(word_sets[step] | other))
+            for other in word_sets[max(0, step - MOST_COMPARED) : step]
         )
         features.append(
             (
-                place,
-                place * place,
+                position,
+                position * position,
                 float(step == 0),
                 float(step == 1),
                 float(step == steps - 1),
@@ -103,7 +109,7 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
                 float(failed[step]),
                 float(names_error[step]),
                 float(step + 1 < steps and names_error[step + 1]),
-                len(words[step] - seen) / max(1, len(words[step])),
+                len(word_sets[step] - seen) / max(1, len(word_sets[step])),
                 max(overlaps, default=0.0),
                 float(agents[step] not in seen_agents),
                 log1p(len(text)) / 10,
@@ -111,7 +117,7 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
                 float("```" in text),
             )
         )
-        seen |= words[step]
+        seen |= word_sets[step]
         seen_agents.add(agents[step])
     return tuple(features)
 
@@ -141,17 +147,7 @@ def coverage(
         splits: The number of splits.
         seed: The seed of the splits.
     """
-    runs = []
-    for question in questions:
-        true = _true_step(question)
-        plain = features.get(question.trace_id, ())
-        if true is None or true >= len(plain):
-            continue
-        columns = np.array(plain)
-        if answers is not None:
-            marks = answers.by_trace.get(question.trace_id, StepMarks())
-            columns = np.column_stack([columns, _marked(marks, len(plain))])
-        runs.append(_Run(columns, true))
+    runs = _runs_of(questions, features, answers)
     if len(runs) < LEAST_RUNS:
         return {
             "value": None,
@@ -170,6 +166,32 @@ def coverage(
         "splits": splits,
         "runs": len(runs),
     }
+
+
+def _runs_of(
+    questions: Sequence[Question],
+    features: Mapping[str, tuple[tuple[float, ...], ...]],
+    answers: Answers | None,
+) -> list[_Run]:
+    """Return the runs whose true step is known."""
+    runs = []
+    for question in questions:
+        true = _true_step(question)
+        plain = features.get(question.trace_id, ())
+        if true is not None and true < len(plain):
+            runs.append(_Run(_columns(question.trace_id, plain, answers), true))
+    return runs
+
+
+def _columns(
+    trace_id: str, plain: tuple[tuple[float, ...], ...], answers: Answers | None
+) -> Matrix:
+    """Return the features of the steps of a trace, with the marks of a judge if there is one."""
+    columns = np.array(plain)
+    if answers is None:
+        return columns
+    marks = answers.by_trace.get(trace_id, StepMarks())
+    return np.column_stack([columns, _marked(marks, len(plain))])
 
 
 def _true_step(question: Question) -> int | None:
@@ -191,32 +213,122 @@ def _marked(marks: StepMarks, steps: int) -> Matrix:
     return columns
 
 
+@dataclass(frozen=True, slots=True)
+class StepSets:
+    """A fitted and calibrated model, which returns for a run the set of its steps to look at."""
+
+    weights: Matrix
+    mean: Matrix
+    spread: Matrix
+    limit: float
+
+    @classmethod
+    def calibrate(
+        cls,
+        fitted: Sequence[_Run],
+        calibration: Sequence[_Run],
+        rng: np.random.Generator,
+        draw: float = 0.0,
+    ) -> StepSets:
+        """Fit the model on some runs, and its limit on others.
+
+        Args:
+            fitted: The runs for the model.
+            calibration: The runs for the limit.
+            rng: The source of chance.
+            draw: Chooses between the two ranks around the level; 0 takes the safe one.
+        """
+        model = cls(*_fit(fitted), float("inf"))
+        sums = [float(model.sums(run.steps, rng)[run.true]) for run in calibration]
+        return replace(model, limit=_quantile(sums, draw))
+
+    def sums(self, steps: Matrix, rng: np.random.Generator) -> Matrix:
+        """Return for each step the sum that the limit is compared with.
+
+        Args:
+            steps: The features of the steps.
+            rng: The source of chance.
+        """
+        return _sums(((steps - self.mean) / self.spread) @ self.weights, rng)
+
+    def steps_of(
+        self,
+        trace_id: str,
+        plain: tuple[tuple[float, ...], ...],
+        answers: Answers | None,
+    ) -> frozenset[int]:
+        """Return the steps of a trace to look at; the same whenever it is asked.
+
+        Args:
+            trace_id: The trace.
+            plain: The plain features of its steps.
+            answers: The marks of the judge that the model was fitted with.
+        """
+        if not plain:
+            return frozenset()
+        digest = hashlib.sha256(trace_id.encode("utf-8", "surrogatepass")).digest()
+        rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+        inside = self.sums(_columns(trace_id, plain, answers), rng) <= self.limit
+        return frozenset(int(step) for step in np.flatnonzero(inside))
+
+    @property
+    def hash(self) -> str:
+        """Eight hexadecimal digits that name the model and its limit."""
+        numbers = [self.weights.tolist(), self.mean.tolist(), self.spread.tolist(), self.limit]
+        return hashlib.sha256(json.dumps(numbers).encode()).hexdigest()[:8]
+
+
+def fit_sets(
+    questions: Sequence[Question],
+    features: Mapping[str, tuple[tuple[float, ...], ...]],
+    answers: Answers | None,
+    *,
+    seed: int = 0,
+) -> StepSets | None:
+    """Fit sets for further runs: the model on half of the runs, its limit on the others.
+
+    Args:
+        questions: The runs with their truth.
+        features: The plain features of the steps, by trace id.
+        answers: The marks of a judge, which become features too; None for plain features alone.
+        seed: The seed of the division.
+
+    Returns:
+        The sets, or None with too few runs.
+    """
+    runs = _runs_of(questions, features, answers)
+    if len(runs) < LEAST_RUNS:
+        return None
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(runs))
+    half = len(runs) // 2
+    fitted = [runs[i] for i in order[:half]]
+    return StepSets.calibrate(fitted, [runs[i] for i in order[half:]], rng)
+
+
 def _split(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[float, float, float]:
     """Fit, calibrate and measure once; return coverage, share of steps, and that by chance."""
     order = rng.permutation(len(runs))
     fitted = round(FITTED * len(runs))
     calibrated = fitted + round(CALIBRATED * len(runs))
-    weights, mean, spread = _fit([runs[i] for i in order[:fitted]])
     calibration = [runs[i] for i in order[fitted:calibrated]]
     tests = [runs[i] for i in order[calibrated:]]
-
-    def sums(run: _Run) -> Matrix:
-        return _sums(((run.steps - mean) / spread) @ weights, rng)
-
-    limit = _quantile([float(sums(run)[run.true]) for run in calibration], rng)
-    by_chance = _quantile([_chance(len(run.steps), rng) for run in calibration], rng)
-    inside = [sums(run) <= limit for run in tests]
-    covered = [bool(found[run.true]) for found, run in zip(inside, tests, strict=True)]
-    shares = [float(found.mean()) for found in inside]
+    # Chance chooses between the two ranks around the level, so that coverage is the level itself.
+    draw = rng.random()
+    sets = StepSets.calibrate([runs[i] for i in order[:fitted]], calibration, rng, draw)
+    by_chance = _quantile([_chance(len(run.steps), rng) for run in calibration], draw)
+    inside = [sets.sums(run.steps, rng) <= sets.limit for run in tests]
+    covered = [bool(steps[run.true]) for steps, run in zip(inside, tests, strict=True)]
+    shares = [float(steps.mean()) for steps in inside]
     return float(np.mean(covered)), float(np.mean(shares)), min(1.0, by_chance)
 
 
 def _sums(scores: Matrix, rng: np.random.Generator) -> Matrix:
     """Return for each step the probability of the steps before it and of a part of its own."""
     chances = _chances(scores)
-    before = np.array([float(chances[chances > chance].sum()) for chance in chances])
+    higher = np.array([float(chances[chances > chance].sum()) for chance in chances])
     part: Matrix = rng.random(len(chances)) * chances
-    return before + part
+    return higher + part
 
 
 def _chance(steps: int, rng: np.random.Generator) -> float:
@@ -224,13 +336,15 @@ def _chance(steps: int, rng: np.random.Generator) -> float:
     return float((rng.integers(steps) + rng.random()) / steps)
 
 
-def _quantile(sums: Sequence[float], rng: np.random.Generator) -> float:
+def _quantile(sums: Sequence[float], draw: float) -> float:
     """Return the limit of the sets; no limit if there are too few runs for the level.
 
-    Chance chooses between the two ranks around the level, so that coverage is the level itself.
+    Args:
+        sums: The sums of the true steps of the calibration runs.
+        draw: A random number that chooses between the two ranks around the level.
     """
     exact = (len(sums) + 1) * LEVEL
-    rank = floor(exact) + (rng.random() < exact % 1)
+    rank = floor(exact) + (draw < exact % 1)
     return float(np.sort(sums)[rank - 1]) if rank <= len(sums) else float("inf")
 
 
@@ -241,7 +355,8 @@ def _fit(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
         The weights, and the mean and spread by which features are standardised.
     """
     every = np.concatenate([run.steps for run in runs])
-    mean, spread = every.mean(axis=0), every.std(axis=0)
+    mean = every.mean(axis=0)
+    spread = every.std(axis=0)
     spread = np.where(spread == 0, 1, spread)
     standard = [(run.steps - mean) / spread for run in runs]
     penalty = PENALTY / len(runs)
@@ -265,9 +380,9 @@ def _fit(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
             slope += (steps[run.true] - expected) / len(runs)
             curve += ((steps.T * chances) @ steps - np.outer(expected, expected)) / len(runs)
         change = np.linalg.solve(curve, slope)
-        before = loss(weights)
+        old_loss = loss(weights)
         # Where features part the runs well, a whole step leads too far.
-        while loss(weights + change) > before and float(np.abs(change).max()) > _NEAR:
+        while loss(weights + change) > old_loss and float(np.abs(change).max()) > _NEAR:
             change = change / 2
         weights = weights + change
         if float(np.abs(change).max()) <= _NEAR:

@@ -140,19 +140,39 @@ def _coverage(document: Values) -> Section | None:
         )
         for name, sets in document["coverage"].items()
     )
+    notes = [
+        Note(
+            "inside: runs whose set contains the decisive step, meant to be 90 %; share: steps "
+            "of a run that are in its set; by chance: that of sets of random steps.",
+            "coverage",
+        )
+    ]
+    poor = [
+        name
+        for name, sets in document["coverage"].items()
+        if sets["mean_share"] is not None and sets["mean_share"] > sets["chance_share"] / 2
+    ]
+    if poor:
+        names = ", ".join(poor)
+        notes.append(
+            Note(f"Sets of more than half the size by chance help little: {names}.", "poor_sets")
+        )
+    if "look_here" in document:
+        kept = document["look_here"]
+        notes.append(
+            Note(
+                f"Kept for {counted(kept['traces'], 'trace')} (sets {kept['hash']}): the app marks "
+                "the steps in the timeline.",
+                "look_here",
+            )
+        )
     table = Table(
         "coverage",
         "Sets of steps with the decisive step",
         (_JUDGE, *_COVERAGE),
         (rows,),
         "Means over repeated splits of the runs.",
-        (
-            Note(
-                "inside: runs whose set contains the decisive step, meant to be 90 %; share: steps "
-                "of a run that are in its set; by chance: that of sets of random steps.",
-                "coverage",
-            ),
-        ),
+        tuple(notes),
     )
     return Section("coverage", "Look here", (table,))
 

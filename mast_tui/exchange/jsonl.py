@@ -107,6 +107,8 @@ class TraceLine(_Line, tag="trace"):
     score: float | None = None
     version: str | None = None
     started: float | None = None
+    task_id: str | None = None
+    trial: WholeNumber | None = None
     span_indices: tuple[SpanIndexLine, ...] = ()
 
     @classmethod
@@ -132,6 +134,8 @@ class TraceLine(_Line, tag="trace"):
             score=trace.score,
             version=trace.version,
             started=trace.started,
+            task_id=trace.task_id,
+            trial=trace.trial,
             span_indices=tuple(
                 SpanIndexLine(key, span.index, span.text_chars)
                 for key, span in sorted(indices.items())
@@ -156,6 +160,8 @@ class TraceLine(_Line, tag="trace"):
             score=self.score,
             version=self.version,
             started=self.started,
+            task_id=self.task_id,
+            trial=self.trial,
         )
 
     def indices(self) -> dict[str, SpanIndex]:

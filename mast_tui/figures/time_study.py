@@ -22,7 +22,7 @@ from mast_tui.labels import VerdictValue
 LEAST_TRACES: Final = 10
 """The traces below which a figure has no interval."""
 
-_SAID: Final = (VerdictValue.PRESENT, VerdictValue.ABSENT)
+_DECIDED: Final = (VerdictValue.PRESENT, VerdictValue.ABSENT)
 
 Amount = tuple[float, float]
 """The number of units of a pass, and their sum."""
@@ -58,7 +58,7 @@ class ConditionJson(TypedDict):
 
 
 class AnchoringJson(TypedDict):
-    """How much more often annotators say present with suggestions than without.
+    """The difference in how often annotators say present, with suggestions less without.
 
     ``suggested`` is over verdicts on modes that a judge suggests in the trace, ``other`` over all
     other verdicts; ``units`` and ``other_units`` count both.
@@ -134,13 +134,14 @@ def _anchoring(passes: Sequence[TimedPass], modes: Sequence[str]) -> AnchoringJs
             verdicts = [
                 each.verdicts[mode]
                 for mode in modes
-                if (mode in each.suggested) is suggested and each.verdicts.get(mode) in _SAID
+                if (mode in each.suggested) is suggested and each.verdicts.get(mode) in _DECIDED
             ]
             return len(verdicts), verdicts.count(VerdictValue.PRESENT)
 
         return amount
 
-    of_suggested, of_others = present(suggested=True), present(suggested=False)
+    of_suggested = present(suggested=True)
+    of_others = present(suggested=False)
     return {
         "suggested": difference(passes, of_suggested),
         "units": int(sum(of_suggested(each)[0] for each in passes)),
@@ -164,18 +165,23 @@ def difference(
     """
     names = sorted({each.annotator for each in passes})
     traces = sorted({each.trace_id for each in passes})
-    place = {trace_id: row for row, trace_id in enumerate(traces)}
+    rows = {trace_id: row for row, trace_id in enumerate(traces)}
     sums = np.zeros((len(traces), len(names), 2, 2))
     for each in passes:
-        cell = sums[place[each.trace_id], names.index(each.annotator), int(each.withheld)]
+        cell = sums[rows[each.trace_id], names.index(each.annotator), int(each.withheld)]
         cell += amount(each)
 
     def weighted(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        shown, hidden = totals[..., 0, :], totals[..., 1, :]
-        both = (shown[..., 0] > 0) & (hidden[..., 0] > 0)
-        means = ratio(shown[..., 1], shown[..., 0]) - ratio(hidden[..., 1], hidden[..., 0])
+        assisted = totals[..., 0, :]
+        unassisted = totals[..., 1, :]
+        both = (assisted[..., 0] > 0) & (unassisted[..., 0] > 0)
+        means = ratio(assisted[..., 1], assisted[..., 0]) - ratio(
+            unassisted[..., 1], unassisted[..., 0]
+        )
         weights = np.where(
-            both, ratio(shown[..., 0] * hidden[..., 0], shown[..., 0] + hidden[..., 0]), 0.0
+            both,
+            ratio(assisted[..., 0] * unassisted[..., 0], assisted[..., 0] + unassisted[..., 0]),
+            0.0,
         )
         return ratio((np.where(both, means, 0.0) * weights).sum(axis=-1), weights.sum(axis=-1))
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.figures.prevalence import PATHS
-from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, Sources
-from mast_tui.figures.signatures.comparison import SIDES
+from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureIndex, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL
 from mast_tui.figures.signatures.modes import severity
 from mast_tui.figures.signatures.onset import BINS, chain_of
@@ -30,12 +29,12 @@ from mast_tui.figures.signatures.report import (
 )
 from mast_tui.reports import model
 from mast_tui.reports.charts import (
-    comparison_charts,
     group_charts,
     group_parts,
     group_words,
     source_words,
 )
+from mast_tui.reports.experiment import experiment_sections, pair_document
 from mast_tui.reports.model import (
     Cell,
     Column,
@@ -47,6 +46,7 @@ from mast_tui.reports.model import (
     Table,
     columns,
 )
+from mast_tui.reports.published import claims_section, published_gains
 from mast_tui.reports.sentences import withheld_notes
 from mast_tui.reports.signature_document import (
     cannot_say,
@@ -56,6 +56,7 @@ from mast_tui.reports.signature_document import (
 )
 
 if TYPE_CHECKING:
+    from mast_tui.figures.experiment import Experiment
     from mast_tui.figures.signatures.trend import TrendAxis
     from mast_tui.reports.examples import Example, Extras
     from mast_tui.taxonomy.model import Taxonomy
@@ -85,8 +86,6 @@ _BECAUSE: Final[Mapping[str, str]] = {
 _SIDE_WORDS: Final = {
     "failed": "failed trace",
     "succeeded": "successful trace",
-    "first": "trace of the first group",
-    "second": "trace of the second group",
 }
 
 _ANY_SIZE: Final = {"success_if_present": 0, "success_if_absent": 0}
@@ -104,11 +103,7 @@ _MISSING: Final[Mapping[str, str]] = {
     "never_seen": "It shows in no trace, so there is no ratio.",
     **{
         f"none_in_{side}": f"It shows in no {trace}, so "
-        + (
-            "there is no ratio."
-            if side in ("succeeded", "second")
-            else "its ratio has no interval."
-        )
+        + ("there is no ratio." if side == "succeeded" else "its ratio has no interval.")
         for side, trace in _SIDE_WORDS.items()
     },
     "few_traces": "A side has fewer than 5 traces, so the difference has no interval.",
@@ -120,21 +115,6 @@ _MISSING: Final[Mapping[str, str]] = {
     "no_negatives": "The gold calls it absent nowhere that the judge has judged.",
     "no_better_than_chance": "Beside the gold the judge's word on it is no better than chance.",
 }
-
-_MEASURED: Final = (
-    "The study behind MAST changed ChatDev and ran it again on its ProgramDev tasks, with the same "
-    "model. Clearer roles, of which the higher one has the last word, raised task success by 9.4 "
-    "points; a step that verifies the objective of the task raised it by 15.6 points, from 25.0 to "
-    "40.6 %.",
-    "Most runs still failed. The study takes from it that single fixes of prompts or structure are "
-    "no cure, and that reliability asks for structural changes such as verification.",
-)
-_STUDY: Final = (
-    (
-        "Cemri et al., Why Do Multi-Agent LLM Systems Fail? (2025)",
-        "https://arxiv.org/abs/2503.13657",
-    ),
-)
 
 _MODE: Final = columns("""
     code | code | text | | 100
@@ -312,21 +292,6 @@ _ALL_SHARES: Final = """
 """
 """The columns of categories where few outcomes are known."""
 
-_COMPARED: Final = f"""
-    rate:first | {{first}} | share | share of the failed traces of {{first}} | 95
-    rate:second | {{second}} | share | share of the failed traces of {{second}} | 95
-    {_DIFFERENCE.strip()}
-    {_P_ADJUSTED}
-"""
-_OF_TASKS: Final = f"""
-    rate:first | {{first}} | share | share of the tasks, {{first}} | 95
-    rate:second | {{second}} | share | share of the tasks, {{second}} | 95
-    only_first | only first | count | tasks of {{first}} alone | 30
-    only_second | only second | count | tasks of {{second}} alone | 30
-    {_DIFFERENCE.strip().splitlines()[0]}
-    p_value | p | p_value | p of McNemar's exact test | 40
-    {_P_ADJUSTED}
-"""
 _ALONG: Final = f"""
     first | {{first}} | share | share, {{first}} | 80
     last | {{last}} | share | share, {{last}} | 80
@@ -336,9 +301,13 @@ _ALONG: Final = f"""
 
 
 def signatures_report(
-    figures: SignatureReport, *, extras: Extras | None = None, groups_asked: bool = False
+    figures: SignatureReport,
+    *,
+    extras: Extras | None = None,
+    groups_asked: bool = False,
+    experiment: tuple[Experiment, FigureIndex] | None = None,
 ) -> model.Report:
-    """Make the report on failure signatures: all traces, the groups, the comparison, the rules.
+    """Make the report on failure signatures: all traces, the groups, an experiment, the rules.
 
     Args:
         figures: The figures.
@@ -346,6 +315,7 @@ def signatures_report(
         groups_asked: Whether the user asked for groups. Then all of them are shown, and for all
             traces together only the shares of modes. Otherwise all traces come first with all
             tables, and groups of ``LEAST_TRACES`` or more follow.
+        experiment: Two groups as the arms of an experiment, with its figures.
 
     Returns:
         The report, with charts.
@@ -366,8 +336,11 @@ def signatures_report(
             () if brief else tuple(group.in_short()),
         )
         sections.append(section)
-    if figures.compared is not None:
-        sections.append(_comparison(figures, figures.compared))
+    if experiment is not None:
+        sections += experiment_sections(*experiment)
+    claims = claims_section(figures)
+    if claims is not None:
+        sections.append(claims)
     if figures.axis is not None:
         sections.append(_trend(figures, figures.axis))
     method = (_method(figures), *_measured(extras))
@@ -382,8 +355,12 @@ def signatures_report(
         about=_about(figures, grouping if by_groups else ALL),
         sections=tuple(sections),
         notes=tuple(notes),
-        document=signature_document(figures),
+        document={**signature_document(figures), **_of_pair(experiment)},
     )
+
+
+def _of_pair(experiment: tuple[Experiment, FigureIndex] | None) -> dict[str, Any]:
+    return {} if experiment is None else pair_document(*experiment)
 
 
 def _small_groups(figures: SignatureReport, shown_count: int) -> Iterator[Note]:
@@ -411,8 +388,9 @@ def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
     """
     measured = None
     if taxonomy.id == "mast":
-        (title, address), *_ = _STUDY
-        measured = {"text": list(_MEASURED), "source": {"title": title, "url": address}}
+        gains = published_gains()
+        (title, address), *_ = gains.links
+        measured = {"text": list(gains.paragraphs), "source": {"title": title, "url": address}}
     return {
         "strategies": {mode.code: list(mode.fixes) for mode in taxonomy.modes if mode.fixes},
         "measured": measured,
@@ -485,6 +463,7 @@ def _page_of(group: _Group) -> Iterator[model.Part]:
     yield from _tables(*group.categories())
     yield from charts("onset", "chains")
     yield from _tables(*group.onset_tables())
+    yield from _tables(*group.lengths())
     yield from charts("order", "together")
     yield from _tables(group.pairs())
     yield from group.help_texts()
@@ -523,7 +502,8 @@ def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
         yield "outcome unknown", f"{unknown:,}", ""
     score = group["mean_score"]
     if score.value is not None:
-        yield "mean score", f"{score.value:.2f}", f"n {score.n:,}"
+        ends = "" if score.interval is None else f"{score.low:.3f} to {score.high:.3f}, "
+        yield "mean score", f"{score.value:.3f}", f"{ends}n {score.n:,}"
     if not compares_outcomes(group):
         return
     mean = group["modes_per_failed_trace"]
@@ -1373,6 +1353,42 @@ class _Group:
             "are those of the taxonomy."
         )
 
+    def lengths(self) -> Iterator[Table | None]:
+        """Yield the tables of modes by the length of runs, and by step."""
+        for scope, title, first in (
+            ("length", "Share of runs with the mode, by spans of the run", "spans"),
+            ("hazard", "Hazard: runs in which it sets on, of those that came so far", "steps"),
+        ):
+            tables = self.figures.rows(scope, self.name)
+            if not tables:
+                continue
+            bins = [
+                figure.condition
+                for figure in next(iter(tables.values())).figures
+                if figure.statistic == "rate"
+            ]
+            lines = [f"rate:{name} | {name} | share | {first} {name} | 80" for name in bins]
+            lines += [_P_ADJUSTED] if scope == "length" else []
+            rows = [
+                Row(code, {**self.mode_cells(code), **_cells(table, columns("\n".join(lines)))})
+                for code, table in tables.items()
+            ]
+            notes = (
+                "Bins are the quartiles of the runs' lengths; p: test for a trend over them.",
+                "Runs that show the mode nowhere in particular are left out.",
+            )
+            note = Note(notes[scope == "hazard"], scope)
+            table_columns = (*_MODE, *columns("\n".join(lines)))
+            yield Table(
+                f"{scope}{self.suffix}",
+                title,
+                table_columns,
+                (tuple(rows),),
+                source_words(self.figures),
+                (note,),
+                folded=scope == "hazard",
+            )
+
     def helps_table(self) -> Table | None:
         """Make the table of modes that decided failed traces; the strategies are details."""
         if self.extras is None or self.extras.taxonomy is None:
@@ -1495,103 +1511,6 @@ def _example_words(mode: str, example: Example) -> str:
     return f"{head}: {' '.join(parts)}"
 
 
-def _comparison(figures: SignatureReport, compared: tuple[str, str]) -> Section:
-    """Make the section of two groups against each other, over their failed traces."""
-    first, second = compared
-    failed = [figures.group(name).count("traces", "failed") for name in compared]
-    whole = figures.figures.table("comparison", subject=compared)
-    apart = whole.find("modes_per_failed_trace", "difference")
-    facts = []
-    if apart.value is not None:
-        ends = "" if apart.interval is None else f"{apart.low:+.1f} to {apart.high:+.1f}"
-        facts.append(("modes per failed trace, difference", f"{apart.value:+.1f}", ends))
-    names = {mode.code: mode.name for mode in figures.inputs.modes}
-    table_columns = columns(_COMPARED, first=first, second=second)
-    sizes = dict(zip(SIDES, failed, strict=True))
-    tables = figures.figures.rows("comparison", subject=compared)
-    rows = []
-    for code, table in tables.items():
-        cells: dict[str, Cell] = {"code": code, "name": names[code]}
-        cells |= _without_missing_ratio(_cells(table, table_columns, sizes))
-        cell_sources = {}
-        for side in SIDES:
-            rate = table.find("rate", side)
-            if rate.count:
-                cell_sources[f"rate:{side}"] = rate.sources
-        rows.append(Row(code, cells, detail=tuple(_missing(table)), cell_sources=cell_sources))
-    no_hits = {"none_in_second": f"no failed trace of {second}", "never_seen": "no trace"}
-    made = Table(
-        "comparison",
-        f"Failed traces of {first} minus those of {second}",
-        (*_MODE, *table_columns),
-        (tuple(rows),),
-        f"{failed[0]:,} and {failed[1]:,} failed traces. {source_words(figures)}",
-        (*_no_ratio(tables, no_hits), *withheld_notes(*tables.values())),
-    )
-    parts: tuple[model.Part, ...] = (
-        *comparison_charts(figures),
-        *_tables(_with_values(made), _paired(figures, compared)),
-    )
-    return Section("comparison", f"{first} against {second}", parts, tuple(facts))
-
-
-def _paired(figures: SignatureReport, compared: tuple[str, str]) -> Table | None:
-    """Make the table of two sides over the tasks that both did."""
-    whole = figures.paired
-    if whole is None:
-        return None
-    first, second = compared
-    tasks = whole.count("tasks")
-    table_columns = columns(_OF_TASKS, first=first, second=second)
-    tables = figures.figures.rows("paired", subject=compared)
-    names = {mode.code: mode.name for mode in figures.inputs.modes}
-    sizes = dict.fromkeys(SIDES, tasks)
-    modes = tuple(
-        Row(code, {"code": code, "name": name, **_cells(tables[code], table_columns, sizes)})
-        for code, name in names.items()
-    )
-    outcome = figures.figures.table("paired_outcome", subject=compared)
-    cells: dict[str, Cell] = {"code": "", "name": "run failed"}
-    cells |= _cells(outcome, table_columns, sizes)
-    groups = ((Row("failed", cells),), modes)
-    notes = [
-        Note("Differences with Newcombe's paired interval, p by McNemar's exact test.", "paired")
-    ]
-    left_out = {
-        key: [whole.count(key, side) for side in SIDES]
-        for key in ("repeated", "no_task", "unpaired")
-    }
-    if any(left_out["repeated"]):
-        runs = [
-            f"{repeats:,} of {whole.count('runs', side):,}"
-            for repeats, side in zip(left_out["repeated"], SIDES, strict=True)
-        ]
-        notes.insert(
-            0,
-            Note(
-                f"One run of each task counts, the first by trace id: {runs[0]} runs of {first} "
-                f"and {runs[1]} of {second} are further runs of a task and are left out.",
-                "repeated",
-                warning=True,
-            ),
-        )
-    left_out_words = "; ".join(
-        f"{description} {pair[0]:,} and {pair[1]:,}"
-        for description, pair in (
-            ("traces that name no task", left_out["no_task"]),
-            ("tasks that the other one did not do", left_out["unpaired"]),
-        )
-        if any(pair)
-    )
-    if left_out_words:
-        notes.append(Note(f"Left out of {first} and {second}: {left_out_words}.", "left_out"))
-    notes += withheld_notes(*tables.values(), outcome)
-    caption = f"{counted(tasks, 'task')} that both did. {source_words(figures)}"
-    title = f"{first} and {second} on the same tasks"
-    all_columns = (*_MODE, *table_columns)
-    return _with_values(Table("paired", title, all_columns, groups, caption, tuple(notes)))
-
-
 def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
     """Make the section on the trend of each mode along the groups."""
     span = 1
@@ -1686,4 +1605,4 @@ def _measured(extras: Extras | None) -> tuple[model.Text, ...]:
     """Return the effects of fixes against the modes of MAST, from the literature."""
     if extras is None or extras.taxonomy is None or extras.taxonomy.id != "mast":
         return ()
-    return (model.Text("measured", "What helped where it was measured", _MEASURED, _STUDY),)
+    return (published_gains(),)

@@ -23,6 +23,7 @@ from mast_tui.labels import (
 from mast_tui.session.pass_state import PassState
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
+from mast_tui.workspace.registers.look_here import spans_to_look_at
 
 NOWHERE: Final = 1 << 60
 """The position of items whose span is not loaded: after all others."""
@@ -268,10 +269,14 @@ class SuggestionList:
 
 
 class OthersWork(NamedTuple):
-    """The labels of everybody on a trace, and the judges; see ``ReadModel.judges``."""
+    """The labels on a trace of everybody, and the judges; see ``ReadModel.judges``.
+
+    ``look_here`` has the keys of the spans that probably contain the decisive step.
+    """
 
     labels: tuple[Label, ...]
     judges: tuple[str, ...]
+    look_here: tuple[str, ...] = ()
 
 
 class ReadModel:
@@ -336,8 +341,9 @@ class ReadModel:
             if not judges:  # with labels the table of judgements is not needed
                 judgements = workspace.judgements(trace_id=self._trace_id, taxonomy=self._taxonomy)
                 judges = [judgement.judge for judgement in judgements]
+            look_here = spans_to_look_at(workspace, self._taxonomy, self._trace_id)
             if not workspace.away:
-                return OthersWork(labels, tuple(dict.fromkeys(judges)))
+                return OthersWork(labels, tuple(dict.fromkeys(judges)), look_here)
         return self._others_work
 
     def take_others(self, work: OthersWork, *, people: bool) -> None:
@@ -371,6 +377,11 @@ class ReadModel:
         """The annotator's labels."""
         self._own.grown(len(self._trace))
         return self._own
+
+    @property
+    def look_here(self) -> tuple[str, ...]:
+        """The keys of the spans that probably contain the decisive step."""
+        return self._others_work.look_here
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:

@@ -281,6 +281,14 @@ class Session:
         return self._visible_others().suggestions if self.suggestions_visible else ()
 
     @property
+    def look_here(self) -> tuple[str, ...]:
+        """The keys of the spans that probably contain the decisive step, in their order.
+
+        None while suggestions are hidden.
+        """
+        return self._visible_others().look_here if self.suggestions_visible else ()
+
+    @property
     def judged_by(self) -> tuple[str, ...]:
         """The judges with suggestions, or else those that have judged the trace.
 

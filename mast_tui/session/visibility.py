@@ -17,6 +17,7 @@ from mast_tui.session.retests import by_trace, retest_open, retest_progress, ret
 from mast_tui.study import OpenModes, Study, annotators_of, retest_traces, withheld_traces
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Revealed, SightSet
+from mast_tui.workspace.registers.look_here import look_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,8 @@ class LibraryEntry:
         waiting: The number of suggestions without an answer; 0 while they are hidden.
         hidden_visible: True if outcome, reward and ground truth may be shown.
         withheld: True if a study still withholds suggestions.
+        look_here: The number of spans that probably contain the decisive step; None if unknown or
+            hidden.
     """
 
     state: State
@@ -130,6 +133,7 @@ class LibraryEntry:
     waiting: int
     hidden_visible: bool
     withheld: bool = False
+    look_here: int | None = None
 
     @property
     def suggestions_visible(self) -> bool:
@@ -150,6 +154,8 @@ def library_view(
         taxonomy: The taxonomy, as ``id@version``.
         blind: The annotator works blind.
     """
+    sets = look_here(workspace, taxonomy)
+    sizes = {} if sets is None else sets.sizes
     passes: dict[str, list[Pass]] = {}
     for work in workspace.passes(taxonomy=taxonomy):
         passes.setdefault(work.trace_id, []).append(work)
@@ -178,6 +184,7 @@ def library_view(
             waiting=counts.get(trace_id, 0) if visible and not withheld else 0,
             hidden_visible=visible,
             withheld=withheld,
+            look_here=sizes.get(trace_id) if visible and not withheld else None,
         )
     return view
 

@@ -51,6 +51,7 @@ class TraceRecord:
     known and never its content. ``path`` is where it was last seen, never a part of what it is;
     ``record`` its place in that file. ``spans`` is None while nobody has counted them all.
     ``version`` is that of the system; ``started`` when the run began, in Unix seconds.
+    ``task_id`` is the benchmark's name for the task, ``trial`` the number of this run of it.
     """
 
     trace_id: str
@@ -66,6 +67,8 @@ class TraceRecord:
     score: float | None = None
     version: str | None = None
     started: float | None = None
+    task_id: str | None = None
+    trial: int | None = None
 
     @classmethod
     def from_trace(cls, trace: Trace) -> TraceRecord:
@@ -92,6 +95,8 @@ class TraceRecord:
             score=meta.score,
             version=meta.version,
             started=started,
+            task_id=meta.task_id,
+            trial=meta.trial,
         )
 
 

@@ -7,12 +7,15 @@ import hashlib
 import json
 import re
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mast_tui.judges.rules import RULES, RulesJudge
+from mast_tui.workspace import Workspace, find_workspace
+from mast_tui.workspace.registers.look_here import look_here, spans_to_look_at
 from tests.cli.conftest import Cli
 from tests.exchange.corpus import corpus
 from tests.judges.llm.made_answers import asked_modes, user_text
@@ -36,9 +39,9 @@ def write(path: Path, document: object) -> Path:
     return path
 
 
-def write_set(folder: Path) -> Path:
-    """Four runs of five steps in the form of Who&When, decided by their fourth step."""
-    for number in range(4):
+def write_set(folder: Path, runs: int = 4) -> Path:
+    """Runs of five steps in the form of Who&When, decided by their fourth step."""
+    for number in range(runs):
         write(
             folder / f"{number}.json",
             {
@@ -103,6 +106,39 @@ def test_sets_of_steps_need_more_runs_than_these(cli: Cli, tmp_path: Path) -> No
     assert "coverage" not in cli(*asked, "--json").json
     wrong = cli("exam", "--judge", "rules", "--coverage")
     assert wrong.code == 2
+
+
+def test_sets_of_steps_are_kept_for_every_trace_of_the_workspace(cli: Cli, tmp_path: Path) -> None:
+    folder = write_set(tmp_path / "set", 41)
+    imported = ("import", folder, "--format", "who-and-when", "--annotator", "people")
+    assert cli(*imported, "--allow-new").code == 0
+    write_traces(tmp_path / "more", 1)
+    assert cli("judge", folder, tmp_path / "more", "--judge", "rules").code == 0
+    asked = ("exam", "--set", "people", "--judge", "judge:rules", "--coverage", "--keep")
+    done = cli(*asked, "--json")
+    assert done.code == 0, done.err
+    kept = done.json["look_here"]
+    measured = done.json["coverage"][kept["judge"]]
+    assert (kept["runs"], kept["mean_share"]) == (41, measured["mean_share"])
+    assert kept["traces"] == 42
+    with closing(Workspace.open(find_workspace(None))) as place:
+        taxonomy = done.json["taxonomy"]
+        known = look_here(place, taxonomy)
+        assert known is not None
+        assert known.hash == kept["hash"]
+        assert len(known.sizes) == 42
+        trace_id = next(
+            one.trace_id for one in place.traces() if one.path and one.path.parent == folder
+        )
+        # The place of the step in a run tells all of it here.
+        assert [key[-1] for key in spans_to_look_at(place, taxonomy, trace_id)] == ["3"]
+        assert known.sizes[trace_id] == 1
+    assert cli(*asked, "--json").json["look_here"] == kept
+    assert f"Kept for 42 traces (sets {kept['hash']})" in " ".join(cli(*asked).out.split())
+    for wrong in (asked[:-2], asked[:5]):
+        refused = cli(*wrong, "--keep")
+        assert refused.code == 2
+        assert "--keep goes with --coverage" in refused.err
 
 
 def test_answers_of_another_judge_are_imported_and_scored(cli: Cli, tmp_path: Path) -> None:
@@ -270,9 +306,9 @@ def test_a_report_in_every_language(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--set", "who-and-when", "--judge", "rules"), "wants the files"),
+        (("--set", "who-and-when", "--judge", "rules"), "needs the files"),
         (("set", "--set", "gold", "--judge", "rules"), "leave out the PATHs"),
-        (("set", "--set", "who-and-when", "--judge", "x", "--rules", "all"), "goes with"),
+        (("set", "--set", "who-and-when", "--judge", "x", "--rules", "all"), "is for"),
         (("set", "--set", "who-and-when", "--judge", "rules", "--judge", "rules"), "twice"),
         (("set", "--set", "who-and-when"), "Missing option"),
     ],
@@ -290,7 +326,7 @@ def test_the_set_itself_is_never_written_to(cli: Cli, tmp_path: Path) -> None:
     options = ("--set", "who-and-when", "--judge", "rules", "--force")
     done = cli("exam", "set", *options, "--markdown", tmp_path / "set" / "0.json")
     assert done.code == 1
-    assert "never written to" in done.err
+    assert "never overwritten" in done.err
     assert (tmp_path / "set" / "0.json").read_bytes() == before
 
 

@@ -162,7 +162,8 @@ def test_of_several_files_none_is_taken_where_one_is_refused(cli: Cli, tmp_path:
     assert "zoe" not in (tmp_path / "x.jsonl").read_text("utf-8")
     done = cli("import", good, "--format", "jsonl", "--allow-new")
     assert (
-        "1 new event. The file holds 0 labels and 0 verdicts by zoe on 1 trace (mast@3)" in done.out
+        "1 new event. The file contains 0 labels and 0 verdicts by zoe on 1 trace (mast@3)"
+        in done.out
     )
     assert "zoe: 1 pass begun" in done.out
 

@@ -254,7 +254,7 @@ async def test_one_member_for_this_machine_needs_no_password(url: str) -> None:
         assert "/ws" in page
     async with visiting(url, annotator="webmira", only_this_machine=True) as client:
         _, page = await enter(client)  # the file of who runs the server does not have it
-        assert "wants a password" in page
+        assert "needs a password" in page
 
 
 def test_the_command_refuses_one_member_for_other_machines(cli: Cli, url: str) -> None:

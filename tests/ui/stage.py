@@ -18,6 +18,7 @@ from textual.pilot import Pilot
 from mast_tui.labels import Evidence, Finding, Target
 from mast_tui.session import Session
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import key_of
@@ -260,13 +261,14 @@ async def stage(
     welcomed: bool = True,
     size: tuple[int, int] = (120, 40),
     settled: bool = True,
+    taxonomy: Taxonomy = MAST,
 ) -> AsyncIterator[Stage]:
     """The app with these files open, quiet after its start unless ``settled`` is false."""
     if welcomed:
         remember_welcome()
     place = None if workspace is None else str(workspace)
     options = AppOptions(paths, samples, place, annotator, None, blind, assisted)
-    app = MastApp(options, MAST)
+    app = MastApp(options, taxonomy)
     try:
         async with app.run_test(size=size) as pilot:
             if settled:

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from mast_tui.labels import Answer
-from mast_tui.ui.annotate.answer_key import AnswerKeyScreen
+from mast_tui.ui.annotate.text_screen import TextScreen
 from tests.session.build import review_of
 from tests.ui.stage import SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
 from tests.ui.test_many_answers import STEPS, flood
@@ -69,7 +69,7 @@ def listed(on: Stage) -> None:
 
 
 def key_seen(on: Stage) -> None:
-    assert isinstance(on.app.screen, AnswerKeyScreen)
+    assert isinstance(on.app.screen, TextScreen)
 
 
 AFTER: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Stage], None]]]] = {

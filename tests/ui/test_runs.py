@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
+from mast_tui.exchange.apply import apply_incoming
+from mast_tui.exchange.importers.agentrx import read_agentrx
 from mast_tui.session import Session
 from mast_tui.ui.judge_runs.runs import RunsScreen
 from mast_tui.workspace import (
@@ -18,6 +21,7 @@ from mast_tui.workspace import (
     Workspace,
     store_judgement,
 )
+from tests.exchange.corpus import corpus
 from tests.ui.office import Office, said
 from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, stage
 
@@ -113,6 +117,64 @@ async def test_a_run_that_failed_or_was_broken_off_says_so(office: Office) -> No
         assert "!" in row.split("some-model")[0]
         assert "the answer was no JSON" in on.text
         assert "not finished" in on.text
+
+
+async def test_a_judge_that_was_imported_is_listed_and_compared_with_gold(office: Office) -> None:
+    trace = office.trace("one")
+    office.label("alice", "one", {"1.3": (3, 8)})
+    store = Workspace.open(office.workspace)
+    store_judgement(
+        store,
+        judge="judge:other@1",
+        taxonomy=MAST.ref,
+        trace_id=store.traces()[0].trace_id,
+        looks_at=tuple(SLUGS.values()),
+        findings=[finding(trace, "1.3", 3, 8, why="it says so")],
+    )
+    store.close()
+    async with looking(office) as on:
+        row = next(line for line in on.lines if "other@1" in line)
+        assert row.split()[-3:] == ["1", "—", "1"]
+        if "▌" not in row:
+            await on.press("j")
+        assert "its judgements were imported" in on.text
+        await on.press("c")
+        assert "other@1 · beside gold" in on.text
+        await on.press("tab")
+        assert "it says so" in on.text
+
+
+async def test_the_recorded_answers_of_a_model_are_beside_the_planted_truth(tmp_path: Path) -> None:
+    folder = corpus("agentrx-recorded")
+    files = sorted((folder / "runs" / "agentrx").glob("*/rep1/*.json"))
+    runs = [file for file in files if file.name == "trajectory_ir.json"]
+    answers = [file for file in files if file.name == "run1.json"]
+    with closing(Workspace.open(tmp_path / "w.db")) as store:
+        for name, paths in (
+            ("planted", [folder / "ground_truth"]),
+            ("judge:gpt-5.5", answers),
+        ):
+            incoming = read_agentrx([*paths, *runs], name)
+            apply_incoming(incoming, store, source="agentrx")
+    truth = {}
+    for file in (folder / "ground_truth").glob("*.json"):
+        planted = json.loads(file.read_text("utf-8"))
+        truth[planted["run_task_id"]] = planted["critical_failure_step"]
+    results = [json.loads(file.read_text("utf-8"))["detailed_results"][0] for file in answers]
+    right = sum(
+        result["failures"][0]["step_number"] == truth[result["task_id"]] for result in results
+    )
+    async with stage(
+        *runs, workspace=tmp_path / "w.db", annotator="planted", taxonomy=incoming.taxonomies[0]
+    ) as on:
+        await on.press("R")
+        await on.press("c")
+        assert "gpt-5.5 · beside gold" in on.text
+        row = next(line for line in on.lines if "all modes" in line)
+        assert f"{right} of {len(runs)}" in row
+        await on.press("tab")
+        assert "judge: present: " in on.text
+        assert "planted: present: Fault injected" in on.text
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

@@ -47,38 +47,41 @@ class ThresholdsJson(TypedDict):
     modes: dict[str, ThresholdJson]
 
 
-def on_traces(given: JudgeInput, traces: Collection[str]) -> JudgeInput:
+def on_traces(judged: JudgeInput, traces: Collection[str]) -> JudgeInput:
     """Return a judge beside its reference on some of the traces.
 
     Args:
-        given: The judge.
+        judged: The judge.
         traces: The ids of the traces.
     """
-    reference = given.reference
-    kept = replace(
+    reference = judged.reference
+    reference = replace(
         reference,
         verdicts={unit: v for unit, v in reference.verdicts.items() if unit[0] in traces},
         unresolved=frozenset(unit for unit in reference.unresolved if unit[0] in traces),
     )
-    return replace(given, reference=kept)
+    return replace(judged, reference=reference)
 
 
-def fit_thresholds(given: JudgeInput) -> dict[str, Threshold]:
+def fit_thresholds(judged: JudgeInput) -> dict[str, Threshold]:
     """Fit the thresholds of a judge, by the slug of the mode.
 
     Of each mode that is present and absent often enough, the threshold is the one with the
     greatest TPR + TNR (Youden 1950, Cancer 3:32-35), the lowest of several.
 
     Args:
-        given: The judge beside its reference, on calibration traces only.
+        judged: The judge beside its reference, on calibration traces only.
     """
-    units = compared(given)
-    scores = highest_confidence(given.suggestions)
+    units = compared(judged)
+    scores = highest_confidence(judged.suggestions)
     fitted = {}
-    for slug, _, _ in given.modes:
+    for slug, _, _ in judged.modes:
         cases = [
-            (scores.get((trace_id, mode), 1.0) if said else 0.0, units.reference[trace_id, mode])
-            for (trace_id, mode), said in units.judge.items()
+            (
+                scores.get((trace_id, mode), 1.0) if is_present else 0.0,
+                units.reference[trace_id, mode],
+            )
+            for (trace_id, mode), is_present in units.judge.items()
             if mode == slug
         ]
         present = sum(truth for _, truth in cases)
@@ -101,40 +104,42 @@ def _best_cut(cases: Sequence[tuple[float, bool]], present: int, absent: int) ->
     return max(cuts, key=lambda cut: (round(rates(cut), 12), -cut))
 
 
-def with_thresholds(given: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
+def with_thresholds(judged: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
     """Return a judge whose findings count from the thresholds on; others count as absent.
 
     Args:
-        given: The judge.
+        judged: The judge.
         thresholds: The thresholds by the slug of the mode.
     """
-    scores = highest_confidence(given.suggestions)
+    scores = highest_confidence(judged.suggestions)
 
-    def counts(trace_id: str, mode: str) -> bool:
-        threshold = thresholds.get(mode)
-        return threshold is None or scores.get((trace_id, mode), 1.0) > threshold.value
+    def is_above(unit: tuple[str, str]) -> bool:
+        threshold = thresholds.get(unit[1])
+        return threshold is None or scores.get(unit, 1.0) > threshold.value
 
     verdicts = {
-        unit: VerdictValue.ABSENT if value is VerdictValue.PRESENT and not counts(*unit) else value
-        for unit, value in given.verdicts.items()
+        unit: VerdictValue.ABSENT if value is VerdictValue.PRESENT and not is_above(unit) else value
+        for unit, value in judged.verdicts.items()
     }
-    kept = tuple(label for label in given.suggestions if counts(label.trace_id, label.mode))
-    return replace(given, verdicts=verdicts, suggestions=kept)
+    suggestions = tuple(
+        label for label in judged.suggestions if is_above((label.trace_id, label.mode))
+    )
+    return replace(judged, verdicts=verdicts, suggestions=suggestions)
 
 
 def thresholds_json(
-    given: JudgeInput, thresholds: Mapping[str, Threshold], traces: Collection[str]
+    judged: JudgeInput, thresholds: Mapping[str, Threshold], traces: Collection[str]
 ) -> ThresholdsJson:
     """Return thresholds as a document, with a hash of the judge, its thresholds and the traces.
 
     Args:
-        given: The judge.
+        judged: The judge.
         thresholds: The thresholds by the slug of the mode.
         traces: The ids of the calibration traces.
     """
     values = [(slug, threshold.value) for slug, threshold in sorted(thresholds.items())]
-    content = json.dumps([given.judge, given.taxonomy_ref, values, sorted(traces)])
-    codes = {slug: code for slug, code, _ in given.modes}
+    content = json.dumps([judged.judge, judged.taxonomy_ref, values, sorted(traces)])
+    codes = {slug: code for slug, code, _ in judged.modes}
     return {
         "hash": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8],
         "calibration_traces": len(traces),

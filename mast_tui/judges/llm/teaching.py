@@ -230,13 +230,13 @@ def mark_mistake(workspace: Workspace, taxonomy_ref: str, mistake: MarkedMistake
     """
     subject = (mistake.judge, mistake.trace_id, mistake.mode)
     with workspace.transaction():
-        kept = [
+        marked = [
             each
             for each in mistakes(workspace, taxonomy_ref)
             if (each.judge, each.trace_id, each.mode) != subject
         ]
-        kept += [mistake] if mistake.reason else []
-        _write(workspace, f"{_MISTAKES}:{taxonomy_ref}", kept)
+        marked += [mistake] if mistake.reason else []
+        _write(workspace, f"{_MISTAKES}:{taxonomy_ref}", marked)
 
 
 def versions(workspace: Workspace, taxonomy_ref: str) -> Mapping[str, JudgeVersion]:
@@ -246,8 +246,8 @@ def versions(workspace: Workspace, taxonomy_ref: str) -> Mapping[str, JudgeVersi
         workspace: The workspace.
         taxonomy_ref: The taxonomy of the modes.
     """
-    kept = _read(workspace, f"{_VERSIONS}:{taxonomy_ref}", tuple[JudgeVersion, ...], ())
-    return {version.judge: version for version in kept}
+    stored = _read(workspace, f"{_VERSIONS}:{taxonomy_ref}", tuple[JudgeVersion, ...], ())
+    return {version.judge: version for version in stored}
 
 
 def keep_version(workspace: Workspace, taxonomy_ref: str, version: JudgeVersion) -> None:
@@ -259,9 +259,9 @@ def keep_version(workspace: Workspace, taxonomy_ref: str, version: JudgeVersion)
         version: The version.
     """
     with workspace.transaction():
-        kept = versions(workspace, taxonomy_ref)
-        if version.judge not in kept:
-            _write(workspace, f"{_VERSIONS}:{taxonomy_ref}", [*kept.values(), version])
+        stored = versions(workspace, taxonomy_ref)
+        if version.judge not in stored:
+            _write(workspace, f"{_VERSIONS}:{taxonomy_ref}", [*stored.values(), version])
 
 
 def record_test(workspace: Workspace, taxonomy_ref: str, judge: str, traces: Sequence[str]) -> int:

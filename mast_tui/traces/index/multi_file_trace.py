@@ -119,6 +119,11 @@ class RunSpans(Spans):
         self._read_last = progress
         return progress.member.trace.text(inner)
 
+    def source_lines(self, index: int, /) -> bytes | None:
+        """Return the lines of its file that hold the span."""
+        progress, inner = self._member_at(index)
+        return progress.member.trace.spans.source_lines(inner)
+
     def changed(self) -> str | None:
         """Say why the file of the text read last is not what was read.
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -31,6 +31,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import LOOK_EVERY
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
+from mast_tui.traces.pictures import is_picture_note
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.annotate.filter import Filter
@@ -39,6 +40,7 @@ from mast_tui.ui.annotate.following import Following
 from mast_tui.ui.annotate.labelling import LabelAction, Labelling
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.my_labels import MyLabels
+from mast_tui.ui.annotate.pictures import Pictures
 from mast_tui.ui.annotate.search import Search
 from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
@@ -523,6 +525,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.arrival = Arrival(self)
         self.filter = Filter(self)
         self.copying = Copying(self)
+        self.pictures = Pictures(self)
         self.finish = Finish(self, self.reading)
         self.following = Following(self)
         self._ready = False
@@ -566,6 +569,10 @@ class AnnotateScreen(Screen[None], RenderCache):
                 yield side
         yield self.search.line
         yield self.hints
+
+    def on_unmount(self) -> None:
+        """Remove the files of pictures that were opened."""
+        self.pictures.remove_files()
 
     def on_mount(self) -> None:
         """Fill the panes, and start the timers."""
@@ -894,8 +901,19 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._show_answerable()
         self.show_highlights()
         self.overview.show_marks(marks)
+        self._show_look_here(session, trace)
         if self.panes.reading and self._text_index == self.index:
             self._name_span(trace, trace.span(self.index))
+
+    def _show_look_here(self, session: Session, trace: Trace) -> None:
+        """Mark the spans that probably contain the decisive step, as far as they are read."""
+        found = map(trace.index_of, session.look_here)
+        indices = sorted(index for index in found if index is not None)
+        self.timeline.show_look_here(indices)
+        self.overview.show_look_here(indices)
+        if indices:
+            note = partial(self.commands.note, lambda s: s.note_suggestions_on_screen())
+            self.commands.queue_unshown(note, session)
 
     def _current_marks(self, session: Session, trace: Trace) -> GutterMarks:
         """Return the marks of own labels, suggestions, others' labels and notes."""
@@ -923,6 +941,8 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _place_missing_marks(self, trace: Trace) -> None:
         """Place the marks whose spans were not read before."""
         session = self.session
+        if session is not None and len(self.timeline.look_here) < len(session.look_here):
+            self._show_look_here(session, trace)
         if session is None or self._mark_keeper is None or not self._mark_keeper[1].incomplete:
             return
         marks = self._current_marks(session, trace)
@@ -1034,6 +1054,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         else:
             self._text_index = span.index
             text = self.state.text_at_cursor()
+            self.pictures.find(trace, span.index, text)
             self.span_view.show_text(
                 text,
                 self._highlights(span),
@@ -1048,7 +1069,14 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.panes.reading:
             marks = self.timeline.marks.marks_on(span.index)
             title = " · ".join([title, *(mark.text for mark in marks)])
-        self.span_view.show_titles(plain_title(title), origin_title(span))
+        pictures = self.pictures.summary(trace, span.index)
+        self.span_view.show_titles(plain_title(title), origin_title(span, pictures))
+
+    def name_span(self) -> None:
+        """Show the titles of the span under the cursor again."""
+        trace = self.trace
+        if trace is not None and len(trace):
+            self._name_span(trace, trace.span(self.index))
 
     def _span_drawn(self, trace: Trace, index: int) -> None:
         # A screen that is closed loses its panes before its last callbacks run.
@@ -1216,6 +1244,30 @@ class AnnotateScreen(Screen[None], RenderCache):
             direction = f"after this one{so_far}" if step > 0 else "before this one"
             self.hints.say(f"No failed step {direction}")
 
+    def action_look_here(self) -> None:
+        """Go to the next place that probably contains the decisive step; after the last, the
+        first.
+        """
+        indices = self.timeline.look_here
+        trace = self.trace
+        if trace is None or not indices:
+            session = self.session
+            hidden = session is not None and not session.suggestions_visible
+            self.hints.say(
+                "Places to look at are hidden while you do not see suggestions"
+                if hidden
+                else "No places to look at are known: mast-tui exam --coverage --keep finds them"
+            )
+            return
+        marked = set(indices)
+        starts = [index for index in indices if index - 1 not in marked]
+        following = next((index for index in starts if index > self.index), starts[0])
+        self._go_to(following)
+        self.hints.say(
+            f"Place {starts.index(following) + 1} of {len(starts)}: {len(indices)} of "
+            f"{len(trace)} spans contain the decisive step with 90 % probability"
+        )
+
     @on(Overview.CellChosen)
     def _place_chosen(self, event: Overview.CellChosen) -> None:
         event.stop()
@@ -1380,12 +1432,20 @@ class AnnotateScreen(Screen[None], RenderCache):
     # Keys: the division of the window
 
     def action_read(self) -> None:
-        """Let the text fill the window, or return to the timeline."""
+        """Let the text fill the window, then show its pictures, or return to the timeline.
+
+        A span that is nothing but a picture is shown as one at once.
+        """
         if self.panes.reading:
             self.panes.leave()
             self._forget_message()
+            self.pictures.show(lambda: None)
         elif self.state.has_spans:
-            self.panes.read()
+            self.catch_up()
+            if is_picture_note(self.state.text_at_cursor()):
+                self.pictures.show(self.panes.read)
+            else:
+                self.panes.read()
 
     def action_span(self, step: int) -> None:
         """Go to the next or previous row of the timeline, whatever has the focus."""
@@ -1463,17 +1523,21 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_compare(self) -> None:
         """Show the differences between the step under the cursor and the one it repeats."""
-        # Start-up: rarely used, and it imports the formatting of JSON.
-        from mast_tui.ui.annotate.compare import compare_step
-
-        compare_step(self)
+        self._show_beside("repeat")
 
     def action_answer_key(self) -> None:
         """Show the answer key of the trace, unless it is hidden."""
-        # Start-up: rarely used.
-        from mast_tui.ui.annotate.answer_key import show_answer_key
+        self._show_beside("answer key")
 
-        show_answer_key(self)
+    def action_usage(self) -> None:
+        """Show the sums of time, tokens and money by agent and by tool."""
+        self._show_beside("usage")
+
+    def _show_beside(self, subject: Literal["answer key", "usage", "repeat"]) -> None:
+        # Start-up: rarely used, and it imports the formatting of JSON.
+        from mast_tui.ui.annotate.text_screen import show_beside
+
+        show_beside(self, subject)
 
     # Keys: the target of the next label
 

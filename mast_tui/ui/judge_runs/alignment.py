@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mast_tui.adjudication import TraceWords
+from mast_tui.counts import counted
 from mast_tui.figures.judge.compare import comparison_json, judges_compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_json, judge_report
@@ -37,8 +38,8 @@ MOST_NAMED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
-    """How often a judge is right where a mode is present (TPR), and where it is absent (TNR)."""
+class JudgeRates:
+    """The shares of right verdicts where a mode is present (TPR), and where it is absent (TNR)."""
 
     tpr: str = "—"
     tnr: str = "—"
@@ -56,7 +57,7 @@ class VersionTest:
 
     @property
     def verdict(self) -> str:
-        """Whether the version is better, by the paired test over all modes."""
+        """The result of the paired test over all modes, in words."""
         pooled = self.result["pooled"]
         p_value = pooled["p_value"]
         if p_value is None:
@@ -68,7 +69,7 @@ class VersionTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Alignment:
+class JudgeAlignment:
     """A judge beside the gold.
 
     ``rates`` are by the slug of the mode. ``version`` is None for a judge that nobody taught;
@@ -77,7 +78,7 @@ class Alignment:
     out because they measure versions. ``is_default`` is true for the judge that ``J`` asks.
     """
 
-    rates: Mapping[str, Rates] = field(default_factory=dict)
+    rates: Mapping[str, JudgeRates] = field(default_factory=dict)
     version: JudgeVersion | None = None
     test: VersionTest | None = None
     marked: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -93,7 +94,7 @@ def read_alignment(
     gold: Mapping[str, GoldTrace],
     *,
     with_seen: bool,
-) -> Alignment:
+) -> JudgeAlignment:
     """Measure a judge against the gold. Slow: for workers only.
 
     Args:
@@ -105,21 +106,22 @@ def read_alignment(
     Raises:
         WorkspaceError: The workspace cannot be read.
     """
-    workspace, taxonomy = opened.workspace, opened.taxonomy
+    workspace = opened.workspace
+    taxonomy = opened.taxonomy
     parts = {trace_id: trace_part(workspace, trace_id) for trace_id in gold}
-    shown = {t: g for t, g in gold.items() if parts[t] is TracePart.DEVELOPMENT}
-    given = judge_input_from_workspace(workspace, taxonomy, judge, gold=shown)
-    report = judge_json(judge_report(given, with_seen=with_seen))
+    development = {t: g for t, g in gold.items() if parts[t] is TracePart.DEVELOPMENT}
+    judged = judge_input_from_workspace(workspace, taxonomy, judge, gold=development)
+    report = judge_json(judge_report(judged, with_seen=with_seen))
     tables = {mode["slug"]: mode for mode in report["modes"].values()}
     rates = {
-        slug: Rates(
+        slug: JudgeRates(
             rate_words(table["true_positive_rate"]), rate_words(table["true_negative_rate"])
         )
         for slug, table in (*tables.items(), (ALL_MODES, report["pooled"]))
     }
     version = versions(workspace, taxonomy.ref).get(judge)
     tests = {t: g for t, g in gold.items() if parts[t] is TracePart.TEST}
-    return Alignment(
+    return JudgeAlignment(
         rates,
         version,
         None if version is None else _tested(opened, version, tests),
@@ -128,11 +130,11 @@ def read_alignment(
             for each in mistakes(workspace, taxonomy.ref)
             if each.judge == judge
         },
-        held_out=len(gold) - len(shown),
+        held_out=len(gold) - len(development),
         test_traces=tuple(sorted(tests)),
         agreed=frozenset(
             (trace_id, verdict.mode)
-            for trace_id, trace_gold in shown.items()
+            for trace_id, trace_gold in development.items()
             for verdict in trace_gold.verdicts
             if verdict.source in (Source.UNANIMOUS, Source.ADJUDICATED)
         ),
@@ -144,15 +146,16 @@ def _tested(
     opened: OpenWorkspace, version: JudgeVersion, gold: Mapping[str, GoldTrace]
 ) -> VersionTest | None:
     """Compare a version with its parent on held-out traces, and record that they were used."""
-    workspace, taxonomy = opened.workspace, opened.taxonomy
-    now, before = (
+    workspace = opened.workspace
+    taxonomy = opened.taxonomy
+    judged, parent = (
         judge_input_from_workspace(workspace, taxonomy, judge, gold=gold)
         for judge in (version.judge, version.parent)
     )
-    result = comparison_json(judges_compared(now, before))
+    result = comparison_json(judges_compared(judged, parent))
     if not result["units"]:
         return None
-    traces = sorted({trace_id for trace_id, _ in now.verdicts.keys() & before.verdicts.keys()})
+    traces = sorted({trace_id for trace_id, _ in judged.verdicts.keys() & parent.verdicts.keys()})
     earlier = record_test(workspace, taxonomy.ref, version.judge, traces)
     return VersionTest(result, earlier)
 
@@ -163,7 +166,8 @@ def rate_words(rate: Mapping[str, object]) -> str:
     Args:
         rate: The figure as a JSON document has it.
     """
-    value, interval = rate.get("value"), rate.get("ci")
+    value = rate.get("value")
+    interval = rate.get("ci")
     if not isinstance(value, int | float):
         return "—"
     if not isinstance(interval, list | tuple):
@@ -172,13 +176,14 @@ def rate_words(rate: Mapping[str, object]) -> str:
     return f"{value:.2f} [{low}, {high}]"
 
 
-def test_words(alignment: Alignment) -> str:
+def test_words(alignment: JudgeAlignment) -> str:
     """Return what became of a version, or nothing for a judge that nobody taught.
 
     Args:
         alignment: The judge beside the gold.
     """
-    version, test = alignment.version, alignment.test
+    version = alignment.version
+    test = alignment.test
     if version is None:
         return ""
     name = version.parent.removeprefix("judge:")
@@ -193,7 +198,7 @@ def test_words(alignment: Alignment) -> str:
     p_value = pooled["p_value"]
     p_words = "" if p_value is None else f" (p = {p_value:.3g})"
     lines = [
-        f"A version of {name}, on {test.result['traces']} held-out traces: {old} of "
+        f"A version of {name}, on {counted(test.result['traces'], 'held-out trace')}: {old} of "
         f"{pooled['n']} verdicts right before, {new} now: {test.verdict}{p_words}."
     ]
     changed = [
@@ -206,16 +211,15 @@ def test_words(alignment: Alignment) -> str:
         more = f", and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
         lines.append(f"By mode, adjusted: {', '.join(changed[:MOST_NAMED])}{more}.")
     if test.earlier:
-        versions_before = "1 version" if test.earlier == 1 else f"{test.earlier} versions"
         lines.append(
-            f"These traces have measured {versions_before} before: they are used up, and this "
-            "figure leans upwards. Only new traces tell."
+            f"These traces have measured {counted(test.earlier, 'version')} before: they are used "
+            "up, and this figure leans upwards. Only new traces tell."
         )
     return " ".join(lines)
 
 
 def reasons(
-    opened: OpenWorkspace, judge: str, case: Case, words: TraceWords, marked: str
+    opened: OpenWorkspace, judge: str, case: Case, human: TraceWords, marked: str
 ) -> list[str]:
     """Return what the judge and people say of a mode in a trace, and why. Slow: for workers only.
 
@@ -223,13 +227,14 @@ def reasons(
         opened: The workspace.
         judge: The judge.
         case: The mode in the trace.
-        words: What people say of the trace.
+        human: What people say of the trace.
         marked: The reason for which a person has marked the judge as wrong.
 
     Raises:
         WorkspaceError: The workspace cannot be read.
     """
-    workspace, ref = opened.workspace, opened.taxonomy.ref
+    workspace = opened.workspace
+    ref = opened.taxonomy.ref
     labels = workspace.labels(annotator=judge, trace_id=case.trace_id, taxonomy=ref)
     ids = {mark.label for mark in case.first}
     lines = [_label_words(label) for label in labels if label.id in ids]
@@ -237,13 +242,13 @@ def reasons(
         lines.append(f"judge's notes: {notes}")
     if not lines:
         lines.append("judge: absent, without a reason")
-    for side in words.sides:
-        own = [label for label in side.labels.values() if label.mode == case.mode]
-        verdict = VerdictValue.PRESENT if own else side.verdicts.get(case.mode)
-        notes = "; ".join(label.note for label in own if label.note)
+    for side in human.sides:
+        labels_of_mode = [label for label in side.labels.values() if label.mode == case.mode]
+        verdict = VerdictValue.PRESENT if labels_of_mode else side.verdicts.get(case.mode)
+        notes = "; ".join(label.note for label in labels_of_mode if label.note)
         if verdict is not None:
             lines.append(f"{side.annotator}: {verdict}" + (f": {notes}" if notes else ""))
-    for decision in words.decisions:
+    for decision in human.decisions:
         if decision.mode == case.mode and decision.reason:
             lines.append(f"{decision.decided_by} decided {decision.value}: {decision.reason}")
     if marked:

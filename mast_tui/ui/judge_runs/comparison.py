@@ -45,8 +45,8 @@ from mast_tui.ui.context import JudgeProgress, TraceLocation
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.judge_runs.alignment import (
     ALL_MODES,
-    Alignment,
-    Rates,
+    JudgeAlignment,
+    JudgeRates,
     read_alignment,
     reasons,
     test_words,
@@ -90,7 +90,7 @@ class RunComparison:
     hidden: int
     judge_seen: int = 0
     with_seen: bool = False
-    alignment: Alignment = field(default_factory=Alignment)
+    alignment: JudgeAlignment = field(default_factory=JudgeAlignment)
     work_by_trace: Mapping[str, TraceWords] = field(default_factory=dict)
 
 
@@ -291,7 +291,7 @@ def _counts_sign(counts: ModeCounts) -> str:
 
 
 def count_columns(
-    taxonomy: Taxonomy, *, gold: bool, rates: Mapping[str, Rates] | None = None
+    taxonomy: Taxonomy, *, gold: bool, rates: Mapping[str, JudgeRates] | None = None
 ) -> tuple[TableColumn[ModeCounts], ...]:
     """Return the columns of the counts of each mode.
 
@@ -325,8 +325,8 @@ def count_columns(
     return (
         *columns,
         figure_column("precision", lambda row: _share(row.precision), 55),
-        figure_column("TPR", lambda row: rates_by_mode.get(row.mode, Rates()).tpr, 57),
-        figure_column("TNR", lambda row: rates_by_mode.get(row.mode, Rates()).tnr, 56),
+        figure_column("TPR", lambda row: rates_by_mode.get(row.mode, JudgeRates()).tpr, 57),
+        figure_column("TNR", lambda row: rates_by_mode.get(row.mode, JudgeRates()).tnr, 56),
     )
 
 

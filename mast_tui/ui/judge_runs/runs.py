@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,7 +26,7 @@ from mast_tui.ui.table_screen import OpensTraces, TableScreen
 from mast_tui.ui.widgets.column_table import SOME, figure_column, name_width, sign_column
 from mast_tui.ui.wording import cost_words, counted, plain_title, short_count, trace_names
 from mast_tui.workspace import WorkspaceError
-from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace
+from mast_tui.workspace.records import Asked, Judgement, Run, RunSettings, RunTrace
 
 HIDDEN: Final = "hidden"
 
@@ -80,6 +81,42 @@ class RunView:
     def failed(self) -> int:
         """The number of traces on which the judge failed."""
         return sum(trace.problem is not None for trace in self.run.traces)
+
+
+def imported_runs(opened: OpenWorkspace, runs: Sequence[Run]) -> list[Run]:
+    """Return a run for each judge that has judged traces without one, since it was imported.
+
+    Args:
+        opened: The open workspace.
+        runs: The runs that the workspace has.
+
+    Raises:
+        WorkspaceError: The workspace cannot be read.
+    """
+    workspace = opened.workspace
+    known = {(run.judge, run.taxonomy) for run in runs}
+    judged: dict[tuple[str, str], list[Judgement]] = {}
+    for judgement in workspace.judgements():
+        if (judgement.judge, judgement.taxonomy) not in known:
+            judged.setdefault((judgement.judge, judgement.taxonomy), []).append(judgement)
+    imported = []
+    for (judge, taxonomy), judgements in judged.items():
+        labels = workspace.labels(annotator=judge, taxonomy=taxonomy)
+        findings = Counter(label.trace_id for label in labels)
+        traces = [RunTrace(each.trace_id, findings[each.trace_id]) for each in judgements]
+        times = [each.at for each in judgements]
+        imported.append(
+            Run(
+                f"imported {judge} {taxonomy}",
+                judge,
+                taxonomy,
+                min(times),
+                max(times),
+                "It did not run here: its judgements were imported.",
+                tuple(traces),
+            )
+        )
+    return imported
 
 
 def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
@@ -633,7 +670,8 @@ class RunsScreen(TableScreen[RunView]):
         """Read the runs, and the annotator's answers, in a worker."""
         try:
             names = trace_names(opened.workspace.traces())
-            views = read_views(opened, opened.workspace.runs())
+            runs = opened.workspace.runs()
+            views = read_views(opened, [*runs, *imported_runs(opened, runs)])
         except WorkspaceError as error:
             self.call_later(self.show_words, one_line(str(error)))
             return

@@ -37,7 +37,7 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import JudgeProgress
-from mast_tui.ui.judge_runs.alignment import Alignment
+from mast_tui.ui.judge_runs.alignment import JudgeAlignment
 from mast_tui.ui.services.model_judge import Plan, estimate_words
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
@@ -65,13 +65,13 @@ SAMPLED: Final = 20
 class AlignedRun:
     """A run of a judge beside the gold, from which the next version is made.
 
-    ``cases`` are by the slug of the mode, ``words`` what people say by trace id.
+    ``cases`` are by the slug of the mode, ``human`` what people say by trace id.
     """
 
     run: Run
     cases: Mapping[str, Sequence[Case]]
-    alignment: Alignment
-    words: Mapping[str, TraceWords]
+    alignment: JudgeAlignment
+    human: Mapping[str, TraceWords]
 
     @property
     def wrong_traces(self) -> list[str]:
@@ -86,8 +86,8 @@ class AlignedRun:
 
     def traces(self) -> tuple[str, ...]:
         """Return the traces of the next version: wrong ones, a random sample, held-out ones."""
-        others = random_sample(self.words, 0, SAMPLED)
-        return tuple(dict.fromkeys((*self.wrong_traces, *others, *self.alignment.test_traces)))
+        sample = random_sample(self.human, 0, SAMPLED)
+        return tuple(dict.fromkeys((*self.wrong_traces, *sample, *self.alignment.test_traces)))
 
     def errors(self, opened: OpenWorkspace) -> list[JudgeError]:
         """Return the errors of the judge, the most informative first.
@@ -134,12 +134,12 @@ class AlignedRun:
 
     def _reason(self, case: Case) -> str:
         """Return what people wrote on a mode in a trace, else what they say in general."""
-        words = self.words[case.trace_id]
+        human = self.human[case.trace_id]
         written = [
-            *(d.reason for d in words.decisions if d.mode == case.mode),
+            *(d.reason for d in human.decisions if d.mode == case.mode),
             *(
                 label.note
-                for side in words.sides
+                for side in human.sides
                 for label in side.labels.values()
                 if label.mode == case.mode
             ),
@@ -181,10 +181,11 @@ def next_version(
         MastError: No model is configured, or the workspace cannot be read.
         OSError: A trace cannot be read.
     """
-    workspace, ref = opened.workspace, opened.taxonomy.ref
+    workspace = opened.workspace
+    ref = opened.taxonomy.ref
     plain = configured_setup(opened.taxonomy, read_judge_configuration())
     parent = versions(workspace, ref).get(aligned.run.judge)
-    before = plain if parent is None else parent.applied_to(plain)
+    parent_setup = plain if parent is None else parent.applied_to(plain)
     examples = examples_of(
         chosen,
         loader.read,
@@ -205,42 +206,43 @@ def next_version(
         opened.annotator,
         now(),
     )
-    shown = {example.trace_id for _, example in examples}
-    found = (
+    example_traces = {example.trace_id for _, example in examples}
+    candidates = (
         listed.get(trace_id) or loader.read(trace_id)
         for trace_id in aligned.traces()
-        if trace_id not in shown
+        if trace_id not in example_traces
     )
-    traces = OneByOne([trace for trace in found if trace is not None])
+    traces = OneByOne([trace for trace in candidates if trace is not None])
     plan = Plan(after, estimate_run(after, traces, workspace))
-    added = after.prompt.system.tokens - before.prompt.system.tokens
-    return NextVersion(version, plan, tuple(prompt_change(before, after)), added, traces)
+    added = after.prompt.system.tokens - parent_setup.prompt.system.tokens
+    return NextVersion(version, plan, tuple(prompt_change(parent_setup, after)), added, traces)
 
 
 def _joined(earlier: ChosenExamples, later: ChosenExamples) -> ChosenExamples:
     """Return the later examples, then the earlier ones on other subjects."""
     subjects = {choice for choice, _ in later}
-    kept = tuple(pair for pair in earlier if pair[0] not in subjects)
-    return (*later, *kept)[:MOST_EXAMPLES]
+    other_pairs = tuple(pair for pair in earlier if pair[0] not in subjects)
+    return (*later, *other_pairs)[:MOST_EXAMPLES]
 
 
-def prompt_change(before: Setup, after: Setup) -> Iterator[str]:
+def prompt_change(old_setup: Setup, after: Setup) -> Iterator[str]:
     """Yield the lines of the prompt that are added or removed, each under its heading.
 
     Args:
-        before: The setup of the judge so far.
+        old_setup: The setup of the judge so far.
         after: The setup of the next version.
     """
-    old, new = (setup.prompt.system.pieces[0].splitlines() for setup in (before, after))
-    heading = shown = ""
+    old, new = (setup.prompt.system.pieces[0].splitlines() for setup in (old_setup, after))
+    heading = last_heading = ""
     for line in difflib.ndiff(old, new):
-        sign, text = line[:1], line[2:]
+        sign = line[:1]
+        text = line[2:]
         if text.startswith("#"):
             heading = text
         if sign in "+-":
-            if heading not in (shown, text):
+            if heading not in (last_heading, text):
                 yield heading
-            shown = heading
+            last_heading = heading
             yield f"{sign} {text}"
 
 
@@ -315,7 +317,8 @@ class TeachingScreen(TableScreen[JudgeError]):
         self.call_later(self._list, errors, loader)
 
     def _list(self, errors: Sequence[JudgeError], loader: TraceLoader) -> None:
-        self._errors, self._loader = errors, loader
+        self._errors = errors
+        self._loader = loader
         marked = [error for error in errors if error.marked]
         first = marked or [error for error in errors if error.agreed][:FIRST_CHOSEN]
         self._selected = frozenset((error.trace_id, error.mode) for error in first)
@@ -334,7 +337,8 @@ class TeachingScreen(TableScreen[JudgeError]):
 
     @work(thread=True, group="plan", exclusive=True)
     def _plan(self, opened: OpenWorkspace) -> None:
-        loader, chosen = self._loader, self._selected
+        loader = self._loader
+        chosen = self._selected
         if loader is None:
             return
         errors = [error for error in self._errors if (error.trace_id, error.mode) in chosen]
@@ -354,7 +358,8 @@ class TeachingScreen(TableScreen[JudgeError]):
             return
         wrong = len(self._aligned.wrong_traces)
         tests = len(self._aligned.alignment.test_traces)
-        version, examples = planned.version, planned.version.examples
+        version = planned.version
+        examples = version.examples
         self.detail.border_title = plain_title(
             f"The change of the prompt: {planned.tokens:+,} tokens"
         )

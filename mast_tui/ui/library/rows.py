@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +47,8 @@ class LibraryRow:
     finished_by: tuple[str, ...] = ()
     waiting: int = 0
     labels: int = 0
+    look_here: int | None = None
+    """The number of spans that probably contain the decisive step."""
     task_id: str = ""
     trial: str = ""
     same_as: tuple[str, ...] = ()
@@ -91,6 +94,7 @@ class Sort(StrEnum):
     OUTCOME = "outcome"
     SPANS = "spans"
     WAITING = "suggestions"
+    LOOK_HERE = "spans to look at"
 
     def following(self) -> Sort:
         """Return the next order."""
@@ -116,6 +120,8 @@ def _in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
         ordered.sort(key=lambda row: -row.spans)
     elif sort is Sort.WAITING:
         ordered.sort(key=lambda row: -row.waiting)
+    elif sort is Sort.LOOK_HERE:
+        ordered.sort(key=lambda row: inf if row.look_here is None else row.look_here)
     return ordered
 
 
@@ -158,6 +164,11 @@ class TraceListing:
 
     def __iter__(self) -> Iterator[LibraryRow]:
         return iter(self._rows.values())
+
+    @property
+    def has_places(self) -> bool:
+        """True if the spans to look at are known of some trace."""
+        return any(row.look_here is not None for row in self)
 
     def put(self, rows: Iterable[LibraryRow]) -> None:
         """Add rows, or replace those of the same traces."""
@@ -272,6 +283,7 @@ def row_of(
         finished_by=entry.finished_by if entry is not None else (),
         waiting=entry.waiting if entry is not None else 0,
         labels=entry.own_labels if entry is not None else 0,
+        look_here=entry.look_here if entry is not None else None,
         task_id=facts.task_id or "",
         trial="" if facts.trial is None else str(facts.trial),
         same_as=same_as,

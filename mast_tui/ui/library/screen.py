@@ -548,6 +548,8 @@ class LibraryScreen(ListScreen):
     def action_sort(self) -> None:
         """Sort by the next column."""
         self.sort = self.sort.following()
+        if self.sort is Sort.LOOK_HERE and not self._listing.has_places:
+            self.sort = self.sort.following()
         self._arrange()
         self.hints.say(f"Sorted by {self.sort}")
 

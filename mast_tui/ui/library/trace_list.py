@@ -101,6 +101,13 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         right=True,
     ),
     TableColumn(
+        "look",
+        lambda row: "" if row.look_here is None else f"┊{row.look_here}",
+        "quiet",
+        ColumnWidth(10, filled=OFTEN),
+        right=True,
+    ),
+    TableColumn(
         "labels",
         lambda row: f"●{row.labels}" if row.labels else "",
         "own",

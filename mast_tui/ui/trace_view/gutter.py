@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import accumulate
@@ -33,6 +33,9 @@ GLYPHS: Final[Mapping[MarkKind, str]] = {
 }
 
 _ORDER: Final = {kind: position for position, kind in enumerate(MarkKind)}
+
+LOOK_HERE: Final = "┊"
+"""The mark at the edge of a span that probably contains the decisive step."""
 
 FIRST: Final = "┌"
 BETWEEN: Final = "│"
@@ -204,6 +207,18 @@ def _part_of(begin: int, last: int, first: int, end: int) -> str:
 
 
 NO_MARKS: Final = GutterMarks()
+
+
+def any_within(indices: Sequence[int], first: int, end: int) -> bool:
+    """Return whether one of the sorted indices is in a range.
+
+    Args:
+        indices: The indices.
+        first: The first index of the range.
+        end: The index after its last one.
+    """
+    position = bisect_left(indices, first)
+    return position < len(indices) and indices[position] < end
 
 
 def place_of(target: Target, index_of: Callable[[str], int | None]) -> tuple[int, int] | None:

@@ -19,7 +19,14 @@ from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import Trace
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_view.background_index import KINDS, BackgroundIndex, CellContent
-from mast_tui.ui.trace_view.gutter import NO_MARKS, GutterMark, GutterMarks, MarkKind
+from mast_tui.ui.trace_view.gutter import (
+    LOOK_HERE,
+    NO_MARKS,
+    GutterMark,
+    GutterMarks,
+    MarkKind,
+    any_within,
+)
 
 MARKS: Final[Mapping[CellContent, MarkKind]] = {
     CellContent.OWN: MarkKind.OWN,
@@ -105,7 +112,7 @@ class Cells:
 
     def _content(self, first: int, end: int, errors: bool) -> CellContent:
         """Return the most important content of the spans ``first`` to ``end`` (exclusive)."""
-        if _any_within(self._matches, first, end):
+        if any_within(self._matches, first, end):
             return CellContent.MATCH
         beginning = _content_of(mark for _, mark in self._marks.beginning_in(first, end))
         if beginning is not None:
@@ -145,11 +152,6 @@ def _content_of(marks: Iterable[GutterMark]) -> CellContent | None:
     return next((content for content, kind in MARKS.items() if kind in kinds), None)
 
 
-def _any_within(indices: Sequence[int], first: int, end: int) -> bool:
-    position = bisect_left(indices, first)
-    return position < len(indices) and indices[position] < end
-
-
 GLYPHS: Final[Mapping[CellContent, str]] = {
     CellContent.MATCH: "◆",
     CellContent.OWN: "●",
@@ -163,6 +165,8 @@ GLYPHS: Final[Mapping[CellContent, str]] = {
 }
 CURSOR: Final = "▶"
 ON_SCREEN: Final = "▏"
+BOTH: Final = "┇"
+"""The edge of a visible cell with spans to look at."""
 
 
 class Overview(RenderCache):
@@ -192,6 +196,7 @@ class Overview(RenderCache):
         self.background = BackgroundIndex()
         self._marks = NO_MARKS
         self._matches: Sequence[int] = ()
+        self._look_here: Sequence[int] = ()
         self.cells: list[Cell] = []
         """The cells as computed last."""
         self._cursor = 0
@@ -219,6 +224,7 @@ class Overview(RenderCache):
         self.background = background
         self._marks = NO_MARKS
         self._matches = ()
+        self._look_here = ()
         self._cursor = 0
         self._on_screen = (0, 0)
         self.grown()
@@ -237,6 +243,12 @@ class Overview(RenderCache):
         if matches or self._matches:
             self._matches = matches
             self._compute()
+
+    def show_look_here(self, indices: Sequence[int]) -> None:
+        """Mark the spans that probably contain the decisive step, given in order."""
+        if indices != self._look_here:
+            self._look_here = indices
+            self._draw()
 
     def show_position(self, cursor: int, first: int, last: int) -> None:
         """Show the cursor and the visible part of the timeline.
@@ -287,7 +299,13 @@ class Overview(RenderCache):
         cursor, on_screen = self._position_cells()
         line = cache(self._line)  # most cells look like others
         self._lines = [
-            line(cell.content, cell.errors, number == cursor, number in on_screen)
+            line(
+                cell.content,
+                cell.errors,
+                number == cursor,
+                number in on_screen,
+                any_within(self._look_here, cell.first, cell.end),
+            )
             if numbers is None or number in numbers or number >= len(old)
             else old[number]
             for number, cell in enumerate(self.cells)
@@ -300,8 +318,10 @@ class Overview(RenderCache):
                 only_edge = len(old_line) == len(new_line) == 2 and old_line[1] == new_line[1]
                 self.refresh(Region(0, y, 1 if only_edge else self.size.width, 1))
 
-    def _line(self, content: CellContent, errors: bool, at_cursor: bool, visible: bool) -> Strip:
-        """Draw a cell with its edge."""
+    def _line(
+        self, content: CellContent, errors: bool, at_cursor: bool, visible: bool, look_here: bool
+    ) -> Strip:
+        """Draw a cell with its edge; a single column has no edge for the spans to look at."""
         base = self.rich_style
         style = base + self._part(content.value)
         if errors and content in KINDS:
@@ -317,7 +337,9 @@ class Overview(RenderCache):
         if at_cursor:
             edge = CURSOR
         elif visible:
-            edge = ON_SCREEN
+            edge = BOTH if look_here else ON_SCREEN
+        elif look_here:
+            edge = LOOK_HERE
         edge_style = base + self._part("cursor" if at_cursor else "edge")
         return Strip([Segment(edge, edge_style), Segment(glyph, style)])
 

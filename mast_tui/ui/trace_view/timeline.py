@@ -35,7 +35,14 @@ from mast_tui.ui.trace_view.folding import (
     steps_of_sub_agent,
     steps_under,
 )
-from mast_tui.ui.trace_view.gutter import NO_MARKS, GutterMark, GutterMarks, MarkKind
+from mast_tui.ui.trace_view.gutter import (
+    LOOK_HERE,
+    NO_MARKS,
+    GutterMark,
+    GutterMarks,
+    MarkKind,
+    any_within,
+)
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
 MAX_TRAIL: Final = 200
@@ -347,6 +354,7 @@ class TimelineLines(VirtualLines):
         self.marks = NO_MARKS
         self.read: Set[str] = frozenset()
         self.range: tuple[int, int] | None = None
+        self.look_here: Sequence[int] = ()
         self.matches: Container[int] = frozenset()
         self.facts = TraceFacts()
         self.background = BackgroundIndex()
@@ -401,6 +409,22 @@ class TimelineLines(VirtualLines):
                     != _in_range(self.rows.index_at(row), span_range)
                 )
             )
+
+    def show_look_here(self, indices: Sequence[int]) -> None:
+        """Mark the spans that probably contain the decisive step, given in order."""
+        old = self.look_here
+        self.look_here = indices
+        if old != indices:
+            self.redraw_where(
+                lambda row: self._looks_at(row, old) != self._looks_at(row, indices), 1
+            )
+
+    def _looks_at(self, row: int, indices: Sequence[int]) -> bool:
+        """Return whether one of these spans is in a row."""
+        index, fold = self.rows.span_and_fold(row)
+        if fold is not None:
+            return any_within(indices, fold.hidden_from, fold.end)
+        return any_within(indices, index, index + 1)
 
     def rows_changed(self) -> None:
         """Forget the drawn rows and measure again."""
@@ -500,8 +524,10 @@ class TimelineLines(VirtualLines):
             edge = "▌"
         elif in_range and fold is None:
             edge = "┃"
+        elif self._looks_at(row, self.look_here):
+            edge = LOOK_HERE
         # A change of style costs more bytes than all the blanks of a row.
-        parts = [Segment(edge, base + self._part("quiet" if edge == " " else "agent"))]
+        parts = [Segment(edge, base + self._part("agent" if edge in "▌┃" else "quiet"))]
         span = trace.span(index)
         marks = _shortened(self._marks_of(row, self.marks))
         indexed = self._indexed_parts(row, span)
@@ -693,6 +719,7 @@ class Timeline(TimelineLines):
         self.marks = NO_MARKS
         self.read = frozenset()
         self.range = None
+        self.look_here = ()
         self.matches = frozenset()
         self.facts = TraceFacts()
         self.background = BackgroundIndex()

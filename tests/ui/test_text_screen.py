@@ -1,4 +1,4 @@
-"""The answer key beside the trace: who may see it, what stands in it, finding and copying."""
+"""Texts beside the trace: the answer key, who may see it, and the sums of time and tokens."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.configuration import configuration_path
 from mast_tui.traces.model import AnswerKey
-from mast_tui.ui.annotate.answer_key import AnswerKeyScreen
+from mast_tui.ui.annotate.text_screen import TextScreen
 from mast_tui.ui.text.answer_page import TITLES, hidden_sentence, page_of
 from tests.ui.stage import Stage, shown_key, stage, write_trace
 
@@ -17,7 +18,7 @@ TRUTH = "the pod was out of memory"
 
 def shown(on: Stage) -> str:
     """What the dialog holds."""
-    assert isinstance(on.app.screen, AnswerKeyScreen)
+    assert isinstance(on.app.screen, TextScreen)
     return on.app.screen.lines.text
 
 
@@ -113,11 +114,32 @@ async def test_words_are_found_one_after_the_other(path: Path) -> None:
         await on.press("N")
         assert "2 of 2" in on.text
         await on.press("escape")
-        assert isinstance(on.app.screen, AnswerKeyScreen)
+        assert isinstance(on.app.screen, TextScreen)
         await on.press("/", *"nowhere")
         assert "no match for “nowhere”" in on.text
         await on.press("escape", "escape")
         assert not on.app.screen.is_modal
+
+
+async def test_sums_of_time_and_tokens_name_prices_or_their_lack(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 1_000_000, "completion_tokens": 500}
+    steps = [
+        {"role": "user", "content": "Go", "timestamp": 100},
+        {"role": "assistant", "content": "I go.", "timestamp": 160, "usage": usage},
+    ]
+    path = write_trace(tmp_path / "run.json", steps, model="m-1")
+    async with stage(path) as on:
+        await on.press("$")
+        assert "1m00s    1,000,000             500" in shown(on)
+        assert "no prices for m-1" in shown(on)
+        await on.press("$")
+        assert on.app.screen is on.annotate
+        config = configuration_path()
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text('[judge.prices."m-1"]\ninput = 2.0\noutput = 10.0\n')
+        await on.press("$")
+        assert "500     2" in shown(on)
+        assert "no prices" not in shown(on)
 
 
 async def test_all_of_it_can_be_copied(path: Path) -> None:

@@ -1,0 +1,86 @@
+"""The spans of each trace that contain its decisive step with a known probability.
+
+``mast-tui exam --coverage --keep`` computes them; the app marks them for annotators who may see
+what judges say. They are kept as settings: one for all traces of a taxonomy, one for each trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from mast_tui.workspace.store import Workspace
+
+_SETTING: Final = "look_here"
+
+
+class LookHere(msgspec.Struct, frozen=True):
+    """The origin of the kept spans, and their number in each trace.
+
+    ``hash`` names the fitted sets, ``judge`` the judge whose marks they use, and ``runs`` is the
+    number of labelled runs that they rest on. ``level`` is the probability with which a set
+    contains the step. ``mean_share`` is the measured mean share of a run's steps in its set,
+    ``chance_share`` that of random steps with the same probability.
+    """
+
+    hash: str
+    judge: str
+    level: float
+    runs: int
+    mean_share: float
+    chance_share: float
+    sizes: dict[str, int]
+
+
+def keep_look_here(
+    workspace: Workspace,
+    taxonomy_ref: str,
+    origin: LookHere,
+    spans: Mapping[str, Sequence[str]],
+) -> None:
+    """Keep the spans to look at; those that were kept before are replaced.
+
+    Args:
+        workspace: The workspace.
+        taxonomy_ref: The taxonomy of the labels that they rest on.
+        origin: Their origin and number.
+        spans: The keys of the spans by trace id.
+    """
+    with workspace.transaction():
+        replaced = look_here(workspace, taxonomy_ref)
+        for trace_id in set(() if replaced is None else replaced.sizes) - set(spans):
+            workspace.set_setting(_of_trace(taxonomy_ref, trace_id), "[]")
+        for trace_id, keys in spans.items():
+            text = msgspec.json.encode(keys).decode()
+            workspace.set_setting(_of_trace(taxonomy_ref, trace_id), text)
+        workspace.set_setting(f"{_SETTING}:{taxonomy_ref}", msgspec.json.encode(origin).decode())
+
+
+def look_here(workspace: Workspace, taxonomy_ref: str) -> LookHere | None:
+    """Return the origin of the kept spans, or None if there are none.
+
+    Args:
+        workspace: The workspace.
+        taxonomy_ref: The taxonomy.
+    """
+    stored = workspace.get_setting(f"{_SETTING}:{taxonomy_ref}")
+    return None if stored is None else msgspec.json.decode(stored, type=LookHere)
+
+
+def spans_to_look_at(workspace: Workspace, taxonomy_ref: str, trace_id: str) -> tuple[str, ...]:
+    """Return the keys of the spans to look at in a trace, in their order.
+
+    Args:
+        workspace: The workspace.
+        taxonomy_ref: The taxonomy.
+        trace_id: The trace.
+    """
+    stored = workspace.get_setting(_of_trace(taxonomy_ref, trace_id))
+    return () if stored is None else msgspec.json.decode(stored, type=tuple[str, ...])
+
+
+def _of_trace(taxonomy_ref: str, trace_id: str) -> str:
+    return f"{_SETTING}:{taxonomy_ref}:{trace_id}"
