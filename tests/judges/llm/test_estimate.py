@@ -85,7 +85,7 @@ def test_traces_that_were_judged_are_known_unless_they_have_grown(tmp_path: Path
             workspace,
             judge=chosen.judge,
             taxonomy=MAST.ref,
-            trace_id=workspace.register_trace(TraceRecord.of(trace)),
+            trace_id=workspace.register_trace(TraceRecord.from_trace(trace)),
             looks_at=chosen.prompt.modes,
             findings=(),
         )

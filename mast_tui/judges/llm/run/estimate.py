@@ -115,7 +115,7 @@ def _of_trace(
     """Estimate the judging of one trace."""
     try:
         read_fully(trace)
-        if judged is not None and judged.has(TraceRecord.of(trace)):
+        if judged is not None and judged.has(TraceRecord.from_trace(trace)):
             return RunEstimate(traces=1, known=1)
         # Secrets are short: without redaction the sums are the same, and faster to compute.
         view = RedactedView(trace, Redaction.none())
