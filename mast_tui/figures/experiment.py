@@ -8,7 +8,8 @@ count as independent.
 An interval of a rate is Wilson's for as many cases as have the variance between tasks (Korn and
 Graubard 1998), with Student's t. That of a difference joins the intervals of both rates by their
 correlation over tasks (Newcombe 1998; Zou and Donner 2008, Statistics in Medicine 27:1693-1702).
-The test flips the signs of the differences of whole tasks. ``docs/simulations.md`` reports how well
+The test flips the signs of the differences of whole tasks; between arms without a common task it
+exchanges whole tasks. ``docs/simulations.md`` reports how well
 these and other methods hold.
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import erfc, lcm, sqrt
+from math import lcm, sqrt
 from typing import Final, Literal
 
 import numpy as np
@@ -36,7 +37,7 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
     Whole,
 )
-from mast_tui.figures.significance import holm, sign_flips_of_rows
+from mast_tui.figures.significance import group_permutations, holm, sign_flips_of_rows
 
 Values = NDArray[np.float64]
 
@@ -315,10 +316,10 @@ def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
         return ArmDifference(None, reason="no_runs")
     value = ends[0].value - ends[1].value
     variance = ends[0].variance + ends[1].variance
-    p_value = erfc(abs(value) / sqrt(2 * variance)) if variance else 1.0
+    p_value = group_permutations(*_whole_numbers([side.values for side in sides], sides))
     reason = "few_tasks" if tasks < LEAST_TASKS else _too_rare(sides, kind)
     if tasks < 2:
-        return ArmDifference(value, None, reason, None, tasks)
+        return ArmDifference(value, None, reason, p_value, tasks)
     if kind == "share":
         return ArmDifference(value, _joined(ends, 0.0), reason, p_value, tasks)
     half = student_t(max(1, 2 * tasks - 2)) * sqrt(variance)
@@ -350,15 +351,22 @@ def _too_rare(sides: Sequence[TaskMeans], kind: Kind) -> str:
 
 
 def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
-    """Test the differences of tasks, in whole numbers as far as the runs of a task allow."""
-    apart = sides[0].values - sides[1].values
+    (apart,) = _whole_numbers([sides[0].values - sides[1].values], sides)
+    return float(sign_flips_of_rows(apart[None, :])[0])
+
+
+def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list[Whole]:
+    """Return the values of tasks in a unit that makes them whole numbers.
+
+    The unit of shares is that of all numbers of runs of a task; other values, or those of very many
+    runs, are rounded to a thousandth of the largest one.
+    """
     sizes = {n for side in sides for n in side.runs.tolist() if n}
-    parts = lcm(*sizes) if sizes else 1
-    largest = float(np.abs(apart).max(initial=0.0))
+    parts: float = lcm(*sizes) if sizes else 1
+    largest = max(float(np.abs(of_side).max(initial=0.0)) for of_side in values)
     if parts > _FINEST or largest > 1:
-        parts = 1
-        apart = apart / largest * _FINEST if largest else apart
-    return float(sign_flips_of_rows(np.rint(apart * parts).astype(np.int64)[None, :])[0])
+        parts = _FINEST / largest if largest else 1
+    return [np.rint(of_side * parts).astype(np.int64) for of_side in values]
 
 
 # The measures of an experiment

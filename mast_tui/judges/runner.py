@@ -160,11 +160,11 @@ class TraceJudging:
         """
         try:
             read_fully(trace)
-            record = TraceRecord.of(trace)
+            record = TraceRecord.from_trace(trace)
             judgement = None if known(record) else self.judge.judge(trace)
         except OSError as error:
             problem = error.strerror or str(error)
-            return JudgedTrace(trace.path, TraceRecord.of(trace), None, problem)
+            return JudgedTrace(trace.path, TraceRecord.from_trace(trace), None, problem)
         indices = {} if judgement is None else finding_indices(trace, judgement.findings)
         return JudgedTrace(trace.path, record, judgement, indices=indices)
 

@@ -40,7 +40,7 @@ _SHARES: Final = """
     baseline | {baseline} | share | runs of {baseline} that show it | 95
     arm | {arm} | share | runs of {arm} that show it | 95
     arm_difference | points | points | {arm} minus {baseline}, points | 94
-    flip_p | p | p_value | p, signs of whole tasks flipped | 40
+    flip_p | p | p_value | p, randomisation test over whole tasks | 40
     flip_p_adjusted | p adj | p_value | p, adjusted over the modes and arms | 80
 """
 _MEANS: Final = """
@@ -48,7 +48,7 @@ _MEANS: Final = """
     baseline | {baseline} | number | mean of {baseline} | 95
     arm | {arm} | number | mean of {arm} | 95
     arm_difference | difference | number | {arm} minus {baseline} | 94
-    flip_p | p | p_value | p, signs of whole tasks flipped | 40
+    flip_p | p | p_value | p, randomisation test over whole tasks | 40
     flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
 _PLAN: Final = """

@@ -285,6 +285,11 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The title and the columns of each table of a group; where rows are modes, these come first."""
 
+_SCORES: Final = """
+    metric | metric | text | | 100
+    mean | mean | share | mean over the traces | 95
+    n | traces | count | traces with the score | 90
+"""
 _ALL_SHARES: Final = """
     name | category | text | | 100
     share:all#value | share | share | share of all that shows
@@ -457,6 +462,7 @@ def _page_of(group: _Group) -> Iterator[model.Part]:
         return (drawn[kind] for kind in kinds if kind in drawn)
 
     yield from _prevalence_of(group)
+    yield from _tables(group.scores())
     yield from charts("prevalence", "difference")
     yield from _tables(group.modes(), group.counts(), *group.of_judges())
     yield from charts("distribution", "shapes", "categories")
@@ -847,6 +853,17 @@ class _Group:
         sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
         ratios = _no_ratio(self.of_modes, sides)
         return self.table("modes", rows, *self._fewer(), *ratios, *withheld)
+
+    def scores(self) -> Table | None:
+        """Make the table of further scores of the benchmark."""
+        means = self.group.by_name("mean_score")
+        rows = tuple(
+            Row(metric, {"metric": metric, "mean": Estimate.from_figure(figure), "n": figure.n})
+            for metric, figure in means.items()
+        )
+        table_columns = columns(_SCORES)
+        title = "Further scores of the benchmark"
+        return Table(f"scores{self.suffix}", title, table_columns, (rows,)) if rows else None
 
     def counts(self) -> Table | None:
         """Make the table of counts, tests and reasons, for which the table of modes has no room."""
@@ -1359,7 +1376,11 @@ class _Group:
             ("length", "Share of runs with the mode, by spans of the run", "spans"),
             ("hazard", "Hazard: runs in which it sets on, of those that came so far", "steps"),
         ):
-            tables = self.figures.rows(scope, self.name)
+            tables = {
+                code: table
+                for code, table in self.figures.rows(scope, self.name).items()
+                if any(figure.value is not None for figure in table.figures)
+            }
             if not tables:
                 continue
             bins = [

@@ -1049,6 +1049,6 @@ def known_trace(workspace: Workspace, trace: Trace) -> str:
     Returns:
         The id of the trace in the workspace.
     """
-    trace_id = workspace.register_trace(TraceRecord.of(trace))
+    trace_id = workspace.register_trace(TraceRecord.from_trace(trace))
     workspace.refresh_span_indices(trace_id, trace)
     return trace_id

@@ -71,10 +71,10 @@ class TraceRecord:
     trial: int | None = None
 
     @classmethod
-    def of(cls, trace: Trace) -> TraceRecord:
-        """The record of a trace that a reader has read, as far as it has come.
+    def from_trace(cls, trace: Trace) -> TraceRecord:
+        """Make the record of a trace, as far as it was read.
 
-        It began when an ``outcomes.csv`` says, else with the first of its spans that has a time.
+        The run's start comes from ``outcomes.csv``, else from the first span that has a time.
         """
         meta = trace.meta
         started = trace.meta.started

@@ -65,7 +65,7 @@ def new_team(postgres: PostgresServer) -> str:
     database = postgres.new_database()
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
         owner.add_taxonomy(MAST)
-        owner.register_trace(TraceRecord.of(trace_of("a step")))
+        owner.register_trace(TraceRecord.from_trace(trace_of("a step")))
         for name in (*MEMBERS, TRUSTED):
             owner.add_member(name, TeamRole.ANNOTATOR)
     for name, password in MEMBERS.items():

@@ -182,6 +182,15 @@ def test_arms_without_common_tasks_are_independent() -> None:
     loop = document["arms"]["new"]["modes"]["1.3"]["difference"]
     assert loop["value"] == pytest.approx(-0.4)
     assert loop["ci"][0] < -0.4 < loop["ci"][1]
+    # All divisions of 8 hits among 20 tasks into tens with 6 and 2 hits, or farther apart.
+    assert loop["p"] == pytest.approx(0.16980233)
+
+
+def test_few_tasks_of_arms_without_common_ones_tell_nothing() -> None:
+    rows = [f"old a{i} F 10" for i in range(2)] + [f"new b{i} F {int(i < 1)}0" for i in range(3)]
+    document = document_of(experiment_of(input_of(*rows), baseline="old"))
+    # In 3 of the 10 divisions of the tasks both of the two have the mode, in one none has it.
+    assert document["arms"]["new"]["modes"]["1.3"]["difference"]["p"] == pytest.approx(0.4)
 
 
 def test_people_on_a_part_and_a_judge_on_all_runs() -> None:

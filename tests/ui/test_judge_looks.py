@@ -60,7 +60,7 @@ def judged(tmp_path: Path) -> Path:
     place = tmp_path / "w.db"
     with closing(Workspace.open(place)) as store:
         store.add_taxonomy(MAST)
-        trace_id = store.register_trace(TraceRecord.of(trace))
+        trace_id = store.register_trace(TraceRecord.from_trace(trace))
         for judge, found in by_judge.items():
             run = store.start_run(judge, MAST.ref)
             store_judgement(
@@ -101,7 +101,7 @@ def altered(tmp_path: Path) -> Path:
             store,
             judge="judge:gpt-oss-120b@ab12cd34",
             taxonomy=MAST.ref,
-            trace_id=store.register_trace(TraceRecord.of(trace)),
+            trace_id=store.register_trace(TraceRecord.from_trace(trace)),
             looks_at=tuple(SLUGS.values()),
             findings=[found],
         )

@@ -57,7 +57,7 @@ def held(tmp_path: Path) -> dict[str, Any]:
     """What the file ``old.db`` of version 1 holds: labels, a run, and an answer to it."""
     with closing(Workspace.open(tmp_path / "today.db")) as workspace:
         workspace.add_taxonomy(MAST)
-        workspace.register_trace(TraceRecord.of(trace_of("look", "at", "it")))
+        workspace.register_trace(TraceRecord.from_trace(trace_of("look", "at", "it")))
         run = workspace.start_run(JUDGE, MAST.ref, note="a run")
         judge(
             workspace,

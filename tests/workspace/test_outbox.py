@@ -213,7 +213,7 @@ async def test_other_traces_are_gone_on_with_without_the_server(team: Team) -> N
                 assert workspace.finished_traces("alice", MAST.ref) == {"run-4"}
                 assert {one.annotator for one in workspace.labels()} == {"alice"}
             # Somebody else has met another trace of that name first.
-            elsewhere.register_trace(TraceRecord.of(trace_of("other", trace_id="run-4")))
+            elsewhere.register_trace(TraceRecord.from_trace(trace_of("other", trace_id="run-4")))
             with team.window() as after:  # the first one was killed
                 assert after.send_waiting() == ()
                 assert [one.trace_id for one in after.passes(taxonomy=MAST.ref)][-1] == "run-4~2"

@@ -235,7 +235,7 @@ class StoredFindings:
             OSError: The trace cannot be read.
         """
         read_fully(trace)
-        current = TraceRecord.of(trace)
+        current = TraceRecord.from_trace(trace)
         stored = self._workspace.find_trace(current)
         judge = self.judge
         ref = self._gate.taxonomy.ref

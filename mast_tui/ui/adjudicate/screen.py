@@ -228,7 +228,7 @@ class AdjudicateScreen(BaseScreen):
         return None if self.mast.opened is None else self.mast.opened.workspace.presence
 
     def _is_busy(self, presence_key: str) -> bool:
-        return self._presence is not None and bool(self._presence.at(presence_key))
+        return self._presence is not None and bool(self._presence.annotators_at(presence_key))
 
     def _move_presence(self, presence_key: str | None) -> None:
         opened = self.mast.opened

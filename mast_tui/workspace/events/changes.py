@@ -51,7 +51,12 @@ _OF_A_PASS: Final = (schema.labels, schema.verdicts, schema.reviews, schema.span
 
 
 def read_state(connection: Connection, annotator: str) -> State:
-    """Read all rows of one annotator but the passes that were withdrawn."""
+    """Read the rows of one annotator from the state tables, without withdrawn passes.
+
+    Args:
+        connection: An open connection.
+        annotator: The annotator.
+    """
     state = {}
     for table in _TABLES:
         # The annotator comes first in every table, and the rest of the key follows.
@@ -230,7 +235,7 @@ class _Difference:
 
 
 def _frozen_touched(old: State, new: State) -> Collection[Key]:
-    """The passes that were finished and are not what they were."""
+    """Return the keys of the finished passes that have changed."""
     finished = {key: row for key, row in old["passes"].items() if _finished_at(row) is not None}
     touched = {
         key for key, row in finished.items() if _frozen(new["passes"].get(key)) != _frozen(row)
@@ -245,7 +250,7 @@ def _frozen_touched(old: State, new: State) -> Collection[Key]:
 
 
 def _joined(old: State, new: State) -> Collection[Key]:
-    """The passes that were open and hold more."""
+    """Return the keys of the open passes to which something was added."""
     open_passes = {key for key, row in old["passes"].items() if _finished_at(row) is None}
     return open_passes & {
         work
@@ -256,7 +261,7 @@ def _joined(old: State, new: State) -> Collection[Key]:
 
 
 def _works(table: str, key: Key, was: Key | None, now: Key | None) -> Iterator[Key]:
-    """The passes to which a row belonged and belongs."""
+    """Yield the keys of the passes to which a row belonged and belongs."""
     if table != schema.labels.name:
         yield key[:3]
         return
@@ -266,7 +271,7 @@ def _works(table: str, key: Key, was: Key | None, now: Key | None) -> Iterator[K
 
 
 def _finished_now(old: State, new: State) -> list[Key]:
-    """The passes that were open and are finished."""
+    """Return the keys of the passes that were open and are finished now."""
     return [
         key
         for key, row in old["passes"].items()

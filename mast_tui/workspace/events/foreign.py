@@ -118,9 +118,18 @@ def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
 
 
 def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event]) -> ForeignGrowth:
-    """Add the next events of a plain growth, and return what is to follow.
+    """Add the next events of a plain growth.
 
-    Raises ``ChangedElsewhere`` where the annotator has events here that came meanwhile.
+    Args:
+        connection: An open transaction.
+        growth: The growth.
+        events: The first of its remaining events.
+
+    Returns:
+        The growth that remains.
+
+    Raises:
+        ChangedElsewhere: The annotator has recorded events in this workspace meanwhile.
     """
     name = growth.annotator
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
@@ -219,7 +228,12 @@ class _Part:
         )
 
     def history(self, count: int, last: int | None) -> HistoryRelation:
-        """Tell how the events go together with the ``count`` that are here, up to ``last``."""
+        """Compare the foreign events with the stored ones of the annotator.
+
+        Args:
+            count: The number of stored events.
+            last: The counter of the last of them, None if there are none.
+        """
         if not count:
             return HistoryRelation.NEW
         if not self.fresh:
@@ -245,9 +259,13 @@ class _Part:
 def conflicts(
     connection: Connection, annotators: Iterable[str] | None = None
 ) -> tuple[EventConflict, ...]:
-    """Events of people that are counted alike and say different things.
+    """Return the groups of events of one person that share a counter but differ in content.
 
-    A judge's counters say nothing: it looks at traces in any order and finds the same.
+    Judges are left out: they visit traces in any order, so their counters mean nothing.
+
+    Args:
+        connection: An open connection.
+        annotators: The annotators to check; None for all.
     """
     table = schema.events
     counted = select(table.c.annotator, table.c.seq)

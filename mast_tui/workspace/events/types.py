@@ -239,9 +239,9 @@ FACT_TYPES: Final[Mapping[str, type[_Fact]]] = {kind: fact for fact, kind in KIN
 
 
 def inverse(fact: Fact) -> Fact | None:
-    """The fact that takes this one back, or None for one that cannot be undone.
+    """Return the fact that undoes a fact, or None if it cannot be undone.
 
-    A pass that began as a copy of another can be taken back, a first one stays open.
+    A pass that copies an earlier one can be withdrawn; a first pass stays open.
     """
     match fact:
         case PassStarted(kind, copy_of) if copy_of is not None:

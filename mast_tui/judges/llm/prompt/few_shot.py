@@ -272,7 +272,7 @@ def traces_in_files(workspace: Workspace) -> TraceLookup:
         if record is None or record.path is None or not record.path.exists():
             return None
         for trace in read_file(record.path, named=True).traces:
-            stored = workspace.find_trace(TraceRecord.of(trace))
+            stored = workspace.find_trace(TraceRecord.from_trace(trace))
             if stored is not None and stored.trace_id == trace_id:
                 read_fully(trace)
                 return trace
