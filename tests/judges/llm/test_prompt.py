@@ -208,7 +208,7 @@ def left_by(trace: MemoryTrace, parameters: Parameters = ARTEFACTS) -> list[str]
     prompt = Prompt(MAST, parameters)
     texts = []
     for window in plan(view, prompt, parameters):
-        boundary, _, user = sent(prompt.request(view, window, "" if window.first == 0 else "so"))
+        boundary, _, user = sent(prompt.request(view, window, "" if window.first == 0 else "story"))
         before, _, after = user.partition(f"[{boundary} what the run left]\n")
         texts.append(after.partition(f"[{boundary} data ends]")[0])
         assert estimate(before + after) <= parameters.window_tokens + 100

@@ -124,7 +124,10 @@ def data_section(
     return data.end()
 
 
-    artefacts_room,
+def parts_section(
+    view: RedactedView, parts: Sequence[Section], budget: int, asked: str
+) -> DataSection:
+    """Write texts on the parts of a run, and the question after them.
 
     Args:
         view: The trace as it is sent.
@@ -141,6 +144,19 @@ def data_section(
     data.mark(prompt_text.DATA_ENDS)
     data.text(asked)
     return data.end()
+
+
+def artefacts_text(view: RedactedView, budget: int) -> str:
+    """Write the final patch and the test results, shortened to their share of the data.
+
+    Args:
+        view: The trace as it is sent.
+        budget: The approximate most tokens of the data.
+    """
+    text = view.artefacts
+    tokens = estimate(text)
+    room = artefacts_room(budget)
+    return text if tokens <= room else shortened(text, tokens, room)[0]
 
 
 def asked_about(codes: Sequence[str]) -> str:
