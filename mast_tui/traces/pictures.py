@@ -43,6 +43,9 @@ _FILE_NAME: Final = re.compile(
     r"(?:file://)?([^\0\n]{1,1000}\.(?:png|jpe?g|gif|webp))", re.IGNORECASE
 )
 _PICTURE_KEY: Final = re.compile(r"image|screenshot|picture", re.IGNORECASE)
+_MOST_KEPT: Final = 64 << 20
+"""The most bytes of a document that is kept for the next span."""
+
 _NEIGHBOURS: Final = 64
 """The number of spans on each side that may come from the same record."""
 
@@ -165,7 +168,10 @@ class PictureFinder:
             return document[2]
         value: object = None
         if place.line is None:
-            value = Source(place.file).json
+            source = Source(place.file)
+            value = source.json
+            if source.size > _MOST_KEPT:
+                return value
         else:
             data = self._trace.spans.source_lines(index)
             if data is None:

@@ -24,7 +24,7 @@ from textual.widgets import Static
 
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
-from mast_tui.traces.model import Trace
+from mast_tui.traces.model import Spans, Trace
 from mast_tui.traces.pictures import Picture, PictureFinder, may_have_pictures
 from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.wording import plain_lines, plain_title
@@ -51,7 +51,8 @@ class Pictures:
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
-        self._finder: tuple[Trace, PictureFinder] | None = None
+        self._finder: tuple[Spans, PictureFinder] | None = None
+        """Finds pictures in the spans of one reading of a file."""
         self._current: tuple[Trace | None, int, tuple[Picture, ...]] = (None, -1, ())
         self._is_searching = False
         self._otherwise: Callable[[], None] | None = None
@@ -75,8 +76,8 @@ class Pictures:
     def _find(self, trace: Trace, index: int) -> None:
         """Find the pictures of a span, in a worker thread."""
         finder = self._finder
-        if finder is None or finder[0] is not trace:
-            self._finder = finder = (trace, PictureFinder(trace))
+        if finder is None or finder[0] is not trace.spans:
+            self._finder = finder = (trace.spans, PictureFinder(trace))
         try:
             pictures = finder[1].of_span(index)
         except OSError:
