@@ -141,7 +141,7 @@ def test_an_example_is_never_of_a_trace_that_is_set_aside(judge: Judge, tmp_path
     ("options", "problem"),
     [
         (("--examples", "nowhere.csv"), "neither a number nor a file"),
-        (("--examples", "3"), "goes with --few-shot gold"),
+        (("--examples", "3"), "is for --few-shot gold"),
         (("--examples", "FILE", "--few-shot", "gold"), "leave out --few-shot"),
         (("--examples", "FILE", "--decisive"), "leave out --examples"),
     ],
