@@ -4,7 +4,8 @@
     .venv/bin/python scripts/format_page.py --check    exit code 1 where one is not up to date
 
 A row on a format of traces comes from ``mast_tui/traces/readers/formats.toml``. Its last column
-adds how many public files of ``tests/traces/public_files.csv`` are read. A row on a format of
+adds how many public files of ``tests/traces/public_files.csv`` are read. The marks, spans and keys
+of a format are not on the page: they are for those who change its reader. A row on a format of
 labels comes from ``mast_tui/exchange/registry.py``. A table is between two comments, and nothing
 else of the page is touched.
 """
@@ -33,7 +34,7 @@ _OWN_PAGES: Final = {"page": "page.md#back-into-a-workspace"}
 
 
 def format_rows() -> list[dict[str, object]]:
-    """Return the rows of the data: title, names, recognised_by, spans, keys, checked."""
+    """Return the rows of the data: title, names, note, recognised_by, spans, keys, checked."""
     rows: list[dict[str, object]] = tomllib.loads(FORMATS.read_text("utf-8"))["format"]
     return rows
 
@@ -44,17 +45,14 @@ def format_table() -> str:
         public_files = Counter(
             row["format"] for row in csv.DictReader(file) if row["result"] == "read"
         )
-    lines = [
-        "| format | recognised by | spans made of it | keys | checked with |",
-        "|---|---|---|---|---|",
-    ]
+    lines = ["| format | good to know | checked with |", "|---|---|---|"]
     for row in format_rows():
         names = row["names"]
         assert isinstance(names, list)
         count = sum(public_files[name] for name in names)
         listed = [counted(count, "public file")] if count else []
         checked = "; ".join([*filter(None, [str(row["checked"])]), *listed])
-        cells = (row["title"], row["recognised_by"], row["spans"], row["keys"], checked)
+        cells = (row["title"], row["note"], checked)
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 

@@ -1,7 +1,8 @@
 """Print how often the conditions of guards fire on public runs, and how sure 'on' is.
 
-    python scripts/guard_figures.py --corpus FOLDER [--mast FILE]
-    python scripts/guard_figures.py --simulate
+    python scripts/guard_figures.py --corpus FOLDER > docs/guards.csv
+    python scripts/guard_figures.py --mast FILE
+    python scripts/guard_figures.py --simulate > docs/simulations/guards.csv
 
 ``--corpus`` has the labelled sets that scripts/rules_figures.py reads. For each condition: in how
 many runs that reached their goal it fires, by the outcomes of tau-bench, inspect and mast-human.
@@ -67,13 +68,12 @@ def print_goals(corpus: Path) -> None:
     judged = [(fires_in(trace), reached) for trace, reached in goals(corpus)]
     good = [fires for fires, reached in judged if reached]
     bad = [fires for fires, reached in judged if not reached]
-    print("| condition | fires in runs that reached their goal | at most | in failed runs |")
-    print("|---|---:|---:|---:|")
+    print("condition,successful_runs,alarms,alarms_at_most,failed_runs,hits")
     for rule in GUARD_RULES:
         alarms = sum(rule.name in fires for fires in good)
         hits = sum(rule.name in fires for fires in bad)
         bound = (wilson(alarms, len(good)) or (0.0, 1.0))[1]
-        print(f"| `{rule.name}` | {alarms} of {len(good)} | {bound:.1%} | {hits} of {len(bad)} |")
+        print(f"{rule.name},{len(good)},{alarms},{bound:.3f},{len(bad)},{hits}")
 
 
 # MAST's human labels
@@ -154,18 +154,15 @@ def print_simulation() -> None:
     """Print how often a guard with a true share of false alarms is on, by runs of the test half."""
     source = random.Random(SEED)
     shares = (0.0, 0.01, 0.02, 0.05, 0.06, 0.10)
-    print("| runs without the failure | " + " | ".join(f"{share:.0%}" for share in shares) + " |")
-    print("|---:|" + "---:|" * len(shares))
+    print("runs_without_failure,true_false_alarms,on")
     for runs in (50, 73, 100, 200, 400, 1000):
-        cells = []
         for share in shares:
             on = 0
             for _ in range(ROUNDS):
                 alarms = sum(source.random() < share for _ in range(runs))
                 interval = wilson(alarms, runs)
                 on += interval is not None and interval[1] <= MOST_FALSE_ALARMS
-            cells.append(f"{on / ROUNDS:.1%}")
-        print(f"| {runs} | " + " | ".join(cells) + " |")
+            print(f"{runs},{share},{on / ROUNDS:.3f}")
 
 
 def main() -> None:

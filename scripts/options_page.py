@@ -1,18 +1,14 @@
-"""Writes docs/options.md, the options of every command, from the commands themselves.
+"""The site's page with the options of every command, made from the commands themselves.
 
-    .venv/bin/python scripts/options_page.py            rewrites the page
-    .venv/bin/python scripts/options_page.py --check    exit code 1 where it is not up to date
-
-A row has the help text of the option and what it needs or excludes by the rules of the command.
+`scripts/site_pages.py` adds it when the site is built. A row has the help text of the option and
+what it needs or excludes by the rules of the command.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from itertools import chain, zip_longest
-from pathlib import Path
 from typing import Final
 
 import click
@@ -21,13 +17,12 @@ from mast_tui.cli.command_line import COMMANDS
 from mast_tui.cli.dispatch import load_command
 from mast_tui.cli.shared.options import rules_of
 
-PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "options.md"
 HEAD: Final = """\
 # Options of the commands
 
-This page says what `mast-tui COMMAND --help` says; `scripts/options_page.py` writes it from the \
-commands. The options that most commands have (`--workspace`, `--annotator`, `--taxonomy`, \
-`--blind`, `--assisted`) are on [the page of the commands](commands.md#what-they-share).
+After this page you know what each option does, as `mast-tui COMMAND --help` says it. The options \
+that most commands have (`--workspace`, `--annotator`, `--taxonomy`, `--blind`, `--assisted`) are \
+on [the page of the commands](commands.md#what-they-share).
 """
 SHARED: Final = ("--workspace", "--annotator", "--taxonomy", "--blind", "--assisted", "--help")
 
@@ -95,21 +90,8 @@ def sections(name: str, command: click.Command) -> Iterator[str]:
     yield "\n".join(["", f"## {name}", "", f"`mast-tui {name} {usage}`", *table, ""])
 
 
-def page() -> str:
-    """Return the page of today."""
+def options_page() -> str:
+    """Return the page in Markdown."""
     return HEAD + "".join(
         section for name in COMMANDS for section in sections(name, load_command(name))
     )
-
-
-def main() -> int:
-    """Rewrite the page, or say whether it is up to date."""
-    expected = page()
-    if sys.argv[1:] == ["--check"]:
-        return int(not PAGE.exists() or PAGE.read_text("utf-8") != expected)
-    PAGE.write_text(expected, "utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

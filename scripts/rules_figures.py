@@ -6,10 +6,11 @@ On the ``sample_traces`` the rules were made: there a plant is found, and a nega
 suggestion of the same mode overlaps its spans, and the figures are figures of fit. The labelled
 sets of the corpus are split once, by task and seed, into a half that is looked at while rules are
 mended and a half that never is. What counts as right on each set stands with the function that
-reads it, and in docs/rules.md. No set can tell of the rules that are on by default: what those
+reads it, and in docs/lint.md. No set can tell of the rules that are on by default: what those
 suggest was read, and ``rules_read.csv`` says of each what it is.
 
-``--write`` puts the tables between the comments in docs/rules.md.
+``--write`` puts the table of rules between the comments in docs/lint.md, and all figures into
+docs/rules.csv.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
+import io
 import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.importers.agentrx import read_agentrx
@@ -47,7 +49,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 SAMPLES: Final = ROOT / "sample_traces"
 CORPUS: Final = ROOT.parent / "shared" / "corpus"
 READ: Final = Path(__file__).with_name("rules_read.csv")
-PAGE: Final = ROOT / "docs" / "rules.md"
+PAGE: Final = ROOT / "docs" / "lint.md"
+FIGURES: Final = ROOT / "docs" / "rules.csv"
 BEGIN: Final = "<!-- rules figures -->"
 END: Final = "<!-- /rules figures -->"
 SEED: Final = "rules-2"
@@ -514,94 +517,137 @@ def _read_count(labelled: Labelled, rule: Rule, halves: Sequence[str]) -> tuple[
     return right, made
 
 
-def _alarms_table(labelled: Labelled) -> Iterator[str]:
-    """How many runs that succeeded have a suggestion: nobody knows that these are all wrong, but a
-    judge that says much about runs that went well is no help."""
-    yield "| runs that succeeded | traces | with a suggestion that is on | with any |"
-    yield "|---|---:|---:|---:|"
-    for name, cases in labelled.items():
-        well = [case for case in cases if case.trace.meta.outcome is Outcome.SUCCEEDED]
-        if well:
-            on = sum(any(rule.default for rule, _ in case.found) for case in well)
-            yield f"| {name} | {len(well)} | {on} | {sum(bool(case.found) for case in well)} |"
+class FigureRow(NamedTuple):
+    """A row of ``docs/rules.csv``: a share of ``n`` with its interval, or a count alone."""
+
+    subject: str
+    figure: str
+    hits: int
+    n: int | None = None
+    low: str = ""
+    high: str = ""
+    by_chance: str = ""
 
 
-def _estimate(hits: int, n: int) -> str:
-    figure = share(hits, n)
-    if figure.value is None or figure.ci is None:
-        return "—"
-    return f"{figure.value:.2f} [{figure.ci[0]:.2f}, {figure.ci[1]:.2f}]"
+def _share_row(subject: str, figure: str, hits: int, n: int) -> FigureRow:
+    """Return the row of a share with its interval.
+
+    Args:
+        subject: The rule or the set.
+        figure: The name of the figure.
+        hits: The count.
+        n: Of how many.
+    """
+    interval = share(hits, n).ci
+    low, high = (f"{end:.3f}" for end in interval) if interval else ("", "")
+    return FigureRow(subject, figure, hits, n, low, high)
 
 
-def _rules_table(counts: Counts, labelled: Labelled, halves: Sequence[str]) -> Iterator[str]:
-    """One line a rule, over all sets."""
-    codes = {mode.slug: mode.code for mode in load_mast().modes}
-    yield (
-        "| rule | mode | what it sees | runs | suggestions | precision by labels "
-        "| on a marked step (by chance) | precision when read |"
-    )
-    yield "|---|---|---|---|---:|---|---|---|"
+def _pooled_counts(counts: Counts, halves: Sequence[str]) -> Iterator[tuple[Rule, Count]]:
+    """Yield each rule with what it said in all sets.
+
+    Args:
+        counts: What was counted, by group and half.
+        halves: The halves that count.
+    """
     for rule in RULES:
         count = Count()
         for half in halves:
             count += counts.get((rule.name, half), {}).get("pooled", Count())
-        runs = "by default" if rule.default else "when asked for"
-        told = _of(count.right, count.right + count.wrong)
-        placed = f"{count.touched} of {count.placed} ({count.chance:.1f})" if count.placed else "—"
-        read = _of(*_read_count(labelled, rule, halves)) if rule.default else "—"
-        yield (
-            f"| `{rule.name}` | {codes[rule.mode]} | {rule.sees} | {runs} | {count.said} "
-            f"| {told} | {placed} | {read} |"
-        )
+        yield rule, count
 
 
-def _recall_table(counts: Counts, halves: Sequence[str]) -> Iterator[str]:
-    """One line a set."""
-    yield "| set | recall of those that run by default | suggestions of all | recall of all |"
-    yield "|---|---|---:|---|"
+def _rule_rows(counts: Counts, labelled: Labelled, halves: Sequence[str]) -> Iterator[FigureRow]:
+    for rule, count in _pooled_counts(counts, halves):
+        yield FigureRow(rule.name, "suggestions", count.said)
+        if told := count.right + count.wrong:
+            yield _share_row(rule.name, "precision by labels", count.right, told)
+        if count.placed:
+            row = _share_row(rule.name, "on a marked step", count.touched, count.placed)
+            yield row._replace(by_chance=f"{count.chance:.1f}")
+        right, made = _read_count(labelled, rule, halves)
+        if rule.default and made:
+            yield _share_row(rule.name, "precision when read", right, made)
+
+
+def _recall_rows(counts: Counts, halves: Sequence[str]) -> Iterator[FigureRow]:
     for name in SETS:
-        by_group = {}
-        for group in ("on", "all"):
-            by_group[group] = Count()
+        for group, words in (("on", "recall of the default rules"), ("all", "recall of all rules")):
+            count = Count()
             for half in halves:
-                by_group[group] += counts.get((group, half), {}).get(name, Count())
-        every = by_group["all"]
-        if every.marked or every.said:
-            on = _of(by_group["on"].met, by_group["on"].marked)
-            yield f"| {name} | {on} | {every.said} | {_of(every.met, every.marked)} |"
+                count += counts.get((group, half), {}).get(name, Count())
+            if count.marked:
+                yield _share_row(name, words, count.met, count.marked)
+            if count.said and group == "all":
+                yield FigureRow(name, "suggestions of all rules", count.said)
 
 
-def _of(hits: int, n: int) -> str:
-    """Return a share with its interval, as in ``2 of 4: 0.50 [0.15, 0.85]``."""
-    return f"{hits} of {n}: {_estimate(hits, n)}" if n else "—"
+def _sample_rows(judged: Judged) -> Iterator[FigureRow]:
+    for rules, words in ((DEFAULT, "default rules"), (RULES, "all rules")):
+        tallies = on_samples(judged, rules)[0]
+        for name, figure in (
+            ("mechanical", "countable plants found"),
+            ("all plants", "all plants found"),
+            ("clean", "hard negatives hit"),
+        ):
+            tally = tallies[name]
+            yield FigureRow("samples", f"{figure}, {words}", tally.hit.total(), tally.total.total())
 
 
-def _sample_table(judged: Judged) -> Iterator[str]:
-    yield "| on the samples, which the rules were mended on | by those that are on | by all |"
-    yield "|---|---|---|"
-    by_default, by_all = (on_samples(judged, rules)[0] for rules in (DEFAULT, RULES))
-    for name, words in (
-        ("mechanical", "plants that counting could see, found"),
-        ("all plants", "all plants, with those that take understanding, found"),
-        ("clean", "hard negatives beside them, hit"),
-    ):
-        cells = (f"{t[name].hit.total()} of {t[name].total.total()}" for t in (by_default, by_all))
-        yield f"| {words} | {' | '.join(cells)} |"
+def _alarm_rows(labelled: Labelled) -> Iterator[FigureRow]:
+    """Yield how many successful runs have a suggestion, which need not be wrong."""
+    for name, cases in labelled.items():
+        well = [case for case in cases if case.trace.meta.outcome is Outcome.SUCCEEDED]
+        if well:
+            on = sum(any(rule.default for rule, _ in case.found) for case in well)
+            every = sum(bool(case.found) for case in well)
+            yield FigureRow(name, "successful runs with a default suggestion", on, len(well))
+            yield FigureRow(name, "successful runs with any suggestion", every, len(well))
 
 
-def tables(judged: Judged, labelled: Labelled, halves: Sequence[str]) -> Iterator[str]:
-    """All tables in Markdown."""
+def figure_rows(judged: Judged, labelled: Labelled, halves: Sequence[str]) -> Iterator[FigureRow]:
+    """Yield all figures.
+
+    Args:
+        judged: The sample traces with what the rules find.
+        labelled: The labelled sets.
+        halves: The halves of them that count.
+    """
     counts = on_corpus(labelled, halves)[0]
-    yield from _rules_table(counts, labelled, halves)
-    yield ""
-    yield from _sample_table(judged)
-    yield ""
-    if not labelled:
-        yield "No corpus, so no labelled sets."
-        return
-    yield from _recall_table(counts, halves)
-    yield ""
-    yield from _alarms_table(labelled)
+    yield from _rule_rows(counts, labelled, halves)
+    yield from _sample_rows(judged)
+    yield from _recall_rows(counts, halves)
+    yield from _alarm_rows(labelled)
+
+
+def csv_text(rows: Iterable[FigureRow]) -> str:
+    """Return the figures as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FigureRow._fields)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def rule_table(labelled: Labelled, halves: Sequence[str]) -> str:
+    """Return the page's table of the rules in Markdown.
+
+    Args:
+        labelled: The labelled sets.
+        halves: The halves of them that count.
+    """
+    codes = {mode.slug: mode.code for mode in load_mast().modes}
+    lines = ["| rule | mode | what it sees | suggestions | right |", "|---|---|---|---:|---|"]
+    for rule, count in _pooled_counts(on_corpus(labelled, halves)[0], halves):
+        right, made = count.right, count.right + count.wrong
+        if rule.default:
+            right, made = _read_count(labelled, rule, halves)
+        name = f"`{rule.name}`{' (default)' if rule.default else ''}"
+        share_right = f"{right} of {made}" if made else "—"
+        lines.append(
+            f"| {name} | {codes[rule.mode]} | {rule.sees} | {count.said} | {share_right} |"
+        )
+    return "\n".join(lines)
 
 
 def main(arguments: list[str]) -> None:
@@ -618,7 +664,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="where the corpus lies")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON document")
-    form.add_argument("--write", action="store_true", help="put the tables into docs/rules.md")
+    form.add_argument("--write", action="store_true", help="write docs/lint.md and docs/rules.csv")
     options = parser.parse_args(arguments)
     if options.write and not options.corpus.is_dir():
         parser.error(f"--write: no corpus in {options.corpus}, and the page would lose its figures")
@@ -640,13 +686,15 @@ def main(arguments: list[str]) -> None:
         }
         print(json.dumps(document, indent=2))
         return
-    text = "\n".join(tables(judged, cases, halves))
+    figures = csv_text(figure_rows(judged, cases, halves))
     if options.write:
         page = PAGE.read_text("utf-8")
         before, rest = page.split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}", "utf-8")
+        table = rule_table(cases, halves)
+        PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.split(END)[1]}", "utf-8")
+        FIGURES.write_text(figures, "utf-8")
         return
-    print(text)
+    print(figures, end="")
     if options.misses:
         print(*on_samples(judged, RULES)[1], sep="\n")
         print(*on_corpus(cases, ("seen",))[1], sep="\n")

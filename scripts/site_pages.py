@@ -1,5 +1,4 @@
-"""What the site has beside the pages of docs/: those of the project's folder, with their links,
-and the man page.
+"""Adds to the site the pages of the project's folder, the options of the commands, the man page.
 
 MkDocs calls this as it builds (``hooks`` in mkdocs.yml): the README becomes the first page.
 """
@@ -13,6 +12,7 @@ from typing import Final
 from man_page import man_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from options_page import options_page
 
 PAGES: Final = {
     "README.md": "index.md",
@@ -31,6 +31,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             text = text.replace(f"({other}", f"({name}")
         text = re.sub(r"\]\(docs/", "](", text)
         files.append(File.generated(config, target, content=text))
+    files.append(File.generated(config, "options.md", content=options_page()))
     files.append(File.generated(config, "mast-tui.1", content=man_page()))
     return files
 

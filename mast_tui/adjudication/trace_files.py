@@ -12,7 +12,8 @@ from mast_tui.figures.source.spans import UnknownSpan
 from mast_tui.gold import Order
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.model import Trace
+from mast_tui.traces.model import Named, Trace
+from mast_tui.traces.trials import trial_facts
 from mast_tui.workspace.records import SpanIndex, TraceRecord, indices_in, missing_indices
 from mast_tui.workspace.store import Workspace
 
@@ -42,7 +43,7 @@ def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -
         """Return the traces of a file by the ids that they have in the workspace."""
         by_id = {}
         for trace in read_file(path, named=True).traces:
-            record = workspace.find_trace(TraceRecord.of(trace))
+            record = workspace.find_trace(TraceRecord.from_trace(trace))
             if record is not None:
                 by_id[record.trace_id] = trace
         return by_id
@@ -57,6 +58,25 @@ def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -
         return trace
 
     return trace_of
+
+
+def scores_from_files(workspace: Workspace) -> Callable[[str], Named]:
+    """Return a function for the scores in the answer key of a trace, by the id of the trace.
+
+    Of a trial in several files the scores are those of the trial's folder.
+    """
+    paths = {record.trace_id: record.path for record in workspace.traces()}
+    trace_of = traces_from_files(workspace)
+
+    def scores_of(trace_id: str) -> Named:
+        path = paths.get(trace_id)
+        facts = None if path is None else trial_facts(path)
+        if facts is None:
+            trace = trace_of(trace_id)
+            facts = None if trace is None else trace.meta
+        return () if facts is None else facts.answer_key.scores
+
+    return scores_of
 
 
 class SpanOrders:
@@ -180,7 +200,7 @@ class SpanOrders:
         with suppress(WorkspaceError):
             self._workspace.refresh_span_indices(trace_id, trace)
             if record is not None and record.spans is None:
-                self._workspace.register_trace(TraceRecord.of(trace))
+                self._workspace.register_trace(TraceRecord.from_trace(trace))
         return trace
 
     def _record(self, trace_id: str) -> TraceRecord | None:
@@ -269,4 +289,4 @@ def _indices_in_files(
         traces = read_file(path, named=True).traces
         for trace in traces:
             read_fully(trace)
-        yield [(TraceRecord.of(trace), indices_in(trace, keys)) for trace in traces]
+        yield [(TraceRecord.from_trace(trace), indices_in(trace, keys)) for trace in traces]

@@ -44,7 +44,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "Follow running sessions and report each finding of a rule at once.",
         ),
         "guard": Command(
-            "cli.guard", "Make checks on runs from labels, which agents run before they stop."
+            "cli.guard", "Make checks on runs from labels; agents run them before they stop."
         ),
         "exam": Command(
             "exam.command", "Compare judges with a labelled set, by the set's own scoring."
@@ -65,15 +65,17 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "agree": Command("cli.agree", "Show how well annotators agree, and how good a judge is."),
         "report": Command(
             "cli.report",
-            "Show how and why runs fail: which failure modes, how certain, and where.",
+            "Show why runs fail: which failure modes, how certain, and where.",
+        ),
+        "experiment": Command(
+            "cli.experiment", "Say whether a change helped: arms over the same tasks."
         ),
         "export": Command(
             "cli.export",
-            "Export labels: the gold with its sources and figures, or annotators' own labels.",
+            "Export labels: the gold and its sources, or annotators' own labels.",
         ),
         "page": Command(
-            "cli.page",
-            "Write runs as pages to hand over, with their labels, offline and printable.",
+            "cli.page", "Write a run with its labels as one page that needs nothing else."
         ),
         "workspace": Command(
             "cli.workspace", "Copy and check the workspace, or make one on a server."

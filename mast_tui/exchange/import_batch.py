@@ -98,11 +98,13 @@ def joined(earlier: TraceRecord, new: TraceRecord) -> TraceRecord:
         score=_one_of("score", earlier.score, new.score),
         version=_one_of("version", earlier.version, new.version),
         started=_one_of("date", earlier.started, new.started),
+        task_id=_one_of("task_id", earlier.task_id, new.task_id),
+        trial=_one_of("trial", earlier.trial, new.trial),
         outcome=outcomes.pop() if outcomes else Outcome.UNKNOWN,
     )
 
 
-_Fact = TypeVar("_Fact", str, float)
+_Fact = TypeVar("_Fact", str, float, int)
 
 
 def _one_of(name: str, first: _Fact | None, second: _Fact | None) -> _Fact | None:
@@ -332,7 +334,9 @@ class LabelledRuns(Gathered):
         if trace is None:
             self.notes.append(f"{native}: trace not found; labels kept under this id")
         trace_id = native if trace is None else trace.identity.trace_id
-        self.traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
+        self.traces[trace_id] = (
+            TraceRecord(trace_id) if trace is None else TraceRecord.from_trace(trace)
+        )
         kind = imported_kind(self._annotator)
         ref = self._taxonomy.ref
         draft = ImportedWork(self._annotator, trace_id, ref, kind, finished_at="", file=file)

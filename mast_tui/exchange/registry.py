@@ -131,7 +131,7 @@ _TABLE: Final = (
     ),
     Format(
         "jsonl",
-        "the whole workspace, without loss: to keep or to merge",
+        "the whole workspace without loss, to keep or merge",
         FormatContent.WORKSPACE,
         "workspace.jsonl",
     ),

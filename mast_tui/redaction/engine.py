@@ -51,24 +51,24 @@ def read_rules(path: Path) -> tuple[SecretRule, ...]:
     Raises:
         RedactionError: The file cannot be read, or a line is no pattern of RE2.
     """
-    shown = one_line(str(path))
+    file_name = one_line(str(path))
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
         text = data.decode("utf-8-sig")
     except OSError as error:
-        raise RedactionError(f"{shown}: cannot be read: {error.strerror or error}") from None
+        raise RedactionError(f"{file_name}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise RedactionError(f"{shown}: not UTF-8; save the file as UTF-8") from None
+        raise RedactionError(f"{file_name}: not UTF-8; save the file as UTF-8") from None
     if len(data) > MOST_BYTES:
-        raise RedactionError(f"{shown}: longer than 1 MB; is this a file of patterns?")
+        raise RedactionError(f"{file_name}: longer than 1 MB; is this a file of patterns?")
     rules: list[SecretRule] = []
     steps = 0
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
-        location = f"{shown}: line {number}"
+        location = f"{file_name}: line {number}"
         named = _NAMED.match(line)
         pattern = line if named is None else line[named.end() :]
         compiled = _compiled(pattern, location)
@@ -191,10 +191,10 @@ class Redacted:
             start: The first code point of the range.
             end: The code point after the range.
         """
-        first = self._shown(start, is_end=False)
-        return first, max(first, self._shown(end, is_end=True))
+        first = self._masked_offset(start, is_end=False)
+        return first, max(first, self._masked_offset(end, is_end=True))
 
-    def _shown(self, offset: int, *, is_end: bool) -> int:
+    def _masked_offset(self, offset: int, *, is_end: bool) -> int:
         shift = 0
         for cut in self.cuts:
             if offset < cut.start + is_end:

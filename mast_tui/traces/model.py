@@ -195,8 +195,21 @@ class TraceMeta(NamedTuple):
 
         It is the benchmark with its name for the task, or else with the task's words.
         """
-        task = self.task_id or " ".join((self.task or "").split())
-        return (self.benchmark or "", task) if task else None
+        return task_key(self.benchmark, self.task_id, self.task)
+
+
+def task_key(
+    benchmark: str | None, task_id: str | None, task: str | None
+) -> tuple[str, str] | None:
+    """Return a value that is equal for runs of one task; None where the task is unknown.
+
+    Args:
+        benchmark: The benchmark; equal names of tasks in two benchmarks are two tasks.
+        task_id: The benchmark's name for the task.
+        task: The words of the task, which count where it has no name.
+    """
+    name = task_id or " ".join((task or "").split())
+    return (benchmark or "", name) if name else None
 
 
 _NO_META: Final = TraceMeta()
@@ -358,6 +371,14 @@ class Spans(ABC):
     @abstractmethod
     def index_of(self, key: str, /) -> int | None:
         """Return the index of the span with this key, or None where no such span is known (yet)."""
+
+    def source_lines(self, _index: int, /) -> bytes | None:
+        """Return the lines of the file that hold the span; None where they are not at hand.
+
+        Raises:
+            OSError: They cannot be read any more.
+        """
+        return None
 
     def advance(self, _max_bytes: int, /) -> bool:
         """Read up to about so many bytes more of the source; False when nothing is left."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from mast_tui.columns import TableColumn
+from mast_tui.counts import duration
 from mast_tui.traces.model import Span, SpanKind, SpanStatus, Trace
 
 _TOOL_KINDS: Final = (SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT)
 
-Cost = Callable[[int, int], float]
+CostOf = Callable[[int, int], float]
 """Returns the cost of tokens that were read and written."""
 
 
 @dataclass(slots=True)
-class Usage:
+class UsageSums:
     """The sums of one agent or tool: steps, failed ones, seconds, and tokens."""
 
     name: str
@@ -24,10 +26,6 @@ class Usage:
     seconds: float = 0.0
     tokens_in: int = 0
     tokens_out: int = 0
-
-    def cost(self, cost_of: Cost) -> float:
-        """Return the cost of the tokens."""
-        return cost_of(self.tokens_in, self.tokens_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +37,8 @@ class RunUsage:
     or person who acts next. Tokens are the agent's.
     """
 
-    agents: tuple[Usage, ...]
-    tools: tuple[Usage, ...]
+    agents: tuple[UsageSums, ...]
+    tools: tuple[UsageSums, ...]
 
 
 def usage_of(trace: Trace) -> RunUsage:
@@ -50,15 +48,15 @@ def usage_of(trace: Trace) -> RunUsage:
 
 def usage_of_spans(spans: Iterable[Span]) -> RunUsage:
     """Return the sums of spans in reading order."""
-    agents: dict[str, Usage] = {}
-    tools: dict[str, Usage] = {}
+    agents: dict[str, UsageSums] = {}
+    tools: dict[str, UsageSums] = {}
     latest: float | None = None
     for span in spans:
-        agent = agents.setdefault(span.agent, Usage(span.agent))
+        agent = agents.setdefault(span.agent, UsageSums(span.agent))
         tool = None
         if span.kind in _TOOL_KINDS:
             name = span.name or "a tool without a name"
-            tool = tools.setdefault(name, Usage(name))
+            tool = tools.setdefault(name, UsageSums(name))
         if span.kind is SpanKind.TOOL_RESULT:
             assert tool is not None
             tool.failed += span.status is SpanStatus.ERROR
@@ -74,7 +72,9 @@ def usage_of_spans(spans: Iterable[Span]) -> RunUsage:
     return RunUsage(_longest_first(agents), _longest_first(tools))
 
 
-def _add_times(span: Span, latest: float | None, agent: Usage, tool: Usage | None) -> float | None:
+def _add_times(
+    span: Span, latest: float | None, agent: UsageSums, tool: UsageSums | None
+) -> float | None:
     """Add the time of a span to its agent or tool, and return the latest time so far."""
     if span.start is None:
         return latest
@@ -91,6 +91,46 @@ def _add_times(span: Span, latest: float | None, agent: Usage, tool: Usage | Non
     return reached
 
 
-def _longest_first(usages: dict[str, Usage]) -> tuple[Usage, ...]:
+def _longest_first(usages: dict[str, UsageSums]) -> tuple[UsageSums, ...]:
     used = (usage for usage in usages.values() if usage.steps or usage.seconds or usage.failed)
     return tuple(sorted(used, key=lambda usage: (-usage.seconds, -usage.steps, usage.name)))
+
+
+class UsageTable(NamedTuple):
+    """The sums of the agents or of the tools as a table."""
+
+    title: str
+    columns: Sequence[TableColumn[UsageSums]]
+    rows: Sequence[UsageSums]
+
+
+def usage_tables(usage: RunUsage, cost_of: CostOf | None = None) -> Iterator[UsageTable]:
+    """Yield the tables of agents and tools; columns and tables without any value are left out.
+
+    Args:
+        usage: The sums of the run.
+        cost_of: Returns the cost of tokens; None without prices.
+    """
+
+    def cost(row: UsageSums) -> str:
+        tokens = row.tokens_in or row.tokens_out
+        return (
+            "" if cost_of is None or not tokens else f"{cost_of(row.tokens_in, row.tokens_out):.3g}"
+        )
+
+    def count(number: int) -> str:
+        return f"{number:,}" if number else ""
+
+    columns: tuple[TableColumn[UsageSums], ...] = (
+        TableColumn("name", lambda row: row.name),
+        TableColumn("steps", lambda row: count(row.steps), right=True),
+        TableColumn("failed", lambda row: count(row.failed), right=True),
+        TableColumn("time", lambda row: duration(row.seconds) if row.seconds else "", right=True),
+        TableColumn("tokens read", lambda row: count(row.tokens_in), right=True),
+        TableColumn("tokens written", lambda row: count(row.tokens_out), right=True),
+        TableColumn("cost", cost, right=True),
+    )
+    for title, rows in (("By agent", usage.agents), ("By tool", usage.tools)):
+        used = [column for column in columns if any(column.cell(row) for row in rows)]
+        if rows:
+            yield UsageTable(title, used, rows)

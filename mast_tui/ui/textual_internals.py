@@ -248,6 +248,20 @@ class TextualApp(App[None]):
         self.app_suspend_signal.publish(self)
         os.killpg(0, signal.SIGTSTP)  # the driver restores the terminal, and then stops
 
+    def action_mouse(self) -> None:
+        """Leave the mouse to the terminal, which then selects and copies text, or take it back."""
+        driver: Any = self._driver
+        if not hasattr(driver, "_disable_mouse_support"):
+            return
+        if driver._mouse:
+            driver._disable_mouse_support()  # does nothing once the driver has no mouse
+            driver._mouse = False
+            self.notify("The mouse selects and copies text, as in any terminal window")
+        else:
+            driver._mouse = True
+            driver._enable_mouse_support()
+            self.notify("The mouse is the app's again")
+
 
 RESTORED: Final = (
     b"\x1b[?2026l"  # end of a synchronized frame

@@ -217,16 +217,22 @@ def trace_title(
     return parts
 
 
-def origin_title(span: Span) -> Text:
-    """Return the source of a span, and the tokens of its model call."""
-    counts = []
+def origin_title(span: Span, pictures: str = "") -> Text:
+    """Return the source of a span, and the tokens of its model call.
+
+    Args:
+        span: The span.
+        pictures: The type and size of its pictures.
+    """
+    counts = [pictures] if pictures else []
     if span.tokens is not None:
         tokens_in = span.tokens.input
         tokens_out = span.tokens.output
         if tokens_in is not None:
             counts.append(f"{tokens_in:,} tokens in")
         if tokens_out:
-            counts.append(f"{tokens_out:,} out" if counts else f"{tokens_out:,} tokens out")
+            noun = "tokens out" if tokens_in is None else "out"
+            counts.append(f"{tokens_out:,} {noun}")
     return plain_title(" · ".join([*counts, span.place]))
 
 

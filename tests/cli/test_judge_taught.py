@@ -44,7 +44,7 @@ def table(folder: Path, *rows: str) -> Path:
     """Write a table of examples; ``ID`` is the first trace and ``KEY`` its second span."""
     with closing(workspace_of(folder)) as workspace:
         trace = next(iter(scan([folder / "runs"]))).traces[0]
-        trace_id = workspace.register_trace(TraceRecord.of(trace))
+        trace_id = workspace.register_trace(TraceRecord.from_trace(trace))
     lines = ["trace_id,mode,value,span_first,quote,note", *rows]
     text = "\n".join(lines).replace("ID", trace_id).replace("KEY", trace.span(1).key)
     path = folder / "examples.csv"
@@ -63,7 +63,7 @@ def test_guidelines_stand_in_the_section_of_their_mode(
 ) -> None:
     none = judge("--guidelines")
     assert none.code == 1
-    assert "nobody has written a guideline" in none.err
+    assert "no one has written a guideline" in none.err
     plain = judge("--dry-run", "--json").json["judge"]
     agree_on(tmp_path, f"{TEXT}\nAsk alice@example.org.")
     done = judge("--guidelines", "--json")

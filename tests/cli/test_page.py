@@ -18,6 +18,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Decided, SpanNoteSet
 from tests.cli.conftest import Cli
+from tests.traces.test_pictures import RED, anthropic_image, png
 
 MAST = load_mast()
 MARKUP = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>"
@@ -219,6 +220,29 @@ def test_a_page_shows_no_more_than_its_reader_may_see(
         assert "evidence down first" in written
     assert cli("page", trace, "-o", "run.html").code == 0
     assert "says one thing" in Path("run.html").read_text("utf-8")
+
+
+def test_pictures_are_in_the_page_unless_it_has_masks(cli: Cli, tmp_path: Path) -> None:
+    name = "<script>alert(1)<script>.png"
+    (tmp_path / name).write_bytes(png(8, 4, 1))
+    images = [
+        anthropic_image(RED),
+        {"type": "image", "source": {"type": "file", "path": name}},
+        {"type": "image", "source": {"type": "file", "path": "missing<b>.png"}},
+    ]
+    record = {"messages": [{"role": "user", "content": images}]}
+    (tmp_path / "seen.json").write_text(json.dumps(record))
+    assert cli("page", "seen.json", "-o", "seen.html").code == 0
+    parsed = Elements((tmp_path / "seen.html").read_text())
+    sources = [attributes for tag, attributes in parsed.elements if tag == "img"]
+    assert [(image["width"], image["height"]) for image in sources] == [("64", "48"), ("8", "4")]
+    assert sources[0]["src"] == f"data:image/png;base64,{RED}"
+    assert "PNG, 64 × 48" in parsed.text
+    assert "missing<b>.png (No such file" in parsed.text
+    assert cli("page", "seen.json", "-o", "seen.md", "--markdown").code == 0
+    assert "*Picture: PNG, 64 × 48" in (tmp_path / "seen.md").read_text()
+    assert cli("page", "seen.json", "-o", "masked.html", "--redact").code == 0
+    assert "<img" not in (tmp_path / "masked.html").read_text()
 
 
 def test_pseudonyms_stand_for_all_names(cli: Cli, trace: Path) -> None:

@@ -175,7 +175,7 @@ BROWSER_USE = {
     ]
 }
 BROWSER_USE_SPANS = [
-    "message browser: Tower https://tower.test",
+    "message browser: Tower https://tower.test [image]",
     f"reasoning assistant: Unknown {LONG} Open the log.",
     'tool_call assistant click: { "index": 3 }',
     'tool_call assistant done: { "text": "30 m", "success": true }',

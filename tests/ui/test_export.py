@@ -59,6 +59,18 @@ async def test_the_dialog_offers_every_exported_format(office: Office) -> None:
         ]
 
 
+async def test_every_title_fits_in_a_window_of_80_columns(office: Office) -> None:
+    async with stage(office.folder / "one.json", workspace=office.workspace, size=(80, 24)) as on:
+        await on.press("V")
+        choices = on.app.screen.query_one(ChoiceList).choices
+        assert [row.name for row in choices][:2] == [
+            "this run with its labels, to read, print and import",
+            "this run with its labels as Markdown",
+        ]
+        await on.press("end")
+        assert [row.name for row in choices if row.name not in on.text] == []
+
+
 async def test_gold_is_written_and_it_is_said_what_is_in_it_and_what_it_leaves_open(
     office: Office, tmp_path: Path
 ) -> None:

@@ -277,7 +277,7 @@ class JudgeRequest:
     rule_names: str | None = options.option(
         "--rules",
         metavar="all|NAME,…",
-        help="The rules that run. Default: two of them; docs/rules.md lists all.",
+        help="The rules that run. Default: two of them; docs/lint.md lists all.",
     )
     again: bool = options.option(
         "--again",

@@ -48,7 +48,7 @@ def rules_option() -> Any:
         "--rules",
         metavar="all|NAME,…",
         help="The rules that run. Default: two of them, and those for other modes that --fail-on "
-        "names; docs/rules.md lists all.",
+        "names; docs/lint.md lists all.",
     )
 
 

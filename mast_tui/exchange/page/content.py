@@ -17,7 +17,9 @@ from mast_tui.exchange.selection import ALL, pseudonymous, selected_work
 from mast_tui.labels import AnnotatorKind, Target, annotator_kind, confidence_words
 from mast_tui.redaction.masked_trace import MaskedSpans, redacted_span
 from mast_tui.traces.model import AnswerKey, Outcome, Role, Span, SpanStatus, Trace
+from mast_tui.traces.pictures import Picture, PictureFinder
 from mast_tui.traces.sub_agent_steps import SubAgentFinder, acting_agent
+from mast_tui.traces.usage import UsageTable, usage_of, usage_tables
 from mast_tui.workspace.records import TraceRecord
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ PERSON: Final = "person"
 JUDGE: Final = "judge"
 _SOURCES: Final = (GOLD, PERSON, JUDGE)
 
+
+MOST_PICTURE_BYTES: Final = 40 << 20
+"""The most bytes of all pictures on a page."""
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME: Final = 120
@@ -94,6 +99,7 @@ class PageStep:
 
     ``labels`` begin at this span, ``covered`` says that a label covers it. ``opened`` are the names
     of sub-agents whose steps begin here, ``closed`` counts those whose steps end here.
+    ``pictures`` are those of the span, beyond ``MOST_PICTURE_BYTES`` in all without their data.
     """
 
     span: Span
@@ -104,6 +110,7 @@ class PageStep:
     notes: tuple[tuple[str, str], ...]
     opened: tuple[str, ...]
     closed: int
+    pictures: tuple[Picture, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,8 @@ class RunPage:
     """A run with its labels, ready to be written as HTML or Markdown.
 
     ``records`` hold the work losslessly, for an import. ``answer_key`` is empty where the reader
-    may not see it.
+    may not see it. ``masked`` says that there are masks in the texts; pictures are then left out,
+    as nothing in them can be masked.
     """
 
     trace: Trace
@@ -123,6 +131,7 @@ class RunPage:
     notes: Mapping[int, tuple[tuple[str, str], ...]]
     answer_key: AnswerKey
     records: tuple[Mapping[str, object], ...]
+    masked: bool
 
     @property
     def title(self) -> str:
@@ -157,6 +166,11 @@ class RunPage:
         )
         return [(name, value) for name, value in values if value]
 
+    @property
+    def usage(self) -> Sequence[UsageTable]:
+        """The sums of time and tokens, by agent and by tool."""
+        return tuple(usage_tables(usage_of(self.trace)))
+
     def labels_by_author(self) -> list[tuple[str, list[PageLabel]]]:
         """Return the authors with their labels: the gold, then people, then judges."""
         groups: dict[tuple[int, str], list[PageLabel]] = defaultdict(list)
@@ -190,6 +204,7 @@ class RunPage:
         ends: list[int] = []
         began: float | None = None
         depth = 0
+        pictures = _PagePictures(trace)
         for index in range(len(trace)):
             span = trace.span(index)
             depth += changes[index]
@@ -207,7 +222,27 @@ class RunPage:
                 notes=self.notes.get(index, ()),
                 opened=() if block is None else (acting_agent(trace, *block),),
                 closed=_closed_after(ends, index, len(trace)),
+                pictures=() if self.masked else pictures.of_span(index),
             )
+
+
+class _PagePictures:
+    """The pictures of the spans of a page, up to a number of bytes in all."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._finder = PictureFinder(trace)
+        self._left = MOST_PICTURE_BYTES
+
+    def of_span(self, index: int) -> tuple[Picture, ...]:
+        """Return the pictures of a span; those for which no bytes are left without their data."""
+        pictures = []
+        for picture in self._finder.of_span(index):
+            self._left -= len(picture.data or b"")
+            if self._left < 0 and picture.data is not None:
+                reason = f"{picture.description}, left out of this page, which would be too large"
+                picture = Picture(picture.name or "a picture", None, reason)
+            pictures.append(picture)
+        return tuple(pictures)
 
 
 def _closed_after(ends: list[int], index: int, length: int) -> int:
@@ -250,7 +285,7 @@ class RunPages:
 
     def page_of(self, trace: Trace) -> RunPage:
         """Return the page of a trace, whose index must be complete."""
-        record = TraceRecord.of(trace)
+        record = TraceRecord.from_trace(trace)
         works: Sequence[TraceWork] = ()
         gold: GoldTrace | None = None
         sees_outcome = not self._blind
@@ -283,6 +318,7 @@ class RunPages:
             notes=_span_notes(works, trace),
             answer_key=trace.meta.answer_key if sees_outcome else AnswerKey(),
             records=tuple(records_of(record, self._taxonomy, works, kinds)) if works else (),
+            masked=masks is not None,
         )
 
     def _visible_work(self, trace_id: str, viewer: Viewer) -> Sequence[TraceWork]:

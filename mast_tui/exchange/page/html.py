@@ -7,6 +7,7 @@ no script run but its own, and nothing is loaded.
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,6 +23,7 @@ from mast_tui.reports.render.html import colour_variables, own_script, page_envi
 from mast_tui.safe_text import COLOUR_SEQUENCE, safe_line
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
+from mast_tui.traces.pictures import Picture
 from mast_tui.traces.times import iso_time
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")
@@ -61,6 +63,15 @@ class _ShownStep:
     tail: Markup
     more: str
     is_open: bool
+    pictures: Sequence[_ShownPicture]
+
+
+class _ShownPicture(NamedTuple):
+    """A picture as the template writes it; ``source`` is empty where it is not at hand."""
+
+    source: Markup
+    size: tuple[int, int] | None
+    description: str
 
 
 class IndexRow(NamedTuple):
@@ -122,7 +133,16 @@ def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
             if tail
             else "",
             is_open=any(end > cut for _start, end, _label in quotes),
+            pictures=[_shown_picture(picture) for picture in step.pictures],
         )
+
+
+def _shown_picture(picture: Picture) -> _ShownPicture:
+    """Return a picture with its bytes in the address of the image."""
+    source = ""
+    if picture.data is not None:
+        source = f"data:{picture.media_type};base64,{b64encode(picture.data).decode()}"
+    return _ShownPicture(Markup(source), picture.size, safe_line(picture.description))
 
 
 def _readable_call(text: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from mast_tui.counts import offset
 from mast_tui.exchange.page.content import PageLabel, PageStep, RunPage
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.traces.model import SpanStatus
+from mast_tui.traces.usage import UsageTable
 
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|])")
 _BACKTICKS: Final = re.compile("`+")
@@ -28,6 +29,9 @@ def _lines(page: RunPage) -> Iterator[str]:
     if page.trace.meta.task:
         yield ""
         yield from (f"> {_plain(line)}" for line in display_lines(page.trace.meta.task))
+    for table in page.usage:
+        yield ""
+        yield from _table([column.title for column in table.columns], _usage_rows(table))
     yield ""
     yield "## Labels"
     yield ""
@@ -68,6 +72,9 @@ def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
     yield f"### #{span.index + 1} {_plain(', '.join(filter(None, parts)))}"
     yield ""
     yield from _fenced(page.trace.text(span.index))
+    for picture in step.pictures:
+        yield ""
+        yield f"*Picture: {_plain(picture.description)}*"
     if step.labels or step.notes:
         yield ""
     for label in step.labels:
@@ -89,12 +96,28 @@ def _label_lines(label: PageLabel) -> Iterator[str]:
 
 
 def _verdict_lines(page: RunPage) -> Iterator[str]:
-    columns = ["Mode", "Gold", "Source", *page.authors]
+    rows = (
+        [
+            f"{verdict.mode.code} {verdict.mode.name}",
+            verdict.gold,
+            verdict.source,
+            *(verdict.by_author.get(author, "") for author in page.authors),
+        ]
+        for verdict in page.verdicts
+    )
+    yield from _table(["Mode", "Gold", "Source", *page.authors], rows)
+
+
+def _usage_rows(table: UsageTable) -> Iterator[list[str]]:
+    for row in table.rows:
+        yield [column.cell(row) for column in table.columns]
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table."""
     yield f"| {' | '.join(map(_plain, columns))} |"
     yield f"|{' --- |' * len(columns)}"
-    for verdict in page.verdicts:
-        cells = [f"{verdict.mode.code} {verdict.mode.name}", verdict.gold, verdict.source]
-        cells += [verdict.by_author.get(author, "") for author in page.authors]
+    for cells in rows:
         yield f"| {' | '.join(map(_plain, cells))} |"
 
 

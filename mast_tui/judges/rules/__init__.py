@@ -38,7 +38,7 @@ class Rule:
         mode: The slug of the mode.
         sees: The pattern that it looks for, in a few words.
         find: Yields its findings in a trace.
-        default: Whether it runs by default; docs/rules.md states the conditions.
+        default: Whether it runs by default; docs/lint.md states the conditions.
         needs_end: Whether it holds only for a finished run, as it is about the last steps.
     """
 
@@ -54,56 +54,60 @@ RULES: Final = (
     Rule(
         "repeated-call",
         repetition.MODE,
-        "the same call, the same answer, no change between",
+        "the same call with the same answer, and no change in between",
         repetition.find_same,
         default=True,
     ),
     Rule(
         "same-view",
         repetition.MODE,
-        "a browsing agent's last view once more, after the same act",
+        "a browsing agent does the same again and sees the same page",
         views.find,
         default=True,
     ),
     Rule(
         "similar-call",
         repetition.MODE,
-        "nearly the same call, or answers that differ in numbers only",
+        "nearly the same call, or answers that differ only in numbers",
         repetition.find_similar,
     ),
-    Rule("repeated-message", repetition.MODE, "the same words again", repeated_words.find),
+    Rule(
+        "repeated-message", repetition.MODE, "an agent repeats its own words", repeated_words.find
+    ),
     Rule(
         "limit",
         termination.TOO_LATE,
-        "a limit ends the run while it is at work",
+        "a limit ends the run while the agent still works",
         termination.find_limit,
     ),
-    Rule("reset", reset.MODE, "the opening again in the middle", reset.find),
-    Rule("invented-value", invented.MODE, "a value in a call that nobody gave", invented.find),
+    Rule("reset", reset.MODE, "the conversation begins again in the middle", reset.find),
+    Rule("invented-value", invented.MODE, "a call has a value that nobody gave", invented.find),
     Rule(
         "assumed-input",
         invented.MODE,
-        "going on as if it had what it has not",
+        "the agent assumes or simulates missing input",
         invented.find_assumed,
     ),
     Rule(
         "unsourced-figure",
         invented.MODE,
-        "figures handed over as looked up that stand nowhere before",
+        "the agent reports figures that it never looked up",
         invented.find_unsourced,
     ),
-    Rule("mismatch", mismatch.MODE, "another call than the one announced", mismatch.find),
+    Rule(
+        "mismatch", mismatch.MODE, "the call differs from what the agent announced", mismatch.find
+    ),
     Rule(
         "early-end",
         termination.TOO_EARLY,
-        "the end, with the goal unmet by its own words",
+        "the agent ends and says that the goal is not met",
         termination.find_early_end,
         needs_end=True,
     ),
     Rule(
         "failed-check",
         verification.MODE,
-        "success claimed against the last check",
+        "the agent claims success, but the last check failed",
         verification.find,
     ),
 )
@@ -112,14 +116,14 @@ GUARD_RULES: Final = (
     Rule(
         "unchecked-claim",
         verification.MODE,
-        "success claimed with no check after the last change",
+        "the agent claims success without a check after its last change",
         verification.find_unchecked,
         needs_end=True,
     ),
     Rule(
         "open-plan",
         termination.TOO_EARLY,
-        "the end, with open steps in the last plan",
+        "the agent ends with open steps in its last plan",
         termination.find_open_plan,
         needs_end=True,
     ),

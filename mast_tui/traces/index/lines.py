@@ -254,6 +254,10 @@ class IndexedSpans(Spans):
         cached = self._texts.get(index)
         return self._read(index) if cached is None else cached
 
+    def source_lines(self, index: int, /) -> bytes | None:
+        """Return the lines that hold the span."""
+        return self._index.read(*self._table.lines_of(index))
+
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:

@@ -362,6 +362,10 @@ class CachedSpans(IndexedSpans):
             span, index, encoded_location.decode("utf-8", "surrogatepass") or span.key, parent
         )
 
+    def source_lines(self, _index: int, /) -> bytes | None:
+        """Return None: the lines of this file are not those of the document."""
+        return None
+
     def one_thread(self, first: int, end: int, /) -> bool:
         """Return whether the keys of the spans name one thread or none.
 

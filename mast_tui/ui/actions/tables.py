@@ -154,8 +154,15 @@ EVERYWHERE: Final = (
         "theme",
         "f9",
         "theme",
-        "Choose a theme: the one under the cursor is shown, and saved if you choose it",
+        "Choose a theme; the one under the cursor is shown at once",
         "app.theme",
+    ),
+    _everywhere(
+        "mouse",
+        "f6",
+        "mouse",
+        "Leave the mouse to the terminal, to select and copy text with it, or take it back",
+        "app.mouse",
     ),
     _everywhere(
         "export",
@@ -359,6 +366,18 @@ ANNOTATE: Final = (
         "answer key",
         "Show expected actions, reference answer, rewards, the scorer's reasons, patches",
     ),
+    _read(
+        "artefacts",
+        "s",
+        "files, results",
+        "Show a file as it is at this step, with its changes, or the patch, tests and scores",
+    ),
+    _read(
+        "usage",
+        "$",
+        "time, tokens",
+        "Sum the time, the tokens and the money by agent and by tool",
+    ),
     _read("copy", "y", "copy", "Copy the span's text, or the quote"),
     _read("copy_what", "C", "copy…", "Copy the text, its place in the file, or the whole trace"),
     _move("pane", "tab", "other pane", "Go to the other pane, or to the next label here", hint=70),
@@ -368,7 +387,7 @@ ANNOTATE: Final = (
         "read",
         "z enter",
         "read",
-        "Show the text of the span in the whole window, or return; all keys keep working",
+        "Show the text of the span in the whole window, then its pictures, or return",
         hint=44,
     ),
     _move("next_span", ") ;", "next span", "Next span", "span(1)"),
@@ -631,6 +650,13 @@ SIGNATURES: Final = (
     _signatures("together", "3", "together", "Modes that occur together", "show_page('together')"),
     _signatures("traces", "4", "traces", "Modes of each trace", "show_page('traces')"),
     _signatures("helps", "5", "what helps", "Advice against each mode", "show_page('helps')"),
+    _signatures(
+        "experiment",
+        "x",
+        "experiment",
+        "Groups as arms over the same tasks, the first one as the baseline",
+        "show_page('experiment')",
+    ),
     _signatures("left", "left h", "bar left", "The bar or column to the left", "across(-1)"),
     _signatures("right", "right l", "bar right", "The bar or column to the right", "across(1)"),
     _signatures(
@@ -644,7 +670,7 @@ SIGNATURES: Final = (
     _signatures("previous_group", "[ ,", "previous group", "The previous group", "next_group(-1)"),
     _signatures("choose_group", "/", "group…", "Choose a group by its name", hint=25),
     _signatures(
-        "by", "v", "group by", "Group by model, system, benchmark, reader, or not at all", hint=20
+        "by", "v", "group by", "Group by model, system, benchmark, version, reader, or not", hint=20
     ),
     _signatures("labels", "w", "whose labels", "Gold, or one person's or judge's labels", hint=30),
     _signatures(

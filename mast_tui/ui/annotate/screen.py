@@ -31,6 +31,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import LOOK_EVERY
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
+from mast_tui.traces.pictures import is_picture_note
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.annotate.filter import Filter
@@ -39,6 +40,7 @@ from mast_tui.ui.annotate.following import Following
 from mast_tui.ui.annotate.labelling import LabelAction, Labelling
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.my_labels import MyLabels
+from mast_tui.ui.annotate.pictures import Pictures
 from mast_tui.ui.annotate.search import Search
 from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
@@ -83,6 +85,7 @@ from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
+    from mast_tui.ui.annotate.text_screen import Subject
     from mast_tui.ui.context import MastApp
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
@@ -523,6 +526,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.arrival = Arrival(self)
         self.filter = Filter(self)
         self.copying = Copying(self)
+        self.pictures = Pictures(self)
         self.finish = Finish(self, self.reading)
         self.following = Following(self)
         self._ready = False
@@ -566,6 +570,10 @@ class AnnotateScreen(Screen[None], RenderCache):
                 yield side
         yield self.search.line
         yield self.hints
+
+    def on_unmount(self) -> None:
+        """Remove the files of pictures that were opened."""
+        self.pictures.remove_files()
 
     def on_mount(self) -> None:
         """Fill the panes, and start the timers."""
@@ -1047,6 +1055,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         else:
             self._text_index = span.index
             text = self.state.text_at_cursor()
+            self.pictures.find(trace, span.index, text)
             self.span_view.show_text(
                 text,
                 self._highlights(span),
@@ -1061,7 +1070,14 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.panes.reading:
             marks = self.timeline.marks.marks_on(span.index)
             title = " · ".join([title, *(mark.text for mark in marks)])
-        self.span_view.show_titles(plain_title(title), origin_title(span))
+        pictures = self.pictures.summary(trace, span.index)
+        self.span_view.show_titles(plain_title(title), origin_title(span, pictures))
+
+    def name_span(self) -> None:
+        """Show the titles of the span under the cursor again."""
+        trace = self.trace
+        if trace is not None and len(trace):
+            self._name_span(trace, trace.span(self.index))
 
     def _span_drawn(self, trace: Trace, index: int) -> None:
         # A screen that is closed loses its panes before its last callbacks run.
@@ -1417,12 +1433,20 @@ class AnnotateScreen(Screen[None], RenderCache):
     # Keys: the division of the window
 
     def action_read(self) -> None:
-        """Let the text fill the window, or return to the timeline."""
+        """Let the text fill the window, then show its pictures, or return to the timeline.
+
+        A span that is nothing but a picture is shown as one at once.
+        """
         if self.panes.reading:
             self.panes.leave()
             self._forget_message()
+            self.pictures.show(lambda: None)
         elif self.state.has_spans:
-            self.panes.read()
+            self.catch_up()
+            if is_picture_note(self.state.text_at_cursor()):
+                self.pictures.show(self.panes.read)
+            else:
+                self.panes.read()
 
     def action_span(self, step: int) -> None:
         """Go to the next or previous row of the timeline, whatever has the focus."""
@@ -1500,17 +1524,25 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_compare(self) -> None:
         """Show the differences between the step under the cursor and the one it repeats."""
-        # Start-up: rarely used, and it imports the formatting of JSON.
-        from mast_tui.ui.annotate.compare import compare_step
-
-        compare_step(self)
+        self._show_beside("repeat")
 
     def action_answer_key(self) -> None:
         """Show the answer key of the trace, unless it is hidden."""
-        # Start-up: rarely used.
-        from mast_tui.ui.annotate.answer_key import show_answer_key
+        self._show_beside("answer key")
 
-        show_answer_key(self)
+    def action_artefacts(self) -> None:
+        """Offer the files as of the span under the cursor, and the results of the run."""
+        self._show_beside("artefacts")
+
+    def action_usage(self) -> None:
+        """Show the sums of time, tokens and money by agent and by tool."""
+        self._show_beside("usage")
+
+    def _show_beside(self, subject: Subject) -> None:
+        # Start-up: rarely used, and it imports the formatting of JSON.
+        from mast_tui.ui.annotate.text_screen import show_beside
+
+        show_beside(self, subject)
 
     # Keys: the target of the next label
 

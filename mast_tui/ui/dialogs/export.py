@@ -53,7 +53,7 @@ REPORTS: Final[Mapping[str, tuple[str, str]]] = {
 """The formats of a report: a description of each, and the suffix of its file."""
 
 RUN_PAGES: Final[Mapping[str, tuple[str, str]]] = {
-    "page": ("this run with its labels, to read offline, to print and to import again", "html"),
+    "page": ("this run with its labels, to read, print and import", "html"),
     "markdown": ("this run with its labels as Markdown", "md"),
 }
 """The formats of a run: a description of each, and the suffix of its file."""

@@ -1,13 +1,17 @@
-"""The answer key of a trace as a text: the expected run, and its score."""
+"""Texts about a trace: its answer key, sums of time, tokens and money, and changed files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.columns import table_lines
+from mast_tui.safe_text import one_line
+from mast_tui.traces.file_edits import FileEdit, file_text
 from mast_tui.traces.model import AnswerKey, Named, Trace
+from mast_tui.traces.usage import CostOf, usage_of, usage_tables
 from mast_tui.ui.text.highlighting import TextPart
 
 if TYPE_CHECKING:
@@ -33,6 +37,7 @@ NOTHING: Final = (
     "OpenHands, Terminal-Bench), labels that the file carries. An outcomes.csv beside the "
     "traces tells how they ended."
 )
+_CHANGE_STYLES: Final = {"+": "added", "-": "removed", "@": "hunk"}
 _SHORT: Final = 70
 _MOST_JSON: Final = 1 << 16
 _ONE_LINE: Final = 200
@@ -40,14 +45,14 @@ _ONE_LINE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerPage:
-    """An answer key as one text, with its highlighted parts."""
+class TextPage:
+    """A text with its highlighted parts."""
 
     text: str
     parts: tuple[TextPart, ...]
 
 
-def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> AnswerPage:
+def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> TextPage:
     """Write an answer key, section by section.
 
     Args:
@@ -69,6 +74,42 @@ def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> AnswerPag
             lines += _entries(tuple((_span(k, number_of), text) for k, text in entries))
         else:
             lines += _entries(entries)
+    return _page(lines)
+
+
+def section_page(key: AnswerKey, section: str) -> TextPage:
+    """Write one section of an answer key.
+
+    Args:
+        key: The answer key.
+        section: The name of the section.
+    """
+    return page_of(AnswerKey()._replace(**{section: getattr(key, section)}), lambda _key: None)
+
+
+def file_page(path: str, edits: Sequence[FileEdit]) -> TextPage:
+    """Write the changes of a file, the last one first, and the file if its text is known.
+
+    Args:
+        path: The path of the file.
+        edits: Its changes so far, at least one.
+    """
+    lines: list[tuple[str, str | None]] = [(one_line(path), "name")]
+    for edit in reversed(edits):
+        state = " failed; it is not in the file" if edit.failed else ""
+        lines += [("", None), (f"Change in #{edit.index + 1}{state}", "heading")]
+        lines += [(line, _CHANGE_STYLES.get(line[:1])) for line in edit.lines()]
+    text = file_text(edits)
+    lines += [("", None), ("The whole file, unless a command has changed it otherwise", "heading")]
+    if text is None:
+        lines.append(("Not known: the run did not write all of it, or has removed it.", None))
+    else:
+        lines += [(line, None) for line in text.splitlines()]
+    return _page(lines)
+
+
+def _page(lines: Sequence[tuple[str, str | None]]) -> TextPage:
+    """Return lines as one text; a line has a style, or a part before its colon, or none."""
     parts = []
     offset = 0
     for line, style in lines:
@@ -76,7 +117,7 @@ def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> AnswerPag
             end = line.find(":") + 1 if style == "key" and ":" in line else len(line)
             parts.append(TextPart(offset, offset + end, style))
         offset += len(line) + 1
-    return AnswerPage("\n".join(line for line, _style in lines), tuple(parts))
+    return TextPage("\n".join(line for line, _style in lines), tuple(parts))
 
 
 def _actions(actions: Named) -> Iterator[tuple[str, str | None]]:
@@ -135,7 +176,37 @@ def hidden_sentence(key_of: KeyOf) -> str:
     return f"The answer key is hidden: finish the trace ({finish}), then reveal it ({reveal})"
 
 
-def answer_page(trace: Trace) -> AnswerPage:
+def answer_page(trace: Trace) -> TextPage:
     """Write the answer key of a trace, or which files would contain one."""
     key = trace.meta.answer_key
-    return page_of(key, trace.index_of) if key.entries() else AnswerPage(NOTHING, ())
+    return page_of(key, trace.index_of) if key.entries() else TextPage(NOTHING, ())
+
+
+def usage_page(trace: Trace, cost_of: CostOf | None) -> TextPage:
+    """Write the time, tokens and money of a trace by agent and by tool.
+
+    Args:
+        trace: The trace, as far as it has been read.
+        cost_of: Returns the cost of tokens; None without prices.
+    """
+    lines: list[tuple[str, str | None]] = []
+    for table in usage_tables(usage_of(trace), cost_of):
+        headings, *rows = table_lines(table.columns, table.rows, one_line)
+        lines += [(table.title, "heading"), (headings, "key"), *((row, None) for row in rows)]
+        lines.append(("", None))
+    lines += [(note, None) for note in _usage_notes(trace, cost_of)]
+    return _page(lines)
+
+
+def _usage_notes(trace: Trace, cost_of: CostOf | None) -> Iterator[str]:
+    """Yield how time is counted, and why there is no money."""
+    yield "A tool has the time of its calls, and of results since the step before."
+    yield "An agent has the other time until its steps. Tokens are those of the model calls."
+    if cost_of is None:
+        model = trace.meta.model
+        if model:
+            yield f"No money: [judge.prices] in config.toml has no prices for {one_line(model)}."
+        else:
+            yield "No money: the trace does not name its model."
+    if not trace.loaded.complete:
+        yield "The trace is still being read; these are the sums so far."

@@ -10,7 +10,7 @@ from mast_tui.configuration import Prices
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.judges.llm.request import Parameters
-from mast_tui.judges.llm.run.estimate import CHECKED, Estimate, estimate_run
+from mast_tui.judges.llm.run.estimate import CHECKED, RunEstimate, estimate_run
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
@@ -85,13 +85,13 @@ def test_traces_that_were_judged_are_known_unless_they_have_grown(tmp_path: Path
             workspace,
             judge=chosen.judge,
             taxonomy=MAST.ref,
-            trace_id=workspace.register_trace(TraceRecord.of(trace)),
+            trace_id=workspace.register_trace(TraceRecord.from_trace(trace)),
             looks_at=chosen.prompt.modes,
             findings=(),
         )
     write_runs(tmp_path / "runs", 1, spans=9)
     before = list(workspace.events())
-    seen: list[Estimate] = []
+    seen: list[RunEstimate] = []
     found = estimate_run(chosen, traces(tmp_path / "runs"), workspace, on_trace=seen.append)
     assert [one.traces for one in seen] == [1, 2, 3]
     assert (found.traces, found.known, found.to_judge, found.requests) == (3, 2, 1, 1)

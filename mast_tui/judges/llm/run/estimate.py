@@ -45,7 +45,7 @@ COUNTED_LESS: Final = 1.15
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class RunEstimate:
     """The estimated requests and tokens of a run over ``traces``, without the ``known`` ones.
 
     ``unread`` counts the traces that could not be read. ``requests`` are windows × samples, with a
@@ -71,8 +71,8 @@ class Estimate:
         """The number of traces that the model would judge."""
         return self.traces - self.known - self.unread
 
-    def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(*map(add, astuple(self), astuple(other)))
+    def __add__(self, other: RunEstimate) -> RunEstimate:
+        return RunEstimate(*map(add, astuple(self), astuple(other)))
 
     def cost(self, setup: Setup) -> float | None:
         """Return the cost, or None without prices."""
@@ -85,8 +85,8 @@ def estimate_run(
     workspace: Workspace | None,
     *,
     again: bool = False,
-    on_trace: Callable[[Estimate], object] = lambda _: None,
-) -> Estimate:
+    on_trace: Callable[[RunEstimate], object] = lambda _: None,
+) -> RunEstimate:
     """Estimate a run; each trace is read once, and nothing is written.
 
     Args:
@@ -98,12 +98,12 @@ def estimate_run(
     """
     judged_before = None if workspace is None or again else JudgedBefore(setup, workspace)
     expected = expected_answers(setup, workspace)
-    so_far = Estimate()
+    so_far = RunEstimate()
     for trace in traces:
         begins = so_far.requests == 0
         so_far += _of_trace(trace, setup, judged_before, expected)
         if begins and so_far.requests:
-            so_far += Estimate(tokens_out=expected.first_try_out)
+            so_far += RunEstimate(tokens_out=expected.first_try_out)
         on_trace(so_far)
         del trace
     return so_far
@@ -111,12 +111,12 @@ def estimate_run(
 
 def _of_trace(
     trace: Trace, setup: Setup, judged: JudgedBefore | None, expected: ExpectedAnswers
-) -> Estimate:
+) -> RunEstimate:
     """Estimate the judging of one trace."""
     try:
         read_fully(trace)
-        if judged is not None and judged.has(TraceRecord.of(trace)):
-            return Estimate(traces=1, known=1)
+        if judged is not None and judged.has(TraceRecord.from_trace(trace)):
+            return RunEstimate(traces=1, known=1)
         # Secrets are short: without redaction the sums are the same, and faster to compute.
         view = RedactedView(trace, Redaction.none())
         planned = plan(view, setup.prompt, setup.parameters)
@@ -125,7 +125,7 @@ def _of_trace(
         tokens_in = sum(_sent(setup, view, window, alone=alone) for window in windows)
         shortened = 0 if alone else _shortened(setup, view)
     except OSError:
-        return Estimate(traces=1, unread=1)
+        return RunEstimate(traces=1, unread=1)
     samples = setup.parameters.samples
     requests = len(windows) * samples
     has_story = not alone and windows[0].step is None
@@ -141,7 +141,7 @@ def _of_trace(
     verifying = setup.prompt.verification.system.tokens + MODE_TOKENS + data_tokens
     answer = expected.answer
     second_look = answer if expected.measured else min(answer, ANSWER_TOKENS)
-    return Estimate(
+    return RunEstimate(
         traces=1,
         windows=len(windows),
         requests=requests + repeat_requests + story_requests,

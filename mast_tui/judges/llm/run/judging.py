@@ -470,7 +470,7 @@ class TraceJudge:
         remarks += self._problems
         return TraceResult(
             judgement=judgement,
-            quotes=QuoteCounts.of(finding.evidence for finding in judgement.findings),
+            quotes=QuoteCounts.count(finding.evidence for finding in judgement.findings),
             windows=windows,
             remarks=_first_remarks(remarks),
         )

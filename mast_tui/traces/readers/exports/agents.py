@@ -172,7 +172,10 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
         yield pointer, step
         return
     metadata = fields_of(step.get("metadata"))
-    if page := texts_in(fields_of(step.get("state")), "title", "url"):
+    state = fields_of(step.get("state"))
+    has_picture = any(as_text(state.get(name)) for name in ("screenshot", "screenshot_path"))
+    page = "\n".join((texts_in(state, "title", "url"), "[image]" if has_picture else "")).strip()
+    if page:
         yield f"{pointer}/state", {"role": "system", "name": "browser", "content": page}
     output = step.get("model_output")
     actions = _as_list(fields_of(output).get("action"))

@@ -1,4 +1,4 @@
-"""The answer key beside the trace: who may see it, what stands in it, finding and copying."""
+"""Texts beside the trace: the answer key, who may see it, and the sums of time and tokens."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.configuration import configuration_path
 from mast_tui.traces.model import AnswerKey
-from mast_tui.ui.annotate.answer_key import AnswerKeyScreen
+from mast_tui.ui.annotate.text_screen import TextScreen
 from mast_tui.ui.text.answer_page import TITLES, hidden_sentence, page_of
-from tests.ui.stage import Stage, shown_key, stage, write_trace
+from tests.ui.stage import Stage, call, result, shown_key, stage, write_trace
 
 TRUTH = "the pod was out of memory"
 
 
 def shown(on: Stage) -> str:
     """What the dialog holds."""
-    assert isinstance(on.app.screen, AnswerKeyScreen)
+    assert isinstance(on.app.screen, TextScreen)
     return on.app.screen.lines.text
 
 
@@ -113,11 +114,71 @@ async def test_words_are_found_one_after_the_other(path: Path) -> None:
         await on.press("N")
         assert "2 of 2" in on.text
         await on.press("escape")
-        assert isinstance(on.app.screen, AnswerKeyScreen)
+        assert isinstance(on.app.screen, TextScreen)
         await on.press("/", *"nowhere")
         assert "no match for “nowhere”" in on.text
         await on.press("escape", "escape")
         assert not on.app.screen.is_modal
+
+
+async def test_sums_of_time_and_tokens_name_prices_or_their_lack(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 1_000_000, "completion_tokens": 500}
+    steps = [
+        {"role": "user", "content": "Go", "timestamp": 100},
+        {"role": "assistant", "content": "I go.", "timestamp": 160, "usage": usage},
+    ]
+    path = write_trace(tmp_path / "run.json", steps, model="m-1")
+    async with stage(path) as on:
+        await on.press("$")
+        assert "1m00s    1,000,000             500" in shown(on)
+        assert "no prices for m-1" in shown(on)
+        await on.press("$")
+        assert on.app.screen is on.annotate
+        config = configuration_path()
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text('[judge.prices."m-1"]\ninput = 2.0\noutput = 10.0\n')
+        await on.press("$")
+        assert "500     2" in shown(on)
+        assert "no prices" not in shown(on)
+
+
+async def test_files_are_shown_as_of_the_step_under_the_cursor(tmp_path: Path) -> None:
+    steps = [
+        {"role": "user", "content": "Go"},
+        call(1, "Write", json.dumps({"file_path": "/a.py", "content": "x = 1\n"})),
+        result(1, "ok"),
+        call(2, "Edit", json.dumps({"file_path": "/a.py", "old_string": "1", "new_string": "2"})),
+        result(2, "ok"),
+    ]
+    path = write_trace(tmp_path / "run.json", steps, reward=0.25)
+    async with stage(path) as on:
+        await on.press("s")
+        assert "What the run made up to #1" in on.text
+        assert "the last in" not in on.text
+        await on.press("escape", "G", "k", "k", "s")
+        assert "1 change, the last in #2" in on.text
+        assert "result" in on.text
+        await on.press("enter")
+        assert shown(on).split("\n")[-1] == "x = 1"
+        await on.press("enter")
+        assert on.app.screen is on.annotate
+        assert on.annotate.index == 1
+        await on.press("G", "s", "enter")
+        assert shown(on).split("\n") == [
+            *("/a.py", "", "Change in #4", "-1", "+2", ""),
+            *("Change in #2", "@@ all of it @@", "+x = 1", ""),
+            *("The whole file, unless a command has changed it otherwise", "x = 2"),
+        ]
+        await on.press("s")
+        assert on.app.screen is on.annotate
+        await on.press("s", *"rewards", "enter")
+        assert "reward: 0.25" in shown(on)
+
+
+async def test_results_are_hidden_from_those_who_work_blind(path: Path) -> None:
+    async with stage(path, blind=True) as on:
+        await on.press("G", "s")
+        assert "No call up to" in on.message
 
 
 async def test_all_of_it_can_be_copied(path: Path) -> None:

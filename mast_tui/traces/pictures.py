@@ -1,0 +1,323 @@
+"""The pictures in a trace: found in its source, read from it or from beside it, never fetched.
+
+Readers put a note such as ``[image]`` in place of a picture. The pictures themselves are looked for
+in the source when a span is shown, in any format: as Base64 by their first bytes, or as names of
+files beside the trace.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from mast_tui.traces.file_places import FilePlace, place_in_file
+from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.json_values import InvalidJSON, load_json
+from mast_tui.traces.io.regular_files import open_regular
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import Trace
+
+MOST_BYTES: Final = 32 << 20
+"""The most bytes of a picture that is read."""
+
+_NOTE: Final = re.compile(
+    r"\[(?:[a-z_-]*(?:image|screenshot)[a-z_-]*(?: [^\]\n]{0,200})?"
+    r"|file (?:image/[^\]\n]{1,40}|[^\]\n]{1,200}\.(?:png|jpe?g|gif|webp)))\]",
+    re.IGNORECASE,
+)
+_LONGEST_NOTE: Final = 300
+_ENCODED: Final = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
+"""The first letters of PNG, JPEG, GIF and WebP in Base64."""
+
+_SHORTEST_ENCODED: Final = 40
+_DATA_URL: Final = re.compile(r"data:image/[a-z0-9.+-]{1,40};base64,", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"https?://\S{1,4000}", re.IGNORECASE)
+_FILE_NAME: Final = re.compile(
+    r"(?:file://)?([^\0\n]{1,1000}\.(?:png|jpe?g|gif|webp))", re.IGNORECASE
+)
+_PICTURE_KEY: Final = re.compile(r"image|screenshot|picture", re.IGNORECASE)
+_NEIGHBOURS: Final = 64
+"""The number of spans on each side that may come from the same record."""
+
+_FRAME_MARKERS: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+"""The markers of JPEG after which the size follows."""
+
+_Located = tuple[str, str, bool]
+"""A text that is a picture or names one, with its pointer; True if its field is for pictures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture of a span.
+
+    ``name`` is the address or file that the trace names, empty for a picture within the trace.
+    ``data`` is None where the picture is not at hand; ``problem`` then says why.
+    """
+
+    name: str
+    data: bytes | None
+    problem: str = ""
+
+    @property
+    def type_name(self) -> str:
+        """The format: ``PNG``, ``JPEG``, ``GIF`` or ``WebP``; empty without data."""
+        return "" if self.data is None else _type_of(self.data)
+
+    @property
+    def media_type(self) -> str:
+        """The media type, such as ``image/png``."""
+        return f"image/{self.type_name.lower()}"
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """The width and height in pixels, where the picture states them."""
+        return None if self.data is None else _pixels(self.data)
+
+    @property
+    def description(self) -> str:
+        """The type, pixels and bytes of a picture at hand, or the reason why it is not."""
+        if self.data is None:
+            return f"{self.name} ({self.problem})"
+        size = self.size
+        length = len(self.data)
+        parts = [
+            self.type_name,
+            "" if size is None else f"{size[0]:,} × {size[1]:,}",
+            f"{length / 1024:,.0f} KB" if length >= 1024 else f"{length} bytes",
+        ]
+        return ", ".join(filter(None, parts))
+
+
+def picture_notes(text: str) -> int:
+    """Return how many pictures a text has notes of, such as ``[image]``."""
+    return sum(1 for _match in _NOTE.finditer(text))
+
+
+def is_picture_note(text: str) -> bool:
+    """Return whether a text is nothing but a note of a picture."""
+    return len(text) < _LONGEST_NOTE and _NOTE.fullmatch(text.strip()) is not None
+
+
+class PictureFinder:
+    """The pictures of one trace. The document that was read last is kept for the next span."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._folder = trace.path.parent
+        self._document: tuple[Path, int | None, object] | None = None
+
+    def of_span(self, index: int) -> tuple[Picture, ...]:
+        """Return the pictures of a span in the order of its notes; none where it has no note.
+
+        Raises:
+            OSError: The source cannot be read any more.
+        """
+        trace = self._trace
+        notes = picture_notes(trace.text(index))
+        place = place_in_file(trace.path, trace.span(index).place)
+        if not notes or (place.line is None and not place.inside.startswith("/")):
+            return ()
+        places = self._places_around(index, place)
+        record = self._record(index, place)
+        pointer = place.inside
+        while True:
+            found = self._located(record, pointer, places)
+            if found or not pointer:
+                break
+            pointer = pointer.rpartition("/")[0]
+            if pointer.count("/") < place.inside.count("/") - 1:
+                break
+        if pointer == place.inside:
+            found = self._share(index, found, places)
+        pictures = (self._picture(text, for_pictures) for _, text, for_pictures in found)
+        return tuple(picture for picture in pictures if picture is not None)
+
+    def _places_around(self, index: int, place: FilePlace) -> dict[int, str]:
+        """Return the places within the record of the spans of the same record, by index."""
+        first = max(0, index - _NEIGHBOURS)
+        places = {}
+        for number in range(first, min(len(self._trace), index + _NEIGHBOURS)):
+            other = place_in_file(self._trace.path, self._trace.span(number).place)
+            if (other.file, other.line) == (place.file, place.line):
+                places[number] = other.inside
+        return places
+
+    def _record(self, index: int, place: FilePlace) -> object:
+        """Return the JSON value of the file, or of the line; None where it is no JSON."""
+        document = self._document
+        if document is not None and document[:2] == (place.file, place.line):
+            return document[2]
+        value: object = None
+        if place.line is None:
+            value = Source(place.file).json
+        else:
+            data = self._trace.spans.source_lines(index)
+            if data is None:
+                lines = as_utf8(Source(place.file).data).split(b"\n")
+                data = lines[place.line - 1] if place.line <= len(lines) else b""
+            try:
+                values = [load_json(line) for line in data.splitlines() if line.strip()]
+            except InvalidJSON:
+                values = []
+            value = values[0] if len(values) == 1 else values
+        self._document = (place.file, place.line, value)
+        return value
+
+    @staticmethod
+    def _located(record: object, pointer: str, places: Mapping[int, str]) -> list[_Located]:
+        """Return the pictures under a pointer that are not under the place of another span."""
+        value = record
+        for part in pointer.split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(value, Mapping):
+                value = value.get(name)
+            elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
+                value = value[int(name)]
+            else:
+                return []
+        inner = tuple(f"{other}/" for other in places.values() if other.startswith(f"{pointer}/"))
+        return [
+            located
+            for located in _pictures_in(value, pointer)
+            if not f"{located[0]}/".startswith(inner)
+        ]
+
+    def _share(
+        self, index: int, found: list[_Located], places: Mapping[int, str]
+    ) -> list[_Located]:
+        """Return the pictures of one of several spans with the same place, by their notes."""
+        same = [number for number, inside in places.items() if inside == places[index]]
+        if len(same) == 1:
+            return found
+        notes = [picture_notes(self._trace.text(number)) for number in same]
+        if sum(notes) != len(found):
+            return found
+        position = same.index(index)
+        first = sum(notes[:position])
+        return found[first : first + notes[position]]
+
+    def _picture(self, text: str, for_pictures: bool) -> Picture | None:
+        """Return the picture that a text is or names; None for any other text."""
+        start = _DATA_URL.match(text)
+        encoded = text if start is None else text[start.end() :]
+        if start is not None or encoded.startswith(_ENCODED):
+            return _decoded(encoded, is_sure=start is not None)
+        if not for_pictures:
+            return None
+        if _ADDRESS.fullmatch(text):
+            return Picture(text, None, "an address, which is not fetched")
+        match = _FILE_NAME.fullmatch(text)
+        return None if match is None else self._from_file(match[1])
+
+    def _from_file(self, name: str) -> Picture:
+        """Return the picture of a file; only files in the folder of the trace are read."""
+        folder = self._folder.resolve()
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder):
+            return Picture(name, None, "a file outside the trace's folder, which is not read")
+        try:
+            with open_regular(path) as file:
+                data = file.read(MOST_BYTES + 1) or b""
+        except OSError as error:
+            return Picture(name, None, error.strerror or str(error))
+        if len(data) > MOST_BYTES:
+            return Picture(name, None, "more than 32 MB")
+        return Picture(name, data) if _type_of(data) else Picture(name, None, "no picture")
+
+
+def _pictures_in(value: object, pointer: str) -> Iterator[_Located]:
+    """Yield the texts in a JSON value that are pictures or may name one, in order."""
+    pending: list[tuple[object, str, bool]] = [(value, pointer, False)]
+    while pending:
+        value, pointer, for_pictures = pending.pop()
+        if isinstance(value, str):
+            encoded = len(value) >= _SHORTEST_ENCODED and value.startswith(_ENCODED)
+            if encoded or _DATA_URL.match(value) or (for_pictures and _names_picture(value)):
+                yield pointer, value, for_pictures
+        elif isinstance(value, Mapping):
+            kind = value.get("type")
+            inside = for_pictures or (isinstance(kind, str) and bool(_PICTURE_KEY.search(kind)))
+            fields = [
+                (held, f"{pointer}/{_escaped(name)}", inside or bool(_PICTURE_KEY.search(name)))
+                for name, held in value.items()
+            ]
+            pending += reversed(fields)
+        elif isinstance(value, list):
+            items = [
+                (held, f"{pointer}/{number}", for_pictures)
+                for number, held in zip(count(), value, strict=False)
+            ]
+            pending += reversed(items)
+
+
+def _names_picture(text: str) -> bool:
+    return bool(_ADDRESS.fullmatch(text) or _FILE_NAME.fullmatch(text))
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _decoded(encoded: str, *, is_sure: bool) -> Picture | None:
+    """Return the picture in a Base64 text; None where it is another text after all."""
+    problem = "damaged"
+    if len(encoded) > 4 * MOST_BYTES // 3:
+        problem = "more than 32 MB"
+    else:
+        try:
+            data = b64decode("".join(encoded.split("\n")), validate=True)
+        except (binascii.Error, ValueError):
+            data = b""
+        if _type_of(data):
+            return Picture("", data)
+    return Picture("a picture", None, problem) if is_sure else None
+
+
+def _type_of(data: bytes) -> str:
+    """Return the format that the first bytes show; empty for anything else."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "PNG"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "JPEG"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "GIF"
+    return "WebP" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
+
+
+def _pixels(data: bytes) -> tuple[int, int] | None:
+    """Return the width and height that the head of a picture states."""
+    match _type_of(data):
+        case "PNG" if len(data) >= 24:
+            return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
+        case "GIF" if len(data) >= 10:
+            return int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
+        case "JPEG":
+            return _jpeg_pixels(data)
+        case "WebP" if data[12:16] == b"VP8X" and len(data) >= 30:
+            width = int.from_bytes(data[24:27], "little") + 1
+            return width, int.from_bytes(data[27:30], "little") + 1
+        case "WebP" if data[12:16] == b"VP8L" and len(data) >= 25:
+            bits = int.from_bytes(data[21:25], "little")
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case "WebP" if data[12:16] == b"VP8 " and len(data) >= 30:
+            width = int.from_bytes(data[26:28], "little") & 0x3FFF
+            return width, int.from_bytes(data[28:30], "little") & 0x3FFF
+        case _:
+            return None
+
+
+def _jpeg_pixels(data: bytes) -> tuple[int, int] | None:
+    """Return the width and height in the first frame of a JPEG."""
+    offset = 2
+    while offset + 9 <= len(data) and data[offset] == 0xFF:
+        if data[offset + 1] in _FRAME_MARKERS:
+            height = int.from_bytes(data[offset + 5 : offset + 7])
+            return int.from_bytes(data[offset + 7 : offset + 9]), height
+        offset += 2 + int.from_bytes(data[offset + 2 : offset + 4])
+    return None
