@@ -92,7 +92,7 @@ class PassKind(StrEnum):
         return self not in (PassKind.ADJUDICATION, PassKind.RETEST)
 
 
-class Answer(StrEnum):
+class ReviewAnswer(StrEnum):
     """A person's answer to a suggestion."""
 
     ACCEPT = "accept"
@@ -422,13 +422,15 @@ class QuoteCounts(Struct, frozen=True, omit_defaults=True):
     unsorted: Count = 0
 
     @classmethod
-    def of(cls, said: Iterable[Evidence | None]) -> QuoteCounts:
-        """Count the quotes among what labels or findings rest on; None is no quote.
+    def count(cls, evidence: Iterable[Evidence | None]) -> QuoteCounts:
+        """Count the quotes of labels or findings by kind of match; None is not counted.
 
-        A match that nobody noted is that of words that were copied, as rules do.
+        A quote without a recorded match was copied from the trace, as by a rule.
         """
         counts = Counter(
-            _COUNTED_AS[one.match] if one.placed else "not_found" for one in said if one is not None
+            _COUNTED_AS[quote.match] if quote.placed else "not_found"
+            for quote in evidence
+            if quote is not None
         )
         return cls(**counts)
 
@@ -513,7 +515,7 @@ class Review:
 
     annotator: str
     suggestion: str
-    answer: Answer
+    answer: ReviewAnswer
     label: str | None = None
     reason: str = ""
     trace_id: str = ""

@@ -755,7 +755,7 @@ def _take(tally: Tally, group: str, kind: str, drawn: Drawn, quote: str) -> Case
     if drawn.chance.random() < 0.5:
         span = min(max(span + drawn.chance.choice((-3, -2, -1, 1, 2, 3)), 0), _last(drawn))
     found = drawn.of.locator.locate(quote, (span, span))
-    counted = QuoteCounts.of([_evidence(quote, found)])
+    counted = QuoteCounts.count([_evidence(quote, found)])
     tally.counts += counted
     shown = ""
     if found is not None:

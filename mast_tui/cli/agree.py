@@ -639,7 +639,7 @@ def time_document(
     counted_first = counted_passes(passes, "first")
     if not counted_first:
         raise click.ClickException(
-            "nobody has finished a trace with suggestions shown; 'mast-tui study set --assisted "
+            "no one has finished a trace with suggestions shown; 'mast-tui study set --assisted "
             "--withhold 0.5' begins a study in which they are hidden on half of the traces"
         )
     suggested: dict[str, set[str]] = {

@@ -65,11 +65,14 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "agree": Command("cli.agree", "Show how well annotators agree, and how good a judge is."),
         "report": Command(
             "cli.report",
-            "Show how and why runs fail: which failure modes, how certain, and where.",
+            "Show why runs fail: which failure modes, how certain, and where.",
+        ),
+        "experiment": Command(
+            "cli.experiment", "Say whether a change helped: arms over the same tasks."
         ),
         "export": Command(
             "cli.export",
-            "Export labels: the gold with its sources and figures, or annotators' own labels.",
+            "Export labels: the gold and its sources, or annotators' own labels.",
         ),
         "page": Command(
             "cli.page", "Write a run with its labels as one page that needs nothing else."

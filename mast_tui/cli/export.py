@@ -125,7 +125,7 @@ _RULES: Final = (
 @click.command()
 @options.takes(ExportCommandRequest, _RULES)
 def export_command(request: ExportCommandRequest) -> None:
-    """Export labels: the gold with its sources and figures, or annotators' own labels.
+    """Export labels: the gold and its sources, or annotators' own labels.
 
     An earlier export is replaced once the new one is complete. Annotators get their own labels, and
     those of others only on traces that they have finished or adjudicate; this is recorded. jsonl is

@@ -10,8 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+import numpy as np
 
-from mast_tui.adjudication import SpanOrders, keep_missing_indices, traces_from_files
+from mast_tui.adjudication import (
+    SpanOrders,
+    keep_missing_indices,
+    scores_from_files,
+    traces_from_files,
+)
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
@@ -21,10 +27,17 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
+from mast_tui.figures.experiment import experiment_figures
+from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
-from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
+from mast_tui.figures.source.experiment import experiment_of
+from mast_tui.figures.source.signatures import (
+    benchmark_scores,
+    input_from_workspace,
+    without_outcomes,
+)
 from mast_tui.figures.source.verdicts import GOLD
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
@@ -35,7 +48,10 @@ from mast_tui.workspace.registers.outcome_files import take_outcomes
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from mast_tui.adjudication import OrderOf
+    from mast_tui.figures.experiment import Experiment
     from mast_tui.figures.signatures.model import SignatureInput
     from mast_tui.figures.signatures.report import SignatureReport
     from mast_tui.gold import GoldKind, GoldTrace
@@ -77,13 +93,16 @@ class ReportRequest:
         help="Derive the outcome from the score: below X a trace has failed.",
     )
     compare: str | None = options.option(
-        "--compare", metavar="A,B", help="Compare two groups mode by mode."
+        "--compare",
+        metavar="A,B",
+        help="Compare two groups as the arms of an experiment. Use mast-tui experiment instead: "
+        "this option will be removed.",
     )
     paired: str | None = options.option(
         "--paired",
         metavar="MODEL,MODEL",
-        help="Compare two models task by task on the tasks that both did; also compares them as "
-        "--compare does.",
+        help="Compare two models on the tasks that both have run. Use mast-tui experiment instead: "
+        "this option will be removed.",
     )
     alpha: float = options.option(
         "--alpha",
@@ -126,6 +145,12 @@ class ReportRequest:
         is_flag=True,
         help="Count tokens and minutes after the first fatal failure; reads the files of failed "
         "runs.",
+    )
+    scores: bool = options.option(
+        "--scores",
+        is_flag=True,
+        help="Report the means of further scores of the benchmark, such as entity@k; reads the "
+        "files of the runs.",
     )
     html_file: Path | None = options.report_file(
         "--html", help="Write the report as one HTML page that needs no network."
@@ -270,7 +295,7 @@ _RULES: Final = (
 @click.command()
 @options.takes(ReportRequest, _RULES)
 def report_command(request: ReportRequest) -> None:
-    """Show how and why runs fail: which failure modes, how certain, and where.
+    """Show why runs fail: which failure modes, how certain, and where.
 
     With SHARDS, a folder or URL that 'mast-tui judge --out' has written to, the report is about
     that judge's verdicts on all traces in it, and needs no workspace.
@@ -299,11 +324,20 @@ def report_command(request: ReportRequest) -> None:
         viewer.reveal(() if visibility is None else visibility.told)
         inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
         letters = pseudonyms_of(workspace) if request.pseudonyms else None
-        report = compute_report(workspace, taxonomy, inputs, request, traces=viewer.traces)
+        scores = None
+        if request.scores:
+            scores_of = scores_from_files(workspace)
+            visible = visible_outcomes(viewer, inputs.traces)
+            scores = benchmark_scores(
+                inputs.traces,
+                lambda trace: scores_of(trace) if visible is None or trace in visible else (),
+            )
+        report = compute_report(
+            workspace, taxonomy, inputs, request, traces=viewer.traces, scores=scores
+        )
         if letters is not None:
             report = replace(report, inputs=_with_letters(report.inputs, letters))
-        if request.paired is not None and report.paired is None:
-            raise click.ClickException(f"--paired {request.paired}: no known task was run by both")
+        experiment = experiment_of_pair(report.inputs, request)
         # JSON output needs no quotes of labels.
         extras = None
         if files.whole or request.stdout in (None, "text"):
@@ -329,11 +363,14 @@ def report_command(request: ReportRequest) -> None:
                 f"{viewer.name}, who works blind"
             )
     by_typed = "--by" in options.typed()
-    presentation = signatures_report(report, extras=extras, groups_asked=by_typed)
-    output = ReportOutput(files, request.stdout)
-    output.show(
-        presentation, {**presentation.document, **extra_fields}, outputs, report.figures.figures
+    presentation = signatures_report(
+        report, extras=extras, groups_asked=by_typed, experiment=experiment
     )
+    figures = report.figures.figures
+    if experiment is not None:
+        figures += experiment[1].figures
+    output = ReportOutput(files, request.stdout)
+    output.show(presentation, {**presentation.document, **extra_fields}, outputs, figures)
 
 
 def _input(
@@ -375,6 +412,7 @@ def compute_report(
     request: ReportRequest,
     *,
     traces: Container[str] | None = None,
+    scores: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> SignatureReport:
     """Compute the report from the input of a workspace.
 
@@ -384,24 +422,53 @@ def compute_report(
         inputs: The input.
         request: The options of the command.
         traces: The traces that may be seen, None for all.
-
-    Raises:
-        click.ClickException: There is no such group.
+        scores: Further scores of the benchmark by metric.
     """
-    for name in request.pair or ():
-        if name not in inputs.group_names:
-            existing = ", ".join(inputs.group_names) or "none"
-            raise click.ClickException(f"--compare: no {inputs.by} {name!r}; there are: {existing}")
     spent_of = spent_from(traces_from_files(workspace)) if request.bill else None
     return signature_report(
         inputs,
         rules=request.rules,
         rounds=request.rounds,
         seed=request.seed,
-        compare=request.pair,
         corrected=corrected_prevalence(workspace, taxonomy, inputs, traces),
         spent_of=spent_of,
+        scores=scores,
     )
+
+
+def experiment_of_pair(
+    inputs: SignatureInput, request: ReportRequest
+) -> tuple[Experiment, FigureIndex] | None:
+    """Compare two groups as the arms of an experiment; None if the command compares none.
+
+    Args:
+        inputs: The input of the report.
+        request: The options of the command.
+
+    Raises:
+        click.ClickException: There is no such group, or both share no task, which ``--paired``
+            needs.
+    """
+    pair = request.pair
+    if pair is None:
+        return None
+    first, second = pair
+    option = "--compare" if request.paired is None else "--paired"
+    for name in pair:
+        if name not in inputs.group_names:
+            existing = ", ".join(inputs.group_names) or "none"
+            raise click.ClickException(f"{option}: no {inputs.by} {name!r}; there are: {existing}")
+    say(
+        f"{option} will be removed in the next release; use: mast-tui experiment --arms "
+        f"{inputs.by} --baseline {second}"
+    )
+    groups = [inputs.group_names.index(name) for name in pair]
+    experiment = experiment_of(inputs.only(np.isin(inputs.group, groups)), baseline=second)
+    figures = FigureIndex(experiment_figures(experiment))
+    shared = figures.table("experiment", group=first).count("shared_tasks")
+    if request.paired is not None and not (shared and inputs.task is not None):
+        raise click.ClickException(f"{option} {first},{second}: no known task was run by both")
+    return experiment, figures
 
 
 def visibility_of_labels(viewer: Viewer, labels: str) -> VisibleWork | None:

@@ -231,8 +231,8 @@ class StudySetRequest:
     boundaries: bool | None = options.option(
         "--boundaries/--no-boundaries",
         default=None,
-        help="Treat overlapping labels of one mode with different ends as a conflict too. "
-        "Separate labels always are one. Default: no.",
+        help="Treat overlapping labels of one mode with different ends as a conflict, as labels "
+        "that do not overlap always are. Default: no.",
     )
     reasons: bool | None = options.option(
         "--reasons/--no-reasons",

@@ -29,6 +29,7 @@ from mast_tui.exam.consistency import consistency_document, judges_named, labels
 from mast_tui.exam.coverage import LEAST_RUNS, LEVEL, CoverageJson, coverage, fit_sets
 from mast_tui.exam.figures import (
     Answers,
+    CaseJson,
     Question,
     StepMarks,
     baselines,
@@ -55,7 +56,7 @@ from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.judges.rules import RulesJudge, chosen_rules
-from mast_tui.output_files import Outputs, Rules
+from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.session import visibility_json
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import find_workspace
@@ -344,43 +345,55 @@ def exam_document(
     Args:
         exam: The labelled set.
         candidates: The judges and their answers.
+        reports: The figures of the verdicts by judge, without judges that have none.
         rounds: The number of resamples for intervals.
         seed: The seed of the resamples.
     """
-    decisive = "decisive" in exam.scorings
-    places = "places" in exam.scorings
-    questions = exam.questions
     published = PUBLISHED_SCORERS.get(exam.name)
+    decisive = "decisive" in exam.scorings
     return {
         "exam": exam.name,
         "taxonomy": exam.taxonomy.ref,
         "version": __version__,
         "files": exam.hashes(),
         "problems": list(exam.problems),
-        "questions": len(questions),
+        "questions": len(exam.questions),
         "modes": None if exam.modes is None else sorted(exam.modes),
         "scored_by": list(exam.scorings),
         "bootstrap": bootstrap_json(rounds, seed),
-        "baselines": baselines(questions, published) if decisive else None,
+        "baselines": baselines(exam.questions, published) if decisive else None,
         "judges": {
-            candidate.name: {
-                "decisive": decisive_figures(questions, candidate.answers, published)
-                if decisive
-                else None,
-                "places": places_figures(questions, candidate.answers, rounds=rounds, seed=seed)
-                if places
-                else None,
-                "verdicts": judge_json(reports[candidate.name])
-                if candidate.name in reports
-                else None,
-                "categories": candidate.answers.categories,
-                "quotes": candidate.quotes,
-                "cost": candidate.cost,
-                "cases": decisive_cases(questions, candidate.answers) if decisive else [],
-                **_levels(exam, candidate.answers, rounds, seed),
-            }
+            candidate.name: _candidate_document(
+                exam, candidate, reports.get(candidate.name), rounds, seed
+            )
             for candidate in candidates
         },
+    }
+
+
+def _candidate_document(
+    exam: ExamSet, candidate: ExamCandidate, report: JudgeReport | None, rounds: int, seed: int
+) -> dict[str, Any]:
+    """Score the answers of one judge by each scoring of the set."""
+    questions = exam.questions
+    answers = candidate.answers
+    decisive = None
+    cases: list[CaseJson] = []
+    places = None
+    if "decisive" in exam.scorings:
+        decisive = decisive_figures(questions, answers, PUBLISHED_SCORERS.get(exam.name))
+        cases = decisive_cases(questions, answers)
+    if "places" in exam.scorings:
+        places = places_figures(questions, answers, rounds=rounds, seed=seed)
+    return {
+        "decisive": decisive,
+        "places": places,
+        "verdicts": None if report is None else judge_json(report),
+        "categories": answers.categories,
+        "quotes": candidate.quotes,
+        "cost": candidate.cost,
+        "cases": cases,
+        **_levels(exam, answers, rounds, seed),
     }
 
 
@@ -421,7 +434,7 @@ def _keep_sets(
     for record in workspace.traces():
         trace = None if record.trace_id in traces else trace_of(record.trace_id)
         if trace is not None:
-            traces[record.trace_id] = ExamTrace.of(trace)
+            traces[record.trace_id] = ExamTrace.from_trace(trace)
     asked = tuple(Question(trace_id, StepMarks()) for trace_id in traces)
     everywhere = replace(exam, questions=asked, traces=traces)
     answers = candidate_from_workspace(workspace, everywhere, judge, _all).answers
@@ -485,4 +498,4 @@ def _outputs_without_workspace(paths: Sequence[Path], force: bool) -> Outputs:
             return "it is a part of the set, which is never overwritten"
         return None
 
-    return Outputs(Rules(reason, protected_kind, force))
+    return Outputs(ReplacementRules(reason, protected_kind, force))

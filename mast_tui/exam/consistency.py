@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 
 from mast_tui import __version__
 from mast_tui.adjudication import OrderOf, SpanOrders
@@ -96,24 +94,20 @@ def samples_figures(
     """
     if samples < 2:
         raise ValueError(f"{samples} reading tells nothing of agreement")
-    rows = []
+    repeated: list[tuple[int, int]] = []
+    in_every_reading: list[tuple[int, int]] = []
     for shares in shares_by_trace:
         counts = [round(share * samples) for share in shares]
-        rows.append(
-            (
-                sum(count * (count - 1) for count in counts),
-                sum(count * (samples - 1) for count in counts),
-                sum(count == samples for count in counts),
-                len(counts),
-            )
-        )
-    table = _table(rows, 4)
+        # Of the pairs of readings whose first one has the finding, those whose second has it too.
+        pairs = sum(count * (count - 1) for count in counts)
+        repeated.append((pairs, sum(counts) * (samples - 1)))
+        in_every_reading.append((counts.count(samples), len(counts)))
     return {
         "samples": samples,
         "traces": len(shares_by_trace),
-        "found": int(table[:, 3].sum()),
-        "again": share_of_traces(table[:, :2], rounds=rounds, seed=seed),
-        "always": share_of_traces(table[:, 2:], rounds=rounds, seed=seed),
+        "found": sum(findings for _, findings in in_every_reading),
+        "again": share_of_traces(repeated, rounds=rounds, seed=seed),
+        "always": share_of_traces(in_every_reading, rounds=rounds, seed=seed),
     }
 
 
@@ -127,37 +121,29 @@ def judge_pair_figures(
         rounds: The number of resamples of the traces; 0 leaves out the intervals.
         seed: The seed of the resamples.
     """
-    table = _table(
-        [
-            (
-                trace.both + trace.neither,
-                trace.both + trace.neither + trace.first + trace.second,
-                2 * trace.both,
-                2 * trace.both + trace.first + trace.second,
-                trace.meet,
-                trace.meet + trace.apart,
-                trace.same_step is True,
-                trace.same_step is not None,
-            )
-            for trace in comparisons
-        ],
-        8,
-    )
-    verdicts, modes, places, step = (
-        share_of_traces(table[:, column : column + 2], rounds=rounds, seed=seed)
-        for column in (0, 2, 4, 6)
-    )
+
+    def share(
+        numerator: Callable[[TraceComparison], int], denominator: Callable[[TraceComparison], int]
+    ) -> CoefficientJson:
+        counts = [(numerator(trace), denominator(trace)) for trace in comparisons]
+        return share_of_traces(counts, rounds=rounds, seed=seed)
+
     return {
         "n": len(comparisons),
-        "verdicts": verdicts,
-        "modes": modes,
-        "places": places,
-        "step": step,
+        "verdicts": share(
+            lambda trace: trace.both + trace.neither,
+            lambda trace: trace.both + trace.neither + trace.first + trace.second,
+        ),
+        "modes": share(
+            lambda trace: 2 * trace.both,
+            lambda trace: 2 * trace.both + trace.first + trace.second,
+        ),
+        "places": share(lambda trace: trace.meet, lambda trace: trace.meet + trace.apart),
+        "step": share(
+            lambda trace: trace.same_step is True,
+            lambda trace: trace.same_step is not None,
+        ),
     }
-
-
-def _table(rows: Sequence[tuple[int, ...]], width: int) -> NDArray[np.float64]:
-    return np.array(rows, dtype=np.float64).reshape(-1, width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +250,7 @@ def consistency_document(
         "taxonomy": taxonomy.ref,
         "version": __version__,
         "bootstrap": bootstrap_json(rounds, seed),
-        "judges": {judge.name: _alone(judge, rounds, seed) for judge in judges},
+        "judges": {judge.name: _judge_figures(judge, rounds, seed) for judge in judges},
         "beside": {
             "first": first.name,
             "others": {
@@ -280,17 +266,19 @@ def consistency_document(
     }
 
 
-def _alone(judge: JudgeLabels, rounds: int, seed: int) -> dict[str, Any]:
+def _judge_figures(judge: JudgeLabels, rounds: int, seed: int) -> dict[str, Any]:
+    """Return the agreement of a judge's readings, and the share of its quotes in the trace."""
     quotes = [
-        QuoteCounts.of(label.evidence for label in labels) for labels in judge.labels.values()
+        QuoteCounts.count(label.evidence for label in labels) for labels in judge.labels.values()
     ]
     shares = [[label.confidence or 0.0 for label in labels] for labels in judge.labels.values()]
+    samples = None
+    if judge.samples > 1:
+        samples = samples_figures(shares, judge.samples, rounds=rounds, seed=seed)
     return {
         "traces": len(judge.labels),
         "settings": dict(judge.settings),
-        "samples": samples_figures(shares, judge.samples, rounds=rounds, seed=seed)
-        if judge.samples > 1
-        else None,
+        "samples": samples,
         "quotes_found": share_of_traces(
             [(counts.found, counts.all) for counts in quotes], rounds=rounds, seed=seed
         ),
@@ -310,6 +298,7 @@ def _differs(first: Mapping[str, str], other: Mapping[str, str]) -> dict[str, li
 def _compared_traces(
     first: JudgeLabels, other: JudgeLabels, taxonomy: Taxonomy, order_of: OrderOf
 ) -> list[TraceComparison]:
+    """Compare two judges on each trace that both have judged."""
     modes = [mode.slug for mode in taxonomy.modes]
     compared = []
     for trace_id in sorted(first.labels.keys() & other.labels.keys()):

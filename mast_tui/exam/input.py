@@ -77,7 +77,7 @@ class TraceSteps:
     agents: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, trace: Trace) -> TraceSteps:
+    def from_trace(cls, trace: Trace) -> TraceSteps:
         """Number the steps of a trace that was read to its end."""
         numbers = step_numbers(trace)
         agents = [""] * (max(numbers.values(), default=-1) + 1)
@@ -118,7 +118,7 @@ class ExamTrace:
     features: tuple[tuple[float, ...], ...] = ()
 
     @classmethod
-    def of(cls, trace: Trace, rules: RulesJudge | None = None) -> ExamTrace:
+    def from_trace(cls, trace: Trace, rules: RulesJudge | None = None) -> ExamTrace:
         """Extract the facts of a trace that was read to its end.
 
         Args:
@@ -131,7 +131,7 @@ class ExamTrace:
         return cls(
             trace.identity.trace_id,
             trace.path,
-            TraceSteps.of(trace),
+            TraceSteps.from_trace(trace),
             named_agent,
             findings,
             features,
@@ -293,7 +293,7 @@ def _exam_trace(
 ) -> ExamTrace | None:
     """Read a trace to its end; return None if the set has no question on it."""
     read_fully(trace)
-    return ExamTrace.of(trace, rules) if trace.identity.trace_id in trace_ids else None
+    return ExamTrace.from_trace(trace, rules) if trace.identity.trace_id in trace_ids else None
 
 
 def _traces_in_files(
@@ -428,7 +428,7 @@ def set_from_workspace(
     traces: dict[str, ExamTrace | None] = {}
     for trace_id in filter(may_see, sorted(findings)):
         trace = trace_of(trace_id)
-        traces[trace_id] = None if trace is None else ExamTrace.of(trace)
+        traces[trace_id] = None if trace is None else ExamTrace.from_trace(trace)
     questions = [
         _question(trace_id, findings[trace_id], exam_trace)
         for trace_id, exam_trace in traces.items()
@@ -508,7 +508,7 @@ def candidate_from_workspace(
         for record in records
         if record.trace_id in answers
     }
-    quotes = QuoteCounts.of([label.evidence for label in labels if label.trace_id in trace_ids])
+    quotes = QuoteCounts.count([label.evidence for label in labels if label.trace_id in trace_ids])
     return ExamCandidate(
         name=name,
         answers=Answers(answers, same_taxonomy),

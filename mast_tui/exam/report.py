@@ -1,7 +1,4 @@
-"""The exam of judges as a report: the one place where such a figure becomes a sentence.
-
-It is made of the JSON document of ``exam --json``.
-"""
+"""The report of an exam: the figures of ``exam --json`` as tables and sentences."""
 
 from __future__ import annotations
 
@@ -19,15 +16,15 @@ from mast_tui.reports.model import (
     Kind,
     Note,
     Report,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
     figure_cells,
 )
 from mast_tui.reports.sentences import Values
 
-_WHO: Final = Column("judge", "judge", Kind.TEXT, keeps=102)
+_JUDGE: Final = Column("judge", "judge", Kind.TEXT, keeps=102)
 _N: Final = Column("n", "n", Kind.COUNT, "traces asked about", keeps=95)
 _DECISIVE: Final = columns("""
     step_0            | step   | share | the decisive step                   | 100
@@ -57,7 +54,7 @@ _LEVEL: Final = columns("""
     f1                | F1      | number | F1 of the categories that show in a trace      | 85
     joint             | F1 both | number | F1 of the marked places with their categories  | 75
 """)
-_WHAT: Final = {
+_MATCH_TITLES: Final = {
     "location": "step",
     "category": "category",
     "joint": "step and category",
@@ -85,13 +82,13 @@ _COVERAGE: Final = columns("""
     chance_share | by chance | number | the same of random steps, with that guarantee | 95
 """)
 
-_STEADY: Final = columns("""
+_CONSISTENCY: Final = columns("""
     samples      | readings | count  | readings of each trace                      | 60
     again        | again    | number | of what one reading finds, found by another | 100
     always       | always   | number | of what is found, found by every reading    | 80
     quotes_found | quotes   | number | quotes found in the trace                   | 90
 """)
-_BESIDE: Final = columns("""
+_PAIR: Final = columns("""
     n        | n        | count  | traces judged by both                               | 95
     verdicts | verdicts | number | verdicts that are the same                          | 100
     modes    | modes    | number | of modes that either calls present, agreed on       | 95
@@ -115,7 +112,7 @@ def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
         _levels(judges),
         _coverage(document),
         *_verdicts(reports),
-        _took(judges),
+        _cost_and_quotes(judges),
     ]
     return Report(
         "exam",
@@ -128,7 +125,7 @@ def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
     )
 
 
-def _coverage(document: Values) -> Section | None:
+def _coverage(document: Values) -> ReportSection | None:
     """Return the sets of steps that contain the decisive step with 90 % probability."""
     if "coverage" not in document:
         return None
@@ -172,22 +169,27 @@ def _coverage(document: Values) -> Section | None:
     table = Table(
         "coverage",
         "Sets of steps with the decisive step",
-        (_WHO, *_COVERAGE),
+        (_JUDGE, *_COVERAGE),
         (rows,),
         "Means over repeated splits of the runs.",
         tuple(notes),
     )
-    return Section("coverage", "Look here", (table,))
+    return ReportSection("coverage", "Look here", (table,))
 
 
 def consistency_report(document: Values) -> Report:
-    """Put what needs no truth into tables and sentences."""
-    judges, beside = document["judges"], document["beside"]
+    """Put the consistency of judges, which needs no truth, into tables and sentences.
+
+    Args:
+        document: The figures, as ``exam --json`` prints them without ``--set``.
+    """
+    judges = document["judges"]
+    pairs = document["beside"]
     alone = Table(
         "steady",
         "Each by itself",
-        (_WHO, Column("traces", "traces", Kind.COUNT, "traces judged", keeps=95), *_STEADY),
-        (tuple(_alone(name, one) for name, one in judges.items()),),
+        (_JUDGE, Column("traces", "traces", Kind.COUNT, "traces judged", keeps=95), *_CONSISTENCY),
+        (tuple(_judge_row(name, figures) for name, figures in judges.items()),),
         _over_traces(document),
         (
             Note(
@@ -199,19 +201,19 @@ def consistency_report(document: Values) -> Report:
             ),
         ),
     )
-    sections = [Section("steady", "Without a truth", (alone,))]
-    if beside["others"]:
+    sections = [ReportSection("steady", "Without a truth", (alone,))]
+    if pairs["others"]:
         rows = tuple(
             Row(
                 name,
-                {"judge": name, **figure_cells(one, _BESIDE), "set": _otherwise(one)},
+                {"judge": name, **figure_cells(pair, _PAIR), "set": _changed_settings(pair)},
             )
-            for name, one in beside["others"].items()
+            for name, pair in pairs["others"].items()
         )
         table = Table(
             "beside",
-            f"Beside {beside['first']}",
-            (_WHO, *_BESIDE),
+            f"Beside {pairs['first']}",
+            (_JUDGE, *_PAIR),
             (rows,),
             "",
             (
@@ -224,7 +226,7 @@ def consistency_report(document: Values) -> Report:
                 ),
             ),
         )
-        sections.append(Section("beside", "Asked otherwise", (table,)))
+        sections.append(ReportSection("beside", "Asked otherwise", (table,)))
     return Report(
         "exam",
         "Exam without a truth",
@@ -242,44 +244,55 @@ def _over_traces(document: Values) -> str:
     )
 
 
-def _alone(name: str, one: Values) -> Row:
-    figures = figure_cells({**one, **(one["samples"] or {})}, _STEADY)
-    return Row(name, {"judge": name, **figures, "traces": one["traces"]})
+def _judge_row(name: str, figures: Values) -> Row:
+    cells = figure_cells({**figures, **(figures["samples"] or {})}, _CONSISTENCY)
+    return Row(name, {"judge": name, **cells, "traces": figures["traces"]})
 
 
-def _otherwise(one: Values) -> str:
-    """What was set otherwise, and how."""
-    told = (f"{name} {other or 'none'}" for name, (_, other) in one["differs"].items())
-    return ", ".join(told) or "the prompt"
+def _changed_settings(pair: Values) -> str:
+    """List the settings that differ from the first judge's, with the other judge's values."""
+    settings = (f"{name} {other or 'none'}" for name, (_, other) in pair["differs"].items())
+    return ", ".join(settings) or "the prompt"
 
 
-def _decisive(document: Values, judges: Values) -> Section | None:
-    scored = {name: one["decisive"] for name, one in judges.items() if one["decisive"]}
+def _decisive(document: Values, judges: Values) -> ReportSection | None:
+    """Return the shares of traces in which each judge names the decisive step."""
+    scored = {name: judge["decisive"] for name, judge in judges.items() if judge["decisive"]}
     if not scored:
         return None
-    # Whether the set tells agents and categories at all is the same for all judges.
-    told = [
+    # A set without agents or categories gives no judge a figure for them.
+    defined = [
         column
         for column in _DECISIVE
-        if any((one.get(column.key) or {}).get("value") is not None for one in scored.values())
+        if any(
+            (figures.get(column.key) or {}).get("value") is not None for figures in scored.values()
+        )
     ]
     rows = [
         Row(
             name,
             {
                 "judge": name,
-                "n": one["n"],
-                **{f"step_{off}": Estimate.of(figure) for off, figure in one["step"].items()},
-                **figure_cells(one, told),
-                "named": one["named"],
+                "n": figures["n"],
+                **{
+                    f"step_{distance}": Estimate.from_figure(share)
+                    for distance, share in figures["step"].items()
+                },
+                **figure_cells(figures, defined),
+                "named": figures["named"],
             },
         )
-        for name, one in scored.items()
+        for name, figures in scored.items()
     ]
     table = Table(
         "decisive",
         "The decisive step",
-        (_WHO, _N, *_DECISIVE, Column("named", "named", Kind.COUNT, "traces with any step named")),
+        (
+            _JUDGE,
+            _N,
+            *_DECISIVE,
+            Column("named", "named", Kind.COUNT, "traces with any step named"),
+        ),
         tuple(group for group in (tuple(rows), tuple(_baselines(document))) if group),
         "In brackets Wilson's 95 % intervals.",
         (
@@ -294,11 +307,11 @@ def _decisive(document: Values, judges: Values) -> Section | None:
             *_not_asked(scored),
         ),
     )
-    return Section("decisive", "Decisive step", (table,))
+    return ReportSection("decisive", "Decisive step", (table,))
 
 
 def _published_note(scored: Values) -> Iterator[Note]:
-    """Yield how the published scorer of the set counts, where it is not exact."""
+    """Yield a note on the set's own scorer if it counts other steps than the exact ones."""
     figures = {
         judge: (decisive["published_step"]["value"], decisive["step"]["0"]["value"])
         for judge, decisive in scored.items()
@@ -320,137 +333,142 @@ def _published_note(scored: Values) -> Iterator[Note]:
 
 
 def _baselines(document: Values) -> Iterator[Row]:
-    """Rows of judges that look at nothing, where traces are at hand."""
-    found = document["baselines"]
-    if found is None or not found["n"]:
+    """Yield the rows of judges that look at nothing; none if no trace of the set was read."""
+    baselines = document["baselines"]
+    if baselines is None or not baselines["n"]:
         return
-    for way, words in (
+    for name, title in (
         ("random", "by chance"),
         ("first", "the first"),
         ("last", "the last"),
     ):
-        cells: dict[str, Cell] = {"judge": words, "n": found["n"]}
-        cells |= {f"step_{off}": Estimate(value) for off, value in found[way].items()}
-        if found["agent"][way] is not None:
-            cells["agent"] = Estimate(found["agent"][way])
-        if found["published_step"] is not None:
-            cells["published_step"] = Estimate(found["published_step"][way])
-        yield Row(way, cells)
+        cells: dict[str, Cell] = {"judge": title, "n": baselines["n"]}
+        for distance, share in baselines[name].items():
+            cells[f"step_{distance}"] = Estimate(share)
+        if baselines["agent"][name] is not None:
+            cells["agent"] = Estimate(baselines["agent"][name])
+        if baselines["published_step"] is not None:
+            cells["published_step"] = Estimate(baselines["published_step"][name])
+        yield Row(name, cells)
 
 
-def _places(document: Values, judges: Values) -> Section | None:
-    scored = {name: one["places"] for name, one in judges.items() if one["places"]}
+def _places(document: Values, judges: Values) -> ReportSection | None:
+    """Return precision, recall and F1 of the marked locations for each judge."""
+    scored = {name: judge["places"] for name, judge in judges.items() if judge["places"]}
     if not scored:
         return None
     groups = tuple(
         tuple(
             Row(
-                f"{name}/{what}",
+                f"{name}/{matched}",
                 {
                     "judge": name,
-                    "what": words,
-                    **figure_cells(figures[what], _MATCH),
+                    "what": title,
+                    **figure_cells(figures[matched], _MATCH),
                 },
             )
-            for what, words in _WHAT.items()
-            if figures[what]["true"] or figures[what]["named"]
+            for matched, title in _MATCH_TITLES.items()
+            if figures[matched]["true"] or figures[matched]["named"]
         )
         for name, figures in scored.items()
     )
     table = Table(
         "places",
         "All marked places",
-        (_WHO, *_MATCH),
+        (_JUDGE, *_MATCH),
         groups,
         _over_traces(document),
         tuple(_not_asked(scored)),
     )
-    return Section("places", "Places", (table,))
+    return ReportSection("places", "Places", (table,))
 
 
-def _levels(judges: Values) -> Section | None:
-    """How often the category of each level is right, where there are several levels."""
+def _levels(judges: Values) -> ReportSection | None:
+    """Return the shares with the right category at each level; None if there are no levels."""
     rows = [
-        Row(
-            f"{name}/{level}",
-            {"judge": name, "level": level, "n": found["n"]}
-            | {
-                key: Estimate.of(part)
-                for key, part in (
-                    ("category", one["decisive"]),
-                    ("step_and_category", one["step_and_category"]),
-                    ("f1", one["places"] and one["places"]["f1"]),
-                    ("joint", one["joint"] and one["joint"]["f1"]),
-                )
-                if part is not None
-            },
-        )
-        for name, told in judges.items()
-        for level, one in told.get("levels", {}).items()
-        for found in (told["decisive"] or told["places"],)
+        _level_row(name, level, judge)
+        for name, judge in judges.items()
+        for level in judge.get("levels", {})
     ]
     if not rows:
         return None
-    table = Table("levels", "Categories of each level", (_WHO, *_LEVEL), (tuple(rows),))
-    return Section("levels", "Levels", (table,))
+    table = Table("levels", "Categories of each level", (_JUDGE, *_LEVEL), (tuple(rows),))
+    return ReportSection("levels", "Levels", (table,))
+
+
+def _level_row(name: str, level: str, judge: Values) -> Row:
+    figures = judge["levels"][level]
+    scored = judge["decisive"] or judge["places"]
+    cells: dict[str, Cell] = {"judge": name, "level": level, "n": scored["n"]}
+    estimates = {
+        "category": figures["decisive"],
+        "step_and_category": figures["step_and_category"],
+        "f1": figures["places"] and figures["places"]["f1"],
+        "joint": figures["joint"] and figures["joint"]["f1"],
+    }
+    for key, estimate in estimates.items():
+        if estimate is not None:
+            cells[key] = Estimate.from_figure(estimate)
+    return Row(f"{name}/{level}", cells)
 
 
 def _not_asked(scored: Values) -> Iterator[Note]:
-    for name, one in scored.items():
-        if one["not_asked"]:
+    for name, figures in scored.items():
+        if figures["not_asked"]:
             yield Note(
-                f"{name} has not looked at {counted(one['not_asked'], 'trace')} of the set; they "
-                "are left out of its figures.",
+                f"{name} has not looked at {counted(figures['not_asked'], 'trace')} of the set; "
+                "they are left out of its figures.",
                 "not_asked",
             )
 
 
-def _verdicts(reports: Mapping[str, JudgeReport]) -> Iterator[Section]:
+def _verdicts(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSection]:
+    """Yield the sections on verdicts: one of all judges, then one for each of several."""
     if len(reports) == 1:
         yield from map(judge_section, reports.values())
     elif reports:
         yield judges_section(reports)
         for number, (name, report) in enumerate(reports.items(), 1):
-            # The same tables of rates and chance, of several judges in one report.
+            # Each judge has these two tables; the number keeps their ids unique in the report.
             tables = judge_section(report).tables[:2]
-            own = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
-            yield Section(f"judge_{number}", name, own)
+            renamed = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
+            yield ReportSection(f"judge_{number}", name, renamed)
 
 
-def _took(judges: Values) -> Section | None:
+def _cost_and_quotes(judges: Values) -> ReportSection | None:
+    """Return the mean cost of a trace and the kinds of quotes; None if no model was asked."""
     rows = [
-        Row(name, {"judge": name, **_numbers(one["cost"]), **(one["quotes"] or {})})
-        for name, one in judges.items()
-        if one["cost"] or one["quotes"]
+        Row(name, {"judge": name, **_cost_cells(judge["cost"] or {}), **(judge["quotes"] or {})})
+        for name, judge in judges.items()
+        if judge["cost"] or judge["quotes"]
     ]
     if not rows:
         return None
     table = Table(
         "took",
         "What a trace took, and how quotes were found",
-        (_WHO, *_COST, *_QUOTES),
+        (_JUDGE, *_COST, *_QUOTES),
         (tuple(rows),),
     )
-    return Section("took", "Cost and quotes", (table,))
+    return ReportSection("took", "Cost and quotes", (table,))
 
 
-def _numbers(cost: Values | None) -> dict[str, Cell]:
-    if cost is None:
-        return {}
-    return {
-        one.key: round(cost[one.key]) if one.kind is Kind.COUNT else Estimate(cost[one.key])
-        for one in _COST
-        if cost[one.key] is not None
-    }
+def _cost_cells(cost: Values) -> dict[str, Cell]:
+    cells: dict[str, Cell] = {}
+    for column in _COST:
+        value = cost.get(column.key)
+        if value is not None:
+            cells[column.key] = round(value) if column.kind is Kind.COUNT else Estimate(value)
+    return cells
 
 
 def _notes(document: Values) -> Iterator[Note]:
-    """What holds for all of it."""
-    others = [name for name, one in document["judges"].items() if not one["categories"]]
-    if others and {"decisive", "places"} & set(document["scored_by"]):
+    """Yield the notes on the whole report: taxonomies, crosswalk, unread traces and files."""
+    other_taxonomy = [name for name, judge in document["judges"].items() if not judge["categories"]]
+    if other_taxonomy and {"decisive", "places"} & set(document["scored_by"]):
         yield Note(
-            f"In another taxonomy than the set speak {', '.join(others)}: their categories do not "
-            "count.",
+            f"In another taxonomy than the set speak {', '.join(other_taxonomy)}: their categories "
+            "do not count.",
             "other_taxonomy",
         )
     if document["modes"] is not None:

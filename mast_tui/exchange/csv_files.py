@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.traces.io.decoding import csv_separator
+from mast_tui.traces.readers.run_facts import trial_number
 
 _MAX_CELL: Final = 1 << 30
 _ROWS_AT_ONCE: Final = 500
@@ -172,6 +173,14 @@ def _check_columns(
         if name not in allowed_names:
             subject = f"column {name!r}" if name else "a column without a heading"
             raise ExchangeError(f"{path}: {subject} is unknown; known are {', '.join(allowed)}")
+
+
+def trial_in(text: str) -> int | None:
+    """Return the number of a trial in a cell, None in an empty one; raises ``ValueError``."""
+    trial = trial_number(text.strip()) if text.strip() else None
+    if text.strip() and trial is None:
+        raise ValueError(f"trial is {text!r}; it is a whole number from 0")
+    return trial
 
 
 def share_in(name: str, text: str) -> float | None:

@@ -8,8 +8,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from mast_tui.exchange.csv_files import share_in, stream_rows
-from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, taxonomy_named
+from mast_tui.exchange.csv_files import share_in, stream_rows, trial_in
+from mast_tui.exchange.import_batch import (
+    Gathered,
+    ImportedWork,
+    Incoming,
+    joined,
+    taxonomy_named,
+)
 from mast_tui.exchange.names import annotator_of, check_one_name
 from mast_tui.labels import (
     WHOLE_TRACE,
@@ -24,6 +30,7 @@ from mast_tui.labels import (
 )
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.workspace.records import TraceRecord
 
 COLUMNS: Final = (
     "trace_id",
@@ -45,6 +52,10 @@ COLUMNS: Final = (
     "slug",
     "merged",
 )
+TASK_ID: Final = "task_id"
+TRIAL: Final = "trial"
+_FACTS: Final = (TASK_ID, TRIAL)
+"""The columns of an import that are facts of the trace, the same in all its rows."""
 FINISHED: Final = "finished"
 NOTE: Final = "note"
 """The value of a row that holds a note on a span, of no mode."""
@@ -96,15 +107,17 @@ def read_csv_long(
         chosen = taxonomy_named(cells.get("taxonomy", "").strip() or None, taxonomy, find_taxonomy)
         return _RowContent(name, annotator_kind(name), chosen, chosen.ref, _adding(cells, chosen))
 
-    for row in stream_rows(files, batch.problems, allowed=COLUMNS, needed=needed):
+    for row in stream_rows(files, batch.problems, allowed=(*COLUMNS, *_FACTS), needed=needed):
         texts = row.texts
         about = row.columns.index("trace_id")
         names.add(texts[row.columns.index("annotator")] if "annotator" in row.columns else "")
         trace_id = texts[about].strip()
         texts[about] = ""
+        facts = _take_facts(row.columns, texts)
         try:
             if not trace_id:
                 raise ValueError("'trace_id' is empty")
+            trace = _with_facts(batch.traces.get(trace_id), trace_id, facts)
             name, kind, chosen, ref, add = parsed(row.columns, tuple(texts))
             key = (name, trace_id, ref)
             draft = batch.drafts.get(key) or ImportedWork(name, trace_id, ref, kind, file=row.file)
@@ -112,11 +125,40 @@ def read_csv_long(
         except ValueError as error:
             batch.problems.append(row.problem(error))
             continue
+        if trace is not None:
+            batch.traces[trace_id] = trace
         if key not in batch.drafts:
             batch.keep(draft)
             batch.taxonomies[ref] = chosen
     check_one_name(annotator, names)
     return batch.done()
+
+
+def _take_facts(columns: tuple[str, ...], texts: list[str]) -> Mapping[str, str]:
+    """Return the facts of the trace in a row, and empty their cells there."""
+    facts: dict[str, str] = {}
+    for name in _FACTS:
+        if name in columns:
+            at = columns.index(name)
+            facts[name] = texts[at].strip()
+            texts[at] = ""
+    return facts
+
+
+def _with_facts(
+    earlier: TraceRecord | None, trace_id: str, facts: Mapping[str, str]
+) -> TraceRecord | None:
+    """Return a trace with the facts of one more row; None where no row states any.
+
+    Raises:
+        ValueError: A cell is no such fact, or rows contradict each other.
+    """
+    if not any(facts.values()):
+        return earlier
+    trace = TraceRecord(
+        trace_id, task_id=facts.get(TASK_ID) or None, trial=trial_in(facts.get(TRIAL, ""))
+    )
+    return trace if earlier is None else joined(earlier, trace)
 
 
 class _RowContent(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mast_tui.exchange.csv_files import share_in, stream_rows
+from mast_tui.exchange.csv_files import share_in, stream_rows, trial_in
 from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, joined
 from mast_tui.exchange.names import annotator_of, check_one_name
 from mast_tui.labels import TraceWork, VerdictValue, annotator_kind
@@ -21,6 +21,8 @@ FACTS: Final = ("system", "model", "benchmark", "outcome")
 SCORE: Final = "score"
 VERSION: Final = "version"
 DATE: Final = "date"
+TASK_ID: Final = "task_id"
+TRIAL: Final = "trial"
 CELLS: Final[Mapping[str, VerdictValue | None]] = {
     "1": VerdictValue.PRESENT,
     "0": VerdictValue.ABSENT,
@@ -66,7 +68,7 @@ def read_csv_wide(
         ExchangeError: A file is no such table.
     """
     codes = [mode.code for mode in taxonomy.modes]
-    allowed = ("trace_id", "annotator", *FACTS, *codes, SCORE, VERSION, DATE)
+    allowed = ("trace_id", "annotator", *FACTS, *codes, SCORE, VERSION, DATE, TASK_ID, TRIAL)
     needed = ("trace_id", *(() if annotator else ("annotator",)))
     batch = Gathered({taxonomy.ref: taxonomy})
     names = set[str]()
@@ -128,6 +130,8 @@ def _trace(cells: Mapping[str, str]) -> TraceRecord:
         score=share_in(SCORE, cells.get(SCORE, "").strip()),
         version=cells.get(VERSION, "").strip() or None,
         started=_started(cells.get(DATE, "").strip()),
+        task_id=cells.get(TASK_ID, "").strip() or None,
+        trial=trial_in(cells.get(TRIAL, "")),
     )
 
 
@@ -156,6 +160,8 @@ def write_csv_wide(
     optional_columns = [
         *([SCORE] if any(trace.score is not None for _, trace in rows) else ()),
         *([VERSION] if any(trace.version is not None for _, trace in rows) else ()),
+        *([TASK_ID] if any(trace.task_id is not None for _, trace in rows) else ()),
+        *([TRIAL] if any(trace.trial is not None for _, trace in rows) else ()),
     ]
     columns = ("trace_id", "annotator", *FACTS, *codes, *optional_columns)
     return csv_text(columns, (_cells(work, trace, taxonomy) for work, trace in rows))
@@ -172,4 +178,6 @@ def _cells(work: TraceWork, trace: TraceRecord, taxonomy: Taxonomy) -> dict[str,
         **{mode.code: WRITTEN[work.verdict(mode.slug)] for mode in taxonomy.modes},
         SCORE: "" if trace.score is None else repr(trace.score),
         VERSION: trace.version or "",
+        TASK_ID: trace.task_id or "",
+        TRIAL: "" if trace.trial is None else str(trace.trial),
     }

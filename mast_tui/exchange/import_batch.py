@@ -98,11 +98,13 @@ def joined(earlier: TraceRecord, new: TraceRecord) -> TraceRecord:
         score=_one_of("score", earlier.score, new.score),
         version=_one_of("version", earlier.version, new.version),
         started=_one_of("date", earlier.started, new.started),
+        task_id=_one_of("task_id", earlier.task_id, new.task_id),
+        trial=_one_of("trial", earlier.trial, new.trial),
         outcome=outcomes.pop() if outcomes else Outcome.UNKNOWN,
     )
 
 
-_Fact = TypeVar("_Fact", str, float)
+_Fact = TypeVar("_Fact", str, float, int)
 
 
 def _one_of(name: str, first: _Fact | None, second: _Fact | None) -> _Fact | None:

@@ -66,7 +66,8 @@ class Statistic:
         interval: How the interval is computed; empty where there is none.
         withheld: Where an interval would not hold and is withheld.
         form: The form in JSON documents.
-        key: The key in JSON documents; by default the name.
+        key: The key in JSON documents, with dots between those of objects in each other; by
+            default the name.
         interval_key: The key of its interval beside a number in JSON documents: ``risk_ratio_ci``.
         bounds_key: The key of its bounds beside a number.
         lowest: The least possible value.
@@ -506,7 +507,7 @@ class ScopePath:
             "{condition}": figure.condition,
         }
         keys = [fields.get(key, key) for key in self.keys]
-        keys.append(figure.definition.key or figure.statistic)
+        keys += (figure.definition.key or figure.statistic).split(".")
         for name in ("{subject}", "{condition}"):
             if fields[name] and name not in self.keys:
                 keys.append(fields[name])
@@ -1047,6 +1048,54 @@ _SIGNATURES: Final = (
         undefined="nothing was used",
     ),
     Statistic(
+        "task_share", "share", "share of runs", "mean over tasks of the share of their runs",
+        "pass@1: Chen and others 2021", "no run was judged on it",
+        "Wilson 1927 for as many cases as have the variance between tasks (Korn and Graubard "
+        "1998), with Student's t", "fewer than 5 tasks; unresolved verdicts over 2 %",
+        form=JsonForm.ESTIMATE, key="rate",
+    ),
+    Statistic(
+        "task_mean", "mean", "mean of runs", "mean over tasks of the mean of their runs",
+        undefined="no run has it", interval="Student's t over tasks",
+        withheld="fewer than 5 tasks", form=JsonForm.ESTIMATE, key="mean",
+    ),
+    Statistic(
+        "arm_difference", "difference", "difference from the baseline",
+        "mean over the shared tasks of the arm less the baseline",
+        undefined="a side has no run with it",
+        interval="of shares Newcombe 1998 with the intervals of both arms and their correlation "
+        "over tasks (Zou and Donner 2008), of means Student's t over tasks",
+        withheld="fewer than 5 tasks; a share that fewer than 5 tasks have in a run, or lack; "
+        "unresolved verdicts over 2 %", lowest=-1.0, form=JsonForm.ESTIMATE, key="difference",
+    ),
+    Statistic(
+        "flip_p", "p", "p-value", "Fisher's randomisation test: the signs of the differences of "
+        "whole tasks flipped, or tasks exchanged between arms that share none",
+        "Fisher 1935", "a side has no run with it", key="difference.p",
+    ),
+    Statistic(
+        "flip_p_adjusted", "p adj", "adjusted p-value", "p-value adjusted over the tested modes "
+        "and the arms, so that any false finding has a chance of at most 5 %", "Holm 1979",
+        "a side has no run with it", key="difference.p_adjusted",
+    ),
+    Statistic(
+        "pass_k", "pass^k", "pass^k", "mean over tasks of C(c, k) / C(n, k), c successes of n runs",
+        "Yao and others 2024, arXiv 2406.12045", "no task has so many runs",
+        "as the share of runs", "fewer than 5 tasks", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "power", "power", "power", "share of simulated experiments that see the change",
+        undefined="the rate cannot change so far", form=JsonForm.NUMBER_OR_REASONS,
+    ),
+    Statistic(
+        "detectable", "seen", "least change seen", "the least change with a power of 80 %",
+        undefined="no change would be seen so often", form=JsonForm.NUMBER_OR_REASONS,
+    ),
+    Statistic(
+        "tasks_needed", "tasks", "tasks needed", "the fewest tasks with a power of 80 %",
+        undefined="over 5,000 tasks", form=JsonForm.NUMBER_OR_REASONS,
+    ),
+    Statistic(
         "slope", "slope", "slope", "slope of the shares over the scores, by least squares",
         undefined="fewer than two groups were judged", lowest=-1.0,
     ),
@@ -1239,11 +1288,10 @@ _COUNTS: Final = _counts("""
     used_without_fatal | without | used without | used by traces without any
     used_before_first_fatal | before | used before | used before the failure
     used_after | after | used after | used from its first span on
-    tasks | tasks | tasks | tasks that both did
+    tasks | tasks | tasks | different tasks of the runs
+    shared_tasks | shared | shared tasks | tasks that the baseline has run as well
     runs | runs | runs | runs of known tasks
-    no_task | no task | traces left out | traces that name no task
-    repeated | repeated | traces left out | further runs of a task
-    unpaired | unpaired | tasks left out | tasks that the other did not do
+    no_task | no task | traces left out | traces that name no task | left_out.no_task
     no_group | left out | traces left out | traces of no group of the order
     judged | judged | traces judged | traces that the judge has judged
     unlabelled | unlabelled | traces without labels | traces that only the judge has judged

@@ -18,6 +18,9 @@ _TIE: Final = 1e-7
 _MOST_STEPS: Final = 20_000_000
 """The number of additions beyond which the normal distribution replaces an exact test."""
 
+_MOST_CASES: Final = 900
+"""The number of cases whose divisions into two groups still fit into a float."""
+
 _RARE: Final = 50
 """The number of hits, and of misses, beyond which the normal distribution is near enough."""
 
@@ -134,36 +137,98 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def sign_flips(differences: Sequence[int]) -> float:
-    """Test whether whole numbers of independent cases lie about 0 (Fisher's randomisation test).
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Adjust p-values so that any false finding has a chance of at most the level (Holm 1979).
 
-    With differences of 1 and -1 alone this is McNemar's exact test. Larger ones are those of
-    clusters, such as the modes of a trace, whose sign is flipped as a whole.
+    None stays None.
+    """
+    adjusted: list[float | None] = [None] * len(p_values)
+    defined = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
+    highest = 0.0
+    for rank, (p, i) in enumerate(defined):
+        highest = max(highest, min(1.0, p * (len(defined) - rank)))
+        adjusted[i] = highest
+    return adjusted
+
+
+def sign_flips(differences: Sequence[int]) -> float:
+    """Return the p-value of the test of ``sign_flips_of_rows`` for one row of differences."""
+    return float(sign_flips_of_rows(np.asarray([differences], dtype=np.int64))[0])
+
+
+def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Test for each row whether whole numbers lie about 0 (Fisher's randomisation test).
+
+    Each row has a number for each independent case. With differences of 1 and -1 alone this is
+    McNemar's exact test. Larger ones are those of clusters, such as the modes of a trace, whose
+    sign is flipped as a whole. The chances of all sums follow from their characteristic function,
+    the product of the cosines of the differences, by a Fourier transform.
 
     Args:
-        differences: A number for each case; zeros have no effect.
+        differences: Rows × cases; zeros have no effect.
 
     Returns:
-        The share of all combinations of signs whose sum is as far from 0 or farther. For too many
-        cases to count, it is that of the normal distribution with z = Σd / √Σd² (Durkalski and
-        others 2003, Statistics in Medicine 22:2417-2428).
+        The share of all combinations of signs whose sum is as far from 0 or farther. If the sums
+        are too many to count, it is that of the normal distribution with z = Σd / √Σd² (Durkalski
+        and others 2003, Statistics in Medicine 22:2417-2428).
     """
-    sizes = np.abs(np.asarray(differences, dtype=np.int64))
-    sizes = sizes[sizes > 0]
-    total = int(sizes.sum())
-    if not total:
+    sizes = np.abs(differences)
+    observed = np.abs(differences.sum(axis=1))
+    most = int(sizes.sum(axis=1).max(initial=0))
+    length = 1 << (2 * most + 1).bit_length()
+    distinct = np.unique(sizes[sizes > 0])
+    if len(distinct) * length * len(sizes) > _MOST_STEPS:
+        squares = np.maximum((sizes.astype(np.float64) ** 2).sum(axis=1), 1)
+        return np.array([erfc(z) for z in observed / np.sqrt(2 * squares)])
+    angles = 2 * np.pi / length * np.arange(length // 2 + 1)
+    product = np.ones((len(sizes), length // 2 + 1))
+    for size in distinct.tolist():
+        product *= np.cos(size * angles) ** (sizes == size).sum(axis=1)[:, None]
+    chances = np.fft.irfft(product, n=length, axis=1)[:, : length // 2]
+    far = np.arange(length // 2) >= observed[:, None]
+    both_sides = 2 * np.where(far, chances, 0.0).sum(axis=1)
+    # Rounding hides smaller chances than that of the one combination without any flip.
+    least = 2.0 ** (1 - np.minimum((sizes > 0).sum(axis=1), 1000))
+    p_values: NDArray[np.float64] = np.where(observed == 0, 1.0, np.clip(both_sides, least, 1.0))
+    return p_values
+
+
+def group_permutations(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    """Test whether two independent groups of whole numbers have the same mean.
+
+    This is Fisher's randomisation test: it counts all divisions of the cases into groups of these
+    two sizes. With zeros and ones alone it is Fisher's exact test.
+
+    Args:
+        first: A number for each case of one group; at least one.
+        second: Those of the other group; at least one.
+
+    Returns:
+        The share of all divisions whose means are as far apart or farther. If there are too many
+        sums to count, it is that of the normal distribution with the variance over all divisions.
+    """
+    cases = np.concatenate([first, second])
+    cases -= cases.min()
+    smaller = cases[: len(first)] if len(first) <= len(second) else cases[len(first) :]
+    size = len(smaller)
+    # In units of 1 / n, so that sums and their mean are whole numbers.
+    mean = size * int(cases.sum())
+    observed = abs(len(cases) * int(smaller.sum()) - mean)
+    if observed == 0:
         return 1.0
-    observed = abs(int(sum(differences)))
-    if len(sizes) * (total + 1) > _MOST_STEPS:
-        return erfc(observed / sqrt(2 * float((sizes**2).sum())))
-    # The chance of each sum of the positive differences; the sum of all is twice that minus total.
-    chance = np.zeros(total + 1)
-    chance[0] = 1.0
-    for size in sizes.tolist():
-        chance[size:] = (chance[size:] + chance[: total + 1 - size]) / 2
-        chance[:size] /= 2
-    sums = 2 * np.arange(total + 1) - total
-    return min(1.0, float(chance[np.abs(sums) >= observed].sum()))
+    highest = int(np.sort(cases)[-size:].sum())
+    if len(cases) * size * (highest + 1) > _MOST_STEPS or len(cases) > _MOST_CASES:
+        squares = float(((cases - cases.mean()) ** 2).sum())
+        variance = size * (len(cases) - size) / len(cases) / (len(cases) - 1) * squares
+        return erfc(observed / len(cases) / sqrt(2 * variance))
+    # Divisions by the number of cases in the smaller group so far, and by their sum.
+    divisions = np.zeros((size + 1, highest + 1))
+    divisions[0, 0] = 1
+    for case in cases.tolist():
+        divisions[1:, case:] += divisions[:-1, : highest + 1 - case]
+    complete = divisions[size]
+    far = np.abs(len(cases) * np.arange(highest + 1) - mean) >= observed
+    return float(complete[far].sum() / complete.sum())
 
 
 class Trend(NamedTuple):

@@ -215,14 +215,17 @@ class TwinsJudge:
             traces: All runs. They are not kept, and one that cannot be read is skipped.
         """
         tasks: defaultdict[tuple[str, str], _Task] = defaultdict(_Task)
+        by_words = 0
         for trace in traces:
             try:
                 read_fully(trace)
                 task = trace.meta.same_task
                 if task is not None and trace.meta.outcome is not Outcome.UNKNOWN:
                     tasks[task].add(trace)
+                    by_words += not trace.meta.task_id
             except OSError:
                 continue  # the runner reports the error when it judges the trace
+        self._by_words: Final = by_words
         self._tasks: Final = len(tasks)
         self._runs: Final = sum(len(task.runs) for task in tasks.values())
         self.shared: Final[Mapping[str, SharedStep]] = {
@@ -234,7 +237,12 @@ class TwinsJudge:
         """The number of runs and tasks that were compared, as a sentence."""
         if not self._runs:
             return "no run has a task and an outcome, so there is nothing to compare"
-        return f"comparing {counted(self._runs, 'run')} of {counted(self._tasks, 'task')}"
+        compared = f"comparing {counted(self._runs, 'run')} of {counted(self._tasks, 'task')}"
+        if not self._by_words:
+            return compared
+        return (
+            f"{compared}; {self._by_words:,} of them have no task_id, so their words tell the task"
+        )
 
     def judge(self, trace: Trace, /) -> Judgement:
         """Suggest the step that only failed runs share, if this run has it."""

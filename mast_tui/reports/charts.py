@@ -15,7 +15,6 @@ from math import ceil
 from typing import Final
 
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable
-from mast_tui.figures.signatures.comparison import SIDES
 from mast_tui.figures.signatures.groups import SHAPES
 from mast_tui.figures.signatures.model import ALL, OVERALL
 from mast_tui.figures.signatures.modes import severity
@@ -63,54 +62,6 @@ def group_charts(figures: SignatureReport, name: str) -> dict[str, Chart]:
         The charts for which there are data, by their kinds in the order of the page.
     """
     return dict(_GroupCharts(figures, name).charts())
-
-
-def comparison_charts(figures: SignatureReport) -> list[Chart]:
-    """Draw two groups of a report: their shares, and the first less the second."""
-    compared = figures.compared
-    if compared is None:
-        return []
-    tables = figures.figures.rows("comparison", subject=compared)
-    if not any(table.find("rate", side).n for table in tables.values() for side in SIDES):
-        return []
-    first, second = compared
-    parts = group_parts(figures)
-    failed = [figures.group(name).count("traces", "failed") for name in compared]
-    pair = f"{parts[first]}-{parts[second]}"
-    traces = (
-        f"n = {failed[0]} failed traces of {first} and {failed[1]} of {second}. "
-        f"{source_words(figures)}"
-    )
-    shares = (
-        "Bars: share of failed traces that show the mode, of those judged on it; lines: Wilson "
-        f"95 % intervals. {traces}"
-    )
-    points = (
-        f"Dots: share in the failed traces of {first} minus that of {second}, in points; lines: "
-        f"Newcombe 95 % intervals. {traces}"
-    )
-    rows = [
-        _Row(
-            mode.code,
-            mode.name,
-            tables[mode.code].find("rate", "first"),
-            tables[mode.code].find("rate", "second"),
-            tables[mode.code]["difference"],
-        )
-        for mode in figures.inputs.modes
-    ]
-    sides = ((first, "v-first"), (second, "v-second"))
-    return [
-        _chart(
-            f"compared-{pair}", f"Failed traces of {first} and {second}", shares, bars(rows, sides)
-        ),
-        _chart(
-            f"less-{pair}",
-            f"Failed traces of {first} minus {second}",
-            points,
-            differences(rows, ("", "")),
-        ),
-    ]
 
 
 def group_words(figures: SignatureReport, name: str) -> str:

@@ -19,8 +19,8 @@ from mast_tui.reports.model import (
     Estimate,
     Kind,
     Note,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
     estimates,
@@ -152,7 +152,7 @@ def judge_section(
     comparison: JudgeComparison | None = None,
     *,
     sight: Mapping[str, Any] | None = None,
-) -> Section:
+) -> ReportSection:
     """Make the page of a judge.
 
     Args:
@@ -172,10 +172,10 @@ def judge_section(
         None if comparison is None else compared_table(comparison),
     )
     made = tuple(table for table in tables if table is not None)
-    return Section("judge", "Judge", made, _facts(report), tuple(_notes(report)))
+    return ReportSection("judge", "Judge", made, _facts(report), tuple(_notes(report)))
 
 
-def judges_section(reports: Mapping[str, JudgeReport]) -> Section:
+def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
     """Make a table of several judges with a row for each, over all modes.
 
     Args:
@@ -201,7 +201,7 @@ def judges_section(reports: Mapping[str, JudgeReport]) -> Section:
         (tuple(rows),),
         notes=withheld_notes(*pooled.values()),
     )
-    return Section("judges", "Judges", (table,))
+    return ReportSection("judges", "Judges", (table,))
 
 
 def compared_table(comparison: JudgeComparison) -> Table:
@@ -278,7 +278,8 @@ def _compared_cells(table: FigureTable) -> dict[str, Cell]:
         "only_first": table.count("only_first_right"),
         "only_second": table.count("only_second_right"),
         **{
-            column.key: Estimate.of(table.find(column.key, "difference")) for column in _DIFFERENCES
+            column.key: Estimate.from_figure(table.find(column.key, "difference"))
+            for column in _DIFFERENCES
         },
     }
 
@@ -628,7 +629,7 @@ def _effect(report: JudgeReport) -> Table | None:
             {
                 "name": STATISTICS[statistic].label,
                 **{
-                    column.key: Estimate.of(effect.find(statistic, column.key))
+                    column.key: Estimate.from_figure(effect.find(statistic, column.key))
                     for column in _EFFECT
                     if column.key != "name"
                 },

@@ -53,7 +53,7 @@ class Estimate:
     bounds: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, figure: Figure | Mapping[str, Any], row_n: int | None = None) -> Estimate:
+    def from_figure(cls, figure: Figure | Mapping[str, Any], row_n: int | None = None) -> Estimate:
         """Make the estimate of a figure, or of a coefficient of a JSON document.
 
         Args:
@@ -120,7 +120,7 @@ def figure_cells(figures: Mapping[str, Any], columns: Iterable[Column]) -> dict[
     there = {one.key: figures[one.key] for one in columns if one.key in figures}
     row_n = figures.get("n")
     return {
-        key: Estimate.of(cell, row_n) if isinstance(cell, Mapping) else cell
+        key: Estimate.from_figure(cell, row_n) if isinstance(cell, Mapping) else cell
         for key, cell in there.items()
     }
 
@@ -141,7 +141,7 @@ def estimates(
         if figure is None:
             continue
         if figure.definition.form is JsonForm.ESTIMATE:
-            cells[column.key] = Estimate.of(figure, row_n)
+            cells[column.key] = Estimate.from_figure(figure, row_n)
         elif column.kind is Kind.COUNT and figure.value is not None:
             cells[column.key] = int(figure.value)
         else:
@@ -285,7 +285,7 @@ Part = Table | Chart | Text
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A page of a report: ``id`` is fit for anchors, ``title`` is what its page is called.
 
     ``facts`` are numbers that stand at its head, as (name, value, more).
@@ -320,7 +320,7 @@ class Report:
     id: str
     title: str
     about: str
-    sections: tuple[Section, ...]
+    sections: tuple[ReportSection, ...]
     notes: tuple[Note, ...] = ()
     facts: tuple[tuple[str, str, str], ...] = ()
     document: Mapping[str, Any] = field(default_factory=dict)

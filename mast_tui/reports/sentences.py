@@ -52,7 +52,7 @@ def undefined_words(reason: str) -> str:
 
 def in_words(figure: Figure | Values) -> str:
     """Write a figure within a sentence: ``0.61 [0.48, 0.72]``."""
-    estimate = Estimate.of(figure)
+    estimate = Estimate.from_figure(figure)
     if estimate.value is None:
         return undefined_words(str(estimate.undefined))
     value = fixed(estimate.value)
@@ -71,7 +71,7 @@ def fact(name: str, figure: Figure | Values) -> tuple[str, str, str]:
         name: The name of the figure.
         figure: The figure.
     """
-    estimate = Estimate.of(figure)
+    estimate = Estimate.from_figure(figure)
     if estimate.value is None:
         return name, NONE, str(estimate.undefined).replace("_", " ")
     value = fixed(estimate.value)
@@ -198,7 +198,7 @@ def why_undefined(
     """
     found: dict[str, list[str]] = {}
     for name, figure in figures:
-        reason = Estimate.of(figure).undefined
+        reason = Estimate.from_figure(figure).undefined
         if reason is None:
             continue
         why = reasons.get(reason, reason.replace("_", " "))

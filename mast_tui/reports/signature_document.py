@@ -14,12 +14,12 @@ from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.prevalence import PATHS
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, nested_json, rate_json
 from mast_tui.figures.signatures.bill import AMOUNTS
-from mast_tui.figures.signatures.comparison import SIDES
 from mast_tui.figures.signatures.groups import SHAPES
 from mast_tui.figures.signatures.model import OVERALL, Rules, SignatureInput
 from mast_tui.figures.signatures.modes import severity
 from mast_tui.figures.signatures.onset import BINS, chain_of
 from mast_tui.figures.signatures.report import SignatureReport
+from mast_tui.reports.published import claims_json
 
 Document = dict[str, Any]
 
@@ -66,9 +66,11 @@ def signature_document(report: SignatureReport) -> Document:
         },
         "overall": every,
         "groups": groups,
-        "comparison": _comparison(report),
-        "paired": _paired(report),
+        "comparison": None,
+        "paired": None,
+        "experiment": None,
         "trend": _trend(report),
+        "claims": claims_json(report),
         "cannot_say": list(cannot_say(inputs)),
     }
 
@@ -91,7 +93,8 @@ def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Docu
         "failed": table.count("traces", "failed"),
         "succeeded": table.count("traces", "succeeded"),
         "unknown": table.count("traces", "unknown"),
-        "mean_score": _with_n(table["mean_score"]),
+        "mean_score": _mean(table["mean_score"]),
+        "scores": {metric: _mean(figure) for metric, figure in table.by_name("mean_score").items()},
         "modes_per_failed_trace": _per_failed(table),
         "shapes": {shape: table.count("shape", shape) for shape in SHAPES},
         "categories": _categories(report, name, "category", dict(inputs.categories)),
@@ -122,6 +125,7 @@ def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Docu
         "places": None
         if places is None
         else {side: _places(report, name, side) for side in ("failed", "all")},
+        "lengths": _lengths(report, name),
         "bill": _bill(report, name),
         "cannot_say": list(group_cannot_say(report, name)),
     }
@@ -206,6 +210,15 @@ def _with_n(figure: Figure) -> Document:
     document: Document = {"value": figure.value, "n": figure.n}
     if figure.value is None:
         document["undefined"] = figure.reason
+    return document
+
+
+def _mean(figure: Figure) -> Document:
+    document = _with_n(figure)
+    if figure.value is not None:
+        document["ci"] = _list_of(figure.interval)
+        if figure.withheld:
+            document |= {"ci_withheld": figure.reason, "ci_needs": figure.needs}
     return document
 
 
@@ -380,6 +393,27 @@ def _spread(table: FigureTable, statistic: str, condition: str = "") -> Document
     return document
 
 
+def _lengths(report: SignatureReport, name: str) -> Document | None:
+    """Return shares by bins of length and hazards by ranges of steps, by mode."""
+    shares = report.rows("length", name)
+    if not shares:
+        return None
+    hazards = report.rows("hazard", name)
+    return {
+        code: {
+            "share": {
+                figure.condition: rate_json(figure)
+                for figure in table.figures
+                if figure.statistic == "rate"
+            },
+            "p_value": table.value("p_value"),
+            "p_adjusted": table.value("p_adjusted"),
+            "hazard": {figure.condition: rate_json(figure) for figure in hazards[code].figures},
+        }
+        for code, table in shares.items()
+    }
+
+
 def _bill(report: SignatureReport, name: str) -> list[Document] | None:
     whole = report.figures.table("bill", group=report.key(name))
     if not whole.figures:
@@ -418,81 +452,6 @@ def _sums(report: SignatureReport, name: str, condition: str) -> Document | None
         **{key: whole.value(f"used_{key}", condition) for key in keys},
         "by_mode": {code: value for code, value in by_mode.items() if value is not None},
     }
-
-
-def _comparison(report: SignatureReport) -> Document | None:
-    if report.compared is None:
-        return None
-    statistic = "modes_per_failed_trace"
-    whole = report.figures.table("comparison", subject=report.compared)
-    apart = whole.find(statistic, "difference")
-    means: Document = {
-        "first": whole.value(statistic, "first"),
-        "second": whole.value(statistic, "second"),
-        "difference": apart.value,
-        "ci": _list_of(apart.interval),
-    }
-    if apart.reason:
-        means |= {"ci_withheld": apart.reason, "ci_needs": apart.needs}
-    modes = report.figures.rows("comparison", subject=report.compared)
-    return {
-        "groups": list(report.compared),
-        "over": "failed",
-        "modes_per_failed_trace": means,
-        "modes": {
-            mode.code: {
-                "name": mode.name,
-                **{side: rate_json(modes[mode.code].find("rate", side)) for side in SIDES},
-                **_difference(modes[mode.code]),
-            }
-            for mode in report.inputs.modes
-        },
-    }
-
-
-def _paired(report: SignatureReport) -> Document | None:
-    whole = report.paired
-    if whole is None or report.compared is None:
-        return None
-    rows = report.figures.rows("paired", subject=report.compared)
-    return {
-        "by": report.inputs.by,
-        "pair": list(report.compared),
-        "tasks": whole.count("tasks"),
-        "runs": [whole.count("runs", side) for side in SIDES],
-        "left_out": {
-            key: [whole.count(key, side) for side in SIDES]
-            for key in ("no_task", "repeated", "unpaired")
-        },
-        "failed": _paired_counts(report.figures.table("paired_outcome", subject=report.compared)),
-        "modes": {
-            mode.code: {
-                "name": mode.name,
-                **_paired_counts(rows[mode.code]),
-                "p_adjusted": rows[mode.code].value("p_adjusted"),
-            }
-            for mode in report.inputs.modes
-        },
-    }
-
-
-def _paired_counts(table: FigureTable) -> Document:
-    difference = table["difference"]
-    document: Document = {
-        "n": difference.n,
-        **{key: table.value(key) for key in ("both", "only_first", "only_second", "neither")},
-        **{side: rate_json(table.find("rate", side)) for side in SIDES},
-        "difference_pp": points(difference.value),
-        "difference_ci_pp": _points_of(difference.interval),
-        "p_value": table.value("p_value"),
-    }
-    if difference.unresolved:
-        document["unresolved"] = difference.unresolved
-    if difference.value is None:
-        document["undefined"] = difference.reason
-    elif difference.withheld:
-        document |= {"ci_withheld": difference.reason, "ci_needs": difference.needs}
-    return document
 
 
 def _trend(report: SignatureReport) -> Document | None:

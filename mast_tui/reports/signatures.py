@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.figures.prevalence import PATHS
-from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, Sources
-from mast_tui.figures.signatures.comparison import SIDES
+from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureIndex, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL
 from mast_tui.figures.signatures.modes import severity
 from mast_tui.figures.signatures.onset import BINS, chain_of
@@ -30,23 +29,24 @@ from mast_tui.figures.signatures.report import (
 )
 from mast_tui.reports import model
 from mast_tui.reports.charts import (
-    comparison_charts,
     group_charts,
     group_parts,
     group_words,
     source_words,
 )
+from mast_tui.reports.experiment import experiment_sections, pair_document
 from mast_tui.reports.model import (
     Cell,
     Column,
     Estimate,
     Kind,
     Note,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
 )
+from mast_tui.reports.published import claims_section, published_gains
 from mast_tui.reports.sentences import withheld_notes
 from mast_tui.reports.signature_document import (
     cannot_say,
@@ -56,8 +56,9 @@ from mast_tui.reports.signature_document import (
 )
 
 if TYPE_CHECKING:
+    from mast_tui.figures.experiment import Experiment
     from mast_tui.figures.signatures.trend import TrendAxis
-    from mast_tui.reports.examples import Example, Extras
+    from mast_tui.reports.examples import Extras, LabelExample
     from mast_tui.taxonomy.model import Taxonomy
 
 MOST_PAIRS: Final = 6
@@ -85,8 +86,6 @@ _BECAUSE: Final[Mapping[str, str]] = {
 _SIDE_WORDS: Final = {
     "failed": "failed trace",
     "succeeded": "successful trace",
-    "first": "trace of the first group",
-    "second": "trace of the second group",
 }
 
 _ANY_SIZE: Final = {"success_if_present": 0, "success_if_absent": 0}
@@ -104,11 +103,7 @@ _MISSING: Final[Mapping[str, str]] = {
     "never_seen": "It shows in no trace, so there is no ratio.",
     **{
         f"none_in_{side}": f"It shows in no {trace}, so "
-        + (
-            "there is no ratio."
-            if side in ("succeeded", "second")
-            else "its ratio has no interval."
-        )
+        + ("there is no ratio." if side == "succeeded" else "its ratio has no interval.")
         for side, trace in _SIDE_WORDS.items()
     },
     "few_traces": "A side has fewer than 5 traces, so the difference has no interval.",
@@ -120,21 +115,6 @@ _MISSING: Final[Mapping[str, str]] = {
     "no_negatives": "The gold calls it absent nowhere that the judge has judged.",
     "no_better_than_chance": "Beside the gold the judge's word on it is no better than chance.",
 }
-
-_MEASURED: Final = (
-    "The study behind MAST changed ChatDev and ran it again on its ProgramDev tasks, with the same "
-    "model. Clearer roles, of which the higher one has the last word, raised task success by 9.4 "
-    "points; a step that verifies the objective of the task raised it by 15.6 points, from 25.0 to "
-    "40.6 %.",
-    "Most runs still failed. The study takes from it that single fixes of prompts or structure are "
-    "no cure, and that reliability asks for structural changes such as verification.",
-)
-_STUDY: Final = (
-    (
-        "Cemri et al., Why Do Multi-Agent LLM Systems Fail? (2025)",
-        "https://arxiv.org/abs/2503.13657",
-    ),
-)
 
 _MODE: Final = columns("""
     code | code | text | | 100
@@ -305,6 +285,11 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The title and the columns of each table of a group; where rows are modes, these come first."""
 
+_SCORES: Final = """
+    metric | metric | text | | 100
+    mean | mean | share | mean over the traces | 95
+    n | traces | count | traces with the score | 90
+"""
 _ALL_SHARES: Final = """
     name | category | text | | 100
     share:all#value | share | share | share of all that shows
@@ -312,21 +297,6 @@ _ALL_SHARES: Final = """
 """
 """The columns of categories where few outcomes are known."""
 
-_COMPARED: Final = f"""
-    rate:first | {{first}} | share | share of the failed traces of {{first}} | 95
-    rate:second | {{second}} | share | share of the failed traces of {{second}} | 95
-    {_DIFFERENCE.strip()}
-    {_P_ADJUSTED}
-"""
-_OF_TASKS: Final = f"""
-    rate:first | {{first}} | share | share of the tasks, {{first}} | 95
-    rate:second | {{second}} | share | share of the tasks, {{second}} | 95
-    only_first | only first | count | tasks of {{first}} alone | 30
-    only_second | only second | count | tasks of {{second}} alone | 30
-    {_DIFFERENCE.strip().splitlines()[0]}
-    p_value | p | p_value | p of McNemar's exact test | 40
-    {_P_ADJUSTED}
-"""
 _ALONG: Final = f"""
     first | {{first}} | share | share, {{first}} | 80
     last | {{last}} | share | share, {{last}} | 80
@@ -336,9 +306,13 @@ _ALONG: Final = f"""
 
 
 def signatures_report(
-    figures: SignatureReport, *, extras: Extras | None = None, groups_asked: bool = False
+    figures: SignatureReport,
+    *,
+    extras: Extras | None = None,
+    groups_asked: bool = False,
+    experiment: tuple[Experiment, FigureIndex] | None = None,
 ) -> model.Report:
-    """Make the report on failure signatures: all traces, the groups, the comparison, the rules.
+    """Make the report on failure signatures: all traces, the groups, an experiment, the rules.
 
     Args:
         figures: The figures.
@@ -346,6 +320,7 @@ def signatures_report(
         groups_asked: Whether the user asked for groups. Then all of them are shown, and for all
             traces together only the shares of modes. Otherwise all traces come first with all
             tables, and groups of ``LEAST_TRACES`` or more follow.
+        experiment: Two groups as the arms of an experiment, with its figures.
 
     Returns:
         The report, with charts.
@@ -358,7 +333,7 @@ def signatures_report(
     for name in (OVERALL, *group_names):
         group = _Group(figures, name, f"-{parts[name]}", extras=extras)
         brief = name == OVERALL and by_groups
-        section = Section(
+        section = ReportSection(
             f"group-{parts[name]}",
             group_words(figures, name),
             tuple(_prevalence_of(group) if brief else _page_of(group)),
@@ -366,12 +341,15 @@ def signatures_report(
             () if brief else tuple(group.in_short()),
         )
         sections.append(section)
-    if figures.compared is not None:
-        sections.append(_comparison(figures, figures.compared))
+    if experiment is not None:
+        sections += experiment_sections(*experiment)
+    claims = claims_section(figures)
+    if claims is not None:
+        sections.append(claims)
     if figures.axis is not None:
         sections.append(_trend(figures, figures.axis))
     method = (_method(figures), *_measured(extras))
-    sections.append(Section("method", "How it was counted", method))
+    sections.append(ReportSection("method", "How it was counted", method))
     notes = [
         *_cannot_say(cannot_say(figures.inputs)),
         *_small_groups(figures, len(group_names)),
@@ -382,8 +360,12 @@ def signatures_report(
         about=_about(figures, grouping if by_groups else ALL),
         sections=tuple(sections),
         notes=tuple(notes),
-        document=signature_document(figures),
+        document={**signature_document(figures), **_of_pair(experiment)},
     )
+
+
+def _of_pair(experiment: tuple[Experiment, FigureIndex] | None) -> dict[str, Any]:
+    return {} if experiment is None else pair_document(*experiment)
 
 
 def _small_groups(figures: SignatureReport, shown_count: int) -> Iterator[Note]:
@@ -411,8 +393,9 @@ def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
     """
     measured = None
     if taxonomy.id == "mast":
-        (title, address), *_ = _STUDY
-        measured = {"text": list(_MEASURED), "source": {"title": title, "url": address}}
+        gains = published_gains()
+        (title, address), *_ = gains.links
+        measured = {"text": list(gains.paragraphs), "source": {"title": title, "url": address}}
     return {
         "strategies": {mode.code: list(mode.fixes) for mode in taxonomy.modes if mode.fixes},
         "measured": measured,
@@ -440,17 +423,17 @@ def group_report(
     reading = tuple(Note(text, "method") for text in _reading(figures))
     no_places = () if tables.places is not None else (_no_places(figures),)
     sections = [
-        Section(
+        ReportSection(
             "modes",
             "modes",
             _tables(tables.prevalence(), tables.modes(), *tables.categories(), *tables.of_judges()),
         ),
-        Section("onset", "onset", _tables(*tables.onset_tables()), notes=no_places),
-        Section("together", "together", _tables(tables.matrix(), tables.pairs())),
+        ReportSection("onset", "onset", _tables(*tables.onset_tables()), notes=no_places),
+        ReportSection("together", "together", _tables(tables.matrix(), tables.pairs())),
     ]
     helps = tables.helps_table()
     if helps is not None:
-        sections.append(Section("helps", "what helps", (helps, *_measured(extras))))
+        sections.append(ReportSection("helps", "what helps", (helps, *_measured(extras))))
     notes = [
         *_cannot_say(group_cannot_say(figures, group)),
         *_cannot_say(cannot_say(figures.inputs)),
@@ -479,12 +462,14 @@ def _page_of(group: _Group) -> Iterator[model.Part]:
         return (drawn[kind] for kind in kinds if kind in drawn)
 
     yield from _prevalence_of(group)
+    yield from _tables(group.scores())
     yield from charts("prevalence", "difference")
     yield from _tables(group.modes(), group.counts(), *group.of_judges())
     yield from charts("distribution", "shapes", "categories")
     yield from _tables(*group.categories())
     yield from charts("onset", "chains")
     yield from _tables(*group.onset_tables())
+    yield from _tables(*group.lengths())
     yield from charts("order", "together")
     yield from _tables(group.pairs())
     yield from group.help_texts()
@@ -523,7 +508,8 @@ def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
         yield "outcome unknown", f"{unknown:,}", ""
     score = group["mean_score"]
     if score.value is not None:
-        yield "mean score", f"{score.value:.2f}", f"n {score.n:,}"
+        ends = "" if score.interval is None else f"{score.low:.3f} to {score.high:.3f}, "
+        yield "mean score", f"{score.value:.3f}", f"{ends}n {score.n:,}"
     if not compares_outcomes(group):
         return
     mean = group["modes_per_failed_trace"]
@@ -598,7 +584,7 @@ def _cell(figure: Figure, column: Column, part: str, sizes: Mapping[str, int]) -
     own_n = figure.n if figure.condition in sizes else None
     if own_n in (0, sizes.get(figure.condition)):
         own_n = None
-    return replace(Estimate.of(figure), n=own_n)
+    return replace(Estimate.from_figure(figure), n=own_n)
 
 
 def _without_missing_ratio(cells: dict[str, Cell]) -> dict[str, Cell]:
@@ -867,6 +853,17 @@ class _Group:
         sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
         ratios = _no_ratio(self.of_modes, sides)
         return self.table("modes", rows, *self._fewer(), *ratios, *withheld)
+
+    def scores(self) -> Table | None:
+        """Make the table of further scores of the benchmark."""
+        means = self.group.by_name("mean_score")
+        rows = tuple(
+            Row(metric, {"metric": metric, "mean": Estimate.from_figure(figure), "n": figure.n})
+            for metric, figure in means.items()
+        )
+        table_columns = columns(_SCORES)
+        title = "Further scores of the benchmark"
+        return Table(f"scores{self.suffix}", title, table_columns, (rows,)) if rows else None
 
     def counts(self) -> Table | None:
         """Make the table of counts, tests and reasons, for which the table of modes has no room."""
@@ -1373,6 +1370,46 @@ class _Group:
             "are those of the taxonomy."
         )
 
+    def lengths(self) -> Iterator[Table | None]:
+        """Yield the tables of modes by the length of runs, and by step."""
+        for scope, title, first in (
+            ("length", "Share of runs with the mode, by spans of the run", "spans"),
+            ("hazard", "Hazard: runs in which it sets on, of those that came so far", "steps"),
+        ):
+            tables = {
+                code: table
+                for code, table in self.figures.rows(scope, self.name).items()
+                if any(figure.value is not None for figure in table.figures)
+            }
+            if not tables:
+                continue
+            bins = [
+                figure.condition
+                for figure in next(iter(tables.values())).figures
+                if figure.statistic == "rate"
+            ]
+            lines = [f"rate:{name} | {name} | share | {first} {name} | 80" for name in bins]
+            lines += [_P_ADJUSTED] if scope == "length" else []
+            rows = [
+                Row(code, {**self.mode_cells(code), **_cells(table, columns("\n".join(lines)))})
+                for code, table in tables.items()
+            ]
+            notes = (
+                "Bins are the quartiles of the runs' lengths; p: test for a trend over them.",
+                "Runs that show the mode nowhere in particular are left out.",
+            )
+            note = Note(notes[scope == "hazard"], scope)
+            table_columns = (*_MODE, *columns("\n".join(lines)))
+            yield Table(
+                f"{scope}{self.suffix}",
+                title,
+                table_columns,
+                (tuple(rows),),
+                source_words(self.figures),
+                (note,),
+                folded=scope == "hazard",
+            )
+
     def helps_table(self) -> Table | None:
         """Make the table of modes that decided failed traces; the strategies are details."""
         if self.extras is None or self.extras.taxonomy is None:
@@ -1478,7 +1515,7 @@ def _pair_words(which: str, pair: FigureTable) -> Iterator[str]:
         yield f"{often}; correlation φ {phi.value:+.2f}."
 
 
-def _example_words(mode: str, example: Example) -> str:
+def _example_words(mode: str, example: LabelExample) -> str:
     location = "whole trace" if example.whole else ""
     if example.first is not None:
         location = f"#{example.first}"
@@ -1495,104 +1532,7 @@ def _example_words(mode: str, example: Example) -> str:
     return f"{head}: {' '.join(parts)}"
 
 
-def _comparison(figures: SignatureReport, compared: tuple[str, str]) -> Section:
-    """Make the section of two groups against each other, over their failed traces."""
-    first, second = compared
-    failed = [figures.group(name).count("traces", "failed") for name in compared]
-    whole = figures.figures.table("comparison", subject=compared)
-    apart = whole.find("modes_per_failed_trace", "difference")
-    facts = []
-    if apart.value is not None:
-        ends = "" if apart.interval is None else f"{apart.low:+.1f} to {apart.high:+.1f}"
-        facts.append(("modes per failed trace, difference", f"{apart.value:+.1f}", ends))
-    names = {mode.code: mode.name for mode in figures.inputs.modes}
-    table_columns = columns(_COMPARED, first=first, second=second)
-    sizes = dict(zip(SIDES, failed, strict=True))
-    tables = figures.figures.rows("comparison", subject=compared)
-    rows = []
-    for code, table in tables.items():
-        cells: dict[str, Cell] = {"code": code, "name": names[code]}
-        cells |= _without_missing_ratio(_cells(table, table_columns, sizes))
-        cell_sources = {}
-        for side in SIDES:
-            rate = table.find("rate", side)
-            if rate.count:
-                cell_sources[f"rate:{side}"] = rate.sources
-        rows.append(Row(code, cells, detail=tuple(_missing(table)), cell_sources=cell_sources))
-    no_hits = {"none_in_second": f"no failed trace of {second}", "never_seen": "no trace"}
-    made = Table(
-        "comparison",
-        f"Failed traces of {first} minus those of {second}",
-        (*_MODE, *table_columns),
-        (tuple(rows),),
-        f"{failed[0]:,} and {failed[1]:,} failed traces. {source_words(figures)}",
-        (*_no_ratio(tables, no_hits), *withheld_notes(*tables.values())),
-    )
-    parts: tuple[model.Part, ...] = (
-        *comparison_charts(figures),
-        *_tables(_with_values(made), _paired(figures, compared)),
-    )
-    return Section("comparison", f"{first} against {second}", parts, tuple(facts))
-
-
-def _paired(figures: SignatureReport, compared: tuple[str, str]) -> Table | None:
-    """Make the table of two sides over the tasks that both did."""
-    whole = figures.paired
-    if whole is None:
-        return None
-    first, second = compared
-    tasks = whole.count("tasks")
-    table_columns = columns(_OF_TASKS, first=first, second=second)
-    tables = figures.figures.rows("paired", subject=compared)
-    names = {mode.code: mode.name for mode in figures.inputs.modes}
-    sizes = dict.fromkeys(SIDES, tasks)
-    modes = tuple(
-        Row(code, {"code": code, "name": name, **_cells(tables[code], table_columns, sizes)})
-        for code, name in names.items()
-    )
-    outcome = figures.figures.table("paired_outcome", subject=compared)
-    cells: dict[str, Cell] = {"code": "", "name": "run failed"}
-    cells |= _cells(outcome, table_columns, sizes)
-    groups = ((Row("failed", cells),), modes)
-    notes = [
-        Note("Differences with Newcombe's paired interval, p by McNemar's exact test.", "paired")
-    ]
-    left_out = {
-        key: [whole.count(key, side) for side in SIDES]
-        for key in ("repeated", "no_task", "unpaired")
-    }
-    if any(left_out["repeated"]):
-        runs = [
-            f"{repeats:,} of {whole.count('runs', side):,}"
-            for repeats, side in zip(left_out["repeated"], SIDES, strict=True)
-        ]
-        notes.insert(
-            0,
-            Note(
-                f"One run of each task counts, the first by trace id: {runs[0]} runs of {first} "
-                f"and {runs[1]} of {second} are further runs of a task and are left out.",
-                "repeated",
-                warning=True,
-            ),
-        )
-    left_out_words = "; ".join(
-        f"{description} {pair[0]:,} and {pair[1]:,}"
-        for description, pair in (
-            ("traces that name no task", left_out["no_task"]),
-            ("tasks that the other one did not do", left_out["unpaired"]),
-        )
-        if any(pair)
-    )
-    if left_out_words:
-        notes.append(Note(f"Left out of {first} and {second}: {left_out_words}.", "left_out"))
-    notes += withheld_notes(*tables.values(), outcome)
-    caption = f"{counted(tasks, 'task')} that both did. {source_words(figures)}"
-    title = f"{first} and {second} on the same tasks"
-    all_columns = (*_MODE, *table_columns)
-    return _with_values(Table("paired", title, all_columns, groups, caption, tuple(notes)))
-
-
-def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
+def _trend(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
     """Make the section on the trend of each mode along the groups."""
     span = 1
     slope = "each step"
@@ -1627,7 +1567,7 @@ def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
             for end, group in (("first", axis.groups[0]), ("last", axis.groups[-1])):
                 cells[end] = Estimate(rates[group].value, undefined=rates[group].undefined)
             cells |= _cells(table, table_columns)
-            per_unit = Estimate.of(table["slope"])
+            per_unit = Estimate.from_figure(table["slope"])
             if per_unit.value is not None:
                 cells["slope"] = replace(per_unit, value=per_unit.value * span)
             detail = "; ".join(f"{group} {_rate_words(rate)}" for group, rate in rates.items())
@@ -1636,7 +1576,7 @@ def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
         folded = side != "failed"
         made = Table(id, title, all_columns, (tuple(rows),), caption, tuple(notes), folded)
         parts += _tables(_with_values(made))
-    return Section("trend", f"Trend by {figures.inputs.by}", tuple(parts))
+    return ReportSection("trend", f"Trend by {figures.inputs.by}", tuple(parts))
 
 
 def _reading(figures: SignatureReport) -> Iterator[str]:
@@ -1686,4 +1626,4 @@ def _measured(extras: Extras | None) -> tuple[model.Text, ...]:
     """Return the effects of fixes against the modes of MAST, from the literature."""
     if extras is None or extras.taxonomy is None or extras.taxonomy.id != "mast":
         return ()
-    return (model.Text("measured", "What helped where it was measured", _MEASURED, _STUDY),)
+    return (published_gains(),)

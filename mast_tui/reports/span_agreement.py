@@ -16,8 +16,8 @@ from mast_tui.reports.model import (
     Estimate,
     Kind,
     Note,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
     estimates,
@@ -72,13 +72,13 @@ _SELDOM: Final = ("whole_trace", "no_places", "not_found")
 """Columns that are left out where they hold nothing."""
 
 
-def places_section(spans: SpanAgreement) -> Section:
+def places_section(spans: SpanAgreement) -> ReportSection:
     """Make the page of places."""
     if not spans.compared:
-        return Section("spans", "Places", notes=(_nothing(spans.not_at_hand),))
+        return ReportSection("spans", "Places", notes=(_nothing(spans.not_at_hand),))
     tables = [_by_mode(spans), _overlaps(spans), _by_pair(spans), _by_annotator(spans)]
     kept = tuple(table for table in tables if table is not None)
-    return Section("spans", "Places", kept, notes=tuple(_left_out(spans)))
+    return ReportSection("spans", "Places", kept, notes=tuple(_left_out(spans)))
 
 
 def _nothing(missing: int) -> Note:
@@ -120,7 +120,7 @@ def _by_mode(spans: SpanAgreement) -> Table:
             {
                 "name": "with naming",
                 **_f1(naming),
-                "krippendorff_alpha_u": Estimate.of(alpha_u),
+                "krippendorff_alpha_u": Estimate.from_figure(alpha_u),
             },
             detail=(
                 "The same place with the same mode.",
@@ -165,7 +165,7 @@ def _overlaps(spans: SpanAgreement) -> Table:
     ):
         cells: dict[str, Cell] = {"name": name}
         for level, figure in spans.index.table(scope).by_name("f1_overlap").items():
-            cells[f"f1_overlap_{level}"] = Estimate.of(figure)
+            cells[f"f1_overlap_{level}"] = Estimate.from_figure(figure)
         rows.append(Row(key, cells))
     levels = [
         Column(
@@ -195,9 +195,9 @@ def _by_pair(spans: SpanAgreement) -> Table | None:
         cells: dict[str, Cell] = {"pair": joined(pair), "traces": every.count("traces")}
         for scope, key in (("spans_finding_pair", "finding"), ("spans_naming_pair", "naming")):
             f1 = index.table(scope, subject=pair)
-            cells[f"{key}_exact"] = Estimate.of(f1["f1_exact"])
-            cells[f"{key}_half"] = Estimate.of(f1.find("f1_overlap", _HALF))
-        cells["krippendorff_alpha_u"] = Estimate.of(every["krippendorff_alpha_u"])
+            cells[f"{key}_exact"] = Estimate.from_figure(f1["f1_exact"])
+            cells[f"{key}_half"] = Estimate.from_figure(f1.find("f1_overlap", _HALF))
+        cells["krippendorff_alpha_u"] = Estimate.from_figure(every["krippendorff_alpha_u"])
         rows.append(Row(PAIR.join(pair), cells))
     return Table(
         "spans_pairs",
@@ -239,9 +239,9 @@ def _by_annotator(spans: SpanAgreement) -> Table:
 def _f1(f1: FigureTable) -> dict[str, Cell]:
     return {
         "places": f1.count("places"),
-        "f1_exact": Estimate.of(f1["f1_exact"]),
-        "f1_overlap_0.5": Estimate.of(f1.find("f1_overlap", _HALF)),
-        "f1_overlap_0.1": Estimate.of(f1.find("f1_overlap", _ANY)),
+        "f1_exact": Estimate.from_figure(f1["f1_exact"]),
+        "f1_overlap_0.5": Estimate.from_figure(f1.find("f1_overlap", _HALF)),
+        "f1_overlap_0.1": Estimate.from_figure(f1.find("f1_overlap", _ANY)),
     }
 
 

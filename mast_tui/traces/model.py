@@ -195,8 +195,21 @@ class TraceMeta(NamedTuple):
 
         It is the benchmark with its name for the task, or else with the task's words.
         """
-        task = self.task_id or " ".join((self.task or "").split())
-        return (self.benchmark or "", task) if task else None
+        return task_key(self.benchmark, self.task_id, self.task)
+
+
+def task_key(
+    benchmark: str | None, task_id: str | None, task: str | None
+) -> tuple[str, str] | None:
+    """Return a value that is equal for runs of one task; None where the task is unknown.
+
+    Args:
+        benchmark: The benchmark; equal names of tasks in two benchmarks are two tasks.
+        task_id: The benchmark's name for the task.
+        task: The words of the task, which count where it has no name.
+    """
+    name = task_id or " ".join((task or "").split())
+    return (benchmark or "", name) if name else None
 
 
 _NO_META: Final = TraceMeta()

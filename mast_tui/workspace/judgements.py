@@ -33,7 +33,7 @@ from mast_tui.workspace.events.types import (
     PassStarted,
 )
 from mast_tui.workspace.ids import now, uuid5
-from mast_tui.workspace.records import Judgement, RunTrace, SpanIndex
+from mast_tui.workspace.records import JudgementRecord, RunTrace, SpanIndex
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
@@ -96,7 +96,7 @@ def store_judgement(
         else:
             labels = {i: label for i, label in labels.items() if label.mode in looks_at}
             count = stored.replace(labels, tuple(looks_at), frozenset(unsure), run_id)
-            quotes = QuoteCounts.of(label.evidence for label in labels.values())
+            quotes = QuoteCounts.count(label.evidence for label in labels.values())
             trace = trace or RunTrace("", 0, quotes=quotes)
         if run_id is not None and trace is not None:
             noted = replace(trace, trace_id=trace_id, findings=count)
@@ -169,7 +169,7 @@ class StoredJudgement:
         )
         return {label.id: label for label in labels}
 
-    def _judgements(self) -> tuple[Judgement, ...]:
+    def _judgements(self) -> tuple[JudgementRecord, ...]:
         return self._workspace.judgements(
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )

@@ -82,6 +82,10 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
     # Only the functions and rights of servers are others (``postgresql``, ``team``).
     9: (),
     10: (),
+    11: (
+        "ALTER TABLE traces ADD COLUMN task_id {text}",
+        "ALTER TABLE traces ADD COLUMN trial {whole}",
+    ),
 }
 """The statements that bring a file of one version to the next. They are written out, since the
 tables in ``schema`` go on changing. Servers have had workspaces since version 8, so from there on

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.output_files import Outputs, Rules
+from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.traces.io.packed import beginning
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.readers import recognise
@@ -70,7 +70,7 @@ def outputs_beside(workspace: Workspace, *, force: bool) -> Outputs:
         workspace: The one in use; neither it nor a trace that it knows is ever replaced.
         force: Replace what else looks like a trace, a database or somebody else's file.
     """
-    return Outputs(Rules(never_replaced(workspace), protected_kind, force))
+    return Outputs(ReplacementRules(never_replaced(workspace), protected_kind, force))
 
 
 def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:

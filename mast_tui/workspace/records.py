@@ -20,7 +20,7 @@ _FIRST_SPANS: Final = 8
 """Instructions have no time in some formats; further on nobody looks for one."""
 
 
-class Role(StrEnum):
+class TeamRole(StrEnum):
     """The role of a member of a team on a server."""
 
     ANNOTATOR = "annotator"
@@ -33,13 +33,13 @@ class Member(NamedTuple):
     """Somebody in a team on a server; an annotator who is ``assisted`` sees what judges say."""
 
     name: str
-    role: Role
+    role: TeamRole
     assisted: bool = False
 
     @property
     def sees_all(self) -> bool:
         """True if the server hides nothing from the member."""
-        return self.role is not Role.ANNOTATOR
+        return self.role is not TeamRole.ANNOTATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class TraceRecord:
     known and never its content. ``path`` is where it was last seen, never a part of what it is;
     ``record`` its place in that file. ``spans`` is None while nobody has counted them all.
     ``version`` is that of the system; ``started`` when the run began, in Unix seconds.
+    ``task_id`` is the benchmark's name for the task, ``trial`` the number of this run of it.
     """
 
     trace_id: str
@@ -66,6 +67,8 @@ class TraceRecord:
     score: float | None = None
     version: str | None = None
     started: float | None = None
+    task_id: str | None = None
+    trial: int | None = None
 
     @classmethod
     def of(cls, trace: Trace) -> TraceRecord:
@@ -92,6 +95,8 @@ class TraceRecord:
             score=meta.score,
             version=meta.version,
             started=started,
+            task_id=meta.task_id,
+            trial=meta.trial,
         )
 
 
@@ -162,7 +167,7 @@ class AnnotatorInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class JudgementRecord:
     """That a judge has looked at a trace, and at which modes; ``run`` is the run's id."""
 
     judge: str
@@ -325,7 +330,7 @@ class EventConflict:
     events: tuple[str, ...]
 
 
-class History(StrEnum):
+class HistoryRelation(StrEnum):
     """The relation of an annotator's foreign events to those that are here."""
 
     NEW = "new"
@@ -355,7 +360,7 @@ class PersonChanges:
     """
 
     annotator: str
-    history: History
+    history: HistoryRelation
     events: int = 0
     labels_added: int = 0
     labels_changed: int = 0

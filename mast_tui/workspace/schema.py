@@ -26,7 +26,7 @@ from sqlalchemy import (
 APPLICATION_ID: Final = 0x4D415354
 """In the header of the SQLite file: 'MAST'; on a server it stands beside the version."""
 
-SCHEMA_VERSION: Final = 11
+SCHEMA_VERSION: Final = 12
 """``migration`` brings files of earlier versions to this one."""
 
 metadata: Final = MetaData()
@@ -233,6 +233,8 @@ traces: Final = Table(
     *_wholes("spans", empty=True),
     *_texts("version", empty=True),
     Column("started", Float, nullable=True),
+    *_texts("task_id", empty=True),
+    *_wholes("trial", empty=True),
     Index("traces_by_base", "base_id"),
 )
 

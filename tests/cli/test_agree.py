@@ -129,7 +129,7 @@ def test_records_are_the_figures_of_the_document_in_every_format(two: Cli, tmp_p
         (("--records", "--json"), "leave out --json"),
         (("--methods", "--records"), "--methods prints one paragraph"),
         (("--records", "--traces", "1.1"), "leave out --json, --traces"),
-        (("--records", "--output", "a.txt"), "its ending is none of .jsonl, .csv, .parquet"),
+        (("--records", "--output", "a.txt"), "use an extension out of .jsonl, .csv, .parquet"),
     ],
 )
 def test_records_and_methods_stand_alone(two: Cli, options: tuple[str, ...], words: str) -> None:
@@ -182,14 +182,14 @@ def test_a_judge_can_be_held_against_one_person(samples: Cli) -> None:
 
 
 def test_a_judges_name_must_be_told_from_others(two: Cli, tmp_path: Path) -> None:
-    assert "'mast-tui judge' has one look first" in two("agree", "--judge", "rules").err
+    assert "run 'mast-tui judge' first" in two("agree", "--judge", "rules").err
     workspace = Workspace.open(tmp_path / ".mast-tui" / "workspace.db")
     for name in ("judge:small@1", "judge:smaller@1"):
         workspace.add_annotator(name, AnnotatorKind.JUDGE)
     workspace.close()
     several = two("agree", "--judge", "small")
     assert several.code == 1
-    assert "may be judge:small@1, judge:smaller@1" in several.err
+    assert "matches judge:small@1, judge:smaller@1" in several.err
     for name in ("smaller", "judge:small@1"):
         assert two("agree", "--judge", name, "--rounds", 0).code == 0
 
@@ -400,7 +400,7 @@ def test_time_tells_what_suggestions_save_and_pull(cli: Cli, tmp_path: Path) -> 
     cli("study", "set", *files, "--annotators", "ann,bob", "--withhold", 0.5)
     none = cli("agree", "--time")
     assert none.code == 1
-    assert "nobody has finished a trace with suggestions shown" in none.err
+    assert "no one has finished a trace with suggestions shown" in none.err
     cli("judge", *files, "--judge", "rules", "--quiet")
     with closing(Workspace.open(find_workspace(None))) as workspace:
         for who in ("ann", "bob"):

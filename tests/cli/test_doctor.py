@@ -103,7 +103,7 @@ def test_a_server_that_refuses_the_key_or_is_not_there_is_told(
         assert "sk-not-this" not in done.out
     done = cli("doctor", "--json")
     assert done.code == 1
-    assert "is not reached" in checks(done)["model"]["found"]
+    assert "cannot be reached" in checks(done)["model"]["found"]
 
 
 @pytest.mark.parametrize(

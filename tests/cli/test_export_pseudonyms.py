@@ -222,4 +222,4 @@ def test_a_table_that_goes_by_other_words_stays(study: Path) -> None:
 
 def test_the_whole_workspace_is_refused(cli: Cli, study: Path) -> None:
     done = cli("export", "--format", "jsonl", "-o", "w.jsonl", "--pseudonyms")
-    assert (done.code, "does not take --pseudonyms" in done.err) == (2, True)
+    assert (done.code, "does not accept --pseudonyms" in done.err) == (2, True)

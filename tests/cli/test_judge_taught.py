@@ -63,7 +63,7 @@ def test_guidelines_stand_in_the_section_of_their_mode(
 ) -> None:
     none = judge("--guidelines")
     assert none.code == 1
-    assert "nobody has written a guideline" in none.err
+    assert "no one has written a guideline" in none.err
     plain = judge("--dry-run", "--json").json["judge"]
     agree_on(tmp_path, f"{TEXT}\nAsk alice@example.org.")
     done = judge("--guidelines", "--json")
@@ -141,7 +141,7 @@ def test_an_example_is_never_of_a_trace_that_is_set_aside(judge: Judge, tmp_path
     ("options", "problem"),
     [
         (("--examples", "nowhere.csv"), "neither a number nor a file"),
-        (("--examples", "3"), "goes with --few-shot gold"),
+        (("--examples", "3"), "is for --few-shot gold"),
         (("--examples", "FILE", "--few-shot", "gold"), "leave out --few-shot"),
         (("--examples", "FILE", "--decisive"), "leave out --examples"),
     ],

@@ -86,7 +86,9 @@ def test_rows_are_added_to_an_open_trace_unless_they_contradict(cli: Cli, tmp_pa
     )
     more = cli("import", file, "--format", "csv-long", "--json")
     assert more.code == 0
-    assert any("1 label is here already with other details" in n for n in more.json["notes"])
+    assert any(
+        "1 label is already in the workspace with other details" in n for n in more.json["notes"]
+    )
     cli("export", "--format", "csv-long", "--labels", "alice", "-o", "out.csv")
     with (tmp_path / "out.csv").open(newline="") as out:
         rows = [(r["mode"], r["value"], r["span_first"], r["note"]) for r in csv.DictReader(out)]

@@ -96,12 +96,12 @@ def test_fatal_are_the_modes_that_were_published_as_such(cli: Cli) -> None:
         (("--fail-on", "1.33"), "did you mean 1.3 (Step repetition)?"),
         (("--fail-on", "step-repetition"), "did you mean 1.3"),
         (("--fail-on", "zzz"), "no such mode; mast@3 has 1.1"),
-        (("--fail-on", ","), "names nothing"),
+        (("--fail-on", ","), "is empty"),
         (("--fail-on", "2.4"), "no rule looks for it; the rules look for 1.3"),
         (("--fail-on", "3.3", "--rules", "similar-call"), "add failed-check to --rules"),
         (("--fail-on", "fatal", "--rules", "similar-call"), "looks for a fatal mode (1.4, 1.5"),
         (("--json", "--format", "sarif"), "leave out --format sarif"),
-        (("--blind",), "all that it tells"),
+        (("--blind",), "shows nothing but a judge's findings"),
         (("--format", "xml"), "'xml' is not one of"),
     ],
 )
@@ -167,7 +167,7 @@ def test_a_trace_is_never_written_over(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_bytes(before)
     assert cli("lint", ".", "-o", "run.json").code == 1
     forced = cli("lint", "other.json", "run.json", "-o", "run.json", "--force")
-    assert (forced.code, "never written to" in forced.err) == (1, True)
+    assert (forced.code, "never overwritten" in forced.err) == (1, True)
     assert (tmp_path / "run.json").read_bytes() == before
 
 

@@ -110,7 +110,7 @@ def test_a_model_proposes_groups_that_are_kept_for_whoever_may_see_what_it_was_s
         told = cli("study", "notes", "--json", *given).json
         return told["grouped_by"], [one["name"] for one in told["groups"]]
 
-    assert "no model is named" in cli("study", "notes", "--by", "model").err
+    assert "no model is set" in cli("study", "notes", "--by", "model").err
     found = {"groups": [{"name": "Repeats itself", "notes": [1, 2]}]}
     with ModelServer(lambda *_: answer(json.dumps(found))) as server:
         (tmp_path / "mast-tui").mkdir()
@@ -150,7 +150,7 @@ def test_tags_are_given_afterwards_searched_and_written_out(cli: Cli, notes: Pat
     assert Path("again.jsonl").read_bytes() == Path("all.jsonl").read_bytes()
     assert '"record": "tags"' in Path("all.jsonl").read_text()
     off = cli("study", "notes", "--tag", "mixup", "--give", "mixup", *who)
-    assert "#mixup: taken off 1" in off.err
+    assert "#mixup: removed from 1" in off.err
     assert cli("study", "notes", "--tag", "mixup", *who, "--json").json["groups"] == []
     assert "one word" in cli("study", "notes", "--give", "two words", *who).err
 

@@ -211,7 +211,7 @@ def test_a_converted_file_that_is_a_known_trace_is_converted_again(
 def test_a_trace_to_convert_is_not_replaced_by_itself(cli: Cli, strangers: Path) -> None:
     before = contents(strangers)
     done = cli("convert", "runs/sd.json", "runs/new.jsonl", "-o", "runs/new.jsonl", "--force")
-    assert (done.code, "never written to" in done.err) == (1, True)
+    assert (done.code, "never overwritten" in done.err) == (1, True)
     assert contents(strangers) == before
 
 

@@ -87,18 +87,20 @@ def test_an_import_leads_with_what_is_new(cli: Cli, tmp_path: Path) -> None:
     file = rows(tmp_path, "t,ada,1.1,present", "t,ada,1.2,absent")
     first = cli("import", file, "--format", "csv-long").out.splitlines()
     assert first[0] == (
-        "3 new events. The file holds 1 label and 1 verdict by ada on 1 trace (mast@3)"
+        "3 new events. The file contains 1 label and 1 verdict by ada on 1 trace (mast@3)"
     )
     again = cli("import", file, "--format", "csv-long").out
     assert again == (
-        "Nothing is new: 3 events were here already. The file holds 1 label and 1 verdict by ada "
-        "on 1 trace (mast@3)\n"
+        "Nothing is new: 3 events were in the workspace already. The file contains 1 label and "
+        "1 verdict by ada on 1 trace (mast@3)\n"
     )
     cli("export", "--format", "jsonl", "-o", "all.jsonl")
     known = cli("import", "all.jsonl", "--format", "jsonl").out
-    assert known.startswith("Nothing is new: 3 events were here already. The file holds 1 label ")
+    assert known.startswith(
+        "Nothing is new: 3 events were in the workspace already. The file contains 1 label "
+    )
     fresh = cli("import", "all.jsonl", "--format", "jsonl", "--workspace", "other.db").out
-    assert fresh.startswith("3 new events. The file holds ")
+    assert fresh.startswith("3 new events. The file contains ")
 
 
 def test_a_study_that_comes_along_is_named(cli: Cli, tmp_path: Path) -> None:

@@ -141,7 +141,13 @@ def test_the_outcome_follows_from_the_score_where_that_is_asked_for(
     cli("import", "labels.csv", "--format", "csv-wide")
     group = cli("report", "--json", "--failed-below", "0.5").json["groups"]["m"]
     assert (group["failed"], group["succeeded"], group["unknown"]) == (1, 1, 1)
-    assert group["mean_score"] == {"value": pytest.approx(0.55), "n": 2}
+    assert group["mean_score"] == {
+        "value": pytest.approx(0.55),
+        "n": 2,
+        "ci": None,
+        "ci_withheld": "few_traces",
+        "ci_needs": 5,
+    }
     assert group["modes"]["1.1"]["failed"]["count"] == 1
 
 
@@ -165,17 +171,21 @@ def study(cli: Cli, counted: Path, tmp_path: Path) -> Cli:
     return cli
 
 
-def test_two_models_are_compared_mode_by_mode(study: Cli) -> None:
-    report = study("report", "--json", "--compare", "GPT-OSS-120B,Gemini-3-Flash").json
+def test_two_models_are_compared_as_arms_of_an_experiment(study: Cli) -> None:
+    done = study("report", "--json", "--compare", "GPT-OSS-120B,Gemini-3-Flash")
+    assert "--compare will be removed in the next release; use: mast-tui experiment" in done.err
+    report = done.json
+    assert report["paired"] is None  # no task is known
+    assert report["experiment"]["baseline"] == "Gemini-3-Flash"
     found = report["comparison"]
     assert found["groups"] == ["GPT-OSS-120B", "Gemini-3-Flash"]
     repetition = found["modes"]["2.6"]
-    assert repetition["difference_pp"] == pytest.approx(100 * (76 / 79 - 16 / 44))
+    assert repetition["difference_pp"] == pytest.approx(100 * (84 / 89 - 18 / 58))
     low, high = repetition["difference_ci_pp"]
     assert 0 < low < repetition["difference_pp"] < high
-    assert repetition["p_adjusted"] < 0.05 < found["modes"]["3.1"]["p_adjusted"]
-    assert found["modes_per_failed_trace"]["difference"] == pytest.approx(421 / 79 - 114 / 44)
-    assert found["modes"]["2.5"]["undefined"]["risk_ratio"] == "never_seen"
+    assert repetition["p_adjusted"] < 0.05 < found["modes"]["2.5"]["p_adjusted"]
+    per_failed = report["experiment"]["arms"]["GPT-OSS-120B"]["modes_per_failed_run"]
+    assert per_failed["difference"]["value"] == pytest.approx(421 / 79 - 114 / 44)
 
 
 def test_text_is_at_most_a_hundred_columns_and_names_every_mode_with_its_word(study: Cli) -> None:
@@ -518,7 +528,7 @@ def test_two_models_are_paired_task_by_task(cli: Cli, tmp_path: Path) -> None:
     assert report["paired"] is None
     done = cli("report", "--paired", "m,o")
     assert done.code == 1
-    assert "no task is known that both have run" in done.err
+    assert "no known task was run by both" in done.err
 
 
 def test_a_bill_needs_places(cli: Cli, tmp_path: Path) -> None:
@@ -569,7 +579,7 @@ def test_records_are_the_figures_of_the_document(cli: Cli, tmp_path: Path) -> No
     for options, words in (
         (("--output", "a.csv"), "give --records too"),
         (("--records", "--json"), "leave out --json"),
-        (("--records", "--output", "a.txt"), "its ending is none of .jsonl, .csv, .parquet"),
+        (("--records", "--output", "a.txt"), "use an extension out of .jsonl, .csv, .parquet"),
     ):
         refused = cli("report", *options)
         assert refused.code == 2

@@ -396,8 +396,12 @@ def test_jsonl_is_the_whole_workspace_whoever_asks(cli: Cli, place: Path) -> Non
     [
         (("export", "--format", "jsonl", "-o", "x"), "--blind", "the whole workspace"),
         (("export", "--format", "jsonl", "-o", "x"), "--assisted", "the whole workspace"),
-        (("import", "x.csv", "--format", "csv-long"), "--blind", "shows nobody's"),
-        (("import", "x.csv", "--format", "csv-long"), "--assisted", "shows nobody's"),
+        (("import", "x.csv", "--format", "csv-long"), "--blind", "imports labels"),
+        (
+            ("import", "x.csv", "--format", "csv-long"),
+            "--assisted",
+            "imports labels",
+        ),
         (("study", "add"), "--blind", "who works blind"),
         (("study", "show"), "--assisted", "who works blind"),
         (("study", "queue", "--annotator", "bob"), "--blind", "who works blind"),
@@ -481,7 +485,7 @@ def test_inspect_hides_where_nobody_can_tell_who_works_blind(cli: Cli, tmp_path:
     done = cli("inspect", "run.json", "--json")
     assert done.code == 0
     assert done.json["files"][0]["traces"][0]["outcome"] is None
-    assert "nobody can tell who works blind" in done.err
+    assert "it is unknown who works blind" in done.err
     assert cli("inspect", "run.json", "--workspace", "nowhere.db").code == 1
 
 

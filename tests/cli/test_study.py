@@ -51,8 +51,8 @@ def ids(cli: Cli, annotator: str, *options: str) -> list[str]:
 
 def test_the_help_says_which_places_are_a_conflict(cli: Cli) -> None:
     words = " ".join(cli("study", "set", "--help").out.split())
-    assert "overlapping places of one mode with different ends are a conflict too" in words
-    assert "Separate places always are. Default: no." in words
+    assert "overlapping labels of one mode with different ends as a conflict" in words
+    assert "as labels that do not overlap always are. Default: no." in words
 
 
 def test_a_study_is_set_up_and_deals_out_its_traces(cli: Cli, tmp_path: Path) -> None:
@@ -421,7 +421,7 @@ def test_who_labels_what_is_written_and_fixed_by_a_table(cli: Cli, tmp_path: Pat
         ("other,alice", "line 2: trace 'other' is not in the study"),
         ("{0},eve", "line 2: 'eve' is no annotator"),
         ("{0},alice\n{0},alice", "line 3: alice is to label trace"),
-        ("", "no row says who labels what"),
+        ("", "no row assigns a trace to an annotator"),
     ],
 )
 def test_a_table_that_cannot_be_is_refused_with_its_line(
@@ -463,7 +463,7 @@ def test_a_lot_is_drawn_by_what_labels_would_tell_and_its_chances_are_kept(
     assert all(0 < chance <= 1 for chance in draw["chances"].values())
     assert not study["chances_alike"]
     shown = cli("study", "show").out
-    assert "leaves most in doubt" in shown
+    assert "is least certain" in shown
     assert "weighted by them" in shown
     assert sorted(ids(cli, "alice", "--kind", "worth")) == sorted(draw["chances"])
 

@@ -146,11 +146,11 @@ def test_a_migration_is_tried_made_told_and_taken_back(cli: Cli, shop: Path) -> 
     queue = cli("study", "queue", "--kind", "changed", "--annotator", "alice", "--json").json
     assert [one["id"] for one in queue["traces"]] == ["t1"]
     assert cli("taxonomy", "migrate", "--undo").out.startswith(
-        "took the migration shop@1 → shop@2 back"
+        "undid the migration shop@1 → shop@2"
     )
     assert cli("agree", "--json", "--rounds", "0").json["taxonomy"] == "shop@1"
     done = cli("taxonomy", "migrate", "--undo")
-    assert (done.code, "no migration here" in done.err) == (1, True)
+    assert (done.code, "no migration in the workspace" in done.err) == (1, True)
 
 
 def test_as_text_it_lists_what_is_to_do(cli: Cli, shop: Path) -> None:

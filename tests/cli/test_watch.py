@@ -336,7 +336,7 @@ def test_only_what_is_named_ends_it(runs: Path, tmp_path: Path) -> None:
         ((".", "--run", "no-such-program-here x"), "there is no program 'no-such-program-here'"),
         ((".", "--run", "'open"), "No closing quotation"),
         ((".", "--run", ""), "there is no program"),
-        ((".", "--blind"), "all that it tells"),
+        ((".", "--blind"), "shows nothing but a judge's findings"),
     ],
 )
 def test_what_could_never_work_is_wrong_usage(

@@ -196,7 +196,7 @@ def test_other_machines_are_let_in_by_a_token_alone(
 
 @pytest.mark.parametrize("url", ["labels.example.org", "ftp://a.example", "https://a.example/b"])
 def test_an_address_that_is_none_is_told(url: str) -> None:
-    with pytest.raises(MastError, match="wants an address such as"):
+    with pytest.raises(MastError, match="give an address such as"):
         checked_url(url)
 
 

@@ -22,7 +22,7 @@ from mast_tui.web.command import checked_url
 from mast_tui.web.server import VisitorAccess, WebServer
 from mast_tui.web.sign_in import GuessLimit, TeamSignIn, TooManySignIns, WrongSecret
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.records import Role, TraceRecord
+from mast_tui.workspace.records import TeamRole, TraceRecord
 from tests.cli.conftest import Cli
 from tests.postgres import ASKED, PostgresServer
 from tests.workspace.build import MAST, trace_of
@@ -67,7 +67,7 @@ def new_team(postgres: PostgresServer) -> str:
         owner.add_taxonomy(MAST)
         owner.register_trace(TraceRecord.of(trace_of("a step")))
         for name in (*MEMBERS, TRUSTED):
-            owner.add_member(name, Role.ANNOTATOR)
+            owner.add_member(name, TeamRole.ANNOTATOR)
     for name, password in MEMBERS.items():
         quoted = password.replace("'", "''")
         postgres.run(f"ALTER ROLE {name} PASSWORD '{quoted}'")
@@ -254,7 +254,7 @@ async def test_one_member_for_this_machine_needs_no_password(url: str) -> None:
         assert "/ws" in page
     async with visiting(url, annotator="webmira", only_this_machine=True) as client:
         _, page = await enter(client)  # the file of who runs the server does not have it
-        assert "wants a password" in page
+        assert "needs a password" in page
 
 
 def test_the_command_refuses_one_member_for_other_machines(cli: Cli, url: str) -> None:

@@ -14,7 +14,7 @@ from mast_tui.cli.shared.report_files import ImageError, check_format, draw_imag
 from mast_tui.figures.record import FigureIndex, FigureScope
 from mast_tui.figures.signatures.model import OVERALL
 from mast_tui.figures.signatures.report import SignatureReport
-from mast_tui.reports.charts import comparison_charts, distribution, file_names, group_charts
+from mast_tui.reports.charts import distribution, file_names, group_charts
 from mast_tui.reports.model import Chart
 from mast_tui.reports.render.svg import (
     MARK,
@@ -43,10 +43,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def charts_of(report: SignatureReport) -> list[Chart]:
-    """The charts of all groups, then of the groups compared."""
+    """The charts of all groups."""
     names = (OVERALL, *report.groups)
-    found = [chart for name in names for chart in group_charts(report, name).values()]
-    return [*found, *comparison_charts(report)]
+    return [chart for name in names for chart in group_charts(report, name).values()]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +59,7 @@ def test_every_figure_says_n_whose_labels_which_taxonomy_and_what_is_drawn(
     figures = charts_of(report)
     names = (OVERALL, *report.groups)
     assert all(group_charts(report, name).keys() == KINDS for name in names)
-    assert len(figures) == len(names) * len(KINDS) + 2
+    assert len(figures) == len(names) * len(KINDS)
     for one in figures:
         assert "n = " in one.note
         assert "Labels: " in one.note

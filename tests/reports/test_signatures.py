@@ -81,12 +81,12 @@ def said(report: Report) -> str:
     return " ".join([report.about, *notes, *paragraphs])
 
 
-def test_there_is_a_section_for_each_group_for_the_comparison_and_for_the_method(
+def test_there_is_a_section_for_each_group_and_for_the_method(
     made: Report,
 ) -> None:
     ids = [section.id for section in made.sections]
     assert ids[:2] == ["group-all", "group-plain"]
-    assert ids[3:] == ["comparison", "method"]
+    assert ids[3:] == ["method"]
     assert [section.title for section in made.sections][:3] == ["All traces", PLAIN, HOSTILE]
     everything = [part.id for section in made.sections for part in section.parts]
     assert len(everything) == len(set(everything))
@@ -302,32 +302,18 @@ def test_a_warning_stands_where_all_models_at_once_mislead() -> None:
     assert any("3 traces of unknown model left out" in note.text for note in shown.notes)
 
 
-def test_two_models_on_the_same_tasks_and_trends_have_tables_of_their_own() -> None:
+def test_trends_have_tables_of_their_own() -> None:
     names = ("2.0", "10.0")
-    task = np.array([i // 2 % 10 for i in range(40)])
     made = replace(
         small_input(),
         by="version",
         group_names=names,
         group_parts=tuple((name,) for name in names),
         group=np.arange(40) % 2,
-        task=task,
     )
-    figures = signature_report(made, rounds=0, compare=names)
+    figures = signature_report(made, rounds=0)
     document = signature_document(figures)
     report = signatures_report(figures)
-    paired = document["paired"]
-    assert paired is not None
-    shown = table(report, "paired")
-    assert [len(group) for group in shown.groups] == [1, len(document["groups"]["2.0"]["modes"])]
-    for row in shown.groups[1]:
-        mode = paired["modes"][row.id]
-        assert row.cells["only_first"] == mode["only_first"]
-        adjusted = row.cells["p_adjusted"]
-        assert isinstance(adjusted, Estimate)
-        assert adjusted.value == mode["p_adjusted"]
-    assert "further runs of a task" in shown.notes[0].text
-    assert shown.notes[0].warning
     trend = document["trend"]
     assert trend is not None
     rows = table(report, "trend").rows
@@ -421,8 +407,7 @@ def any_reports(draw: st.DrawFn) -> SignatureReport:
         ),
         places=Places(columns[:, 0], columns[:, 1], first, first, first > 5),
     )
-    pair = (groups[0], groups[1]) if len(groups) > 1 else None
-    return signature_report(made, rounds=20, compare=pair)
+    return signature_report(made, rounds=20)
 
 
 @given(any_reports())

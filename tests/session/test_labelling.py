@@ -192,7 +192,7 @@ def test_absent_over_labels_asks_first(desk: Desk) -> None:
     put(session, ONE, span(0))
     put(session, ONE, span(1))
     put(session, TWO, span(1))
-    with pytest.raises(SessionError, match=r"2 labels of .* stand"):
+    with pytest.raises(SessionError, match=r"2 labels of .* are on this trace"):
         session.set_verdict(ONE, VerdictValue.ABSENT)
     assert len(session.labels) == 3
     session.set_verdict(ONE, VerdictValue.ABSENT, remove_labels=True)
@@ -294,7 +294,7 @@ def test_two_windows_of_one_person_do_not_overwrite_each_other(desk: Desk) -> No
     session = desk.open()
     put(session, ONE, span(0))
     label_elsewhere(desk)
-    with pytest.raises(SessionError, match="Your key has done nothing"):
+    with pytest.raises(SessionError, match="Your key had no effect"):
         session.toggle_label(ONE, span(0), suggestions_on_screen=False)
     assert [x.mode for x in session.labels] == [ONE, TWO]
     session.toggle_label(ONE, span(0), suggestions_on_screen=False)

@@ -7,8 +7,8 @@ from threading import Event
 
 import pytest
 
-from mast_tui.ui.annotate import compare as annotate_compare
-from mast_tui.ui.annotate.compare import CompareScreen
+from mast_tui.ui.annotate import text_screen
+from mast_tui.ui.annotate.text_screen import CompareScreen
 from mast_tui.ui.text.differences import TextComparison, compare
 from mast_tui.ui.trace_view.span_view import SpanView
 from tests.ui.settle import settle
@@ -53,8 +53,8 @@ async def test_long_texts_are_compared_behind_the_keys(
         assert may_go_on.wait(PATIENCE)
         return compare(earlier, later)
 
-    monkeypatch.setattr(annotate_compare, "AT_ONCE_CHARS", 1000)
-    monkeypatch.setattr(annotate_compare, "compare", compared)
+    monkeypatch.setattr(text_screen, "AT_ONCE_CHARS", 1000)
+    monkeypatch.setattr(text_screen, "compare", compared)
     lead = "The same words again and again. " * 60
     path = trace_of(tmp_path / "long.json", f"{lead}one", f"{lead}two", "Done.")
     async with stage(path) as on:

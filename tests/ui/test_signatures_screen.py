@@ -122,7 +122,7 @@ async def test_pages_groups_and_labels_are_chosen_by_keys(ended: Office) -> None
         await on.press("tab")
         assert "[4 traces]" in on.text
         assert "isolated" in on.text
-        await on.press("v", "v", "v")
+        await on.press("v", "v", "v", "v")
         assert "all traces by reader" in on.lines[0]
         await on.press("w", *"alice", "enter")
         assert "labels of alice" in on.lines[0]
@@ -132,6 +132,32 @@ async def test_pages_groups_and_labels_are_chosen_by_keys(ended: Office) -> None
         await on.press("f", *"nan", "enter")
         assert "nan is no score" in said(on)
         assert "1 failed, 9 succeeded" in on.lines[0]
+
+
+async def test_groups_are_arms_of_an_experiment_over_the_same_tasks(tmp_path: Path) -> None:
+    office = Office(tmp_path / "arms")
+    names = [f"{arm}{task}" for arm in "ab" for task in range(6)]
+    rows = [f"{name},{'failed' if name[0] == 'a' else 'succeeded'}" for name in names]
+    outcome_file(office, *(f"{row},,model-{row[0]},T{row[1]}" for row in rows))
+    file = office.folder / "outcomes.csv"
+    file.write_text(file.read_text().replace("score,model", "score,model,task_id"))
+    for name in names:
+        office.label("alice", name, {"1.3": (3, 8)} if name[0] == "a" else {})
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("S", "x")
+        assert "[x experiment]" in on.text
+        assert "Success of each arm" in on.text
+        text = " ".join(on.text.split())
+        assert "model-b 6 6" in text
+        assert "+100 [+26, +100] 0.031" in text
+        assert "-100 [-100, -26] 0.031 0.438" in text
+        await on.press("j", "enter")
+        assert isinstance(on.app.screen, SignatureTracesScreen)
+        assert "b0" in on.text
+        assert "a0" not in on.text
+        await on.press("escape")
+        await on.press("v", "v")
+        assert "An experiment has two arms or more" in on.text
 
 
 async def test_without_outcomes_the_screen_tells_how_to_give_them(office: Office) -> None:
@@ -211,7 +237,7 @@ async def test_a_judges_share_is_corrected_by_how_it_errs_beside_the_gold(office
 
 def test_the_signatures_screen(snap_compare: Compare, samples: Path) -> None:
     opened = app(samples_folder(), workspace=samples, annotator="mira")
-    run = pressing("S", "vvvv", "1", "j")
+    run = pressing("S", "vvvvv", "1", "j")
     assert snap_compare(opened, terminal_size=WIDE, run_before=run)
 
 

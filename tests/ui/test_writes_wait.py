@@ -217,7 +217,7 @@ async def test_a_key_that_another_window_was_quicker_than_shows_what_stands_now(
         # Nothing is taken off by a key that was to put it on; what stands is said and shown.
         assert on.labels == {("1.3", 2, 2)}
         assert "1.3 Step repetition on #2" in on.message
-        assert "has done nothing" in on.message
+        assert "had no effect" in on.message
         assert any("1.3" in line for line in on.lines[2:20])
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from mast_tui.labels import Answer, Evidence, Finding
+from mast_tui.labels import Evidence, Finding, ReviewAnswer
 from mast_tui.workspace import (
     RunSettings,
     RunTrace,
@@ -74,7 +74,7 @@ def held(tmp_path: Path) -> dict[str, Any]:
         workspace.finish_run(run)
         started(workspace, label(workspace, note="mine"))
         (suggestion,) = workspace.labels(annotator=JUDGE)
-        workspace.append([event(ReviewSet(suggestion.id, None, ReviewGiven(Answer.REJECT)))])
+        workspace.append([event(ReviewSet(suggestion.id, None, ReviewGiven(ReviewAnswer.REJECT)))])
         workspace.set_setting("a", "b")
         found = content(workspace)
     write_version_one(tmp_path / "old.db", tmp_path / "today.db")
@@ -175,7 +175,12 @@ def test_files_of_the_versions_between_hold_the_same(
     assert shape(old) == shape(tmp_path / "new.db")
 
 
+WITHOUT_TASKS: Final = (
+    "ALTER TABLE traces DROP COLUMN task_id",
+    "ALTER TABLE traces DROP COLUMN trial",
+)
 WITHOUT_VERSIONS_OF_TRACES: Final = (
+    *WITHOUT_TASKS,
     "DROP TABLE taxonomy_revisions",
     "ALTER TABLE traces DROP COLUMN version",
     "ALTER TABLE traces DROP COLUMN started",
@@ -187,7 +192,8 @@ WITHOUT_VERSIONS_OF_TRACES: Final = (
     [
         (4, (*WITHOUT_VERSIONS_OF_TRACES, "DROP TABLE imports", "DROP TABLE imported_events")),
         (5, WITHOUT_VERSIONS_OF_TRACES),
-        (8, ("DROP TABLE span_indices",)),
+        (8, (*WITHOUT_TASKS, "DROP TABLE span_indices")),
+        (11, WITHOUT_TASKS),
     ],
 )
 def test_a_file_of_a_later_version_becomes_one_as_it_is_made_today(
@@ -208,9 +214,10 @@ def test_a_file_of_a_later_version_becomes_one_as_it_is_made_today(
         assert workspace.traces() == (TraceRecord("t", model="m"),)
         assert (workspace.imports(), workspace.span_indices()) == ((), {})
         workspace.keep_span_indices(kept)
-        workspace.register_trace(TraceRecord("t", version="1.2", started=3.5))
+        of_task: dict[str, Any] = {"version": "1.2", "started": 3.5, "task_id": "T1", "trial": 2}
+        workspace.register_trace(TraceRecord("t", **of_task))
         assert workspace.span_indices() == kept
-        assert workspace.traces() == (TraceRecord("t", model="m", version="1.2", started=3.5),)
+        assert workspace.traces() == (TraceRecord("t", model="m", **of_task),)
     assert shape(file) == today
 
 

@@ -118,8 +118,8 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
         agreed = () if workspace is None else guidelines_of(workspace, setup.taxonomy.ref)
         if not agreed:
             raise FewShotError(
-                f"nobody has written a guideline on a mode of {setup.taxonomy.ref} yet; the page "
-                "of a mode in the app is the workspace for them"
+                f"no one has written a guideline on a mode of {setup.taxonomy.ref} yet; write one "
+                "on the page of the mode in the app"
             )
         setup = with_guidelines(setup, agreed)
     if isinstance(request.examples, Path):

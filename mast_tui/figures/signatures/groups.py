@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Final, Literal
 
@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, ratio
-from mast_tui.figures.intervals import Z, to_resolve
+from mast_tui.figures.intervals import LEAST_OF_DIFFERENCE, Z, to_resolve, wilson_of
+from mast_tui.figures.jackknife import student_t
 from mast_tui.figures.record import PAIR, Figure, FigureIndex, FigureScope
 from mast_tui.figures.signatures.bill import SpentOf, costs
+from mast_tui.figures.signatures.length import lengths
 from mast_tui.figures.signatures.model import (
     ABSENT,
     FAILED,
@@ -204,27 +206,8 @@ def _pair(scope: FigureScope, both: int, first: int, second: int, neither: int) 
 Verdicts = NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupFigures:
-    """The figures of a group; beside them what a comparison of two groups takes.
-
-    ``per_failed`` is the number of modes per failed trace, ``resampled`` the same in resamples of
-    the traces, ``failed`` the number of failed traces.
-    """
-
-    figures: tuple[Figure, ...]
-    per_failed: Figure
-    resampled: Values
-    failed: int
-
-    @property
-    def withholds(self) -> bool:
-        """Whether the number of modes per failed trace is known without an interval."""
-        return bool(self.per_failed.withheld)
-
-
 @dataclass(frozen=True, slots=True)
-class Setting:
+class GroupInputs:
     """What is the same for every group of a report.
 
     ``fatal`` are the first failures that were labelled as fatal. ``spent_of`` tells what traces
@@ -238,9 +221,10 @@ class Setting:
     rounds: int
     seed: int
     spent_of: SpentOf | None = None
+    scores: Mapping[str, Values] = field(default_factory=dict)
 
 
-def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
+def group_figures(setting: GroupInputs, number: int, name: str) -> tuple[Figure, ...]:
     """Compute the figures of a group.
 
     Args:
@@ -266,7 +250,12 @@ def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
         "unknown": int((~failed & ~succeeded).sum()),
     }
     figures = [scope.number("traces", n, condition=side) for side, n in counts.items()]
-    figures.append(_mean_score(scope, inputs.score[chosen]))
+    task = None if inputs.task is None else inputs.task[chosen]
+    figures.append(_mean_score(scope, inputs.score[chosen], task))
+    figures += [
+        _mean_score(scope, scores[chosen], task, metric)
+        for metric, scores in setting.scores.items()
+    ]
     values = resampled(verdicts[failed], setting.rounds, setting.seed, of_failed)
     per_failed, *distribution = _modes_per_trace(
         scope, verdicts[failed], values, setting.rounds, of_failed
@@ -295,6 +284,7 @@ def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
     figures += _categories(inputs, chosen, top, group, "category")
     for level, groups in inputs.levels.items():
         figures += _categories(inputs, chosen, groups, group, f"level {level}")
+    figures += lengths(inputs, setting.onsets, chosen, group)
     stratum_scopes = [group.scope("stratified", code, code) for code in codes]
     figures += stratified(inputs, chosen, stratum_scopes)
     figures += together(verdicts[failed], codes, "failed", group)
@@ -318,14 +308,35 @@ def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
         if setting.spent_of is not None:
             by = {"labels": places.fatal & here, "class": of_fatal_modes}
             figures += costs(inputs, setting.spent_of, lost, by, group)
-    return GroupFigures(tuple(figures), per_failed, values, counts["failed"])
+    return tuple(figures)
 
 
-def _mean_score(scope: FigureScope, scores: Values) -> Figure:
-    known = scores[~np.isnan(scores)]
-    if not len(known):
-        return scope.number("mean_score", None, n=0, reason="no_scores")
-    return scope.number("mean_score", float(known.mean()), n=len(known))
+def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: str = "") -> Figure:
+    """Return the mean of a score; if each trace names a task, its interval rests on the tasks."""
+    known = ~np.isnan(scores)
+    values = scores[known]
+    if not len(values):
+        return scope.number("mean_score", None, condition=metric, n=0, reason="no_scores")
+    mean = float(values.mean())
+    clusters = np.arange(len(values))
+    if task is not None and (task[known] >= 0).all():
+        clusters = np.unique(task[known], return_inverse=True)[1]
+    units = int(clusters.max()) + 1
+    if units < LEAST_OF_DIFFERENCE or not 0 < mean < 1:
+        return scope.figure(
+            "mean_score",
+            mean,
+            condition=metric,
+            n=len(values),
+            reason="few_traces",
+            needs=LEAST_OF_DIFFERENCE,
+        )
+    pulls = np.bincount(clusters, weights=values - mean, minlength=units)
+    variance = units / (units - 1) * float((pulls**2).sum()) / len(values) ** 2
+    cases = mean * (1 - mean) / variance if variance else float(units)
+    # Wilson's formula has the normal distribution's quantile in it.
+    ends = wilson_of(mean, cases * (Z / student_t(units - 1)) ** 2)
+    return scope.figure("mean_score", mean, condition=metric, interval=ends, n=len(values))
 
 
 def _modes_per_trace(

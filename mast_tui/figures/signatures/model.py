@@ -87,7 +87,8 @@ class SignatureInput:
     annotator has begun and not finished. ``stratum`` is the place of each trace's model in
     ``stratum_names``, -1 where it is not known, None where nobody has asked.
     ``task`` has a number for the task that each trace is a run of, -1 where it is not known; tasks
-    of one name in two benchmarks are two. It is None where nobody has asked. ``weights`` are how
+    of one name in two benchmarks are two. It is None where nobody has asked; ``task_by_words``
+    flags the traces whose task has no name and is known by its words. ``weights`` are how
     many traces of the whole each stands for, None where all stand for as many; ``of_no_whole`` says
     that they came in with different chances, so that nobody knows. ``categories`` are the topmost,
     ``levels`` by name all of each level, none where there is one only.
@@ -116,6 +117,7 @@ class SignatureInput:
     stratum_names: tuple[str, ...] = ()
     group_parts: tuple[tuple[str, ...], ...] = ()
     task: Whole | None = None
+    task_by_words: Flags | None = None
     weights: NDArray[np.float64] | None = None
     of_no_whole: bool = False
     levels: Mapping[str, tuple[Group, ...]] = field(default_factory=dict)
@@ -135,6 +137,35 @@ class SignatureInput:
             group=np.zeros(len(self.traces), dtype=np.int64),
             group_names=(ALL,),
             group_parts=((),),
+        )
+
+    def only(self, rows: Flags) -> SignatureInput:
+        """Return the input with some of the traces, and only groups that have any."""
+        kept = rows[self.places.trace]
+        numbers = np.cumsum(rows) - 1
+        places = Places(
+            numbers[self.places.trace[kept]],
+            *(getattr(self.places, name)[kept] for name in ("mode", "first", "last", "fatal")),
+        )
+        groups = np.unique(self.group[rows])
+        chosen = np.flatnonzero(rows).tolist()
+        return replace(
+            self,
+            traces=tuple(self.traces[row] for row in chosen),
+            group=np.searchsorted(groups, self.group[rows]),
+            group_names=tuple(self.group_names[group] for group in groups.tolist()),
+            group_parts=tuple(self.group_parts[group] for group in groups.tolist())
+            if self.group_parts
+            else (),
+            outcome=self.outcome[rows],
+            score=self.score[rows],
+            verdicts=self.verdicts[rows],
+            spans=self.spans[rows],
+            places=places,
+            stratum=None if self.stratum is None else self.stratum[rows],
+            task=None if self.task is None else self.task[rows],
+            task_by_words=None if self.task_by_words is None else self.task_by_words[rows],
+            weights=self.weights_of(rows),
         )
 
     def members(self) -> dict[str, Flags]:

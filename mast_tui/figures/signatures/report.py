@@ -11,8 +11,7 @@ from typing import Final
 from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable
 from mast_tui.figures.signatures.bill import SpentOf
-from mast_tui.figures.signatures.comparison import comparison, paired_groups
-from mast_tui.figures.signatures.groups import GroupFigures, Setting, group_figures
+from mast_tui.figures.signatures.groups import GroupInputs, Values, group_figures
 from mast_tui.figures.signatures.model import (
     ALL,
     NO_VALUE,
@@ -63,7 +62,6 @@ class SignatureReport:
         seed: What they were drawn from.
         stated: What a published study says of the modes.
         figures: All records; those of all traces together have the group ``OVERALL``.
-        compared: The two groups that were compared.
         axis: The groups along which there is a trend, None where they have no order.
     """
 
@@ -73,7 +71,6 @@ class SignatureReport:
     seed: int
     stated: Stated | None
     figures: FigureIndex
-    compared: tuple[str, str] | None
     axis: TrendAxis | None
 
     @property
@@ -119,14 +116,6 @@ class SignatureReport:
         """Return the class that the published study gives a mode."""
         return None if self.stated is None else self.stated.classes.get(mode.slug)
 
-    @property
-    def paired(self) -> FigureTable | None:
-        """The figures of the tasks that both compared groups did; None where there are none."""
-        if self.compared is None:
-            return None
-        table = self.figures.table("paired", subject=self.compared)
-        return table if table.figures else None
-
     def places(self, name: str, side: str) -> FigureTable | None:
         """Return what places tell as a whole; None where no place is known in the group.
 
@@ -144,9 +133,9 @@ def signature_report(
     rules: Rules | None = None,
     rounds: int = ROUNDS,
     seed: int = 0,
-    compare: tuple[str, str] | None = None,
     corrected: Iterable[Figure] = (),
     spent_of: SpentOf | None = None,
+    scores: Mapping[str, Values] | None = None,
 ) -> SignatureReport:
     """Compute the figures of a report; none is ever NaN.
 
@@ -155,30 +144,27 @@ def signature_report(
         rules: Where the lines are drawn; by default as ``Rules`` has them.
         rounds: How many resamples; 0 leaves out the intervals that need them.
         seed: What the resamples are drawn from.
-        compare: Two groups against each other, also task by task where both did the same tasks.
         corrected: Prevalences that are corrected for a judge's errors.
         spent_of: What traces used up, for the bill of what they did once they were lost.
+        scores: Further scores of the benchmark, an array over the traces for each metric.
     """
     rules = Rules() if rules is None else rules
     fatal = first_fatal(inputs, inputs.places.fatal)
-    setting = Setting(inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of)
+    setting = GroupInputs(
+        inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of, scores or {}
+    )
     one_group = replace(setting, inputs=inputs.as_one_group())
-    figures = [*group_figures(one_group, 0, OVERALL).figures]
-    groups: dict[str, GroupFigures] = {}
+    figures = [*group_figures(one_group, 0, OVERALL)]
     if inputs.fields:
         for number, name in enumerate(inputs.group_names):
             # Groups are drawn apart from each other, so from seeds of their own.
-            groups[name] = group_figures(replace(setting, seed=seed + number), number, name)
-            figures += groups[name].figures
-    if compare:
-        figures += comparison(inputs, compare, groups)
-        figures += paired_groups(inputs, *compare)
+            figures += group_figures(replace(setting, seed=seed + number), number, name)
     axis = trend_axis(inputs)
     if axis is not None:
         figures += trend(inputs, axis)
     stated = stated_for(inputs.taxonomy_ref)
     index = FigureIndex((*figures, *corrected))
-    return SignatureReport(inputs, rules, rounds, seed, stated, index, compare, axis)
+    return SignatureReport(inputs, rules, rounds, seed, stated, index, axis)
 
 
 def large_groups(report: SignatureReport) -> list[str]:

@@ -15,6 +15,7 @@ from mast_tui.figures.signatures.model import (
     ALL,
     FAILED,
     NO_VALUE,
+    OPEN,
     SUCCEEDED,
     UNKNOWN,
     ModeInfo,
@@ -31,11 +32,12 @@ from mast_tui.figures.source.verdicts import (
 )
 from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.gold.sources import GoldKind
-from mast_tui.traces.model import Outcome
+from mast_tui.traces.model import Outcome, task_key
 
 if TYPE_CHECKING:
     from mast_tui.study import Study
     from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.traces.model import Named
     from mast_tui.workspace import Workspace
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "reader", "version", "date")
@@ -60,6 +62,7 @@ def input_from_workspace(
     order_of: Callable[[str], Order] = no_orders,
     traces: Container[str] | None = None,
     which: GoldKind = "all",
+    with_unlabelled: bool = False,
 ) -> SignatureInput:
     """Read the gold, or the finished labels of one annotator, under one taxonomy.
 
@@ -76,6 +79,7 @@ def input_from_workspace(
         order_of: Returns the order of a trace's spans.
         traces: The ids of the traces that may be shown, None for all.
         which: The part of the gold that counts.
+        with_unlabelled: True to add the traces on which no annotator has said anything.
 
     Raises:
         WorkspaceError: There is no such field, or no such annotator.
@@ -92,10 +96,17 @@ def input_from_workspace(
     else:
         labelled = labelled_by(workspace, taxonomy, labels, traces)
         kind = next(info.kind.value for info in workspace.annotators() if info.name == labels)
+    if with_unlabelled:
+        labelled = _with_unlabelled(workspace, labelled, traces)
     facts = _facts(workspace, labelled, fields)
+    if "task" in fields:
+        facts = [_grouped_by_task_id(trace, fields.index("task")) for trace in facts]
     groups = _groups([trace.fields for trace in facts], fields)
     strata, stratum = _numbered([trace.model for trace in facts])
-    tasks = [(trace.benchmark or "", trace.task) if trace.task else None for trace in facts]
+    tasks = [task_key(trace.benchmark, trace.task_id, trace.task) for trace in facts]
+    by_words = [
+        not trace.task_id and task is not None for trace, task in zip(facts, tasks, strict=True)
+    ]
     score = np.array([trace.score for trace in facts], dtype=float)
     if failed_below is None:
         outcomes = [_OUTCOMES.get(trace.outcome, UNKNOWN) for trace in facts]
@@ -133,8 +144,28 @@ def input_from_workspace(
         stratum_names=strata,
         group_parts=groups.parts,
         task=_numbered(tasks)[1],
+        task_by_words=np.array(by_words, dtype=bool),
         weights=_weights(study, labelled.traces) if study is not None and weighted else None,
         of_no_whole=study is not None and not weighted,
+    )
+
+
+def _with_unlabelled(
+    workspace: Workspace, labelled: LabelledTraces, visible: Container[str] | None
+) -> LabelledTraces:
+    """Return the labelled traces with those that have no labels; in these every mode is open."""
+    ids = workspace.read_columns("traces", ("id",), lambda rows: [row[0] for row in rows])
+    known = set(labelled.traces)
+    unlabelled = [
+        trace
+        for trace in sorted(ids)
+        if trace not in known and (visible is None or trace in visible)
+    ]
+    verdicts = np.full((len(unlabelled), labelled.verdicts.shape[1]), OPEN, dtype=np.uint8)
+    return replace(
+        labelled,
+        traces=(*labelled.traces, *unlabelled),
+        verdicts=np.concatenate([labelled.verdicts, verdicts]),
     )
 
 
@@ -193,6 +224,34 @@ def without_outcomes(
     return replace(signature_input, outcome=outcome, score=score), int(hidden.sum())
 
 
+def benchmark_scores(
+    traces: Sequence[str], scores_of: Callable[[str], Named]
+) -> dict[str, NDArray[np.float64]]:
+    """Return the scores between 0 and 1 that a benchmark gives besides the main score.
+
+    Args:
+        traces: The ids of the traces.
+        scores_of: Returns the names and values of the scores of a trace.
+
+    Returns:
+        An array over the traces for each metric, NaN where a trace has no such score.
+    """
+    scores: dict[str, NDArray[np.float64]] = {}
+    for row, trace_id in enumerate(traces):
+        for metric, text in scores_of(trace_id):
+            try:
+                value = float(text)
+            except ValueError:
+                continue
+            values = scores.setdefault(metric, np.full(len(traces), np.nan))
+            values[row] = value
+    return {
+        metric: values
+        for metric, values in sorted(scores.items())
+        if ((values >= 0) & (values <= 1) | np.isnan(values)).all()
+    }
+
+
 class _TraceFacts(NamedTuple):
     """The recorded facts of one trace, and the values of the fields that group traces."""
 
@@ -202,10 +261,24 @@ class _TraceFacts(NamedTuple):
     outcome: str = ""
     score: float | None = None
     spans: int | None = None
+    task_id: str | None = None
     fields: tuple[Any, ...] = ()
 
 
 _COLUMNS: Final = _TraceFacts._fields[:-1]
+
+
+def _grouped_by_task_id(trace: _TraceFacts, column: int) -> _TraceFacts:
+    """Return the facts with the task's id, where it has one, in the place of the task's text.
+
+    Args:
+        trace: The facts.
+        column: The index of the field of the task among the fields that group traces.
+    """
+    if not trace.task_id:
+        return trace
+    fields = (*trace.fields[:column], trace.task_id, *trace.fields[column + 1 :])
+    return trace._replace(fields=fields)
 
 
 def _facts(

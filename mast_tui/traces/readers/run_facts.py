@@ -63,6 +63,13 @@ def trial_of(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
+def trial_number(text: str) -> int | None:
+    """Return the number of a trial in a cell of a table; None for anything that is none."""
+    # A column of whole numbers with holes is written with a fraction by pandas.
+    digits = text.removesuffix(".0")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+
+
 def task_of(*candidates: object, steps: Sequence[Step]) -> str | None:
     """Return the first candidate that is a text, else the first message of a user, cut short."""
     for candidate in candidates:

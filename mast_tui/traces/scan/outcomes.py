@@ -3,7 +3,8 @@
 Columns: ``trace`` (a file name, ``file#record`` with the record's number from 0, or a trace id),
 ``outcome`` (``failed``, ``succeeded`` or empty), ``score`` in [0, 1], ``system``, ``model``,
 ``benchmark``, ``version`` (of the system), ``date`` (ISO 8601, by itself or with a time; without
-a zone UTC); all but ``trace`` are optional.
+a zone UTC), ``task_id`` (the name of the task) and ``trial`` (the number of this run of the task);
+all but ``trace`` are optional.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mast_tui.counts import counted
 from mast_tui.traces.io.decoding import csv_separator, decode
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.model import FileReport, Outcome, Problem, Trace, TraceMeta
+from mast_tui.traces.readers.run_facts import trial_number
 from mast_tui.traces.times import unix_seconds
 
 FILE_NAME: Final = "outcomes.csv"
@@ -168,7 +170,17 @@ def _facts(cells: Mapping[str, str], location: str, problems: list[Problem]) -> 
         score=_score(cells.get("score", ""), location, problems),
         version=cells.get("version") or None,
         started=_started(cells.get("date", ""), location, problems),
+        task_id=cells.get("task_id") or None,
+        trial=_trial(cells.get("trial", ""), location, problems),
     )
+
+
+def _trial(cell: str, location: str, problems: list[Problem]) -> int | None:
+    """Return the number of a trial; an invalid one becomes a problem."""
+    trial = trial_number(cell) if cell else None
+    if cell and trial is None:
+        problems.append(Problem(location, f"trial is {cell!r}; it must be a whole number from 0"))
+    return trial
 
 
 def _started(cell: str, location: str, problems: list[Problem]) -> float | None:

@@ -367,6 +367,12 @@ ANNOTATE: Final = (
         "Show expected actions, reference answer, rewards, the scorer's reasons, patches",
     ),
     _read(
+        "artefacts",
+        "s",
+        "files, results",
+        "Show a file as it is at this step, with its changes, or the patch, tests and scores",
+    ),
+    _read(
         "usage",
         "$",
         "time, tokens",
@@ -644,6 +650,13 @@ SIGNATURES: Final = (
     _signatures("together", "3", "together", "Modes that occur together", "show_page('together')"),
     _signatures("traces", "4", "traces", "Modes of each trace", "show_page('traces')"),
     _signatures("helps", "5", "what helps", "Advice against each mode", "show_page('helps')"),
+    _signatures(
+        "experiment",
+        "x",
+        "experiment",
+        "Groups as arms over the same tasks, the first one as the baseline",
+        "show_page('experiment')",
+    ),
     _signatures("left", "left h", "bar left", "The bar or column to the left", "across(-1)"),
     _signatures("right", "right l", "bar right", "The bar or column to the right", "across(1)"),
     _signatures(
@@ -657,7 +670,7 @@ SIGNATURES: Final = (
     _signatures("previous_group", "[ ,", "previous group", "The previous group", "next_group(-1)"),
     _signatures("choose_group", "/", "group…", "Choose a group by its name", hint=25),
     _signatures(
-        "by", "v", "group by", "Group by model, system, benchmark, reader, or not at all", hint=20
+        "by", "v", "group by", "Group by model, system, benchmark, version, reader, or not", hint=20
     ),
     _signatures("labels", "w", "whose labels", "Gold, or one person's or judge's labels", hint=30),
     _signatures(

@@ -85,6 +85,7 @@ from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
+    from mast_tui.ui.annotate.text_screen import Subject
     from mast_tui.ui.context import MastApp
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
@@ -1523,24 +1524,25 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_compare(self) -> None:
         """Show the differences between the step under the cursor and the one it repeats."""
-        # Start-up: rarely used, and it imports the formatting of JSON.
-        from mast_tui.ui.annotate.compare import compare_step
-
-        compare_step(self)
+        self._show_beside("repeat")
 
     def action_answer_key(self) -> None:
         """Show the answer key of the trace, unless it is hidden."""
-        # Start-up: rarely used.
-        from mast_tui.ui.annotate.text_screen import show_answer_key
+        self._show_beside("answer key")
 
-        show_answer_key(self)
+    def action_artefacts(self) -> None:
+        """Offer the files as of the span under the cursor, and the results of the run."""
+        self._show_beside("artefacts")
 
     def action_usage(self) -> None:
         """Show the sums of time, tokens and money by agent and by tool."""
-        # Start-up: rarely used.
-        from mast_tui.ui.annotate.text_screen import show_usage
+        self._show_beside("usage")
 
-        show_usage(self)
+    def _show_beside(self, subject: Subject) -> None:
+        # Start-up: rarely used, and it imports the formatting of JSON.
+        from mast_tui.ui.annotate.text_screen import show_beside
+
+        show_beside(self, subject)
 
     # Keys: the target of the next label
 

@@ -13,9 +13,10 @@ from typing import ClassVar, Final
 
 from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
-from mast_tui.errors import MastError
+from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.figures.bootstrap import ROUNDS
-from mast_tui.figures.record import OUTCOMES, Figure, FigureTable, Sources
+from mast_tui.figures.experiment import Experiment, experiment_figures
+from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
@@ -25,12 +26,14 @@ from mast_tui.figures.signatures.report import (
     large_groups,
     signature_report,
 )
+from mast_tui.figures.source.experiment import experiment_of
 from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
 from mast_tui.gold.sources import is_gold
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
-from mast_tui.reports.model import Section
+from mast_tui.reports.experiment import arm_parts, experiment_notes
+from mast_tui.reports.model import ReportSection
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
@@ -66,11 +69,14 @@ from mast_tui.ui.wording import counted, trace_names
 from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"
-FIELDS: Final = ("model", "system", "benchmark", "reader", "all")
+FIELDS: Final = ("model", "system", "benchmark", "version", "reader", "all")
 """The fields by which traces are grouped; ``all`` makes one group."""
 
 SIGNATURES: Final = "signatures"
 """The only group of figures: all pages are computed together."""
+
+EXPERIMENT: Final = "experiment"
+"""The page of the groups as arms over the same tasks; the first group is the baseline."""
 
 TRACES: Final = "traces"
 """The page whose rows are traces."""
@@ -106,7 +112,7 @@ class Signatures:
     and judges with labels. ``hidden`` holds the ids of traces that are left out because the user
     may not see answers on them; ``hidden_outcomes`` counts the traces whose outcome is hidden.
     ``names`` are the names of traces, by id; ``problem`` is the reason if nothing could be
-    computed.
+    computed. ``experiment`` has the groups as arms; None if there are fewer than two.
     """
 
     choice: SignatureChoice
@@ -118,6 +124,7 @@ class Signatures:
     hidden_outcomes: int = 0
     names: Mapping[str, str] = field(default_factory=dict)
     problem: str | None = None
+    experiment: tuple[Experiment, FigureIndex] | None = None
 
     @property
     def groups(self) -> Mapping[str, FigureTable]:
@@ -146,6 +153,7 @@ class SignaturesScreen(ReportScreen):
         "together": "together",
         TRACES: "traces",
         "helps": "what helps",
+        EXPERIMENT: "experiment",
     }
 
     def __init__(self) -> None:
@@ -235,10 +243,12 @@ class SignaturesScreen(ReportScreen):
             return Page()
         if signatures.report is None or self.group not in signatures.groups:
             return Page(text=no_signatures_text(signatures, self.mast.key_of))
-        report, failing = self._report(signatures)
         page = self.page
+        if page == EXPERIMENT:
+            return self._experiment_page(signatures)
+        report, failing = self._report(signatures)
         if page == TRACES:
-            section = Section(TRACES, TRACES, (traces_table(failing, signatures.names),))
+            section = ReportSection(TRACES, TRACES, (traces_table(failing, signatures.names),))
         else:
             section = next(section for section in report.sections if section.id == page)
         if not any(table.rows for table in section.tables):
@@ -251,6 +261,23 @@ class SignaturesScreen(ReportScreen):
         about = self._about(signatures, report)
         keys = () if page in ("modes", "helps") else ("a failed or all traces",)
         return Page(section, pending=signatures.pending, notes=notes, about=about, keys=keys)
+
+    def _experiment_page(self, signatures: Signatures) -> Page:
+        """Return all arms, and the chosen group against the baseline."""
+        if signatures.experiment is None:
+            if signatures.pending:
+                return Page()
+            by = self.mast.key_of("signatures.by")
+            return Page(
+                text="An experiment has two arms or more; by "
+                f"{signatures.choice.grouping} there are fewer. {by} groups by something else."
+            )
+        experiment, figures = signatures.experiment
+        arm = self.group if self.group in experiment.compared else experiment.compared[0]
+        about = f"baseline: {one_line(experiment.baseline, 60)} · arm: {one_line(arm, 60)}"
+        section = ReportSection(EXPERIMENT, EXPERIMENT, arm_parts(experiment, figures, arm))
+        notes = experiment_notes(experiment, figures)
+        return Page(section, pending=signatures.pending, notes=notes, about=about)
 
     def _shows_all(self, signatures: Signatures) -> bool:
         return self.includes_all or not compares_outcomes(signatures.groups[self.group])
@@ -296,7 +323,7 @@ class SignaturesScreen(ReportScreen):
         ]
         return one_line(" · ".join(facts), 400)
 
-    def _empty_page_text(self, signatures: Signatures, section: Section) -> str:
+    def _empty_page_text(self, signatures: Signatures, section: ReportSection) -> str:
         """Return why a page of the group has no rows."""
         traces = "traces" if self._shows_all(signatures) else "failed traces"
         key = self.mast.key_of("signatures.every")
@@ -342,7 +369,7 @@ class SignaturesScreen(ReportScreen):
         The function returns None if there are no figures.
         """
         signatures = self.signatures
-        group = self.group
+        group = sources.group or self.group
 
         def list_traces(_opened: OpenWorkspace) -> Listing | None:
             if signatures is None or signatures.inputs is None:
@@ -574,9 +601,19 @@ def count_signatures(
             inputs=inputs,
             pending=not rounds,
             hidden_outcomes=hidden_outcomes,
+            experiment=_experiment_in(inputs) if rounds else None,
         )
         if stopped():
             raise LeftError
+
+
+def _experiment_in(inputs: SignatureInput) -> tuple[Experiment, FigureIndex] | None:
+    """Make an experiment of the groups; None if there are fewer than two."""
+    try:
+        experiment = experiment_of(inputs)
+    except WorkspaceError:
+        return None
+    return experiment, FigureIndex(experiment_figures(experiment))
 
 
 # Texts besides figures

@@ -56,11 +56,11 @@ def set_split(workspace: Workspace, calibration: float, test: float) -> None:
         # Of the traces that are not drawn for tests.
         shares[CALIBRATION_SEED] = round(calibration / (1 - test), 9)
     with workspace.transaction():
-        earlier = shares_set_aside(workspace)
-        if earlier and earlier != shares:
+        existing = shares_set_aside(workspace)
+        if existing and existing != shares:
             raise WorkspaceError(
-                f"{_described(earlier)} of the traces are set aside in this workspace already, and "
-                "prompts may have used others; keep that split, or take a new workspace"
+                f"{_described(existing)} of the traces are set aside in this workspace already, "
+                "and prompts may have used others; keep that split, or take a new workspace"
             )
         add_shares(workspace, shares)
 
@@ -92,8 +92,8 @@ def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
         shares = shares_set_aside(workspace)
         if shares and shares.get(seed) != share:
             raise WorkspaceError(
-                f"{_described(shares)} of the traces are set aside in this workspace already, and "
-                "prompts may have used others; keep that share, or take a new workspace"
+                f"{_described(shares)} of the traces are set aside in this workspace already, "
+                "and prompts may have used others; keep that share, or take a new workspace"
             )
         add_shares(workspace, {seed: share})
 

@@ -65,7 +65,10 @@ def take_outcomes(workspace: Workspace) -> list[str]:
 
 def _with_files(workspace: Workspace) -> list[RecordedOutcome]:
     """The traces that have a file; of the others, which may be many, no object is made."""
-    facts = ("system", "model", "benchmark", "outcome", "score", "version", "started")
+    facts = (
+        *("system", "model", "benchmark", "outcome", "score"),
+        *("version", "started", "task_id", "trial"),
+    )
 
     def take(rows: Iterator[tuple[Any, ...]]) -> list[RecordedOutcome]:
         return [
@@ -88,9 +91,13 @@ def _meta(facts: dict[str, Any]) -> TraceMeta:
 def _says_else(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
     """Check whether a row differs from what is recorded."""
     names = [
-        name for name in ("system", "model", "benchmark", "version") if getattr(read_meta, name)
+        name
+        for name in ("system", "model", "benchmark", "version", "task_id")
+        if getattr(read_meta, name)
     ]
-    names += [name for name in ("started", "score") if getattr(read_meta, name) is not None]
+    names += [
+        name for name in ("started", "score", "trial") if getattr(read_meta, name) is not None
+    ]
     if read_meta.outcome is not Outcome.UNKNOWN:
         names.append("outcome")
     return any(getattr(read_meta, name) != getattr(recorded_meta, name) for name in names)

@@ -33,7 +33,7 @@ _MADE_UP_ID: Final = re.compile(r"(?P<stem>.*)-[0-9a-f]{8}", re.DOTALL)
 
 _FACTS: Final = (
     *("task", "system", "model", "benchmark", "version", "started"),
-    *("score", "spans", "path", "record"),
+    *("score", "spans", "path", "record", "task_id", "trial"),
 )
 
 _OUTCOMES: Final = frozenset(Outcome)
@@ -245,6 +245,8 @@ def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:
         "spans": record.spans,
         "version": record.version,
         "started": record.started,
+        "task_id": record.task_id,
+        "trial": record.trial,
     }
 
 
@@ -279,4 +281,6 @@ def of_row(row: RowMapping | Row, folder: Path | None) -> TraceRecord:
         score=row["score"],
         version=row["version"],
         started=row["started"],
+        task_id=row["task_id"],
+        trial=row["trial"],
     )

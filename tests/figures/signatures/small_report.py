@@ -60,11 +60,10 @@ def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True)
 def small_report(
     *, traces: int = 40, outcomes: bool = True, places: bool = True
 ) -> SignatureReport:
-    """The report on ``small_input``, the two groups compared."""
+    """The report on ``small_input``."""
     return signature_report(
         small_input(traces=traces, outcomes=outcomes, places=places),
         rounds=50,
-        compare=(PLAIN, HOSTILE),
     )
 
 

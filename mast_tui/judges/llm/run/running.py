@@ -447,7 +447,7 @@ class _Run:
             self._judged_now.discard(trace.trace_id)
             so_far.traces[TraceStatus.JUDGED] -= 1
             so_far.by_mode.subtract(label.mode for label in trace.suggestions)
-            so_far.quotes -= QuoteCounts.of(label.evidence for label in trace.suggestions)
+            so_far.quotes -= QuoteCounts.count(label.evidence for label in trace.suggestions)
         suspect = self._suspects.pop(trace.trace_id, None)
         if suspect is not None and self._feed is not None:
             self._feed.put_back(suspect)

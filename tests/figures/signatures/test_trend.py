@@ -1,4 +1,4 @@
-"""Tasks that two models did, success with and without a mode, and trends over versions."""
+"""Success with and without a mode, and trends over versions."""
 
 from __future__ import annotations
 
@@ -8,35 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mast_tui.figures.intervals import newcombe_paired, rate
+from mast_tui.figures.intervals import rate
 from mast_tui.figures.record import FigureScope, rate_json
 from mast_tui.figures.signatures.model import SignatureInput
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.figures.signatures.trend import natural_order
-from mast_tui.figures.significance import cochran_armitage, mcnemar
+from mast_tui.figures.significance import cochran_armitage
 from mast_tui.reports.render.text import render_text
 from mast_tui.reports.signatures import signatures_report
 from tests.figures.signatures.build_input import document_of, input_of
-
-TWO_MODELS = (
-    "gpt a F 10",
-    "gpt b F 10",
-    "gpt c S 00",
-    "gpt d F 1?",
-    "gpt a S 00",  # a again: the first one counts
-    "gpt e F 10",  # nobody else did e
-    "gpt - F 10",
-    "llama a F 10",
-    "llama b S 00",
-    "llama c S 00",
-    "llama d ? 01",
-)
-
-MORE_TASKS = ("gpt x F 00", "llama x F 00", "gpt y F 00", "llama y F 00")
-
-
-def paired(given: SignatureInput, first: str = "gpt", second: str = "llama") -> Any:
-    return document_of(given, compare=(first, second), rounds=0)["paired"]
 
 
 def text_of(given: SignatureInput, **options: Any) -> list[str]:
@@ -45,64 +25,6 @@ def text_of(given: SignatureInput, **options: Any) -> list[str]:
 
 def share(count: int, n: int) -> dict[str, Any]:
     return rate_json(rate(FigureScope("mode"), "", count, n))
-
-
-def test_tasks_that_both_models_did_are_compared_one_by_one() -> None:
-    found = paired(input_of(*TWO_MODELS))
-    assert found["tasks"] == 4
-    assert found["left_out"] == {"no_task": [1, 0], "repeated": [1, 0], "unpaired": [1, 0]}
-    loop = found["modes"]["1.3"]
-    assert [loop[k] for k in ("n", "both", "only_first", "only_second", "neither")] == [
-        4, 1, 2, 0, 1,
-    ]  # fmt: skip
-    assert loop["first"] == share(3, 4)
-    assert loop["second"] == share(1, 4)
-    assert loop["difference_pp"] == 50
-    # Of four tasks a difference has no interval.
-    assert (loop["difference_ci_pp"], loop["ci_withheld"], loop["ci_needs"]) == (
-        None, "few_traces", 5,
-    )  # fmt: skip
-    assert loop["p_value"] == mcnemar(2, 0) == 0.5
-    assert loop["p_adjusted"] == 1.0  # two modes, and the other one has p = 1
-    stop = found["modes"]["3.1"]
-    assert (stop["n"], stop["neither"]) == (3, 3)
-    failed = found["failed"]
-    assert [failed["n"], failed["both"], failed["only_first"], failed["neither"]] == [3, 1, 1, 1]
-
-
-def test_which_run_of_a_task_counts_does_not_hang_on_the_order_of_the_traces() -> None:
-    given = input_of(*TWO_MODELS)
-    names = tuple(f"t{9 - i}" if i < 10 else "t99" for i in range(len(given.traces)))
-    turned = paired(replace(given, traces=names))
-    # Now the second run of a, which shows nothing, is the first by id.
-    assert turned["modes"]["1.3"]["both"] == 0
-    assert turned["modes"]["1.3"]["only_second"] == 1
-
-
-def test_turning_a_pair_round_turns_the_difference_round() -> None:
-    given = input_of(*TWO_MODELS, *MORE_TASKS)
-    there, back = (
-        paired(given, *pair)["modes"]["1.3"] for pair in (("gpt", "llama"), ("llama", "gpt"))
-    )
-    assert there["difference_pp"] == -(back["difference_pp"] or 0)
-    low, high = there["difference_ci_pp"] or (0, 0)
-    ends = newcombe_paired(1, 2, 0, 3) or ()
-    assert (low, high) == pytest.approx(tuple(100 * end for end in ends))
-    assert back["difference_ci_pp"] == pytest.approx([-high, -low])
-    assert there["p_value"] == back["p_value"]
-
-
-def test_without_common_tasks_there_are_no_pairs() -> None:
-    assert paired(input_of("gpt a F 10", "llama b F 10")) is None
-    unjudged = paired(input_of("gpt a F ?0", "llama a F 10"))["modes"]["1.3"]
-    assert unjudged["undefined"] == "no_pairs"
-    assert unjudged["p_value"] is None
-
-
-def test_without_tasks_or_groups_to_compare_there_is_no_pair() -> None:
-    given = input_of(*TWO_MODELS)
-    assert paired(replace(given, task=None)) is None
-    assert document_of(given, rounds=0)["paired"] is None
 
 
 def test_how_many_succeeded_with_a_mode_and_without_it() -> None:
@@ -169,16 +91,6 @@ def test_dates_lie_as_far_apart_as_their_days_do() -> None:
     assert "Versions count as steps of equal size" in " ".join(by_version)
 
 
-def test_repeats_of_a_task_that_do_not_count_are_a_warning() -> None:
-    assert paired(input_of(*TWO_MODELS))["runs"] == [6, 4]
-    text = text_of(input_of(*TWO_MODELS), compare=("gpt", "llama"))
-    (told,) = [line for line in text if line.startswith("One run of each task counts")]
-    assert "1 of 6 runs of gpt and 0 of 4 of llama are further runs of a task" in told
-    once = input_of(*TWO_MODELS[:4], *TWO_MODELS[7:])
-    shown = text_of(once, compare=("gpt", "llama"))
-    assert not [line for line in shown if line.startswith("One run of each task counts")]
-
-
 def test_other_groups_have_no_trend() -> None:
     given = input_of(*over_versions(1, 3, 6), by="system")
     assert document_of(given, rounds=0)["trend"] is None
@@ -206,8 +118,3 @@ def test_parts_say_what_makes_a_group() -> None:
     assert report["groups"]["b · q"]["parts"] == {"model": "b", "benchmark": "q"}
     everything = replace(given, by="all", group_names=("all",), group=given.group * 0)
     assert document_of(everything, rounds=0)["groups"]["all"]["parts"] == {}
-
-
-def test_tasks_of_one_name_are_told_apart_by_their_numbers_alone() -> None:
-    given = replace(input_of("gpt a F 10", "llama a F 10"), task=np.array([0, 1]))
-    assert paired(given) is None

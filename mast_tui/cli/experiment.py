@@ -1,0 +1,273 @@
+"""``mast-tui experiment``: arms over the same tasks with several runs of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+import numpy as np
+
+from mast_tui.adjudication import SpanOrders, traces_from_files
+from mast_tui.adjudication.for_signatures import gold_of
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.report import visibility_of_labels, visible_outcomes
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
+from mast_tui.cli.shared.common import open_workspace, say, workspace_taxonomy
+from mast_tui.cli.shared.options import OptionRule
+from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, ReportFiles, ReportOutput
+from mast_tui.configuration import read_judge_configuration
+from mast_tui.counts import counted
+from mast_tui.figures.experiment import Experiment, experiment_figures
+from mast_tui.figures.power import power_figures
+from mast_tui.figures.record import FigureIndex
+from mast_tui.figures.signatures.bill import spent_from
+from mast_tui.figures.source.experiment import experiment_of, runs_under
+from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
+from mast_tui.figures.source.verdicts import GOLD, labelled_by
+from mast_tui.reports.experiment import experiment_report
+from mast_tui.session import visibility_json
+from mast_tui.traces.io.named_paths import paths_of
+from mast_tui.workspace.outputs import outputs_beside
+from mast_tui.workspace.registers.outcome_files import take_outcomes
+
+if TYPE_CHECKING:
+    from mast_tui.gold import GoldKind
+    from mast_tui.session import Viewer
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentRequest:
+    """The options of ``mast-tui experiment``."""
+
+    paths: tuple[Path, ...] = options.paths()
+    arms: str = options.option(
+        "--arms",
+        default="version",
+        show_default=True,
+        metavar="FIELD[,FIELD]",
+        help="The field that forms the arms: version, model, system, benchmark, reader, date, or "
+        "several of them.",
+    )
+    arm: tuple[str, ...] = options.option(
+        "--arm",
+        multiple=True,
+        metavar="NAME=PATH",
+        help="An arm by the file or folder of its runs; once for each arm.",
+    )
+    baseline: str | None = options.option(
+        "--baseline",
+        metavar="VALUE",
+        help="The arm that the others are compared with; by default the first one.",
+    )
+    labels: str = options.option(
+        "--labels",
+        default="gold",
+        show_default=True,
+        metavar="gold|NAME",
+        help="The annotator or judge whose labels count.",
+    )
+    gold: GoldKind | None = options.gold()
+    judge: str | None = options.option(
+        "--judge",
+        metavar="NAME",
+        help="A judge that has labelled all runs, if the gold covers a random part of them. Shares "
+        "of modes are then the judge's, corrected by its errors on that part.",
+    )
+    modes: tuple[str, ...] = options.option(
+        "--mode",
+        multiple=True,
+        metavar="CODE",
+        help="A mode to test that was named beforehand; p-values are adjusted over these modes "
+        "alone.",
+    )
+    change: float = options.option(
+        "--change",
+        type=click.FloatRange(0, 100, min_open=True),
+        default=20.0,
+        show_default=True,
+        help="The change, in points, to plan for.",
+    )
+    without_power: bool = options.option(
+        "--without-power", is_flag=True, help="Leave out planning, which takes seconds."
+    )
+    cost: bool = options.option(
+        "--cost",
+        is_flag=True,
+        help="Compare tokens, minutes and money too; reads the files of the runs. Money is by the "
+        "prices of models in the configuration.",
+    )
+    failed_below: float | None = options.option(
+        "--failed-below",
+        type=float,
+        metavar="X",
+        help="Derive the outcome from the score: below X a run has failed.",
+    )
+    seed: int = options.seed()
+    html_file: Path | None = options.report_file("--html", help="Write it as a page.")
+    markdown_file: Path | None = options.report_file("--markdown", help="Write it as Markdown.")
+    csv_file: Path | None = options.report_file("--csv", help="Write every figure as a row.")
+    latex_file: Path | None = options.report_file("--latex", help="Write its tables for LaTeX.")
+    records: bool = options.option(
+        "--records",
+        is_flag=True,
+        help="Print all figures as flat records, one JSON object a line.",
+    )
+    output: Path | None = options.output(
+        help="With --records: the file for them, by its ending .jsonl, .csv or .parquet."
+    )
+    force: bool = options.force()
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
+
+    @property
+    def files(self) -> ReportFiles:
+        """The files to write."""
+        named = ReportFiles.named(
+            html=self.html_file,
+            markdown=self.markdown_file,
+            csv=self.csv_file,
+            latex=self.latex_file,
+        )
+        return replace(named, records=self.output)
+
+    @property
+    def stdout(self) -> str | None:
+        """The form that is printed; None where files take the place of the text."""
+        if self.as_json:
+            return "json"
+        if self.records:
+            return "records"
+        return None if self.files else "text"
+
+    @property
+    def arm_paths(self) -> dict[str, tuple[Path, ...]]:
+        """The paths of the runs by the name of the arm.
+
+        Raises:
+            click.UsageError: One is not NAME=PATH.
+        """
+        named: dict[str, tuple[Path, ...]] = {}
+        for text in self.arm:
+            name, equals, path = text.partition("=")
+            if not (name.strip() and equals and path.strip()):
+                raise click.UsageError(f"--arm {text}: write it as NAME=PATH")
+            named[name.strip()] = (*named.get(name.strip(), ()), *paths_of(path.strip()))
+        return named
+
+
+_RULES: Final = (
+    OptionRule[ExperimentRequest](
+        "--arm forms the arms by their paths; leave out {other}",
+        options=("--arm",),
+        excludes=("--arms",),
+    ),
+    OptionRule[ExperimentRequest](
+        "--judge goes with the gold; leave out --labels",
+        options=("--judge",),
+        when=lambda request: request.labels != GOLD,
+    ),
+    OptionRule[ExperimentRequest](
+        "--gold is about the gold labels; leave out --labels",
+        options=("--gold",),
+        when=lambda request: request.labels != GOLD,
+    ),
+    *RECORD_RULES,
+    OptionRule[ExperimentRequest](
+        "--records prints records; leave out --json",
+        options=("--records",),
+        excludes=("--json",),
+    ),
+    SAME_FILE,
+)
+
+
+@click.command()
+@options.takes(ExperimentRequest, _RULES)
+def experiment_command(request: ExperimentRequest) -> None:
+    """Test whether a change helped: arms over the same tasks, with several runs of each.
+
+    With PATH … only the runs in these files and folders count. Runs belong to one task if their
+    task_id is the same; without a task_id, if the text of the task is the same.
+
+    For annotators only the traces count that they have finished or adjudicate; this is recorded.
+    """
+    arm_paths = request.arm_paths
+    files = request.files
+    workspace = open_workspace(request.common)
+    outputs = outputs_beside(workspace, force=request.force)
+    files.check(outputs)
+    taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
+    try:
+        viewer = command_viewer(workspace, taxonomy.ref, request.common)
+        for line in take_outcomes(workspace):
+            say(line)
+        visibility = visibility_of_labels(viewer, request.labels)
+        visible = None if visibility is None else frozenset(visibility.seen)
+        if visible is not None and request.judge is not None:
+            of_judge = visibility_of_labels(viewer, request.judge)
+            visible &= frozenset(() if of_judge is None else of_judge.seen)
+        viewer.reveal(() if visibility is None else visibility.told)
+        experiment = _experiment(workspace, taxonomy, viewer, request, arm_paths, visible)
+        figures = experiment_figures(experiment)
+        if not request.without_power:
+            figures += power_figures(experiment, seed=request.seed)
+    finally:
+        workspace.close()
+    hidden = () if visibility is None else visibility.hidden
+    if not request.as_json:
+        report_hidden_traces(viewer, hidden)
+    report = experiment_report(experiment, FigureIndex(figures))
+    document = {**report.document, **visibility_json(viewer, hidden)}
+    ReportOutput(files, request.stdout).show(report, document, outputs, figures)
+
+
+def _experiment(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    viewer: Viewer,
+    request: ExperimentRequest,
+    arm_paths: dict[str, tuple[Path, ...]],
+    visible: frozenset[str] | None,
+) -> Experiment:
+    """Read the runs of a workspace as an experiment."""
+    order_of = SpanOrders(workspace)
+    inputs = input_from_workspace(
+        workspace,
+        taxonomy,
+        labels=request.labels,
+        by="all" if arm_paths else request.arms,
+        failed_below=request.failed_below,
+        gold=gold_of(workspace, taxonomy, order_of),
+        order_of=order_of,
+        traces=visible,
+        which=request.gold or "all",
+        with_unlabelled=True,
+    )
+    inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
+    if hidden_outcomes and not request.as_json:
+        say(
+            f"the outcomes of {counted(hidden_outcomes, 'trace')} are hidden from "
+            f"{viewer.name}, who works blind"
+        )
+    if request.paths:
+        within = runs_under(workspace, inputs, {"PATH": request.paths})
+        inputs = inputs.only(np.isin(inputs.traces, within.traces))
+    if arm_paths:
+        inputs = runs_under(workspace, inputs, arm_paths)
+    judge = None
+    if request.judge is not None:
+        judge = labelled_by(workspace, taxonomy, request.judge, visible)
+    return experiment_of(
+        inputs,
+        baseline=request.baseline,
+        tested=request.modes,
+        judge=judge,
+        spent_of=spent_from(traces_from_files(workspace)) if request.cost else None,
+        prices=read_judge_configuration().prices if request.cost else None,
+        change=request.change / 100,
+    )

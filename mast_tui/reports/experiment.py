@@ -1,0 +1,475 @@
+"""An experiment as a report: its arms, their differences from the baseline, and its power."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mast_tui.counts import counted
+from mast_tui.figures.experiment import AMOUNTS, LEAST_TASKS, Experiment
+from mast_tui.figures.power import ALPHA, PLANNED_RUNS, TARGET
+from mast_tui.figures.record import FigureIndex, FigureTable, nested_json, scope_paths
+from mast_tui.figures.signatures.report import whose_labels
+from mast_tui.reports import model
+from mast_tui.reports.model import (
+    Cell,
+    Column,
+    Estimate,
+    Note,
+    ReportSection,
+    Row,
+    Table,
+    columns,
+)
+from mast_tui.reports.published import published_gains
+
+Document = dict[str, Any]
+
+_ARMS: Final = """
+    arm | arm | text | | 101
+    tasks | tasks | count | | 90
+    runs | runs | count | | 89
+    task_share | success | share | mean over tasks of the share of successful runs (pass@1) | 95
+    arm_difference | points | points | arm minus baseline, points | 94
+    flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
+"""
+_PASS: Final = "pass_{k} | pass^{k} | share | the chance that {k} runs of a task all succeed | 50"
+_SHARES: Final = """
+    code | code | text | | 100
+    name | mode | text | | 99
+    baseline | {baseline} | share | runs of {baseline} that show it | 95
+    arm | {arm} | share | runs of {arm} that show it | 95
+    arm_difference | points | points | {arm} minus {baseline}, points | 94
+    flip_p | p | p_value | p, randomisation test over whole tasks | 40
+    flip_p_adjusted | p adj | p_value | p, adjusted over the modes and arms | 80
+"""
+_MEANS: Final = """
+    name | mean of the runs | text | | 100
+    baseline | {baseline} | number | mean of {baseline} | 95
+    arm | {arm} | number | mean of {arm} | 95
+    arm_difference | difference | number | {arm} minus {baseline} | 94
+    flip_p | p | p_value | p, randomisation test over whole tasks | 40
+    flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
+"""
+_PLAN: Final = """
+    code | code | text | | 100
+    name | what changes | text | | 99
+    power | power | share | power of the tasks and runs at hand | 90
+    detectable | points seen | count | the least change in points with a power of 80 % | 90
+"""
+_PLANNED: Final = (
+    "tasks_{runs} | {runs} a task | count | tasks needed with {runs} runs of each | 80"
+)
+
+PATHS: Final = scope_paths("""
+    experiment               | arms.{group}
+    experiment_success       | arms.{group}.success
+    experiment_pass          | arms.{group}
+    experiment_mode          | arms.{group}.modes.{mode}
+    experiment_category      | arms.{group}.categories.{mode}
+    experiment_amount        | arms.{group}.{mode}
+    experiment_cost          | arms.{group}.cost.{mode}
+    experiment_success_power | power.success
+    experiment_mode_power    | power.modes.{mode}
+""")
+"""The places of the figures in the JSON document."""
+
+_FATAL: Final = "fatal_failure"
+_AMOUNT_NAMES: Final[Mapping[str, str]] = {
+    "modes_per_failed_run": "modes per failed run",
+    _FATAL: "runs with a fatal failure",
+    "onset": "first failure, part of the run",
+}
+"""The names of the measures beside success, modes, categories and costs."""
+
+_WHY: Final[Mapping[str, str]] = {
+    "few_tasks": f"no interval, as there are fewer than {LEAST_TASKS} tasks",
+    "rare_mode": f"no interval of a difference, as fewer than {LEAST_TASKS} tasks show it in a run,"
+    " or lack it",
+    "unresolved": "no interval, as over 2 % of the verdicts are unresolved",
+}
+
+
+def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Report:
+    """Make the report of an experiment.
+
+    Args:
+        experiment: The runs.
+        figures: Its figures; those of planning may be missing.
+
+    Returns:
+        The report, with its JSON document.
+    """
+    sections = (
+        *experiment_sections(experiment, figures),
+        ReportSection("method", "How it was counted", (_method(experiment), published_gains())),
+    )
+    return model.Report(
+        id="experiment",
+        title=f"Experiment by {experiment.inputs.by}",
+        about=_about(experiment),
+        sections=sections,
+        notes=experiment_notes(experiment, figures),
+        document=experiment_document(experiment, figures),
+    )
+
+
+def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterator[ReportSection]:
+    """Yield the sections of an experiment: all arms, each arm, and its power.
+
+    Args:
+        experiment: The runs.
+        figures: Its figures.
+    """
+    yield ReportSection("arms", "Arms", (_arms_table(experiment, figures),))
+    for number, arm in enumerate(experiment.compared, 1):
+        parts = tuple(_tables_of_arm(experiment, figures, arm, number))
+        facts = tuple(_in_short(experiment, figures, arm))
+        yield ReportSection(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
+    plan = _plan_table(experiment, figures)
+    if plan.rows:
+        yield ReportSection("plan", "What it takes to see a change", (plan,))
+
+
+def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[model.Part, ...]:
+    """Return the tables of one arm beside those of all arms.
+
+    Args:
+        experiment: The runs.
+        figures: Its figures.
+        arm: The arm.
+    """
+    number = experiment.compared.index(arm) + 1
+    tables = _tables_of_arm(experiment, figures, arm, number)
+    return (_arms_table(experiment, figures), *tables)
+
+
+def _about(experiment: Experiment) -> str:
+    inputs = experiment.inputs
+    judge = "" if experiment.judged is None else ", with a judge on all runs"
+    return (
+        f"{inputs.taxonomy_ref}, labels: {whose_labels(inputs)}{judge}; "
+        f"{counted(len(inputs.traces), 'run')}; baseline: {experiment.baseline}."
+    )
+
+
+def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
+    table_columns = list(columns(_ARMS))
+    most = max(
+        (
+            int(figure.condition)
+            for arm in experiment.inputs.group_names
+            for figure in figures.table("experiment_pass", group=arm).figures
+        ),
+        default=1,
+    )
+    for k in range(2, most + 1):
+        table_columns += columns(_PASS.format(k=k))
+    rows = []
+    for arm in experiment.inputs.group_names:
+        sizes = figures.table("experiment", group=arm)
+        success = figures.table("experiment_success", group=arm)
+        cells: dict[str, Cell] = {
+            "arm": arm + (" (baseline)" if arm == experiment.baseline else ""),
+            "tasks": sizes.count("tasks"),
+            "runs": sizes.count("runs"),
+        }
+        cells |= _cells(success, ("task_share", "arm_difference", "flip_p_adjusted"))
+        by_k = figures.table("experiment_pass", group=arm)
+        cells |= {
+            f"pass_{k}": Estimate.from_figure(figure)
+            for k in range(2, most + 1)
+            if (figure := by_k.get("pass_k", str(k))) is not None
+        }
+        rows.append(Row(arm, cells, sources=success.sources))
+    caption = (
+        "Success is the mean over tasks of the share of successful runs (pass@1), pass^k the "
+        "chance that k runs of a task all succeed."
+    )
+    return Table("arms", "Success of each arm", tuple(table_columns), (tuple(rows),), caption)
+
+
+def _cells(table: FigureTable, names: tuple[str, ...]) -> dict[str, Cell]:
+    cells: dict[str, Cell] = {}
+    for name in names:
+        figure = table.get(name)
+        if figure is not None:
+            cells[name] = Estimate.from_figure(figure)
+    return cells
+
+
+def _tables_of_arm(
+    experiment: Experiment, figures: FigureIndex, arm: str, number: int
+) -> Iterator[Table]:
+    inputs = experiment.inputs
+    baseline = experiment.baseline
+    shared = figures.table("experiment", group=arm).count("shared_tasks")
+    tasks = f"{counted(shared, 'task')} that both have run."
+    if not shared:
+        tasks = "The arms share no task; their tasks count as independent."
+    caption = f"{tasks} Labels: {whose_labels(inputs)}."
+    modes = [("experiment_mode", mode.code, mode.code, mode.name) for mode in inputs.modes]
+    categories = [("experiment_category", id, "", name) for id, name in inputs.categories]
+    share = [("experiment_amount", _FATAL, "", _AMOUNT_NAMES[_FATAL])]
+    means = [
+        ("experiment_amount", name, "", title)
+        for name, title in _AMOUNT_NAMES.items()
+        if name != _FATAL
+    ]
+    means += [("experiment_cost", name, "", name) for name in AMOUNTS]
+    for id, title, table_columns, groups in (
+        ("modes", f"Modes in runs of {arm} and {baseline}", _SHARES, (modes, categories, share)),
+        ("means", f"Failures and costs of {arm} and {baseline}", _MEANS, (means,)),
+    ):
+        made: tuple[Column, ...] = columns(table_columns, baseline=baseline, arm=arm)
+        rows = tuple(
+            tuple(
+                row
+                for scope, key, code, name in group
+                if (row := _row(experiment, figures, arm, scope, key, code, name)) is not None
+            )
+            for group in groups
+        )
+        if any(rows):
+            used = [
+                figures.table(scope, group=arm, mode=key)
+                for group in groups
+                for scope, key, *_ in group
+            ]
+            yield Table(
+                f"{id}-{number}", title, made, tuple(filter(None, rows)), caption, _withheld(used)
+            )
+
+
+def _row(
+    experiment: Experiment,
+    figures: FigureIndex,
+    arm: str,
+    scope: str,
+    key: str,
+    code: str,
+    name: str,
+) -> Row | None:
+    table = figures.table(scope, group=arm, mode=key)
+    of_baseline = figures.table(scope, group=experiment.baseline, mode=key)
+    if all(figure.value is None for figure in table.figures):
+        return None
+    cells: dict[str, Cell] = {"code": code, "name": name}
+    cells["baseline"] = Estimate.from_figure(of_baseline.figures[0])
+    cells["arm"] = Estimate.from_figure(table.figures[0])
+    cells |= _cells(table, ("arm_difference", "flip_p", "flip_p_adjusted"))
+    cell_sources = {"baseline": of_baseline.sources, "arm": table.sources}
+    return Row(key, cells, cell_sources=cell_sources if scope == "experiment_mode" else {})
+
+
+def _withheld(tables: list[FigureTable]) -> tuple[Note, ...]:
+    reasons = {
+        figure.reason for table in tables for figure in table.figures if figure.value is not None
+    }
+    return tuple(
+        Note(f"–: {explanation}.", reason)
+        for reason, explanation in _WHY.items()
+        if reason in reasons
+    )
+
+
+def _in_short(
+    experiment: Experiment, figures: FigureIndex, arm: str
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the change in success and the modes whose change is more than chance."""
+    success = figures.table("experiment_success", group=arm)
+    yield "success", *_change_text(success)
+    names = {mode.code: mode.name for mode in experiment.inputs.modes}
+    for direction, sign in (("less often", -1), ("more often", 1)):
+        changed = []
+        for code in names:
+            table = figures.table("experiment_mode", group=arm, mode=code)
+            p = table.value("flip_p_adjusted")
+            if p is not None and p < ALPHA and sign * (table.value("arm_difference") or 0) > 0:
+                changed.append(f"{code} {_change_text(table)[0]}")
+        yield direction, ", ".join(changed) or "no mode", ""
+
+
+def _change_text(table: FigureTable) -> tuple[str, str]:
+    """Return a difference in points with its interval, and whether chance may explain it."""
+    difference = table.get("arm_difference")
+    if difference is None or difference.value is None:
+        return "unknown", ""
+    text = f"{100 * difference.value:+.0f} points"
+    if difference.interval is not None:
+        text += f" ({100 * difference.interval[0]:+.0f} to {100 * difference.interval[1]:+.0f})"
+    p = table.value("flip_p_adjusted")
+    return text, "not more than chance" if p is None or p >= ALPHA else "more than chance"
+
+
+def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
+    table_columns = list(columns(_PLAN))
+    for runs in PLANNED_RUNS:
+        table_columns += columns(_PLANNED.format(runs=runs))
+    names = {"": "success", **{mode.code: mode.name for mode in experiment.inputs.modes}}
+    rows = []
+    for code, name in names.items():
+        scope = "experiment_mode_power" if code else "experiment_success_power"
+        table = figures.table(scope, group=experiment.baseline, mode=code)
+        if not table.figures:
+            continue
+        cells: dict[str, Cell] = {"code": code, "name": name}
+        cells |= _cells(table, ("power",))
+        least = table.value("detectable")
+        cells["detectable"] = None if least is None else round(100 * least)
+        for runs in PLANNED_RUNS:
+            figure = table.get("tasks_needed", str(runs))
+            if figure is not None:
+                needed = figure.value
+                cells[f"tasks_{runs}"] = None if needed is None else int(needed)
+        rows.append(Row(code or "success", cells))
+    points = f"{100 * experiment.change:.0f} points"
+    caption = (
+        f"A change of {points}: success rises and modes fall. Tasks with a power of "
+        f"{TARGET:.0%}; by simulation from the runs so far, at the level that one change among "
+        "all tested modes must reach."
+    )
+    return Table("plan", f"Power for {points}", tuple(table_columns), (tuple(rows),), caption)
+
+
+def experiment_notes(experiment: Experiment, figures: FigureIndex) -> tuple[Note, ...]:
+    """Return the notes on how tasks are identified and which runs and tasks are left out.
+
+    Args:
+        experiment: The runs.
+        figures: Its figures.
+    """
+    return tuple(_notes(experiment, figures))
+
+
+def _notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
+    if experiment.by_words:
+        yield Note(
+            f"The tasks of {counted(experiment.by_words, 'run')} have no id; runs whose task has "
+            "the same text count as runs of one task.",
+            "by_words",
+            warning=True,
+        )
+    for arm in experiment.inputs.group_names:
+        sizes = figures.table("experiment", group=arm)
+        left_out = sizes.count("no_task")
+        if left_out:
+            runs = counted(left_out, "run")
+            yield Note(f"Left out of {arm}: {runs} without a task.", "no_task", warning=True)
+        unpaired = sizes.count("tasks") - sizes.count("shared_tasks")
+        if arm != experiment.baseline and unpaired and sizes.count("shared_tasks"):
+            tasks = counted(unpaired, "task")
+            yield Note(
+                f"Differences leave out {tasks} of {arm} that {experiment.baseline} has not run.",
+                "unpaired",
+            )
+
+
+def _method(experiment: Experiment) -> model.Text:
+    judge = (
+        "Where people have labelled a part of the runs, shares of modes are prediction-powered: "
+        "those of the judge, corrected by its errors on that part, which must be a random one.",
+    )
+    return model.Text(
+        "counted",
+        "Rules and intervals",
+        (
+            "A task counts once, however often it was run: rates are means over tasks. Differences "
+            "are over the tasks that both arms have run.",
+            "Intervals are 95 %: of shares Wilson's for as many cases as have the variance between "
+            "tasks, of differences joined from those of both arms with their correlation, of means "
+            "Student's over tasks.",
+            "p: Fisher's randomisation test, which flips the signs of the differences of whole "
+            "tasks in all ways; adjusted after Holm over the tested modes and the arms, so that "
+            "any false finding has a chance of at most 5 %.",
+            *(judge if experiment.judged is not None else ()),
+        ),
+    )
+
+
+# The JSON document
+
+
+def experiment_document(experiment: Experiment, figures: FigureIndex) -> Document:
+    """Return an experiment as ``experiment --json`` prints it.
+
+    Args:
+        experiment: The runs.
+        figures: Its figures.
+    """
+    inputs = experiment.inputs
+    has_power = any(figure.scope.endswith("_power") for figure in figures.figures)
+    plan = {"target": TARGET, "alpha": ALPHA, "change": experiment.change}
+    document = {
+        "by": inputs.by,
+        "baseline": experiment.baseline,
+        "labels": inputs.labels,
+        "taxonomy": inputs.taxonomy_ref,
+        "tasks_by_words": experiment.by_words,
+        "tested": list(experiment.tested or (mode.code for mode in inputs.modes)),
+        "arms": {
+            arm: {
+                "success": None,
+                "pass_k": {},
+                "modes": {mode.code: {"name": mode.name} for mode in inputs.modes},
+                "categories": {id: {"name": name} for id, name in inputs.categories},
+                **dict.fromkeys(_AMOUNT_NAMES),
+                "cost": dict.fromkeys(AMOUNTS),
+            }
+            for arm in inputs.group_names
+        },
+        "power": plan if has_power else None,
+    }
+    return nested_json(figures.figures, PATHS, document)
+
+
+def _points(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def pair_document(experiment: Experiment, figures: FigureIndex) -> Document:
+    """Return two arms as ``report --json`` prints them, for one more release.
+
+    Args:
+        experiment: The runs of two arms.
+        figures: Its figures.
+    """
+    document = experiment_document(experiment, figures)
+    first = experiment.compared[0]
+    names = (first, experiment.baseline)
+    arms = [document["arms"][name] for name in names]
+    modes = {
+        code: {"name": mode["name"], **_pair_measure(mode, arms[1]["modes"][code])}
+        for code, mode in arms[0]["modes"].items()
+    }
+    paired = {
+        "by": document["by"],
+        "pair": list(names),
+        "tasks": arms[0]["shared_tasks"],
+        "runs": [arm["runs"] for arm in arms],
+        "left_out": {
+            "no_task": [arm["left_out"]["no_task"] for arm in arms],
+            "unpaired": [arm["tasks"] - arms[0]["shared_tasks"] for arm in arms],
+        },
+        "success": _pair_measure(arms[0]["success"], arms[1]["success"]),
+        "modes": modes,
+    }
+    comparison = {"groups": list(names), "over": "tasks", "modes": modes}
+    return {
+        "comparison": comparison,
+        "paired": paired if arms[0]["shared_tasks"] else None,
+        "experiment": document,
+    }
+
+
+def _pair_measure(first: Document, second: Document) -> Document:
+    difference = first.get("difference", {})
+    ends = difference.get("ci")
+    return {
+        "first": first.get("rate"),
+        "second": second.get("rate"),
+        "difference_pp": _points(difference.get("value")),
+        "difference_ci_pp": None if ends is None else [100 * end for end in ends],
+        "p_value": difference.get("p"),
+        "p_adjusted": difference.get("p_adjusted"),
+    }

@@ -1,0 +1,193 @@
+"""Published figures beside ours: claims of the ITBench posts, and gains with all their readings."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, Literal
+
+from mast_tui.figures.record import Figure
+from mast_tui.figures.signatures.report import SignatureReport
+from mast_tui.reports import model
+from mast_tui.reports.model import Estimate, Note, Row, Table, columns
+
+Verdict = Literal["reproduced", "contradicted", "not computable"]
+
+_GAINS: Final = (
+    "By summaries of the paper the study behind MAST changed ChatDev and ran it again on its "
+    "ProgramDev tasks, with the same model. Clearer roles, of which the higher one has the last "
+    "word, raised task success by 9.4 points; a step that verifies the objective of the task "
+    "raised it by 15.6 points, from 25.0 to 40.6 %.",
+    "Posts on the ITBench study and a later article read it otherwise: a gain of about 15.6 % by "
+    "prompts, and of up to 53 % by changes of structure. By the summaries 15.6 are points, not "
+    "percent, and belong to the change of structure. For the 53 % the post cites an earlier post "
+    "on MAST, which was not checked.",
+    "Most runs still failed. The study takes from it that single fixes of prompts or structure are "
+    "no cure, and that reliability asks for structural changes such as verification.",
+)
+_SOURCES: Final = (
+    (
+        "Cemri et al., Why Do Multi-Agent LLM Systems Fail? (2025)",
+        "https://arxiv.org/abs/2503.13657",
+    ),
+)
+_COLUMNS: Final = """
+    model | model | text | | 100
+    claim | claim | text | | 101
+    share | here | share | the share by this report | 90
+    number | here, mean | number | the mean by this report | 90
+    verdict | so it is | text | | 95
+    reason | because | text | | 60
+"""
+
+
+def published_gains() -> model.Text:
+    """Return what the literature measured of fixes against the modes of MAST."""
+    return model.Text("measured", "What helped where it was measured", _GAINS, _SOURCES)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A published figure beside ours.
+
+    Args:
+        group: The group of the report that it is about.
+        text: The claim in words.
+        published: Its value.
+        figure: The figure that answers it; None where there is none.
+        verdict: What the figure says of it.
+        reason: Why it says so.
+        is_share: Whether it is a share.
+    """
+
+    group: str
+    text: str
+    published: float
+    figure: Figure | None
+    verdict: Verdict
+    reason: str
+    is_share: bool
+
+
+@cache
+def _document() -> dict[str, Any]:
+    path = files("mast_tui.figures.signatures").joinpath("published_claims.toml")
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def published_claims(report: SignatureReport) -> tuple[Claim, ...]:
+    """Return the claims of the ITBench posts on models that are groups of a report.
+
+    A claim is reproduced where our figure rounds to it or its interval holds it, contradicted where
+    the interval leaves it out, and not computable without a figure or an interval.
+
+    Args:
+        report: The report.
+    """
+    document = _document()
+    if report.inputs.taxonomy_ref != f"{document['taxonomy']}@{document['version']}":
+        return ()
+    return tuple(_claims(report, document["claims"]))
+
+
+def _claims(report: SignatureReport, claims: list[dict[str, Any]]) -> Iterator[Claim]:
+    codes = {mode.slug: mode.code for mode in report.inputs.modes}
+    if "model" not in report.inputs.fields:
+        return
+    for claim in claims:
+        for group in report.groups:
+            if _plain(claim["model"]) not in _plain(group):
+                continue
+            if "mode" in claim:
+                table = report.figures.table(
+                    "mode", group=report.key(group), mode=codes[claim["mode"]]
+                )
+                figure = (
+                    table.get("difference")
+                    if claim["figure"] == "difference"
+                    else table.get("rate", "all")
+                )
+            else:
+                name = "mean_score" if claim["figure"] == "recall" else claim["figure"]
+                figure = report.group(group).get(name)
+            verdict, reason = _verdict(figure, claim["value"], claim["digits"])
+            share = claim["figure"] != "modes_per_failed_trace"
+            yield Claim(group, claim["text"], claim["value"], figure, verdict, reason, share)
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def _verdict(figure: Figure | None, published: float, digits: int) -> tuple[Verdict, str]:
+    if figure is None or figure.value is None:
+        return "not computable", "no run has the figure" if figure is None else figure.reason
+    half = 0.5 * 10.0**-digits
+    if abs(figure.value - published) <= half + 1e-9:
+        return "reproduced", "rounds to it"
+    if figure.interval is None:
+        return "not computable", f"no interval: {figure.reason or 'none was asked for'}"
+    low, high = figure.interval
+    if low - half <= published <= high + half:
+        return "reproduced", "within the interval"
+    return "contradicted", "outside the interval"
+
+
+def claims_section(report: SignatureReport) -> model.ReportSection | None:
+    """Return the claims beside our figures as a section; None where no group is claimed about.
+
+    Args:
+        report: The report.
+    """
+    claims = published_claims(report)
+    if not claims:
+        return None
+    rows = tuple(
+        Row(
+            str(number),
+            {
+                "model": claim.group,
+                "claim": claim.text,
+                ("share" if claim.is_share else "number"): None
+                if claim.figure is None
+                else Estimate.from_figure(claim.figure),
+                "verdict": claim.verdict,
+                "reason": claim.reason.replace("_", " "),
+            },
+        )
+        for number, claim in enumerate(claims)
+    )
+    note = Note(
+        f"Claims of {_document()['source']}. Recall is the mean score of the runs. The labels of "
+        "the study were made by a model and are not public, so claims on modes rest on the labels "
+        "of this report.",
+        "claims",
+    )
+    table = Table("claims", "Published claims", columns(_COLUMNS), (rows,), notes=(note,))
+    return model.ReportSection("claims", "Published claims beside these figures", (table,))
+
+
+def claims_json(report: SignatureReport) -> list[dict[str, Any]]:
+    """Return the claims as ``report --json`` prints them.
+
+    Args:
+        report: The report.
+    """
+    return [
+        {
+            "group": claim.group,
+            "claim": claim.text,
+            "published": claim.published,
+            "value": None if claim.figure is None else claim.figure.value,
+            "ci": None
+            if claim.figure is None or claim.figure.interval is None
+            else list(claim.figure.interval),
+            "verdict": claim.verdict,
+            "reason": claim.reason,
+            "source": _document()["source"],
+        }
+        for claim in published_claims(report)
+    ]

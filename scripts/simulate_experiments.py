@@ -1,0 +1,372 @@
+"""Print how often intervals, tests and plans of simulated experiments hold what they say.
+
+    python scripts/simulate_experiments.py [designs|methods|plans|judge] [--runs N] [--seed S]
+        [--jobs N] [--arms A …]
+
+Tasks differ: the logits of a rate are normal over tasks, so that two runs of one task in one arm
+have a correlation of 0.3, and in two arms of 0.2. Each experiment draws new tasks, so that the true
+values are those of all such tasks.
+
+``designs``: 40 of them, 10 to 200 tasks, 1 to 5 runs, 2 and 4 arms, and 14 modes: eight in 5 %,
+four in 20 % and two in 40 % of the runs. In the last arm one mode falls from 40 to 20 %; nothing
+else changes. In % of the experiments: how often intervals hold the true rate of an arm and the true
+difference, and how many differences have one (``shown``), by the rate; how often a change is
+reported where there is none (``false``), with p adjusted over modes and arms, and the share of such
+changes among all that are reported (``false of found``); how often the fall is found after the
+adjustment (``found``), and at the level that it must reach alone (``reached``), with the power that
+planning promises for that (``promised``).
+
+``methods``: how often the interval of a difference holds by four methods: Student's t over tasks,
+percentiles of 2,000 resamples of tasks (cluster bootstrap), Newcombe's interval for all runs as if
+they were independent, and the one that ``mast-tui experiment`` reports.
+
+``plans``: a first experiment of 100 tasks says how many tasks it takes to find the fall with a
+power of 80 %; a second one has so many. In % how often it finds it, at the level that was planned.
+
+``judge``: people label a random part of the runs, and a judge with a true positive rate of 0.8 and
+a true negative rate of 0.9 all of them. How often the interval of the difference holds with both
+(``powered``) and with people alone, and its width with both as a part of that of people alone.
+
+CSV, a line for each design; run i of a design has a seed of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import product
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_tui.figures.experiment import (
+    ArmDifference,
+    TaskMeans,
+    difference,
+    estimate,
+    powered_means,
+)
+from mast_tui.figures.intervals import newcombe
+from mast_tui.figures.power import (
+    ALPHA,
+    Design,
+    across_arms,
+    between_runs,
+    draw_hits,
+    logit_normal,
+    power,
+    tasks_needed,
+)
+from mast_tui.figures.significance import holm
+
+TASKS: Final = (10, 20, 50, 100, 200)
+RUNS: Final = (1, 2, 3, 5)
+ARMS: Final = (2, 4)
+RATES: Final = (0.05,) * 8 + (0.2,) * 4 + (0.4,) * 2
+FALL: Final = (0.4, 0.2)
+BETWEEN: Final = 0.3
+SHARED: Final = 0.2
+PILOT: Final = 100
+METHODS: Final = ("student", "bootstrap", "independent", "reported")
+RESAMPLES: Final = 2000
+
+Hits = NDArray[np.int64]
+
+_LOGITS: Final = {rate: logit_normal(rate, BETWEEN) for rate in {*RATES, *FALL}}
+"""The mean and the standard deviation of the logits of tasks, by the rate."""
+
+
+def draw_arms(
+    rates: Sequence[float], tasks: int, runs: int, random: np.random.Generator
+) -> list[Hits]:
+    """Draw the hits of one mode in each task, an array for each arm.
+
+    Args:
+        rates: The rate of each arm.
+        tasks: The number of tasks.
+        runs: The runs of each task and arm.
+        random: The source of randomness.
+    """
+    common = random.standard_normal(tasks)
+    arms = []
+    for rate in rates:
+        middle, spread = _LOGITS[rate]
+        of_arm = random.standard_normal(tasks)
+        share = SHARED / BETWEEN
+        logits = middle + spread * (np.sqrt(share) * common + np.sqrt(1 - share) * of_arm)
+        arms.append(random.binomial(runs, 1 / (1 + np.exp(-logits))))
+    return arms
+
+
+def means(hits: Hits, runs: int) -> TaskMeans:
+    """Return the means by task of the hits in them."""
+    return TaskMeans(hits / runs, np.full(len(hits), runs), hits.astype(np.float64))
+
+
+def holds(interval: tuple[float, float] | None, true: float) -> bool:
+    """Return whether an interval holds a value."""
+    return interval is not None and interval[0] - 1e-12 <= true <= interval[1] + 1e-12
+
+
+def one_experiment(design: tuple[int, int, int], seed: int) -> dict[str, list[float]]:
+    """Return the results of one experiment by column: 1 if an interval holds or a test is right.
+
+    Args:
+        design: The tasks, the runs of each, and the arms.
+        seed: The seed of the draws.
+    """
+    tasks, runs, arms = design
+    random = np.random.default_rng(seed)
+    held: dict[str, list[float]] = {}
+    tests: list[float | None] = []
+    changed: list[bool] = []
+    for i, rate in enumerate(RATES):
+        falls = i == len(RATES) - 1
+        rates = [rate] * (arms - 1) + [FALL[1] if falls else rate]
+        sides = [means(hits, runs) for hits in draw_arms(rates, tasks, runs, random)]
+        for side, true in zip(sides, rates, strict=True):
+            name = f"rate {true:g}"
+            held.setdefault(name, []).append(holds(estimate(side, "share").interval, true))
+        for side, true in zip(sides[1:], rates[1:], strict=True):
+            apart = difference(side, sides[0], "share")
+            name = "fall" if true != rate else f"difference {rate:g}"
+            held.setdefault(f"{name} shown", []).append(not apart.reason)
+            if not apart.reason:
+                held.setdefault(name, []).append(holds(apart.interval, true - rate))
+            tests.append(apart.p_value)
+            changed.append(true != rate)
+            if true != rate:
+                level = ALPHA / (len(RATES) * (arms - 1))
+                held["reached"] = [(apart.p_value or 0.0) < level]
+    adjusted = [p is not None and p < ALPHA for p in holm(tests)]
+    held["false"] = [any(p and not true for p, true in zip(adjusted, changed, strict=True))]
+    share = [p and not true for p, true in zip(adjusted, changed, strict=True)]
+    held["false of found"] = [sum(share) / max(1, sum(adjusted))]
+    held["found"] = [any(p and true for p, true in zip(adjusted, changed, strict=True))]
+    return held
+
+
+def of_design(design: tuple[int, int, int], runs: int, seed: int) -> str:
+    """Return the line of a design.
+
+    Args:
+        design: The tasks, the runs of each, and the arms.
+        runs: The number of experiments.
+        seed: The seed of the first one.
+    """
+    together: dict[str, list[float]] = {}
+    for i in range(runs):
+        for name, values in one_experiment(design, seed + i).items():
+            together.setdefault(name, []).extend(values)
+    tasks, each, arms = design
+    level = ALPHA / (len(RATES) * (arms - 1))
+    promised = power(Design(*FALL, BETWEEN, SHARED, level), tasks, each, draws=20_000)
+    cells = [_percent(together.get(name)) for name in COLUMNS]
+    return ",".join([str(tasks), str(each), str(arms), *cells, f"{100 * promised:.1f}"])
+
+
+def _percent(values: Sequence[float] | None) -> str:
+    return f"{100 * float(np.mean(values)):.1f}" if values else ""
+
+
+_CLASSES: Final = ("0.05", "0.2", "0.4")
+COLUMNS: Final = (
+    *(f"rate {rate}" for rate in _CLASSES),
+    *(f"difference {rate}{more}" for rate in _CLASSES for more in ("", " shown")),
+    *("fall", "fall shown", "false", "false of found", "found", "reached"),
+)
+
+
+def designs(runs: int, seed: int, jobs: int, arms: Sequence[int] = ARMS) -> Iterator[str]:
+    """Yield the lines of all designs, with a heading.
+
+    Args:
+        runs: The number of experiments of each.
+        seed: The seed of the first one.
+        jobs: The number of processes.
+        arms: The numbers of arms.
+    """
+    yield ",".join(["tasks", "runs", "arms", *COLUMNS, "promised"])
+    every = [(tasks, each, each_arms) for each_arms, tasks, each in product(arms, TASKS, RUNS)]
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(partial(of_design, runs=runs, seed=seed), every)
+
+
+def plan_line(design: tuple[float, float, int], runs: int, seed: int) -> str:
+    """Return the line of a plan: how often a planned experiment finds the fall.
+
+    Args:
+        design: Both rates, and the runs of each task.
+        runs: The number of plans.
+        seed: The seed of the first one.
+    """
+    rate_before, rate_after, each = design
+    level = ALPHA / len(RATES)
+    significant = []
+    planned = []
+    for i in range(runs):
+        random = np.random.default_rng(seed + i)
+        true = Design(rate_before, rate_before, BETWEEN, SHARED)
+        pilot = [means(hits[0], 3) for hits in draw_hits(true, PILOT, 3, 1, random)]
+        rate = float(pilot[0].values.mean())
+        within = [value for side in pilot if (value := between_runs(side)) is not None]
+        shared = across_arms(pilot[0], pilot[1]) or 0.0
+        between = max(0.0, float(np.mean(within)))
+        changed = max(0.0, rate - (rate_before - rate_after))
+        estimated = Design(rate, changed, between, min(max(0.0, shared), between), level)
+        needed = tasks_needed(estimated, each, seed=seed + i)
+        if needed is None:
+            continue
+        real = Design(rate_before, rate_after, BETWEEN, SHARED, level)
+        hits = draw_hits(real, needed, each, 1, random)
+        test = difference(means(hits[1][0], each), means(hits[0][0], each), "share")
+        significant.append(float((test.p_value or 0.0) < level))
+        planned.append(needed)
+    exact = tasks_needed(Design(rate_before, rate_after, BETWEEN, SHARED, level), each)
+    middle = int(np.median(planned))
+    return f"{rate_before:g},{rate_after:g},{each},{exact},{middle},{_percent(significant)}"
+
+
+def plans(runs: int, seed: int, jobs: int) -> Iterator[str]:
+    """Yield the lines of all plans, with a heading.
+
+    Args:
+        runs: The number of plans of each design.
+        seed: The seed of the first one.
+        jobs: The number of processes.
+    """
+    yield "before,after,runs,tasks needed,tasks planned,found"
+    every = [(*rates, each) for rates in ((0.2, 0.1), (0.4, 0.2), (0.5, 0.3)) for each in RUNS]
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(partial(plan_line, runs=runs, seed=seed), every)
+
+
+def method_line(design: tuple[int, int, float, float], runs: int, seed: int) -> str:
+    """Return how often the intervals of a difference hold by each method.
+
+    Args:
+        design: The tasks, the runs of each, and the rate of both arms.
+        runs: The number of experiments.
+        seed: The seed of the first one.
+    """
+    tasks, each, rate, changed = design
+    random = np.random.default_rng(seed)
+    held: dict[str, list[float]] = {name: [] for name in METHODS}
+    resamples = random.multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES) / tasks
+    for i in range(runs):
+        random = np.random.default_rng(seed + i)
+        hits = draw_arms([rate, changed], tasks, each, random)
+        sides = [means(of_arm, each) for of_arm in hits]
+        ours = difference(sides[1], sides[0], "share")
+        if ours.reason:
+            continue
+        student = difference(sides[1], sides[0], "mean")
+        ends = np.quantile(resamples @ (sides[1].values - sides[0].values), (0.025, 0.975))
+        size = tasks * each
+        as_independent = newcombe(int(hits[1].sum()), size, int(hits[0].sum()), size)
+        intervals = (student.interval, (ends[0], ends[1]), as_independent, ours.interval)
+        for name, interval in zip(METHODS, intervals, strict=True):
+            held[name].append(holds(interval, changed - rate))
+    cells = [_percent(held[name]) for name in METHODS]
+    return ",".join([str(tasks), str(each), f"{rate:g}", f"{changed:g}", *cells])
+
+
+def methods(runs: int, seed: int, jobs: int) -> Iterator[str]:
+    """Yield the lines of the methods, with a heading.
+
+    Args:
+        runs: The number of experiments of each design.
+        seed: The seed of the first one.
+        jobs: The number of processes.
+    """
+    yield ",".join(["tasks", "runs", "rate", "changed", *METHODS])
+    rates = ((0.05, 0.05), (0.2, 0.2), (0.4, 0.2))
+    every = [
+        (tasks, each, *pair) for tasks, each, pair in product((10, 20, 50, 200), (1, 3, 5), rates)
+    ]
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(partial(method_line, runs=runs, seed=seed), every)
+
+
+def judge_line(design: tuple[int, int, float, float], runs: int, seed: int) -> str:
+    """Return how the intervals of a difference hold with a judge beside people.
+
+    Args:
+        design: The tasks, the runs of each, the part that people label, and the rate.
+        runs: The number of experiments.
+        seed: The seed of the first one.
+    """
+    tasks, each, part, rate = design
+    held: dict[str, list[float]] = {"powered": [], "people": []}
+    widths = []
+    task = np.repeat(np.arange(tasks), each)
+    for i in range(runs):
+        random = np.random.default_rng(seed + i)
+        sides: dict[str, list[TaskMeans]] = {"powered": [], "people": []}
+        changed = rate / 2 if rate > 0.1 else rate
+        for hits in draw_hits(Design(rate, changed, BETWEEN, SHARED), tasks, each, 1, random):
+            true = np.concatenate([random.permutation(each) < count for count in hits[0]])
+            says = random.random(len(true)) < np.where(true, 0.8, 0.1)
+            people = np.where(random.random(len(true)) < part, true, np.nan)
+            sides["powered"].append(powered_means(people, says.astype(float), task, tasks))
+            no_judge = np.full(len(true), np.nan)
+            sides["people"].append(powered_means(people, no_judge, task, tasks))
+        apart = {name: difference(arms[1], arms[0], "share") for name, arms in sides.items()}
+        for name, of_side in apart.items():
+            if not of_side.reason:
+                held[name].append(holds(of_side.interval, changed - rate))
+        widths.append(_width(apart["powered"]) / max(1e-9, _width(apart["people"])))
+    cells = [_percent(held["powered"]), _percent(held["people"])]
+    return ",".join(
+        [str(tasks), str(each), f"{part:g}", f"{rate:g}", *cells, f"{np.median(widths):.2f}"]
+    )
+
+
+def _width(apart: ArmDifference) -> float:
+    return 0.0 if apart.interval is None else apart.interval[1] - apart.interval[0]
+
+
+def judges(runs: int, seed: int, jobs: int) -> Iterator[str]:
+    """Yield the lines of experiments with a judge, with a heading.
+
+    Args:
+        runs: The number of experiments of each design.
+        seed: The seed of the first one.
+        jobs: The number of processes.
+    """
+    yield "tasks,runs,labelled,rate,powered,people,width"
+    every = list(product((50, 100, 200), (1, 3), (0.2, 0.5), (0.2, 0.4)))
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(partial(judge_line, runs=runs, seed=seed), every)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the lines of the chosen simulation.
+
+    Args:
+        arguments: The arguments of the command.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    kinds = {"methods": methods, "plans": plans, "judge": judges}
+    parser.add_argument("--arms", type=int, nargs="+", default=ARMS)
+    parser.add_argument("kind", choices=["designs", *kinds], nargs="?", default="designs")
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args(arguments)
+    lines = (
+        designs(options.runs, options.seed, options.jobs, options.arms)
+        if options.kind == "designs"
+        else kinds[options.kind](options.runs, options.seed, options.jobs)
+    )
+    for line in lines:
+        print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

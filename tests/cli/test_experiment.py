@@ -1,0 +1,184 @@
+"""``mast-tui experiment``: from runs of two versions to what changed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mast_tui.taxonomy.loader import load_mast
+from tests.cli.conftest import Cli
+
+CODES = tuple(mode.code for mode in load_mast().modes)
+RATES = {"1.3": 0.4, "2.6": 0.3, "3.3": 0.5}
+
+
+def write_labels(file: Path, later: dict[str, float], *, tasks: int = 60, runs: int = 3) -> None:
+    """Write the labels of two versions as csv-wide; the later one differs in some modes."""
+    generator = random.Random(7)
+    with file.open("w", newline="") as out:
+        columns = ("trace_id", "annotator", "version", "task_id", "trial", "outcome", *CODES)
+        writer = csv.DictWriter(out, columns)
+        writer.writeheader()
+        for version, rates in (("1.0", RATES), ("2.0", {**RATES, **later})):
+            for task in range(tasks):
+                ease = generator.gauss(0, 0.1)
+                for trial in range(runs):
+                    shown = {
+                        code: int(generator.random() < rates.get(code, 0.1) + ease)
+                        for code in CODES
+                    }
+                    row: dict[str, Any] = {
+                        "trace_id": f"{version}-{task}-{trial}",
+                        "annotator": "judge:made@1",
+                        "version": version,
+                        "task_id": f"T{task}",
+                        "trial": trial,
+                        "outcome": generator.choice(("failed", "succeeded")),
+                    }
+                    writer.writerow(row | shown)
+
+
+def changed(document: Any, arm: str) -> list[str]:
+    modes = document["arms"][arm]["modes"]
+    return [code for code in modes if modes[code]["difference"]["p_adjusted"] < 0.05]
+
+
+def test_a_planted_gain_is_found_and_no_gain_is_not(cli: Cli, tmp_path: Path) -> None:
+    for name, later, expected in (("gain", {"1.3": 0.2}, ["1.3"]), ("same", {}, [])):
+        write_labels(tmp_path / f"{name}.csv", later)
+        workspace = ("--workspace", f"{name}.db")
+        words = ("--format", "csv-wide", "--allow-new", *workspace)
+        assert cli("import", f"{name}.csv", *words).code == 0
+        asked = ("experiment", "--labels", "judge:made@1", "--without-power", *workspace)
+        document = cli(*asked, "--baseline", "1.0", "--json").json
+        assert document["by"] == "version"
+        assert document["arms"]["2.0"]["tasks"] == 60
+        assert document["arms"]["2.0"]["runs"] == 180
+        assert document["power"] is None
+        assert changed(document, "2.0") == expected
+        assert cli(*asked, "--html", f"{name}.html").code == 0
+    page = (tmp_path / "gain.html").read_text()
+    assert "Modes in runs of 2.0 and 1.0" in page
+    assert "up to 53 %" in page
+    assert "raised it by 15.6 points, from 25.0 to 40.6 %" in page
+
+
+def test_the_report_says_what_was_planned(cli: Cli, tmp_path: Path) -> None:
+    write_labels(tmp_path / "gain.csv", {"1.3": 0.2})
+    assert cli("import", "gain.csv", "--format", "csv-wide", "--allow-new").code == 0
+    asked = ("experiment", "--labels", "judge:made@1", "--mode", "1.3", "--change", "15")
+    power = cli(*asked, "--json").json["power"]
+    assert power["change"] == 0.15
+    assert list(power["modes"]) == ["1.3"]
+    needed = power["modes"]["1.3"]["tasks_needed"]
+    assert needed["1"] > needed["3"] > needed["5"] > 0
+    assert 0 < power["modes"]["1.3"]["power"] < 1
+    assert "What it takes to see a change" in cli(*asked).out
+
+
+def native(name: str, version: int, **facts: Any) -> str:
+    """Return a trace in the project's own format; the words of the task are always the same."""
+    spans = [{"index": 0, "key": "k0", "kind": "message", "role": "agent", "text": "Done."}]
+    record = {
+        "format": "mast-tui trace",
+        "version": 1,
+        "id": f"{name}-{version}-{facts.get('trial', 0)}",
+        "task": "Find the root cause.",
+        "system": f"harness-{version}",
+        "spans": spans,
+    }
+    return json.dumps(record | facts, separators=(",", ":"))
+
+
+def test_tasks_are_told_apart_by_their_names_not_by_their_words(cli: Cli, tmp_path: Path) -> None:
+    for version in (1, 2):
+        folder = tmp_path / f"runs-{version}"
+        folder.mkdir()
+        for task in range(8):
+            for trial in range(2):
+                text = native(f"T{task}", version, task_id=f"T{task}", trial=trial)
+                (folder / f"{task}-{trial}.jsonl").write_text(text + "\n")
+    assert cli("judge", "runs-1", "runs-2", "--judge", "rules").code == 0
+    labels = ("--labels", "judge:rules@3", "--without-power", "--json")
+    by_system = cli("experiment", "--arms", "system", *labels).json
+    by_path = cli("experiment", "--arm", "before=runs-1", "--arm", "after=runs-2", *labels).json
+    for document, arms in (
+        (by_system, ["harness-1", "harness-2"]),
+        (by_path, ["before", "after"]),
+    ):
+        assert document["tasks_by_words"] == 0
+        assert list(document["arms"]) == arms
+        assert document["baseline"] == arms[0]
+        for arm in arms:
+            assert (document["arms"][arm]["tasks"], document["arms"][arm]["runs"]) == (8, 16)
+            assert document["arms"][arm]["shared_tasks"] == 8
+    one = cli("experiment", "runs-1", "--arms", "system", *labels)
+    assert one.code == 1
+    assert "an experiment has two arms or more; by system there is harness-1" in one.err
+    groups = cli("report", "--by", "task", "--labels", "judge:rules@3", "--json").json["groups"]
+    assert len(groups) == 8
+
+
+def test_tasks_without_a_name_are_known_by_their_words(cli: Cli, tmp_path: Path) -> None:
+    for version in (1, 2):
+        for task in range(6):
+            text = native(f"w{task}", version, task=f"Task {task}")
+            (tmp_path / f"{task}-{version}.jsonl").write_text(text + "\n")
+    assert cli("judge", ".", "--judge", "rules").code == 0
+    asked = ("experiment", "--arms", "system", "--labels", "judge:rules@3", "--without-power")
+    assert cli(*asked, "--json").json["tasks_by_words"] == 12
+    assert "The tasks of 12 runs have no id" in cli(*asked).out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--arm", "a"), "--arm a: write it as NAME=PATH"),
+        (("--arm", "a=b", "--arms", "model"), "leave out --arms"),
+        (("--judge", "j", "--labels", "me"), "leave out --labels"),
+    ],
+)
+def test_what_does_not_go_together_is_wrong_usage(
+    cli: Cli, words: tuple[str, ...], message: str
+) -> None:
+    done = cli("experiment", *words)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_tables_bring_the_task_and_the_trial(cli: Cli, tmp_path: Path) -> None:
+    """They are kept from csv-wide, csv-long and outcomes.csv, and written to csv-wide."""
+    (tmp_path / "long.csv").write_text(
+        "trace_id,annotator,mode,value,task_id,trial\n"
+        "a-1,ann,1.3,present,T1,1\na-1,ann,,finished,T1,1\na-2,ann,1.3,absent,T1,2.0\n"
+        "a-2,ann,1.3,absent,T2,2\na-3,ann,1.3,absent,T1,x\n"
+    )
+    done = cli("import", "long.csv", "--format", "csv-long", "--allow-new", "--skip-errors")
+    assert "task_id is 'T1' in one row and 'T2' in another" in done.err
+    assert "trial is 'x'; it is a whole number from 0" in done.err
+    assert cli("export", "--format", "csv-wide", "--labels", "all", "-o", "wide.csv").code == 0
+    rows = list(csv.DictReader((tmp_path / "wide.csv").open()))
+    assert [(row["trace_id"], row["task_id"], row["trial"]) for row in rows] == [("a-1", "T1", "1")]
+    again = ("--format", "csv-wide", "--allow-new", "--workspace", "again.db")
+    assert cli("import", "wide.csv", *again).code == 0
+    cli("export", "--format", "jsonl", "-o", "again.jsonl", "--workspace", "again.db")
+    lines = map(json.loads, (tmp_path / "again.jsonl").read_text().splitlines())
+    [trace] = [line for line in lines if line["record"] == "trace"]
+    assert (trace["task_id"], trace["trial"]) == ("T1", 1)
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "r.jsonl").write_text(native("r", 1) + "\n")
+    (runs / "outcomes.csv").write_text("trace,task_id,trial\nr.jsonl,T9,3\nother,T9,-1\n")
+    inspected = cli("inspect", "runs", "--json")
+    assert "trial is '-1'; it must be a whole number from 0" in inspected.out
+    judged = ("--judge", "rules", "--workspace", "third.db")
+    assert cli("judge", "runs", *judged).code == 0
+    cli("export", "--format", "jsonl", "-o", "third.jsonl", "--workspace", "third.db")
+    lines = map(json.loads, (tmp_path / "third.jsonl").read_text().splitlines())
+    [trace] = [line for line in lines if line["record"] == "trace"]
+    assert (trace["task_id"], trace["trial"]) == ("T9", 3)

@@ -1,0 +1,142 @@
+"""The published runs of ITBench, in their layout: 35 scenarios with three runs each."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from mast_tui.taxonomy.loader import load_mast
+from tests.cli.conftest import Cli
+from tests.traces.checks import write_json, write_json_lines
+from tests.traces.rollouts import message, meta, record
+
+MODEL: Final = "GPT-OSS-120B"
+PROMPT: Final = "Find the root cause of the incident."
+"""The same for every scenario, so that only its name tells the task."""
+
+LONG: Final = 40
+
+
+def recall(scenario: int, run: int) -> float:
+    """Return the recall of a run; the mean of all is 12.4 % as in the published study."""
+    if run == 1 and scenario <= 10:
+        return 1.0
+    return 0.1 if run == 2 and scenario <= 30 else 0.0
+
+
+def spans_of(scenario: int, run: int) -> int:
+    """Return the number of messages of a run, from 5 to 60."""
+    return 5 + (scenario * 7 + run * 18) % 56
+
+
+def write_runs(folder: Path) -> None:
+    """Write 105 runs as the set publishes them."""
+    runs = folder / "ReAct-Agent-Trajectories" / "OpenAI-GPT-OSS-120B" / "sre"
+    for scenario in range(1, 36):
+        for run in (1, 2, 3):
+            place = runs / f"Scenario-{scenario}" / str(run)
+            place.mkdir(parents=True)
+            head = meta(f"00000000-0000-4000-8000-0000{scenario:04}{run:04}")
+            lines = [head, record("turn_context", {"model": MODEL}), message("user", PROMPT)]
+            lines += [
+                message("assistant", f"Step {step} of {scenario}.")
+                for step in range(spans_of(scenario, run) - 1)
+            ]
+            write_json_lines(place / "session.jsonl", *lines)
+            write_json(place / "agent_output.json", {"entities": []})
+            found = recall(scenario, run)
+            scores = {
+                "root_cause_entity": {"calculation_recall": found},
+                "root_cause_entity_k": {
+                    "calculation_recall": 2 * found if found < 0.5 else 1,
+                    "k": 5,
+                },
+            }
+            write_json(place / "judge_output.json", {"scores": scores})
+
+
+@pytest.fixture
+def replay(cli: Cli, tmp_path: Path) -> Any:
+    """The report on these runs: 1.4 shows in all long runs, 2.6 in nearly all runs."""
+    write_runs(tmp_path / "set")
+    assert cli("judge", "set", "--judge", "rules").code == 0
+    cli("export", "--format", "csv-wide", "--labels", "all", "-o", "ids.csv")
+    rows = list(csv.DictReader((tmp_path / "ids.csv").open()))
+    assert len(rows) == 105
+    codes = [mode.code for mode in load_mast().modes]
+    with (tmp_path / "labels.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ("trace_id", "annotator", "mode", "value", "span_first"))
+        writer.writeheader()
+        for row in rows:
+            scenario = int(row["task_id"].removeprefix("Scenario-"))
+            run = int(row["trial"])
+            long = spans_of(scenario, run) > LONG
+            for code in codes:
+                shows = {"1.4": long, "2.6": (scenario, run) != (1, 1)}.get(code, False)
+                label = {"trace_id": row["trace_id"], "annotator": "ann", "mode": code}
+                place = {"value": "absent"}
+                if shows:
+                    place = {"value": "present", "span_first": f"line {LONG if long else 4}"}
+                writer.writerow(label | place)
+            writer.writerow({"trace_id": row["trace_id"], "annotator": "ann", "value": "finished"})
+    done = cli("import", "labels.csv", "--format", "csv-long")
+    assert done.code == 0, done.err
+    return cli
+
+
+def test_the_study_is_replayed(replay: Cli) -> None:
+    report = replay("report", "--labels", "ann", "--rounds", "200", "--json").json
+    group = report["groups"][MODEL]
+    assert (group["traces"], group["failed"], group["succeeded"]) == (105, 95, 10)
+    mean = group["mean_score"]
+    assert mean["value"] == pytest.approx(0.124, abs=0.0005)
+    assert mean["ci"][0] < 0.124 < mean["ci"][1]
+    claims = {claim["claim"]: claim["verdict"] for claim in report["claims"]}
+    assert claims["mean recall 12.4 %"] == "reproduced"
+    assert claims["5.3 modes per failed trace"] == "contradicted"
+    assert all(claim["group"] == MODEL for claim in report["claims"])
+    lengths = group["lengths"]
+    rates = [one["rate"] for one in lengths["1.4"]["share"].values()]
+    assert rates == sorted(rates)
+    assert (rates[0], rates[-1]) == (0, 1)
+    assert lengths["1.4"]["p_adjusted"] < 0.001 < 0.05 < lengths["2.6"]["p_adjusted"]
+    # Only runs that come so far are at risk, and it sets on in the last range of steps alone.
+    hazard = list(lengths["1.4"]["hazard"].values())
+    assert [one["count"] > 0 for one in hazard].count(True) >= 1
+    assert hazard[0]["count"] == 0
+    at_risk = [one["n"] for one in hazard]
+    assert at_risk == sorted(at_risk, reverse=True)
+    assert at_risk[0] == 105
+    runs = replay("experiment", "--arms", "model", "--labels", "ann")
+    assert "an experiment has two arms or more" in runs.err
+
+
+def test_the_means_of_further_scores_are_reported(replay: Cli) -> None:
+    asked = ("report", "--labels", "ann", "--rounds", "0")
+    assert replay(*asked, "--json").json["overall"]["scores"] == {}
+    scores = replay(*asked, "--scores", "--json").json["groups"][MODEL]["scores"]
+    assert list(scores) == [
+        "root_cause_entity calculation_recall",
+        "root_cause_entity_k calculation_recall",
+    ]
+    main, at_k = scores.values()
+    assert main["value"] == pytest.approx(0.124, abs=0.0005)
+    assert at_k["value"] == pytest.approx((10 + 30 * 0.2) / 105)
+    assert (at_k["n"], at_k["ci"][0] < at_k["value"] < at_k["ci"][1]) == (105, True)
+    assert "root_cause_entity_k calculation_recall" in replay(*asked, "--scores").out
+    # An annotator who works blind sees no score of the benchmark, and none of its further ones.
+    blind = (*asked, "--scores", "--annotator", "ann", "--blind", "--json")
+    group = replay(*blind).json["groups"][MODEL]
+    assert (group["mean_score"]["n"], group["scores"]) == (0, {})
+
+
+def test_the_page_shows_each_claim_beside_our_figure(replay: Cli, tmp_path: Path) -> None:
+    assert replay("report", "--labels", "ann", "--rounds", "0", "--html", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "Published claims beside these figures" in page
+    assert "mean recall 12.4 %" in page
+    assert "Share of runs with the mode, by spans of the run" in page
+    assert "of about 15.6 % by prompts, and of up to 53 %" in page

@@ -1,0 +1,231 @@
+"""Arms over the same tasks: estimates, intervals, tests, and plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mast_tui.errors import WorkspaceError
+from mast_tui.figures.experiment import (
+    Experiment,
+    TaskMeans,
+    difference,
+    estimate,
+    experiment_figures,
+    pass_values,
+    powered_means,
+    task_means,
+)
+from mast_tui.figures.power import Design, detectable, power, power_figures, tasks_needed
+from mast_tui.figures.record import FigureIndex
+from mast_tui.figures.signatures.model import ABSENT, NO_VALUE, OPEN, PRESENT
+from mast_tui.figures.significance import holm, mcnemar, sign_flips, sign_flips_of_rows
+from mast_tui.figures.source.experiment import experiment_of
+from mast_tui.reports.experiment import experiment_document, experiment_report
+from mast_tui.reports.render.text import render_text
+from tests.figures.signatures.build_input import input_of
+
+TASKS = "abcdefgh"
+BOTH = tuple(
+    f"{arm} {task} {'S' if success else 'F'} {int(loops)}0"
+    for arm, loops in (("old", True), ("new", False))
+    for number, task in enumerate(TASKS)
+    for success in ((arm == "new") != (number == 0), arm == "new")
+)
+"""Two runs of eight tasks: the new arm never repeats steps, and fails once."""
+
+
+def document_of(experiment: Experiment) -> Any:
+    return experiment_document(experiment, FigureIndex(experiment_figures(experiment)))
+
+
+def means(values: list[float], runs: int = 1) -> TaskMeans:
+    return TaskMeans(np.array(values), np.full(len(values), runs), np.array(values) * runs)
+
+
+def test_a_task_counts_once_however_often_it_was_run() -> None:
+    """The task with five runs weighs as much as the one with one run."""
+    found = task_means(np.array([1, 0, 0, 0, 0, 1.0, np.nan]), np.array([0, 0, 0, 0, 0, 1, 2]), 3)
+    assert found.values[:2].tolist() == [0.2, 1.0]
+    assert found.defined.tolist() == [True, True, False]
+    assert estimate(found, "share").value == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(("successes", "runs"), [(0, 3), (2, 3), (3, 5), (5, 5)])
+def test_pass_k_is_the_share_of_samples_that_all_succeed(successes: int, runs: int) -> None:
+    results = [True] * successes + [False] * (runs - successes)
+    for k in range(1, runs + 1):
+        samples = [all(chosen) for chosen in combinations(results, k)]
+        found = pass_values(np.array([successes]), np.array([runs]), k)[0]
+        assert found == pytest.approx(sum(samples) / len(samples))
+        assert found == pytest.approx(comb(successes, k) / comb(runs, k))
+    assert np.isnan(pass_values(np.array([successes]), np.array([runs]), runs + 1)[0])
+
+
+def test_with_one_run_of_each_task_the_test_is_that_of_mcnemar() -> None:
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        a = random.integers(0, 2, 12).astype(float)
+        b = random.integers(0, 2, 12).astype(float)
+        found = difference(means(list(a)), means(list(b)), "share")
+        only = int(((a == 1) & (b == 0)).sum()), int(((a == 0) & (b == 1)).sum())
+        assert found.p_value == pytest.approx(mcnemar(*only))
+        assert found.value == pytest.approx(float(a.mean() - b.mean()))
+
+
+def test_turning_the_arms_round_turns_the_difference_round() -> None:
+    a = means([0.5, 1, 0, 0.5, 1, 0.5], 2)
+    b = means([0, 0.5, 0, 0.5, 0.5, 0], 2)
+    one = difference(a, b, "share")
+    other = difference(b, a, "share")
+    assert one.interval is not None
+    assert other.interval == pytest.approx((-one.interval[1], -one.interval[0]))
+    assert one.p_value == pytest.approx(other.p_value)
+
+
+def test_signs_are_turned_round_in_many_rows_at_once() -> None:
+    random = np.random.default_rng(2)
+    for cases, most in ((5, 1), (12, 3), (40, 5)):
+        rows = random.integers(-most, most + 1, (30, cases))
+        expected = [sign_flips(row.tolist()) for row in rows]
+        assert sign_flips_of_rows(rows) == pytest.approx(expected, abs=1e-12)
+
+
+def test_holm_is_that_of_statsmodels() -> None:
+    multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
+    p_values = [0.01, 0.04, 0.03, 0.005, 0.9]
+    expected = multipletests(p_values, method="holm")[1].tolist()
+    adjusted = holm([*p_values, None])
+    assert adjusted[-1] is None
+    assert adjusted[:-1] == pytest.approx(expected)
+
+
+def test_a_judge_without_errors_gives_what_people_would_have_given() -> None:
+    random = np.random.default_rng(3)
+    task = np.repeat(np.arange(400), 3)
+    true = (random.random(1200) < 0.4).astype(float)
+    people = np.where(random.random(1200) < 0.3, true, np.nan)
+    found = powered_means(people, true, task, 400)
+    assert found.values.mean() == pytest.approx(true.mean(), abs=1e-9)
+    # Its errors are corrected: a judge that says present too often does not raise the rate.
+    noisy = np.where(random.random(1200) < 0.5, 1.0, true)
+    corrected = powered_means(people, noisy, task, 400)
+    assert noisy.mean() > true.mean() + 0.2
+    assert corrected.values.mean() == pytest.approx(true.mean(), abs=0.06)
+
+
+def test_what_changed_is_told_apart_from_what_did_not() -> None:
+    experiment = experiment_of(input_of(*BOTH), baseline="old")
+    document = document_of(experiment)
+    assert list(document["arms"]) == ["old", "new"]
+    new = document["arms"]["new"]
+    assert (new["tasks"], new["runs"], new["shared_tasks"]) == (8, 16, 8)
+    assert new["success"]["rate"]["value"] == pytest.approx(15 / 16)
+    assert document["arms"]["old"]["pass_k"]["2"]["value"] == 0
+    assert new["pass_k"]["2"]["value"] == pytest.approx(7 / 8)
+    loop = new["modes"]["1.3"]
+    assert loop["difference"]["value"] == -1
+    # Turned round in all ways, eight tasks that all fell are one of 256 on either side.
+    assert loop["difference"]["p"] == pytest.approx(2 / 256)
+    assert loop["difference"]["p_adjusted"] == pytest.approx(4 / 256)
+    assert new["modes"]["3.1"]["difference"]["value"] == 0
+    report = experiment_report(experiment, FigureIndex(experiment_figures(experiment)))
+    text = " ".join(" ".join(render_text(report, 100)).split())
+    assert "less often 1.3 -100 points" in text
+    assert "more often no mode" in text
+
+
+def test_modes_that_were_named_beforehand_are_adjusted_alone() -> None:
+    experiment = experiment_of(input_of(*BOTH), baseline="old", tested=("1.3",))
+    loop = document_of(experiment)["arms"]["new"]["modes"]["1.3"]["difference"]
+    assert loop["p_adjusted"] == loop["p"]
+    with pytest.raises(WorkspaceError, match=r"no mode '9\.9'; there are: 1\.3, 3\.1"):
+        experiment_of(input_of(*BOTH), tested=("9.9",))
+
+
+@pytest.mark.parametrize(
+    ("rows", "baseline", "message"),
+    [
+        (("a t F 10", "a u F 10"), None, "two arms or more"),
+        (("a t F 10", f"{NO_VALUE} u F 10"), None, "two arms or more"),
+        (BOTH, "older", "no arm is named 'older'; by model there are: new, old"),
+    ],
+)
+def test_an_experiment_has_two_arms_and_a_baseline(
+    rows: tuple[str, ...], baseline: str | None, message: str
+) -> None:
+    with pytest.raises(WorkspaceError, match=message):
+        experiment_of(input_of(*rows), baseline=baseline)
+
+
+def test_where_an_interval_would_not_hold_there_is_none() -> None:
+    few = document_of(experiment_of(input_of(*BOTH[:6], *BOTH[16:22]), baseline="old"))
+    assert few["arms"]["new"]["modes"]["1.3"]["difference"]["ci_withheld"] == "few_tasks"
+    experiment = experiment_of(input_of(*BOTH), baseline="old")
+    rare = document_of(experiment)["arms"]["new"]["modes"]["3.1"]["difference"]
+    assert rare["ci_withheld"] == "rare_mode"
+    open_ = tuple(row.replace(" 10", " !0") if " c " in row else row for row in BOTH)
+    unresolved = document_of(experiment_of(input_of(*open_), baseline="old"))
+    assert unresolved["arms"]["old"]["modes"]["1.3"]["rate"]["ci_withheld"] == "unresolved"
+
+
+def test_arms_without_common_tasks_are_independent() -> None:
+    rows = [f"old a{i} F {int(i < 6)}0" for i in range(10)]
+    rows += [f"new b{i} F {int(i < 2)}0" for i in range(10)]
+    document = document_of(experiment_of(input_of(*rows), baseline="old"))
+    assert document["arms"]["new"]["shared_tasks"] == 0
+    loop = document["arms"]["new"]["modes"]["1.3"]["difference"]
+    assert loop["value"] == pytest.approx(-0.4)
+    assert loop["ci"][0] < -0.4 < loop["ci"][1]
+    # All divisions of 8 hits among 20 tasks into tens with 6 and 2 hits, or farther apart.
+    assert loop["p"] == pytest.approx(0.16980233)
+
+
+def test_few_tasks_of_arms_without_common_ones_tell_nothing() -> None:
+    rows = [f"old a{i} F 10" for i in range(2)] + [f"new b{i} F {int(i < 1)}0" for i in range(3)]
+    document = document_of(experiment_of(input_of(*rows), baseline="old"))
+    # In 3 of the 10 divisions of the tasks both of the two have the mode, in one none has it.
+    assert document["arms"]["new"]["modes"]["1.3"]["difference"]["p"] == pytest.approx(0.4)
+
+
+def test_people_on_a_part_and_a_judge_on_all_runs() -> None:
+    inputs = input_of(*(f"{arm} t{i} F {i % 2}0" for arm in ("old", "new") for i in range(40)))
+    judge = inputs.verdicts.copy()
+    people = inputs.verdicts.copy()
+    people[np.arange(80) % 4 > 1] = OPEN
+    inputs.verdicts[:] = people
+    powered = replace(experiment_of(inputs, baseline="old"), judged=judge)
+    both = document_of(powered)["arms"]["new"]["modes"]["1.3"]["rate"]
+    alone = document_of(experiment_of(inputs, baseline="old"))["arms"]["new"]["modes"]["1.3"]
+    assert both["value"] == pytest.approx(0.5)
+    assert both["ci"][1] - both["ci"][0] < alone["rate"]["ci"][1] - alone["rate"]["ci"][0]
+    assert {int(v) for v in np.unique(judge)} == {PRESENT, ABSENT}
+
+
+def test_a_plan_is_kept() -> None:
+    """So many tasks as were planned see the change as often as was promised."""
+    design = Design(0.4, 0.2, between=0.3, shared=0.2, alpha=0.05)
+    needed = tasks_needed(design, 3)
+    assert needed is not None
+    assert power(design, needed, 3, draws=4000, seed=5) == pytest.approx(0.8, abs=0.04)
+    from_single_runs = tasks_needed(design, 1)
+    assert from_single_runs is not None
+    assert from_single_runs > needed
+    least = detectable(design, needed, 3)
+    assert least == pytest.approx(0.2, abs=0.03)
+    assert power(Design(0.4, 0.4, 0.3, 0.2, 0.05), 40, 3, draws=4000) <= 0.06
+    assert detectable(Design(0.05, 0.0), 5, 1) is None
+
+
+def test_planning_uses_the_runs_so_far() -> None:
+    figures = FigureIndex(power_figures(experiment_of(input_of(*BOTH), baseline="old", change=0.3)))
+    success = figures.table("experiment_success_power", group="old")
+    assert success.value("power") is not None
+    assert success.value("tasks_needed", "3") is not None
+    # A mode in all runs or in none tells nothing of how tasks differ.
+    assert figures.table("experiment_mode_power", group="old", mode="1.3")["power"].reason
