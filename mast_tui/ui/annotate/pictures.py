@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import subprocess
@@ -40,6 +41,10 @@ _NO_LIBRARY: Final = "Pictures are drawn here with: pip install 'mast-tui[pictur
 
 _LARGEST: Final = (2000, 2000)
 """The most pixels of a picture that is drawn."""
+
+
+_MAX_PIXELS: Final = 50_000_000
+"""The most pixels of a picture that is decoded, which takes some seconds and 200 MB."""
 
 
 class PictureError(MastError):
@@ -237,17 +242,20 @@ class PictureScreen(Dialog[None]):
             title += f" · picture {self._position + 1} of {len(self._pictures)}"
         self._box.border_title = plain_title(f"{title} · {picture.description}")
         await self._drawing.remove_children()
-        await self._drawing.mount(self._drawn(picture))
+        widget = await self._drawn(picture)
+        if not self._drawing.is_attached:
+            return  # closed meanwhile
+        await self._drawing.mount(widget)
         self.say_below("")
 
-    def _drawn(self, picture: Picture) -> Widget:
+    async def _drawn(self, picture: Picture) -> Widget:
         """Return the widget that draws a picture, or says why it cannot be drawn."""
         if picture.data is None:
             return Static(plain_lines(picture.description))
         if self._widget_class is None:
             return Static(plain_lines(_NO_LIBRARY))
         try:
-            return self._widget_class(decoded(picture.data))
+            return self._widget_class(await asyncio.to_thread(decoded, picture.data))
         except PictureError as error:
             return Static(plain_lines(str(error)))
 
@@ -296,6 +304,8 @@ def decoded(data: bytes) -> Any:
     library: Any = import_module("PIL.Image")
     try:
         image = library.open(BytesIO(data), formats=_FORMATS)
+        if image.width * image.height > _MAX_PIXELS:
+            raise ValueError(f"it has more than {_MAX_PIXELS:,} pixels")
         image.draft("RGB", _LARGEST)
         image.thumbnail(_LARGEST)
         return image.convert("RGB")
