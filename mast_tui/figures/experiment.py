@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import lcm, sqrt
+from math import comb, lcm, sqrt
 from typing import Final, Literal
 
 import numpy as np
@@ -301,8 +301,12 @@ def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
     value = ends[0].value - ends[1].value
     variance = ends[0].variance + ends[1].variance
     reason = "few_tasks" if tasks < LEAST_TASKS else _too_rare(sides, kind)
-    if tasks < 2 or not variance:
-        return ArmDifference(value, None, reason or "no_variance", None, tasks)
+    if tasks < 2:
+        return ArmDifference(value, None, reason, None, tasks)
+    if not variance:
+        # The only ways to divide the tasks that are as extreme: this one, and the other way round.
+        p_value = min(1.0, 2 / comb(sum(sizes), sizes[0])) if value else 1.0
+        return ArmDifference(value, None, reason or "no_variance", p_value, tasks)
     parts = (end.variance**2 / (size - 1) for end, size in zip(ends, sizes, strict=True))
     degrees = max(1, int(variance**2 / sum(parts)))
     error = sqrt(variance)
