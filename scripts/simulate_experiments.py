@@ -103,20 +103,20 @@ def draw_arms(
 
 
 def means(hits: Hits, runs: int) -> TaskMeans:
-    """Return the means of tasks.
+    """Return the means by task.
 
     Args:
-        hits: The hits of each task.
+        hits: The runs with a hit, by task.
         runs: The runs of each task.
     """
     return TaskMeans(hits / runs, np.full(len(hits), runs), hits.astype(np.float64))
 
 
 def holds(interval: tuple[float, float] | None, true: float) -> bool:
-    """Return whether an interval holds a value.
+    """Return whether an interval contains a value.
 
     Args:
-        interval: The interval, None where there is none.
+        interval: The interval; None if there is none.
         true: The value.
     """
     return interval is not None and interval[0] - 1e-12 <= true <= interval[1] + 1e-12

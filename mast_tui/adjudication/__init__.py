@@ -19,8 +19,8 @@ from mast_tui.adjudication.decisions import (
     targets_taken,
 )
 from mast_tui.adjudication.guidelines import (
-    Case,
     GuidelineBook,
+    GuidelineCase,
     ModePage,
     guidelines_document,
     mode_page,
@@ -50,11 +50,11 @@ __all__ = [
     "Access",
     "Adjudication",
     "AdjudicationError",
-    "Case",
     "Choices",
     "ConflictGroup",
     "Dispute",
     "GuidelineBook",
+    "GuidelineCase",
     "JudgeWord",
     "ModePage",
     "OrderOf",

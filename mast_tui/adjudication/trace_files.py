@@ -43,7 +43,7 @@ def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -
         """Return the traces of a file by the ids that they have in the workspace."""
         by_id = {}
         for trace in read_file(path, named=True).traces:
-            record = workspace.find_trace(TraceRecord.of(trace))
+            record = workspace.find_trace(TraceRecord.from_trace(trace))
             if record is not None:
                 by_id[record.trace_id] = trace
         return by_id
@@ -200,7 +200,7 @@ class SpanOrders:
         with suppress(WorkspaceError):
             self._workspace.refresh_span_indices(trace_id, trace)
             if record is not None and record.spans is None:
-                self._workspace.register_trace(TraceRecord.of(trace))
+                self._workspace.register_trace(TraceRecord.from_trace(trace))
         return trace
 
     def _record(self, trace_id: str) -> TraceRecord | None:
@@ -289,4 +289,4 @@ def _indices_in_files(
         traces = read_file(path, named=True).traces
         for trace in traces:
             read_fully(trace)
-        yield [(TraceRecord.of(trace), indices_in(trace, keys)) for trace in traces]
+        yield [(TraceRecord.from_trace(trace), indices_in(trace, keys)) for trace in traces]

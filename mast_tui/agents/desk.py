@@ -223,7 +223,7 @@ class AgentDesk:
         def row(item: tuple[str, Trace]) -> dict[str, Any]:
             shown_id, trace = item
             # Of two traces with one id and different content the workspace renames one.
-            record = self._workspace.find_trace(TraceRecord.of(trace))
+            record = self._workspace.find_trace(TraceRecord.from_trace(trace))
             entry = None if record is None else view.get(record.trace_id)
             return {
                 "trace": shown_id,

@@ -334,7 +334,9 @@ class LabelledRuns(Gathered):
         if trace is None:
             self.notes.append(f"{native}: trace not found; labels kept under this id")
         trace_id = native if trace is None else trace.identity.trace_id
-        self.traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
+        self.traces[trace_id] = (
+            TraceRecord(trace_id) if trace is None else TraceRecord.from_trace(trace)
+        )
         kind = imported_kind(self._annotator)
         ref = self._taxonomy.ref
         draft = ImportedWork(self._annotator, trace_id, ref, kind, finished_at="", file=file)

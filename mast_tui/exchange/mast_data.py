@@ -153,7 +153,7 @@ def _traces_in(file: Path, records: Sequence[object]) -> dict[int, TraceRecord]:
     """Return the traces that records carry themselves, by the number of the record."""
     if not any(isinstance(r, Mapping) and ("trace" in r or "trace_text" in r) for r in records):
         return {}
-    return {trace.record or 0: TraceRecord.of(trace) for trace in read_traces(file)}
+    return {trace.record or 0: TraceRecord.from_trace(trace) for trace in read_traces(file)}
 
 
 def _taxonomy(record: object, default: Taxonomy, find_taxonomy: FindTaxonomy) -> Taxonomy:

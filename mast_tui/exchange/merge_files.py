@@ -15,12 +15,12 @@ from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.change_words import branches_in_words, changes_in_words
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import undone_id
-from mast_tui.exchange.jsonl import Content, merge_content, register_content
+from mast_tui.exchange.jsonl import JsonlContent, merge_content, register_content
 from mast_tui.study import Study
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
 from mast_tui.workspace.events.chain import Foreign
-from mast_tui.workspace.events.foreign import Growth
+from mast_tui.workspace.events.foreign import ForeignGrowth
 from mast_tui.workspace.events.in_force import InForce
 from mast_tui.workspace.events.types import (
     Decided,
@@ -58,7 +58,7 @@ class MergeResult:
 
 
 def merge_files(
-    contents: Mapping[Path, Content],
+    contents: Mapping[Path, JsonlContent],
     workspace: Workspace,
     *,
     asked: str,
@@ -141,7 +141,7 @@ class _Writing:
     def __init__(
         self,
         file: Path,
-        content: Content,
+        content: JsonlContent,
         workspace: Workspace,
         record: ImportRecord,
         replacing: Collection[str],
@@ -176,7 +176,7 @@ class _Writing:
             else:
                 self._merge(Foreign(own_events, broken))
 
-    def _grow(self, growth: Growth) -> None:
+    def _grow(self, growth: ForeignGrowth) -> None:
         # What is counted alike comes together: the rest then still is later than what is here.
         steps = [tuple(alike) for _, alike in groupby(growth.fresh, key=lambda event: event.seq)]
         for batch in batched(steps, len, EVENTS_AT_ONCE):
@@ -201,7 +201,7 @@ class _Writing:
 
 def _merge_file(
     file: Path,
-    content: Content,
+    content: JsonlContent,
     workspace: Workspace,
     merged: MergeResult,
     replacing: Collection[str],

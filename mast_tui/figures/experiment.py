@@ -7,15 +7,15 @@ count as independent.
 
 An interval of a rate is Wilson's for as many cases as have the variance between tasks (Korn and
 Graubard 1998), with Student's t. That of a difference is Student's over the differences of tasks.
-The test flips the signs of these differences. ``docs/simulations.md`` reports how well these and
-other methods hold.
+The test flips the signs of these differences; between arms without a common task it exchanges whole
+tasks. ``docs/simulations.md`` reports how well these and other methods hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import comb, lcm, sqrt
+from math import lcm, sqrt
 from typing import Final, Literal
 
 import numpy as np
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Interval, ratio
 from mast_tui.figures.intervals import Z, to_resolve, wilson_of
-from mast_tui.figures.jackknife import student_mass, student_t
+from mast_tui.figures.jackknife import student_t
 from mast_tui.figures.record import Figure, FigureScope, Sources
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -35,7 +35,7 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
     Whole,
 )
-from mast_tui.figures.significance import holm, sign_flips_of_rows
+from mast_tui.figures.significance import group_permutations, holm, sign_flips_of_rows
 
 Values = NDArray[np.float64]
 
@@ -295,7 +295,7 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference
 
 
 def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
-    """Return the difference of arms that share no task, by Welch's test over their tasks."""
+    """Return the difference of arms that share no task, with Welch's interval over their tasks."""
     sides = [first.subset(first.defined), second.subset(second.defined)]
     ends = [estimate(side, kind) for side in sides]
     sizes = [len(side.values) for side in sides]
@@ -304,18 +304,14 @@ def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
         return ArmDifference(None, reason="no_runs")
     value = ends[0].value - ends[1].value
     variance = ends[0].variance + ends[1].variance
+    p_value = group_permutations(*_whole_numbers([side.values for side in sides], sides))
     reason = "few_tasks" if tasks < LEAST_TASKS else _too_rare(sides, kind)
-    if tasks < 2:
-        return ArmDifference(value, None, reason, None, tasks)
-    if not variance:
-        # The only ways to divide the tasks that are as extreme: this one, and the other way round.
-        p_value = min(1.0, 2 / comb(sum(sizes), sizes[0])) if value else 1.0
+    if tasks < 2 or not variance:
         return ArmDifference(value, None, reason or "no_variance", p_value, tasks)
     parts = (end.variance**2 / (size - 1) for end, size in zip(ends, sizes, strict=True))
     degrees = max(1, int(variance**2 / sum(parts)))
-    error = sqrt(variance)
-    p_value = max(0.0, 1 - student_mass(abs(value) / error, degrees))
-    return ArmDifference(value, _student(value, error, degrees, kind), reason, p_value, tasks)
+    interval = _student(value, sqrt(variance), degrees, kind)
+    return ArmDifference(value, interval, reason, p_value, tasks)
 
 
 def _student(value: float, error: float, degrees: int, kind: Kind) -> Interval:
@@ -341,15 +337,22 @@ def _too_rare(sides: Sequence[TaskMeans], kind: Kind) -> str:
 
 
 def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
-    """Test the differences of tasks, in whole numbers as far as the runs of a task allow."""
-    apart = sides[0].values - sides[1].values
+    (apart,) = _whole_numbers([sides[0].values - sides[1].values], sides)
+    return float(sign_flips_of_rows(apart[None, :])[0])
+
+
+def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list[Whole]:
+    """Return the values of tasks in a unit that makes them whole numbers.
+
+    The unit of shares is that of all numbers of runs of a task; other values, or those of very many
+    runs, are rounded to a thousandth of the largest one.
+    """
     sizes = {n for side in sides for n in side.runs.tolist() if n}
-    parts = lcm(*sizes) if sizes else 1
-    largest = float(np.abs(apart).max(initial=0.0))
+    parts: float = lcm(*sizes) if sizes else 1
+    largest = max(float(np.abs(of_side).max(initial=0.0)) for of_side in values)
     if parts > _FINEST or largest > 1:
-        parts = 1
-        apart = apart / largest * _FINEST if largest else apart
-    return float(sign_flips_of_rows(np.rint(apart * parts).astype(np.int64)[None, :])[0])
+        parts = _FINEST / largest if largest else 1
+    return [np.rint(of_side * parts).astype(np.int64) for of_side in values]
 
 
 # The measures of an experiment

@@ -272,8 +272,11 @@ def across_arms(first: TaskMeans, second: TaskMeans) -> float | None:
     """Return the correlation of two runs of one task in two arms.
 
     Args:
-        first: The means of one arm by task.
-        second: Those of the other arm.
+        first: The rates of one arm by task.
+        second: The rates of the other arm.
+
+    Returns:
+        The correlation; None with fewer than two tasks in both arms, or if a rate is 0 or 1.
     """
     both = first.defined & second.defined
     if both.sum() < 2:

@@ -1070,7 +1070,8 @@ _SIGNATURES: Final = (
     ),
     Statistic(
         "flip_p", "p", "p-value", "Fisher's randomisation test: the signs of the differences of "
-        "whole tasks flipped", "Fisher 1935", "a side has no run with it", key="difference.p",
+        "whole tasks flipped, or tasks exchanged between arms that share none",
+        "Fisher 1935", "a side has no run with it", key="difference.p",
     ),
     Statistic(
         "flip_p_adjusted", "p adj", "adjusted p-value", "p-value adjusted over the tested modes "

@@ -14,8 +14,7 @@ from mast_tui.labels import Finding
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import RunTrace, TraceRecord, WorkspaceError, store_judgement
-from mast_tui.workspace.records import Judgement as StoredJudgement
-from mast_tui.workspace.records import SpanIndex, indices_in
+from mast_tui.workspace.records import JudgementRecord, SpanIndex, indices_in
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -127,7 +126,7 @@ def judged_traces(
     """
     names = (judge.name, *covered_by)
     run = _Run(judge, taxonomy, workspace, names)
-    judgements: dict[str, list[StoredJudgement]] = {}
+    judgements: dict[str, list[JudgementRecord]] = {}
     for name in names:
         for judgement in workspace.judgements(annotator=name, taxonomy=taxonomy.ref):
             judgements.setdefault(judgement.trace_id, []).append(judgement)
@@ -161,11 +160,11 @@ class TraceJudging:
         """
         try:
             read_fully(trace)
-            record = TraceRecord.of(trace)
+            record = TraceRecord.from_trace(trace)
             judgement = None if known(record) else self.judge.judge(trace)
         except OSError as error:
             problem = error.strerror or str(error)
-            return JudgedTrace(trace.path, TraceRecord.of(trace), None, problem)
+            return JudgedTrace(trace.path, TraceRecord.from_trace(trace), None, problem)
         indices = {} if judgement is None else finding_indices(trace, judgement.findings)
         return JudgedTrace(trace.path, record, judgement, indices=indices)
 
@@ -288,7 +287,7 @@ class _Run:
         has_grown = stored.spans is not None and stored.spans != current.spans
         return not has_grown and self.is_covered(judgements)
 
-    def is_covered(self, judgements: Iterable[StoredJudgement]) -> bool:
+    def is_covered(self, judgements: Iterable[JudgementRecord]) -> bool:
         """Check whether judgements of a trace include all verdicts of this run."""
         return any(
             judgement.looks_at == self._looks_at

@@ -16,8 +16,8 @@ from mast_tui.reports.model import (
     Column,
     Estimate,
     Note,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
 )
@@ -40,7 +40,7 @@ _SHARES: Final = """
     baseline | {baseline} | share | runs of {baseline} that show it | 95
     arm | {arm} | share | runs of {arm} that show it | 95
     arm_difference | points | points | {arm} minus {baseline}, points | 94
-    flip_p | p | p_value | p, signs of whole tasks flipped | 40
+    flip_p | p | p_value | p, randomisation test over whole tasks | 40
     flip_p_adjusted | p adj | p_value | p, adjusted over the modes and arms | 80
 """
 _MEANS: Final = """
@@ -48,7 +48,7 @@ _MEANS: Final = """
     baseline | {baseline} | number | mean of {baseline} | 95
     arm | {arm} | number | mean of {arm} | 95
     arm_difference | difference | number | {arm} minus {baseline} | 94
-    flip_p | p | p_value | p, signs of whole tasks flipped | 40
+    flip_p | p | p_value | p, randomisation test over whole tasks | 40
     flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
 _PLAN: Final = """
@@ -103,7 +103,7 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
     """
     sections = (
         *experiment_sections(experiment, figures),
-        Section("method", "How it was counted", (_method(experiment), published_gains())),
+        ReportSection("method", "How it was counted", (_method(experiment), published_gains())),
     )
     return model.Report(
         id="experiment",
@@ -115,21 +115,21 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
     )
 
 
-def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterator[Section]:
+def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterator[ReportSection]:
     """Yield the sections of an experiment: all arms, each arm, and its power.
 
     Args:
         experiment: The runs.
         figures: Its figures.
     """
-    yield Section("arms", "Arms", (_arms_table(experiment, figures),))
+    yield ReportSection("arms", "Arms", (_arms_table(experiment, figures),))
     for number, arm in enumerate(experiment.compared, 1):
         parts = tuple(_tables_of_arm(experiment, figures, arm, number))
         facts = tuple(_in_short(experiment, figures, arm))
-        yield Section(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
+        yield ReportSection(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
     plan = _plan_table(experiment, figures)
     if plan.rows:
-        yield Section("plan", "What it takes to see a change", (plan,))
+        yield ReportSection("plan", "What it takes to see a change", (plan,))
 
 
 def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[model.Part, ...]:

@@ -285,7 +285,7 @@ Part = Table | Chart | Text
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A page of a report: ``id`` is fit for anchors, ``title`` is what its page is called.
 
     ``facts`` are numbers that stand at its head, as (name, value, more).
@@ -320,7 +320,7 @@ class Report:
     id: str
     title: str
     about: str
-    sections: tuple[Section, ...]
+    sections: tuple[ReportSection, ...]
     notes: tuple[Note, ...] = ()
     facts: tuple[tuple[str, str, str], ...] = ()
     document: Mapping[str, Any] = field(default_factory=dict)

@@ -41,8 +41,8 @@ from mast_tui.reports.model import (
     Estimate,
     Kind,
     Note,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
 )
@@ -58,7 +58,7 @@ from mast_tui.reports.signature_document import (
 if TYPE_CHECKING:
     from mast_tui.figures.experiment import Experiment
     from mast_tui.figures.signatures.trend import TrendAxis
-    from mast_tui.reports.examples import Example, Extras
+    from mast_tui.reports.examples import Extras, LabelExample
     from mast_tui.taxonomy.model import Taxonomy
 
 MOST_PAIRS: Final = 6
@@ -333,7 +333,7 @@ def signatures_report(
     for name in (OVERALL, *group_names):
         group = _Group(figures, name, f"-{parts[name]}", extras=extras)
         brief = name == OVERALL and by_groups
-        section = Section(
+        section = ReportSection(
             f"group-{parts[name]}",
             group_words(figures, name),
             tuple(_prevalence_of(group) if brief else _page_of(group)),
@@ -349,7 +349,7 @@ def signatures_report(
     if figures.axis is not None:
         sections.append(_trend(figures, figures.axis))
     method = (_method(figures), *_measured(extras))
-    sections.append(Section("method", "How it was counted", method))
+    sections.append(ReportSection("method", "How it was counted", method))
     notes = [
         *_cannot_say(cannot_say(figures.inputs)),
         *_small_groups(figures, len(group_names)),
@@ -423,17 +423,17 @@ def group_report(
     reading = tuple(Note(text, "method") for text in _reading(figures))
     no_places = () if tables.places is not None else (_no_places(figures),)
     sections = [
-        Section(
+        ReportSection(
             "modes",
             "modes",
             _tables(tables.prevalence(), tables.modes(), *tables.categories(), *tables.of_judges()),
         ),
-        Section("onset", "onset", _tables(*tables.onset_tables()), notes=no_places),
-        Section("together", "together", _tables(tables.matrix(), tables.pairs())),
+        ReportSection("onset", "onset", _tables(*tables.onset_tables()), notes=no_places),
+        ReportSection("together", "together", _tables(tables.matrix(), tables.pairs())),
     ]
     helps = tables.helps_table()
     if helps is not None:
-        sections.append(Section("helps", "what helps", (helps, *_measured(extras))))
+        sections.append(ReportSection("helps", "what helps", (helps, *_measured(extras))))
     notes = [
         *_cannot_say(group_cannot_say(figures, group)),
         *_cannot_say(cannot_say(figures.inputs)),
@@ -1515,7 +1515,7 @@ def _pair_words(which: str, pair: FigureTable) -> Iterator[str]:
         yield f"{often}; correlation φ {phi.value:+.2f}."
 
 
-def _example_words(mode: str, example: Example) -> str:
+def _example_words(mode: str, example: LabelExample) -> str:
     location = "whole trace" if example.whole else ""
     if example.first is not None:
         location = f"#{example.first}"
@@ -1532,7 +1532,7 @@ def _example_words(mode: str, example: Example) -> str:
     return f"{head}: {' '.join(parts)}"
 
 
-def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
+def _trend(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
     """Make the section on the trend of each mode along the groups."""
     span = 1
     slope = "each step"
@@ -1576,7 +1576,7 @@ def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
         folded = side != "failed"
         made = Table(id, title, all_columns, (tuple(rows),), caption, tuple(notes), folded)
         parts += _tables(_with_values(made))
-    return Section("trend", f"Trend by {figures.inputs.by}", tuple(parts))
+    return ReportSection("trend", f"Trend by {figures.inputs.by}", tuple(parts))
 
 
 def _reading(figures: SignatureReport) -> Iterator[str]:

@@ -16,8 +16,8 @@ from mast_tui.reports.model import (
     Estimate,
     Kind,
     Note,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
     estimates,
@@ -72,13 +72,13 @@ _SELDOM: Final = ("whole_trace", "no_places", "not_found")
 """Columns that are left out where they hold nothing."""
 
 
-def places_section(spans: SpanAgreement) -> Section:
+def places_section(spans: SpanAgreement) -> ReportSection:
     """Make the page of places."""
     if not spans.compared:
-        return Section("spans", "Places", notes=(_nothing(spans.not_at_hand),))
+        return ReportSection("spans", "Places", notes=(_nothing(spans.not_at_hand),))
     tables = [_by_mode(spans), _overlaps(spans), _by_pair(spans), _by_annotator(spans)]
     kept = tuple(table for table in tables if table is not None)
-    return Section("spans", "Places", kept, notes=tuple(_left_out(spans)))
+    return ReportSection("spans", "Places", kept, notes=tuple(_left_out(spans)))
 
 
 def _nothing(missing: int) -> Note:

@@ -186,7 +186,11 @@ def shard_trace(trace: Trace, judgement: Judgement) -> ShardTrace:
     """
     onsets = _onsets(trace, judgement.findings)
     return ShardTrace(
-        TraceRecord.of(trace), judgement.findings, onsets, judgement.unsure, judgement.judged
+        TraceRecord.from_trace(trace),
+        judgement.findings,
+        onsets,
+        judgement.unsure,
+        judgement.judged,
     )
 
 

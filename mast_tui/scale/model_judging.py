@@ -137,7 +137,7 @@ class _ConcurrentJudging:
             return UnitResult(unanswered=((str(trace.path), str(error)),))
         except (TraceFails, OSError) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            return UnitResult((ShardTrace(TraceRecord.of(trace), problem=reason),))
+            return UnitResult((ShardTrace(TraceRecord.from_trace(trace), problem=reason),))
         finally:
             self._turns.release()
 

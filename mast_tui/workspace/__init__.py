@@ -29,7 +29,7 @@ else:
     }
 
     def __getattr__(name: str) -> object:
-        """Import what needs SQLAlchemy when it is asked for: processes that judge do without."""
+        """Import the modules that need SQLAlchemy on first use; processes that judge need none."""
         if name not in _LATER:
             raise AttributeError(name)
         return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -119,9 +119,9 @@ class Database(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees one state of the workspace throughout and cannot change it.
+        """Yield a read-only connection that sees one state of the workspace throughout.
 
-        Within a transaction it is that one's, and sees what it has written.
+        Inside a transaction it is that transaction's connection, which sees its changes.
         """
         with self._in_words():
             self._check_open()
@@ -135,18 +135,20 @@ class Database(ABC):
     def writing(
         self, *, whole: bool = False, annotators: Collection[str] = ()
     ) -> Iterator[Connection]:
-        """One transaction: kept when the block ends, or nothing of it where it raises.
+        """Yield a connection in a transaction, which is rolled back if the block raises.
 
-        Inside another one it is a part of that, which can still fail by itself, unless the other is
-        ``whole``: then what a part raises has to end it all. That spares SQLite a copy of each page
-        that a part changes. Waits for other programs and threads that write, until
-        ``writes.deadline``; raises ``WorkspaceGone`` where the file at the path is no longer the
-        one that is open.
+        A transaction inside another one is a part of it that can be rolled back alone, unless the
+        outer one is ``whole``: then an exception of a part must end the outer transaction too,
+        which spares SQLite a copy of each page that a part changes. It waits for other programs
+        and threads that write until ``writes.deadline``.
 
         Args:
-            whole: Whether no part of it may fail by itself.
-            annotators: The annotators whose events are added, where nothing else is written: on a
+            whole: Whether no part of the transaction may be rolled back alone.
+            annotators: The annotators whose events are added, if nothing else is written: on a
                 server others may add theirs at the same time.
+
+        Raises:
+            WorkspaceGone: The file at the path is no longer the one that is open.
         """
         with self._in_words():
             self._check_open()
@@ -205,7 +207,10 @@ class Database(ABC):
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
-        """A part of a transaction; said to the driver itself, as a transaction has many of them."""
+        """Nest a part in the running transaction; roll it back if the block raises.
+
+        The statements go to the driver directly, since a transaction has many such parts.
+        """
         self._run("SAVEPOINT part")
         try:
             yield
@@ -218,7 +223,7 @@ class Database(ABC):
 
     @abstractmethod
     def _reader(self) -> AbstractContextManager[Connection]:
-        """A connection for one look."""
+        """Open a connection for one reading."""
 
     @abstractmethod
     def _begin(self, annotators: Collection[str]) -> None:
@@ -237,7 +242,7 @@ class Database(ABC):
 
     @abstractmethod
     def _commit(self) -> None:
-        """Have all that was written kept."""
+        """Commit the transaction."""
 
     @abstractmethod
     def _run(self, statement: str) -> object:
@@ -266,7 +271,7 @@ class Database(ABC):
 
     @abstractmethod
     def _error(self, error: BaseException) -> WorkspaceError:
-        """Explain an error of the driver in words."""
+        """Convert an error of the driver to one with a message for the user."""
 
     def _check_open(self) -> None:
         if self._closed:
@@ -282,9 +287,15 @@ class Database(ABC):
         return False
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox | None:
-        """The changes that wait while the tables are out of reach; see ``Outbox``.
+        """Return the outbox that keeps changes while the tables cannot be reached; see ``Outbox``.
 
-        None where they never are.
+        Args:
+            folder: The folder of the outbox's file.
+            annotator: The annotator whose changes it keeps.
+            last_seq: The counter of the annotator's last event.
+
+        Returns:
+            The outbox; None if these tables can always be reached.
         """
         return None
 
@@ -371,7 +382,7 @@ def traces_folder_of(connection: Connection) -> Path | None:
 
 
 def is_on_server(connection: Connection) -> bool:
-    """True if the tables are on a server."""
+    """Check whether the tables are on a server."""
     return connection.dialect.name == "postgresql"
 
 
@@ -524,13 +535,13 @@ class Insertion:
     def __init__(
         self, table: Table, *, varying: Collection[str] = (), where_known: str = ""
     ) -> None:
-        """Prepare it.
+        """Prepare insertions into a table.
 
         Args:
-            table: Where the rows go.
-            varying: Two or more columns in which rows that follow each other differ; in all
-                others many of them are alike. None where rows are few.
-            where_known: What SQLite is to do where there is a row with this key (``ON CONFLICT``).
+            table: The table.
+            varying: Two or more columns in which consecutive rows differ, while they share the
+                values of all others; empty if there are few rows.
+            where_known: The ``ON CONFLICT`` clause for rows whose key is in the table already.
         """
         self._table = table.name
         self._kinds = [_kind_on_server(column) for column in table.columns]
@@ -682,5 +693,5 @@ def change_rows(connection: Connection, statement: str, keys: Sequence[Values]) 
 
 
 def driver_of(connection: Connection) -> Any:
-    """The driver's own connection."""
+    """Return the driver's own connection."""
     return connection.connection.driver_connection

@@ -32,13 +32,23 @@ class Mount(NamedTuple):
 
 
 def is_on_network(path: Path, mounts: Path = _MOUNTS) -> bool:
-    """Check whether a path is on a network file system; an unknown one counts as local."""
+    """Check whether a path is on a network file system; an unknown file system counts as local.
+
+    Args:
+        path: The path; links are followed.
+        mounts: The system's table of mounted file systems.
+    """
     mount = mount_of(path.resolve(), _mounted(mounts))
     return mount is not None and mount.network
 
 
 def mount_of(path: Path, table: Iterator[Mount]) -> Mount | None:
-    """The file system that holds an absolute path; of several on one point the last."""
+    """Return the file system that holds a path; None if the table has none.
+
+    Args:
+        path: An absolute path.
+        table: The mounted file systems; of several at one mount point the last one counts.
+    """
     best: Mount | None = None
     for mount in table:
         nearer = best is None or len(mount.point.parts) >= len(best.point.parts)
@@ -81,5 +91,5 @@ def _mounted(mounts: Path) -> Iterator[Mount]:
 
 
 def _unescaped(field: str) -> str:
-    """Spaces and the like stand as octal escapes in the table."""
+    """Decode the octal escapes by which the table writes spaces."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

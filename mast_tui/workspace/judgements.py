@@ -33,7 +33,7 @@ from mast_tui.workspace.events.types import (
     PassStarted,
 )
 from mast_tui.workspace.ids import now, uuid5
-from mast_tui.workspace.records import Judgement, RunTrace, SpanIndex
+from mast_tui.workspace.records import JudgementRecord, RunTrace, SpanIndex
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
@@ -136,7 +136,17 @@ class StoredJudgement:
         unsure: frozenset[str],
         run_id: str | None,
     ) -> int:
-        """Put a whole judgement in the place of what is kept; an answered suggestion stays."""
+        """Replace the stored judgement; suggestions that a person has answered stay.
+
+        Args:
+            labels: The suggestions of the new judgement by id.
+            looks_at: The modes that the judge looks at.
+            unsure: The modes of which it is unsure.
+            run_id: The run that made it, None without a run.
+
+        Returns:
+            The number of suggestions that the judge has on the trace now.
+        """
         stored_labels = self._stored_labels()
         stay = self._answered(stored_labels)
         after = {**labels, **{i: label for i, label in stay.items() if i not in labels}}
@@ -169,7 +179,7 @@ class StoredJudgement:
         )
         return {label.id: label for label in labels}
 
-    def _judgements(self) -> tuple[Judgement, ...]:
+    def _judgements(self) -> tuple[JudgementRecord, ...]:
         return self._workspace.judgements(
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )
@@ -211,7 +221,7 @@ def _changes(old: Mapping[str, Label], new: Mapping[str, Label]) -> list[Fact]:
 
 
 def _labels(judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding]) -> list[Label]:
-    """The findings as labels; of several with one mode and place the surest stays."""
+    """Convert findings to labels; of several with one mode and target the surest is used."""
     surest: dict[str, Label] = {}
     time = now()
     for finding in findings:
@@ -238,6 +248,14 @@ def _labels(judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding
 
 
 def suggestion_id(judge: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:
-    """The lasting id (UUID version 5) of a judge's suggestion."""
+    """Return the permanent id (UUID version 5) of a judge's suggestion.
+
+    Args:
+        judge: The judge.
+        trace_id: The trace.
+        taxonomy: The taxonomy, as ``id@version``.
+        mode: The slug of the mode.
+        target: The spans and quote that it points to.
+    """
     target_values = (target.first, target.last, target.quote, target.char_start, target.char_end)
     return uuid5(_IDS, json.dumps([judge, trace_id, taxonomy, mode, *target_values]))

@@ -1,4 +1,4 @@
-"""Two workspaces into one: the union of what happened in both."""
+"""Two workspaces into release: the union of what happened in both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mast_tui.workspace.store import Workspace
 
 
 def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ()) -> MergeReport:
-    """Bring everything that ``into`` lacks over from ``other``, in one transaction.
+    """Bring everything that ``into`` lacks over from ``other``, in release transaction.
 
     A trace whose id stands for another content here is kept as ``id~2``, with its labels. What
     models answered stays where it was asked; what it used comes over.
@@ -59,9 +59,13 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
 
 
 def register_foreign(into: Workspace, record: TraceRecord) -> str:
-    """Keep a trace as another workspace knows it, and return the id that it has here.
+    """Register a trace of another workspace and return its id in this release.
 
-    Where a trace is known here already, the place in which it was seen here stays.
+    If the trace is known in this workspace, its path stays as it is.
+
+    Args:
+        into: This workspace.
+        record: The trace, as the other workspace has it.
     """
     if record.identity is not None:
         record = replace(record, trace_id=record.identity.trace_id)
@@ -116,7 +120,12 @@ def _schemes(*records: TraceRecord) -> int:
 
 
 def renamed_run(run: Run, names: Mapping[str, str]) -> Run:
-    """The run with each trace under the name that ``names`` gives it, also in its prompt."""
+    """Return a run whose traces and examples have their ids in this workspace.
+
+    Args:
+        run: The run of another workspace.
+        names: The ids in this workspace by the other workspace's ids.
+    """
     traces = [
         replace(trace, trace_id=names.get(trace.trace_id, trace.trace_id)) for trace in run.traces
     ]
@@ -128,7 +137,12 @@ def renamed_run(run: Run, names: Mapping[str, str]) -> Run:
 
 
 def renamed(foreign: Foreign, names: Mapping[str, str]) -> Foreign:
-    """The events with each trace under the name that ``names`` gives it; their chains stay."""
+    """Return events whose traces have their ids in this workspace; their chains stay.
+
+    Args:
+        foreign: The events of another workspace.
+        names: The ids in this workspace by the other workspace's ids.
+    """
     if all(name == own_name for name, own_name in names.items()):
         return foreign
     return replace(foreign, events=[_renamed_event(event, names) for event in foreign.events])
@@ -159,7 +173,7 @@ def _renamed_fact(fact: Fact, trace_id: str) -> Fact:
 
 
 def _with_names(fact: Fact, names: Mapping[str, str]) -> Fact:
-    """A fact that is about no single trace, with those that it speaks of under their names here."""
+    """Rename the traces inside a study or a guideline; return any other fact unchanged."""
     match fact:
         case StudySet(before, after):
             return StudySet(_renamed_study(before, names), _renamed_study(after, names))
@@ -181,10 +195,14 @@ def _renamed_study(study: Study | None, names: Mapping[str, str]) -> Study | Non
     return structs.replace(
         study,
         batches=tuple(map(renamed, study.batches)),
-        releases=tuple(structs.replace(one, traces=renamed(one.traces)) for one in study.releases),
+        releases=tuple(
+            structs.replace(release, traces=renamed(release.traces)) for release in study.releases
+        ),
         assignments=tuple(
-            structs.replace(one, trace_id=names.get(one.trace_id, one.trace_id))
-            for one in study.assignments
+            structs.replace(
+                assignment, trace_id=names.get(assignment.trace_id, assignment.trace_id)
+            )
+            for assignment in study.assignments
         ),
     )
 

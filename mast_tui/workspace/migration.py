@@ -100,9 +100,13 @@ _CHAINED: Final = 4
 
 
 def migrate(connection: Connection, version: int) -> None:
-    """Bring the tables of an earlier version up to date, in the transaction that runs.
+    """Bring the tables of an earlier version up to date.
 
-    Every row stays; what is new is empty in those that are there, but for the chains of events.
+    Every row stays; new columns are empty, except for the chains of events.
+
+    Args:
+        connection: The connection of the running transaction.
+        version: The version of the tables.
     """
     types = _ON_SERVER if is_on_server(connection) else _IN_FILE
     for step in range(version, SCHEMA_VERSION):

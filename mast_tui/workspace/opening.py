@@ -63,7 +63,16 @@ def is_workspace(path: Path) -> bool:
 
 
 def check_version(path: Path | str, *, application_id: int, version: int) -> None:
-    """Raise ``WorkspaceError`` unless these are the numbers of a workspace that we can read."""
+    """Check the numbers at the head of an SQLite file.
+
+    Args:
+        path: The file, for messages.
+        application_id: The application id of the file.
+        version: The version of its tables.
+
+    Raises:
+        WorkspaceError: It is no workspace, or one that this program cannot read.
+    """
     if application_id != APPLICATION_ID:
         raise WorkspaceError(
             f"{path}: this is the database of another program, not a workspace of mast-tui; "
@@ -81,7 +90,15 @@ def check_version(path: Path | str, *, application_id: int, version: int) -> Non
 
 
 def check_schema(path: Path | str, connection: sqlite3.Connection) -> None:
-    """Raise ``WorkspaceError`` where the file would do things by itself when it is written to."""
+    """Check that a file has no triggers or views, which would act on their own.
+
+    Args:
+        path: The file, for messages.
+        connection: A connection to it.
+
+    Raises:
+        WorkspaceError: The file has such a part.
+    """
     unknown_part = connection.execute(
         "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
     ).fetchone()

@@ -95,13 +95,13 @@ class ReadAhead:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection to what is known, to be read only."""
+        """Yield a read-only connection to the known state of the tables."""
         with self._up_to_date().reading() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A connection by which something else than events is added."""
+        """Yield a connection to add other rows than events."""
         with self._up_to_date().writing() as connection:
             yield connection
 
@@ -133,7 +133,7 @@ _NOTES: Final = (PassStarted, SpansRead, SuggestionsSeen)
 """What no key has asked for."""
 
 
-class Change(NamedTuple):
+class WaitingChange(NamedTuple):
     """Events of one action on one trace.
 
     ``number`` is its place among those that wait. ``follows`` names the last event of the one on
@@ -172,7 +172,7 @@ class Outbox:
         self.annotator = annotator
         self._path = folder / f"{digest[:16]}.db"
         self._lock = Lock()
-        self._waiting: list[Change] = []
+        self._waiting: list[WaitingChange] = []
         self._traces: dict[str, TraceRecord] = {}
         self.last_seq = last_seq
         """The counter of the annotator's last event that is known here."""
@@ -182,7 +182,7 @@ class Outbox:
             with self._file() as file:
                 for number, known_seq, follows, text in file.execute(_READ):
                     events = tuple(map(event_from_dict, json.loads(text)))
-                    self._waiting.append(Change(number, known_seq, follows, events))
+                    self._waiting.append(WaitingChange(number, known_seq, follows, events))
                     self.note_seen(events)
                 for trace_id, row in file.execute(_READ_TRACES):
                     self._traces[trace_id] = trace_register.of_row(json.loads(row), None)
@@ -193,7 +193,7 @@ class Outbox:
         return self._path.with_suffix(".refused.jsonl")
 
     @property
-    def waiting(self) -> tuple[Change, ...]:
+    def waiting(self) -> tuple[WaitingChange, ...]:
         """The waiting changes, in their order."""
         return tuple(self._waiting)
 
@@ -203,7 +203,12 @@ class Outbox:
         return sum(not change.is_note for change in self.waiting)
 
     def events(self, trace_id: str | None, taxonomy: str | None) -> tuple[Event, ...]:
-        """The events that wait on a trace under a taxonomy; None: on all of them, under any."""
+        """Return the waiting events.
+
+        Args:
+            trace_id: Only those on this trace; None for all.
+            taxonomy: Only those under this taxonomy; None for all.
+        """
         return tuple(
             event
             for change in self.waiting
@@ -234,7 +239,12 @@ class Outbox:
         return trace_id
 
     def met(self, trace_id: str, known_id: str) -> None:
-        """The server knows a trace, by this id or by another, which then stands in what waits."""
+        """Note that the server knows a trace, and use the server's id in the waiting events.
+
+        Args:
+            trace_id: The id that the waiting events use.
+            known_id: The id on the server.
+        """
         with self._lock, self._file() as file:
             if known_id != trace_id:
                 for index, change in enumerate(self._waiting):
@@ -300,7 +310,12 @@ class Outbox:
         return waiting
 
     def keep(self, events: tuple[Event, ...], known_seq: int) -> None:
-        """Keep a change whose events have their ids; see ``put``."""
+        """Store a change whose events have their ids already; see ``put``.
+
+        Args:
+            events: The events of the change.
+            known_seq: The counter of the last event that the annotator knew, or ``UNCHECKED``.
+        """
         text = _text(events)
         with self._lock, self._file() as file:
             earlier = self.events(events[0].trace_id, events[0].taxonomy)
@@ -308,18 +323,18 @@ class Outbox:
             number = file.execute(_ADD, (known_seq, follows, text)).lastrowid
             file.commit()
             assert number is not None
-            self._waiting.append(Change(number, known_seq, follows, events))
+            self._waiting.append(WaitingChange(number, known_seq, follows, events))
             self.note_seen(events)
 
-    def sent(self, change: Change) -> None:
-        """The server has it."""
+    def sent(self, change: WaitingChange) -> None:
+        """Remove a change that the server has stored."""
         with self._lock, self._file() as file:
             file.execute("DELETE FROM changes WHERE number = ?", (change.number,))
             file.commit()
             self._waiting.remove(change)
 
-    def refused(self, change: Change) -> None:
-        """The server cannot take it: keep it beside what waits, where people can read it."""
+    def refused(self, change: WaitingChange) -> None:
+        """Move a change that the server cannot accept to a file that people can read."""
         lines = "".join(json.dumps(event_to_dict(event)) + "\n" for event in change.events)
         with self._in_words(), fdopen(open_private(self.refused_path), "a") as file:
             file.write(lines)

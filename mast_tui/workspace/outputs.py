@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.output_files import Outputs, Rules
+from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.traces.io.packed import beginning
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.readers import recognise
@@ -59,18 +59,18 @@ _OWN_TEXTS: Final = (
 
 
 def marked(*marks: str) -> Callable[[bytes], bool]:
-    """A test whether the beginning of a file holds each of these texts."""
+    """Return a function that checks whether the head of a file contains each of these texts."""
     return lambda head: all(mark.encode() in head for mark in marks)
 
 
 def outputs_beside(workspace: Workspace, *, force: bool) -> Outputs:
-    """The outputs of a command that works on a workspace.
+    """Return the outputs of a command that works on a workspace.
 
     Args:
-        workspace: The one in use; neither it nor a trace that it knows is ever replaced.
-        force: Replace what else looks like a trace, a database or somebody else's file.
+        workspace: The workspace; neither it nor one of its traces is ever overwritten.
+        force: Overwrite other files that look like a trace, a database or another user's file.
     """
-    return Outputs(Rules(never_replaced(workspace), protected_kind, force))
+    return Outputs(ReplacementRules(never_replaced(workspace), protected_kind, force))
 
 
 def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
@@ -164,7 +164,7 @@ def _begins_with(path: Path, *marks: bytes) -> bool:
 
 
 def database_files(database: Path) -> frozenset[Path]:
-    """The file of an SQLite database and those that SQLite makes beside it, without links."""
+    """Return the files of an SQLite database: its own and those that SQLite makes beside it."""
     real = _real(database)
     return frozenset(real.with_name(real.name + end) for end in ("", *_SIDE_FILES))
 

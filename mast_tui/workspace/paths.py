@@ -18,7 +18,9 @@ BEFORE_FOLDERS: Final = "./"
 
 
 def default_workspace_path(cwd: Path) -> Path:
-    """``.mast-tui/workspace.db`` in the nearest folder from ``cwd`` upwards, else in ``cwd``.
+    """Return ``.mast-tui/workspace.db`` in the nearest folder from ``cwd`` upwards.
+
+    If no folder has one, it is that in ``cwd``.
 
     The file need not exist.
     """
@@ -35,7 +37,7 @@ def is_url(location: Path | str) -> bool:
 
 
 def find_workspace(location: str | None) -> Path:
-    """The workspace that a command names, or the nearest one from the working folder."""
+    """Return the workspace that a command names, or the nearest one from the working folder."""
     return default_workspace_path(Path.cwd()) if location is None else Path(location).expanduser()
 
 
@@ -106,16 +108,16 @@ def _seen_from(folder: Path, file: Path) -> Path:
 
 
 def samples_workspace_path() -> Path:
-    """The workspace of the sample traces, in the user's data folder."""
+    """Return the workspace of the sample traces, in the user's data folder."""
     from platformdirs import user_data_path
 
     return user_data_path("mast-tui", appauthor=False) / "samples.db"
 
 
 def suggested_name(config_name: str | None) -> str:
-    """The name to fill in where nobody is known: as configured, git's user.name, or the login.
+    """Return a name to suggest to a new annotator, empty if there is none.
 
-    Empty where none of them can be an annotator's name.
+    It is the configured name, git's user.name or the login, whichever first is a valid name.
     """
     for name in (config_name, _git_name(), _login()):
         if name is not None and (checked := _person(name)):

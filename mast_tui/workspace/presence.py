@@ -1,8 +1,8 @@
-"""The open traces of all programs on a server, which tell each other; nothing is kept.
+"""The traces that programs on one server have open; nothing of it is stored.
 
-Everybody says every few seconds where they are, and who is not heard any more is gone: so nothing
-is left of a program that was killed. A place is a digest that only those can know who see what is
-there, as everybody who is let into the database can listen.
+Each program sends its location every few seconds, and one that is not heard any more counts as
+gone, so that nothing is left of a program that was killed. A location is a digest that only those
+who may see the trace can compute, since every member of the database can listen.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from time import monotonic
 from typing import Final
 
 SAY_EVERY: Final = 2.0
-"""Seconds between two words of who stays where they are."""
+"""The seconds between two messages of a program that stays at its location."""
 
 GONE_AFTER: Final = 7.0
-"""Seconds after which who was not heard is gone."""
+"""The seconds after which a program that was not heard counts as gone."""
 
 
 class Presence:
@@ -29,7 +29,12 @@ class Presence:
         self._other_programs: dict[int, tuple[str, str, float]] = {}
 
     def go_to(self, annotator: str, location: str | None) -> None:
-        """Be at a place from now on, or nowhere."""
+        """Set the annotator's location; None if the annotator has left.
+
+        Args:
+            annotator: The annotator.
+            location: The location.
+        """
         if (annotator, location) != (self._annotator, self._location):
             self._annotator = annotator
             self._location = location
@@ -43,23 +48,28 @@ class Presence:
         return json.dumps([self._annotator, self._location])
 
     def hear(self, program: int, message: str) -> None:
-        """Take in what another program says; what makes no sense is nobody's."""
+        """Store the location in another program's message; an invalid message removes that program.
+
+        Args:
+            program: The number of the program.
+            message: The message, a JSON list of annotator and location.
+        """
         self._other_programs.pop(program, None)
         with suppress(ValueError):
             match json.loads(message):
-                case [str(who), str(place)]:
-                    self._other_programs[program] = who, place, monotonic()
+                case [str(annotator), str(location)]:
+                    self._other_programs[program] = annotator, location, monotonic()
 
     def company(self) -> tuple[str, ...]:
-        """The names of those who are at one's place now."""
-        return () if self._location is None else self.at(self._location)
+        """Return the names of others who are at the annotator's location now."""
+        return () if self._location is None else self.annotators_at(self._location)
 
-    def at(self, where: str) -> tuple[str, ...]:
-        """The names of others who are at a place now."""
+    def annotators_at(self, location: str) -> tuple[str, ...]:
+        """Return the names of others who are at a location now."""
         lately = monotonic() - GONE_AFTER
         names = {
             annotator
-            for annotator, location, heard_at in list(self._other_programs.values())
-            if location == where and heard_at > lately and annotator != self._annotator
+            for annotator, their_location, heard_at in list(self._other_programs.values())
+            if their_location == location and heard_at > lately and annotator != self._annotator
         }
         return tuple(sorted(names))

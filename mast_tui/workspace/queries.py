@@ -44,7 +44,7 @@ from mast_tui.workspace.events.rows import (
     verdict_of,
 )
 from mast_tui.workspace.events.types import KIND_OF, LookAgainSet, SpansRead
-from mast_tui.workspace.records import Judgement
+from mast_tui.workspace.records import JudgementRecord
 
 PassChoice = int | Literal["last", "finished"] | None
 """A pass's number, the last one, the last finished one, or None for all."""
@@ -69,7 +69,7 @@ class OfPass(OfWork, total=False):
 
 
 def _conditions(table: Table, work: OfWork) -> list[ColumnElement[bool]]:
-    """The conditions on a table, but for the pass."""
+    """Return the conditions on a table, except the one on the pass."""
     names = ("trace_id", "annotator", "taxonomy")
     named = ((name, work.get(name)) for name in names)
     return [table.c[name] == value for name, value in named if value is not None]
@@ -135,19 +135,22 @@ def _in_pass(
 
 
 def labels(connection: Connection, **work: Unpack[OfPass]) -> tuple[Label, ...]:
-    """Labels by trace, annotator, taxonomy, pass and id."""
+    """Return labels by trace, annotator, taxonomy, pass and id."""
     statement, values = _in_order(schema.labels, work, "id")
     return tuple(map(label_of, connection.execute(statement, values).mappings()))
 
 
 def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, ...]:
-    """Verdicts by trace, annotator, taxonomy, pass and mode; a mode with labels is present."""
-    marked = schema.labels
-    given_verdicts = schema.verdicts
-    key = [marked.c[column.name] for column in given_verdicts.primary_key]
-    present = connection.execute(_with_pass(select(*key), marked, work).distinct())
+    """Return verdicts by trace, annotator, taxonomy, pass and mode.
+
+    A mode with labels is present.
+    """
+    labels_table = schema.labels
+    table = schema.verdicts
+    key = [labels_table.c[column.name] for column in table.primary_key]
+    present = connection.execute(_with_pass(select(*key), labels_table, work).distinct())
     by_key = {tuple(row): verdict_of((*row, VerdictValue.PRESENT)) for row in present}
-    for row in connection.execute(_with_pass(select(given_verdicts), given_verdicts, work)):
+    for row in connection.execute(_with_pass(select(table), table, work)):
         by_key.setdefault(tuple(row[:-1]), verdict_of(row))
     return tuple(
         sorted(
@@ -158,19 +161,19 @@ def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, .
 
 
 def reviews(connection: Connection, **work: Unpack[OfPass]) -> tuple[Review, ...]:
-    """Reviews by trace, annotator, taxonomy, pass and suggestion."""
+    """Return reviews by trace, annotator, taxonomy, pass and suggestion."""
     statement, values = _in_order(schema.reviews, work, "suggestion")
     return tuple(map(review_of, connection.execute(statement, values)))
 
 
 def span_notes(connection: Connection, **work: Unpack[OfPass]) -> tuple[SpanNote, ...]:
-    """Notes on spans by trace, annotator, taxonomy, pass and span."""
+    """Return notes on spans by trace, annotator, taxonomy, pass and span."""
     statement, values = _in_order(schema.span_notes, work, "span_key")
     return tuple(map(span_note_of, connection.execute(statement, values)))
 
 
 def _in_order(table: Table, work: OfPass, last: str) -> tuple[Select[Any], dict[str, object]]:
-    """The rows that are asked for, by trace, annotator, taxonomy, pass and what comes last."""
+    """Return a query and its values: rows by trace, annotator, taxonomy, pass and ``last``."""
     chosen = work.get("pass_number", "last")
     values = {name: value for name, value in work.items() if value is not None}
     if not isinstance(chosen, int):
@@ -183,7 +186,7 @@ def _in_order(table: Table, work: OfPass, last: str) -> tuple[Select[Any], dict[
 def _statement(
     table: Table, names: tuple[str, ...], passes: Literal["last", "finished"] | None, last: str
 ) -> Select[Any]:
-    """The statement for all filters of one shape: making it takes longer than running it."""
+    """Make the query for a set of filters; cached, since making it takes longer than running it."""
 
     def conditions(source: Table) -> list[ColumnElement[bool]]:
         return [source.c[name] == bindparam(name) for name in names]
@@ -195,7 +198,7 @@ def _statement(
 
 
 def passes(connection: Connection, **work: Unpack[OfWork]) -> tuple[Pass, ...]:
-    """All passes by trace, annotator, taxonomy and number, adjudications among them."""
+    """Return all passes by trace, annotator, taxonomy and number, including adjudications."""
     table = schema.passes
     statement = (
         select(*(table.c[name] for name in PASS_COLUMNS))
@@ -206,14 +209,20 @@ def passes(connection: Connection, **work: Unpack[OfWork]) -> tuple[Pass, ...]:
 
 
 def used_taxonomies(connection: Connection) -> tuple[str, ...]:
-    """The taxonomies (``id@version``) under which anybody has begun a trace, by name."""
+    """Return the taxonomies (``id@version``) under which a trace was begun, by name."""
     table = schema.passes
     statement = select(table.c.taxonomy).where(table.c.withdrawn.is_(False)).distinct()
     return tuple(sorted(connection.execute(statement).scalars()))
 
 
 def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> frozenset[str]:
-    """The ids of the traces of which an annotator has finished the last pass."""
+    """Return the ids of the traces whose last pass an annotator has finished.
+
+    Args:
+        connection: An open connection.
+        annotator: The annotator.
+        taxonomy: The taxonomy.
+    """
     table = schema.passes
     statement = (
         select(table.c.trace_id, table.c.finished_at)
@@ -233,7 +242,14 @@ def reads(
 ) -> SpansRead:
     """Return the spans read up to and in a pass, each key and each run once.
 
-    A retest begins with nothing read, and what is read in it counts for no other pass.
+    A retest begins with nothing read, and its readings count for no other pass.
+
+    Args:
+        connection: An open connection.
+        annotator: The annotator.
+        trace_id: The trace.
+        taxonomy: The taxonomy.
+        pass_number: The number of the pass.
     """
     table = schema.events
     passes = schema.passes
@@ -241,26 +257,33 @@ def reads(
     kind = passes.c.kind == PassKind.RETEST.value
     retest_numbers = select(passes.c.number).where(*_conditions(passes, work), kind)
     retests = connection.execute(retest_numbers).scalars().all()
-    of_it = table.c.pass_number == pass_number
-    up_to_it = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
+    in_pass = table.c.pass_number == pass_number
+    up_to_pass = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
     statement = select(table).where(
         *_conditions(table, work),
         table.c.kind == KIND_OF[SpansRead],
-        of_it if pass_number in retests else up_to_it,
+        in_pass if pass_number in retests else up_to_pass,
     )
     rows = connection.execute(statement).mappings()
     facts = [event.fact for event in readable_events(rows)]
-    marked = [fact for fact in facts if isinstance(fact, SpansRead)]
+    readings = [fact for fact in facts if isinstance(fact, SpansRead)]
     return SpansRead(
-        tuple(sorted({key for fact in marked for key in fact.keys})),
-        tuple(sorted({run for fact in marked for run in fact.runs})),
+        tuple(sorted({key for fact in readings for key in fact.keys})),
+        tuple(sorted({run for fact in readings for run in fact.runs})),
     )
 
 
 def look_again(
     connection: Connection, annotator: str, taxonomy: str, trace_id: str | None = None
 ) -> dict[str, tuple[str, ...]]:
-    """The modes that an annotator is to look at again, by trace, of one or of all: as said last."""
+    """Return the modes that an annotator marked to look at again, by trace.
+
+    Args:
+        connection: An open connection.
+        annotator: The annotator.
+        taxonomy: The taxonomy.
+        trace_id: Only those of this trace; None for all.
+    """
     table = schema.events
     work: OfWork = {"annotator": annotator, "taxonomy": taxonomy, "trace_id": trace_id}
     statement = (
@@ -282,10 +305,13 @@ def decisions(
     trace_id: str | None = None,
     annotator: str | None = None,
 ) -> dict[str, tuple[Decision, ...]]:
-    """The decisions that stand, per trace, in the order in which they were made.
+    """Return the decisions in force by trace, in the order in which they were made.
 
-    Of several adjudicators' decisions on one item the last one stands, unless only those of one
-    ``annotator`` are asked for.
+    Args:
+        connection: An open connection.
+        taxonomy: The taxonomy.
+        trace_id: Only those on this trace; None for all.
+        annotator: Only those of this adjudicator; None for the last decision of all on each item.
     """
     work: OfWork = {"trace_id": trace_id, "annotator": annotator, "taxonomy": taxonomy}
     table = schema.decisions
@@ -302,7 +328,12 @@ def decisions(
 
 
 def study(connection: Connection, taxonomy: str) -> Study | None:
-    """The study under a taxonomy, None where none was set up; of several the last one set."""
+    """Return the study under a taxonomy, the last one if there are several, or None.
+
+    Args:
+        connection: An open connection.
+        taxonomy: The taxonomy.
+    """
     table = schema.studies
     statement = (
         select(table.c.document)
@@ -324,9 +355,13 @@ def study_leads(connection: Connection) -> dict[str, str]:
 
 
 def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
-    """The guidelines on a taxonomy's modes, the earliest first; each as it was put last.
+    """Return the last text of each guideline on a taxonomy's modes, the earliest first.
 
-    One that was put as empty words is taken back.
+    A guideline whose last text is empty is withdrawn and left out.
+
+    Args:
+        connection: An open connection.
+        taxonomy: The taxonomy.
     """
     table = schema.guidelines
     statement = (
@@ -341,7 +376,7 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
     return tuple(guideline for guideline in by_id.values() if guideline.text)
 
 
-def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[Judgement, ...]:
+def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[JudgementRecord, ...]:
     """Return which judge has looked at which trace, by trace and judge."""
     table = schema.judgements
     statement = (
@@ -350,13 +385,19 @@ def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[Judgemen
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy)
     )
     return tuple(
-        Judgement(annotator, trace_id, taxonomy, tuple(json.loads(looks_at)), judged_at, run)
+        JudgementRecord(annotator, trace_id, taxonomy, tuple(json.loads(looks_at)), judged_at, run)
         for annotator, trace_id, taxonomy, looks_at, run, judged_at in connection.execute(statement)
     )
 
 
 def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
-    """Count the labels of an annotator per trace, in the last pass."""
+    """Count the labels of an annotator in the last pass, by trace.
+
+    Args:
+        connection: An open connection.
+        annotator: The annotator.
+        taxonomy: The taxonomy.
+    """
     table = schema.labels
     work: OfPass = {"annotator": annotator, "taxonomy": taxonomy}
     statement = _with_pass(select(table.c.trace_id, func.count()), table, work)
@@ -365,7 +406,13 @@ def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[
 
 
 def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
-    """Count the suggestions that an annotator has not answered in any pass, per trace."""
+    """Count the suggestions that an annotator has answered in no pass, by trace.
+
+    Args:
+        connection: An open connection.
+        annotator: The annotator.
+        taxonomy: The taxonomy.
+    """
     table = schema.labels
     reviewed = schema.reviews
     answered = (

@@ -20,7 +20,7 @@ _FIRST_SPANS: Final = 8
 """Instructions have no time in some formats; further on nobody looks for one."""
 
 
-class Role(StrEnum):
+class TeamRole(StrEnum):
     """The role of a member of a team on a server."""
 
     ANNOTATOR = "annotator"
@@ -33,13 +33,13 @@ class Member(NamedTuple):
     """Somebody in a team on a server; an annotator who is ``assisted`` sees what judges say."""
 
     name: str
-    role: Role
+    role: TeamRole
     assisted: bool = False
 
     @property
     def sees_all(self) -> bool:
         """True if the server hides nothing from the member."""
-        return self.role is not Role.ANNOTATOR
+        return self.role is not TeamRole.ANNOTATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ class TraceRecord:
     trial: int | None = None
 
     @classmethod
-    def of(cls, trace: Trace) -> TraceRecord:
-        """The record of a trace that a reader has read, as far as it has come.
+    def from_trace(cls, trace: Trace) -> TraceRecord:
+        """Make the record of a trace, as far as it was read.
 
-        It began when an ``outcomes.csv`` says, else with the first of its spans that has a time.
+        The run's start comes from ``outcomes.csv``, else from the first span that has a time.
         """
         meta = trace.meta
         started = trace.meta.started
@@ -167,7 +167,7 @@ class AnnotatorInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class JudgementRecord:
     """That a judge has looked at a trace, and at which modes; ``run`` is the run's id."""
 
     judge: str
@@ -330,7 +330,7 @@ class EventConflict:
     events: tuple[str, ...]
 
 
-class History(StrEnum):
+class HistoryRelation(StrEnum):
     """The relation of an annotator's foreign events to those that are here."""
 
     NEW = "new"
@@ -360,7 +360,7 @@ class PersonChanges:
     """
 
     annotator: str
-    history: History
+    history: HistoryRelation
     events: int = 0
     labels_added: int = 0
     labels_changed: int = 0

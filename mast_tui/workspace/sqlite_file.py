@@ -175,7 +175,11 @@ class SqliteFile(Database):
         return current == opened
 
     def changed_elsewhere(self) -> bool:
-        """Raises ``WorkspaceGone`` like ``writing``."""
+        """Check whether another program has written to the file.
+
+        Raises:
+            WorkspaceGone: The file at the path is no longer the one that is open.
+        """
         if self._closed or not self._turn.acquire(blocking=False):
             return False
         try:
@@ -323,7 +327,7 @@ class SqliteFile(Database):
 
     @contextmanager
     def _preparing(self) -> Iterator[Connection]:
-        """A transaction before anything else uses the file."""
+        """Yield a connection in a transaction, before anything else uses the file."""
         with self._writer.begin():
             yield self._writer
 
@@ -417,9 +421,14 @@ def _log_of(path: Path) -> Path:
 
 
 def make_file(path: Path, *, new: bool = False) -> None:
-    """Make an empty file that nobody else can read, with its folder where there is none.
+    """Make an empty file that other users cannot read, and its folder if there is none.
 
-    With ``new`` nothing may lie there yet, not even a link.
+    Args:
+        path: The file.
+        new: Fail if there is a file or a link at the path.
+
+    Raises:
+        WorkspaceError: The file cannot be made.
     """
     how = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if new else 0)
     try:
@@ -457,7 +466,7 @@ def new_file(target: Path) -> Iterator[Path]:
 def _name_traces_from(
     copy: sqlite3.Connection, old_folder: Path | None, new_folder: Path | None
 ) -> None:
-    """Have a copy in another folder name the same files of traces."""
+    """Adapt the relative paths of traces in a copy to the folder of the copy."""
     if old_folder == new_folder:
         return
     rows = copy.execute("SELECT id, path FROM traces WHERE path IS NOT NULL").fetchall()

@@ -20,7 +20,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import queries
-from mast_tui.workspace.checking import CheckResult, Difference, check_rows, damaged_events
+from mast_tui.workspace.checking import CheckResult, StateDifference, check_rows, damaged_events
 from mast_tui.workspace.copying import copy_rows
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
@@ -36,10 +36,10 @@ from mast_tui.workspace.paths import found_trace_path, is_url
 from mast_tui.workspace.records import (
     Member,
     MergeReport,
-    Role,
     Run,
     RunSettings,
     SpanIndex,
+    TeamRole,
     TraceRecord,
     indices_in,
     missing_indices,
@@ -55,7 +55,7 @@ from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 from mast_tui.workspace.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
-    from mast_tui.workspace.outbox import Change, Outbox
+    from mast_tui.workspace.outbox import Outbox, WaitingChange
     from mast_tui.workspace.presence import Presence
 
 P = ParamSpec("P")
@@ -118,20 +118,19 @@ class Workspace:
     def open(
         cls, path: Path | str, *, create: bool = True, password: str | None = None
     ) -> Workspace:
-        """The workspace in the file at ``path``, or on a server.
+        """Open the workspace in a file or on a server.
 
         Args:
-            path: The file, which is made with its folder where there is none; ``:memory:`` keeps
+            path: The file, which is made with its folder if it does not exist; ``:memory:`` keeps
                 everything in memory. ``postgresql://…`` is a database of a server, where nothing
-                is made: that is what ``create_on_server`` is for.
+                is made; see ``create_on_server``.
             create: Whether a file may be made.
-            password: The server's, where a person has typed it.
+            password: The password of the server, if the user has typed it.
 
         Raises:
-            PasswordNeeded: The server wants one, and none was found.
-            WorkspaceError: A file of another kind, one made by a newer version (which is not
-                touched), one that may not be written or is not there; a server that does not
-                answer, or has no workspace there.
+            PasswordNeeded: The server needs a password, and none was found.
+            WorkspaceError: The file is of another kind or a newer version, cannot be written or
+                does not exist; or the server does not answer or has no workspace.
         """
         if is_url(path):
             return cls(_server(str(path), create=False, password=password))
@@ -168,16 +167,16 @@ class Workspace:
 
     @contextmanager
     def transaction(self, *, whole: bool = False) -> Iterator[None]:
-        """Everything done within is one transaction: all of it on disk at the end, or nothing.
+        """Make the block one transaction, which is rolled back if the block raises.
 
-        With ``whole`` nothing within may fail by itself and be gone on after, which writes much
-        sooner.
+        Args:
+            whole: Do not allow the block to continue after a failed part; this is much faster.
         """
         with self._database.writing(whole=whole):
             yield
 
     def new_id(self) -> str:
-        """A new id (UUID version 7); later ones are greater."""
+        """Return a new id (UUID version 7); later ids are greater."""
         return self._ids.new()
 
     # All of it
@@ -208,7 +207,7 @@ class Workspace:
         """Raise ``WorkspaceError`` where SQLite finds the file damaged."""
         self._database.check()
 
-    def differences(self) -> tuple[Difference, ...]:
+    def differences(self) -> tuple[StateDifference, ...]:
         """Return where the state tables are not what follows from the events."""
         return self.check_rows().differences
 
@@ -238,12 +237,12 @@ class Workspace:
 
     @contextmanager
     def trial(self, *, without: Collection[str] = ()) -> Iterator[Workspace]:
-        """A copy for trying out what a change would do, gone at the end.
+        """Yield a temporary copy of the workspace, in which changes can be tried out.
 
-        Nobody waits for what is done in it, however long that takes.
+        Other programs need not wait for work in the copy.
 
         Args:
-            without: ids of events that it is not to hold.
+            without: The ids of events to leave out.
         """
         with TemporaryDirectory(prefix="mast-tui-") as folder:
             path = Path(folder) / "trial.db"
@@ -269,7 +268,7 @@ class Workspace:
         """Return the members of the team by name; raises ``WorkspaceError`` for a file."""
         return self._database.team()
 
-    def add_member(self, name: str, role: Role, *, assisted: bool = False) -> str | None:
+    def add_member(self, name: str, role: TeamRole, *, assisted: bool = False) -> str | None:
         """Take somebody into the team, or give a member another role.
 
         Args:
@@ -286,7 +285,7 @@ class Workspace:
         self._database.check_team_is_theirs()
         if not self.taxonomies():
             self.add_taxonomy(load_mast())
-        if role is not Role.JUDGE:
+        if role is not TeamRole.JUDGE:
             self.add_annotator(name, AnnotatorKind.HUMAN)
         return self._database.add_member(Member(name, role, assisted))
 
@@ -306,8 +305,13 @@ class Workspace:
         return self._database.remove_member(name)
 
     def shows_who_is_connected(self) -> bool:
-        """True if a server tells every member who is connected, as only a superuser can have it
-        keep that to itself; raises ``WorkspaceError`` for a file."""
+        """Check whether the server shows each member who is connected.
+
+        Only a superuser can set up a server so that it does not.
+
+        Raises:
+            WorkspaceError: The workspace is a file.
+        """
         return self._database.shows_who_is_connected()
 
     # Settings
@@ -332,7 +336,7 @@ class Workspace:
         with self._database.reading() as connection:
             stored_hash = taxonomy_register.stored_hash(connection, taxonomy)
         member = self.member
-        if member is not None and member.role is not Role.LEAD:
+        if member is not None and member.role is not TeamRole.LEAD:
             if stored_hash is None:
                 raise WorkspaceError(
                     f"taxonomy {taxonomy.ref} is not in this workspace, and the lead adds one; ask "
@@ -351,7 +355,11 @@ class Workspace:
     taxonomies = reading(taxonomy_register.taxonomies)
 
     def taxonomy(self, ref: str) -> Taxonomy:
-        """The taxonomy ``id@version``; raises ``WorkspaceError`` where it is not kept here."""
+        """Return the taxonomy ``id@version``.
+
+        Raises:
+            WorkspaceError: The workspace has no such taxonomy.
+        """
         with self._database.reading() as connection:
             matching = taxonomy_register.taxonomies(connection, ref)
         if not matching:
@@ -401,7 +409,11 @@ class Workspace:
         return found_trace_path(stored, self._database.traces_folder)
 
     def trace(self, trace_id: str) -> TraceRecord:
-        """The trace with this id; raises ``WorkspaceError`` where it is not known here."""
+        """Return the trace with this id.
+
+        Raises:
+            WorkspaceError: The workspace has no such trace.
+        """
         with self._database.reading() as connection:
             matching = trace_register.traces(connection, trace_id)
         if not matching:
@@ -445,7 +457,12 @@ class Workspace:
     # Annotators
 
     def add_annotator(self, name: str, kind: AnnotatorKind) -> None:
-        """Keep an annotator; an ``imported`` one becomes ``human`` when they label here."""
+        """Add an annotator; an ``imported`` one becomes ``human`` when they label here.
+
+        Args:
+            name: The name.
+            kind: The kind of annotator.
+        """
         if any(info.name == name and info.kind is kind for info in self.annotators()):
             return
         with self._database.writing() as connection:
@@ -460,34 +477,34 @@ class Workspace:
     send_waiting = recording.send_waiting
 
     def keep_waiting(self, folder: Path, annotator: str) -> None:
-        """Have what an annotator does on traces wait on this machine while a server is away.
+        """Keep an annotator's changes on this machine while the server is out of reach.
 
         Args:
-            folder: Where it waits.
-            annotator: Who it is.
+            folder: The folder of the outbox.
+            annotator: The annotator.
 
         Raises:
-            WorkspaceError: What waits since an earlier time cannot be read.
+            WorkspaceError: The changes of an earlier outbox cannot be read.
         """
         with self._database.reading() as connection:
             last = recording.last_counter(connection, annotator)
         self.outbox = self._database.outbox(folder, annotator, last)
 
     def read_ahead(self, *, everybody: bool = False) -> None:
-        """Have at hand what the annotator may go on with while the server is away.
+        """Read what the annotator needs to continue while the server is out of reach.
 
         Args:
-            everybody: Whether that is also what others say, as for an adjudicator.
+            everybody: Also read the work of others, as an adjudicator needs it.
 
         Raises:
-            WorkspaceError: It cannot be read.
+            WorkspaceError: The server's tables cannot be read.
         """
         outbox = self.outbox
         if outbox is not None and not outbox.waiting:
             with self._database.reading() as connection:
                 outbox.known.read(connection, everybody=everybody)
 
-    def decided_meanwhile(self, sent: Sequence[Change]) -> tuple[Event, ...]:
+    def decided_meanwhile(self, sent: Sequence[WaitingChange]) -> tuple[Event, ...]:
         """Return the decisions of others since the first of these changes, on the same items.
 
         Args:
@@ -517,7 +534,7 @@ class Workspace:
 
     @contextmanager
     def as_known(self) -> Iterator[None]:
-        """Within, a thread beside the screen is told of everybody's work what was read ahead."""
+        """Let this thread read everybody's work from what was read ahead, inside the block."""
         outbox = self.outbox
         caller = get_ident()
         if outbox is not None and outbox.known.everybody:
@@ -545,7 +562,13 @@ class Workspace:
         return self.outbox.events(trace_id, taxonomy)
 
     def last_seq(self, annotator: str, trace_id: str | None, taxonomy: str | None) -> int:
-        """The counter of an annotator's last event on a trace under a taxonomy, 0 for none."""
+        """Return the counter of an annotator's last event on a trace under a taxonomy, 0 if none.
+
+        Args:
+            annotator: The annotator.
+            trace_id: The trace; None for events that belong to no trace.
+            taxonomy: The taxonomy; None for events that belong to none.
+        """
         waiting = self._waiting(annotator, trace_id, taxonomy)
         with self._database.reading() as connection:
             last = recording.last_seq(connection, annotator, trace_id, taxonomy)
@@ -554,7 +577,7 @@ class Workspace:
     known_facts = reading(recording.known_facts)
 
     def counters(self, annotators: Iterable[str]) -> Mapping[str, int]:
-        """The counter of each annotator's last event, 0 for none."""
+        """Return the counter of each annotator's last event, 0 if there is none."""
         with self._database.reading() as connection:
             return {name: recording.last_counter(connection, name) for name in annotators}
 
@@ -597,7 +620,7 @@ class Workspace:
     standing = reading(read_state)
 
     def edited_histories(self) -> tuple[Event, ...]:
-        """For each person whose events were changed outside of this program, the first of them."""
+        """Return the first edited event of each person whose events another program changed."""
         self._database.check_sees_all()
         names = [info.name for info in self.annotators()]
         with self._database.reading() as connection:
@@ -614,9 +637,14 @@ class Workspace:
         taxonomy: str | None = None,
         pass_number: int | None = None,
     ) -> Iterator[Event]:
-        """Events by annotator, counter and id, read piece by piece.
+        """Yield events by annotator, counter and id, read in batches.
 
-        Those of one annotator on a trace come with what waits for the server.
+        Args:
+            trace_id: Only events on this trace; those of ``annotator`` that wait for the server
+                are included then. None for all.
+            annotator: Only events of this annotator; None for all.
+            taxonomy: Only events under this taxonomy; None for all.
+            pass_number: Only events of this pass; None for all.
         """
         work: queries.OfWork = {
             "trace_id": trace_id,
@@ -658,7 +686,13 @@ class Workspace:
     def decisions(
         self, trace_id: str, taxonomy: str, *, annotator: str | None = None
     ) -> tuple[Decision, ...]:
-        """The decisions that stand on a trace; see ``all_decisions``."""
+        """Return the decisions in force on a trace; see ``all_decisions``.
+
+        Args:
+            trace_id: The trace.
+            taxonomy: The taxonomy.
+            annotator: Only those of this adjudicator; None for the last decision on each item.
+        """
         all_decisions = self.all_decisions(taxonomy, trace_id=trace_id, annotator=annotator)
         return all_decisions.get(trace_id, ())
 
@@ -666,9 +700,9 @@ class Workspace:
     study = reading(queries.study)
 
     def outside_study(self, taxonomy: str) -> frozenset[str]:
-        """People who have no part in the taxonomy's study; nobody where there is no study.
+        """Return the people who do not take part in the taxonomy's study; empty without a study.
 
-        What they said counts in no figure unless they are named.
+        Their labels count in no figure unless a command names them.
         """
         study = self.study(taxonomy)
         if study is None:
@@ -735,9 +769,16 @@ class Workspace:
     def start_run(
         self, judge: str, taxonomy: str, *, note: str = "", settings: RunSettings | None = None
     ) -> str:
-        """Note that a judge begins to look at traces, and return the run's id.
+        """Store the start of a judge's run and return the run's id.
 
-        Raises ``WorkspaceError`` where an example in its prompt is a trace that was set aside.
+        Args:
+            judge: The judge.
+            taxonomy: The taxonomy.
+            note: A note on the run.
+            settings: The settings of a model's run.
+
+        Raises:
+            WorkspaceError: An example in its prompt is a trace that was set aside.
         """
         run = Run(self.new_id(), judge, taxonomy, now(), note=note, settings=settings)
         with self._database.writing() as connection:

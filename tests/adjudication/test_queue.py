@@ -189,7 +189,7 @@ class TestOrders:
     def test_the_order_is_that_of_the_file_where_it_was_last_seen(self, messages: Path) -> None:
         (trace,) = read_file(messages, named=True).traces
         office = Office()
-        trace_id = office.workspace.register_trace(TraceRecord.of(trace))
+        trace_id = office.workspace.register_trace(TraceRecord.from_trace(trace))
         order_of = SpanOrders(office.workspace)
         keys = [trace.span(i).key for i in range(len(trace))]
         assert [order_of(trace_id)(key) for key in keys] == list(range(len(keys)))
@@ -198,7 +198,7 @@ class TestOrders:
     def test_a_trace_that_is_gone_or_unknown_has_no_order(self, messages: Path) -> None:
         (trace,) = read_file(messages, named=True).traces
         office = Office()
-        trace_id = office.workspace.register_trace(TraceRecord.of(trace))
+        trace_id = office.workspace.register_trace(TraceRecord.from_trace(trace))
         key = trace.span(0).key
         messages.unlink()
         assert SpanOrders(office.workspace)(trace_id)(key) is None
@@ -208,7 +208,7 @@ class TestOrders:
     def test_another_trace_in_the_same_place_lends_it_no_order(self, messages: Path) -> None:
         (trace,) = read_file(messages, named=True).traces
         office = Office()
-        trace_id = office.workspace.register_trace(TraceRecord.of(trace))
+        trace_id = office.workspace.register_trace(TraceRecord.from_trace(trace))
         messages.write_text(
             json.dumps({"messages": [{"role": "user", "content": "something else"}] * 3}),
             encoding="utf-8",
@@ -219,7 +219,7 @@ class TestOrders:
         (trace,) = read_file(messages, named=True).traces
         keys = [trace.span(i).key for i in range(len(trace))]
         office = Office()
-        trace_id = office.workspace.register_trace(TraceRecord.of(trace))
+        trace_id = office.workspace.register_trace(TraceRecord.from_trace(trace))
         office.finish("ann", Target(keys[1], keys[3]), trace=trace_id)
         office.finish("bob", Target(keys[2], keys[5]), trace=trace_id)
         (without,) = queue(office.workspace, TAXONOMY, "ann")

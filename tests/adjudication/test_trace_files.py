@@ -39,7 +39,7 @@ def conversations(tmp_path: Path) -> Path:
 def test_each_trace_of_a_file_is_found_by_its_id(conversations: Path) -> None:
     office = Office()
     traces = read_file(conversations, named=True).traces
-    ids = [office.workspace.register_trace(TraceRecord.of(trace)) for trace in traces]
+    ids = [office.workspace.register_trace(TraceRecord.from_trace(trace)) for trace in traces]
     assert len(ids) == 3
     orders = SpanOrders(office.workspace)
     for line, trace_id in enumerate(ids):
@@ -55,7 +55,7 @@ def test_each_trace_of_a_file_is_found_by_its_id(conversations: Path) -> None:
 def test_what_is_gone_or_unknown_is_not_at_hand(conversations: Path) -> None:
     office = Office()
     known, *others = read_file(conversations, named=True).traces
-    ids = [office.workspace.register_trace(TraceRecord.of(one)) for one in (known, *others)]
+    ids = [office.workspace.register_trace(TraceRecord.from_trace(one)) for one in (known, *others)]
     conversations.unlink()
     orders = SpanOrders(office.workspace, [known])
     at_hand = orders.spans_of(ids[0])
@@ -74,7 +74,7 @@ def test_what_is_gone_or_unknown_is_not_at_hand(conversations: Path) -> None:
 def test_another_trace_in_the_same_place_is_not_it(conversations: Path) -> None:
     office = Office()
     ids = [
-        office.workspace.register_trace(TraceRecord.of(trace))
+        office.workspace.register_trace(TraceRecord.from_trace(trace))
         for trace in read_file(conversations, named=True).traces
     ]
     conversations.write_text(
@@ -89,7 +89,7 @@ def test_another_trace_in_the_same_place_is_not_it(conversations: Path) -> None:
 def labelled(office: Office, conversations: Path) -> tuple[str, Trace]:
     """A trace with labels of two people that was never read with the labels at hand."""
     trace = read_file(conversations, named=True).traces[0]
-    trace_id = office.workspace.register_trace(TraceRecord.of(trace))
+    trace_id = office.workspace.register_trace(TraceRecord.from_trace(trace))
     office.finish("ann", Target(trace.span(0).key, trace.span(1).key), trace=trace_id)
     office.finish("bob", Target(trace.span(1).key, trace.span(2).key), trace=trace_id)
     return trace_id, trace

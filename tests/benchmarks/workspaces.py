@@ -32,7 +32,9 @@ def write_workspace(path: Path, rollout: Path, labels: int) -> None:
     keys = [trace.span(index).key for index in range(min(len(trace), PER_TRACE))]
     with workspace.transaction():
         for number in range(max(1, labels // PER_TRACE)):
-            record = TraceRecord.of(trace) if number == 0 else TraceRecord(f"trace-{number:05d}")
+            record = (
+                TraceRecord.from_trace(trace) if number == 0 else TraceRecord(f"trace-{number:05d}")
+            )
             trace_id = workspace.register_trace(record)
             count = min(labels, PER_TRACE) // len(ANNOTATORS)
             for annotator in ANNOTATORS:
@@ -56,7 +58,7 @@ def suggest(path: Path, rollout: Path, count: int) -> None:
         workspace,
         judge="judge:rules@1",
         taxonomy=taxonomy.ref,
-        trace_id=workspace.register_trace(TraceRecord.of(trace)),
+        trace_id=workspace.register_trace(TraceRecord.from_trace(trace)),
         looks_at=[mode.slug for mode in taxonomy.modes],
         findings=[Finding(taxonomy.modes[0].slug, key, key, "because", 0.5) for key in keys],
     )

@@ -235,7 +235,7 @@ def settle(folder: Path, *names: str) -> list[str]:
         for trace in report.traces:
             if trace.path.name not in names:
                 continue
-            trace_id = workspace.register_trace(TraceRecord.of(trace))
+            trace_id = workspace.register_trace(TraceRecord.from_trace(trace))
             ids.append(trace_id)
             key = trace.span(1).key
             for who in ("alice", "bob"):

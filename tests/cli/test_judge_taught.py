@@ -44,7 +44,7 @@ def table(folder: Path, *rows: str) -> Path:
     """Write a table of examples; ``ID`` is the first trace and ``KEY`` its second span."""
     with closing(workspace_of(folder)) as workspace:
         trace = next(iter(scan([folder / "runs"]))).traces[0]
-        trace_id = workspace.register_trace(TraceRecord.of(trace))
+        trace_id = workspace.register_trace(TraceRecord.from_trace(trace))
     lines = ["trace_id,mode,value,span_first,quote,note", *rows]
     text = "\n".join(lines).replace("ID", trace_id).replace("KEY", trace.span(1).key)
     path = folder / "examples.csv"

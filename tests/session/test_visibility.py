@@ -77,7 +77,7 @@ def test_what_others_do_later_is_seen_after_a_refresh(desk: Desk) -> None:
 
 def test_the_library_tells_how_far_one_is(desk: Desk) -> None:
     desk.judge(finding(ONE, 0), finding(TWO, 1))
-    desk.workspace.register_trace(TraceRecord.of(trace_of("x", trace_id="other")))
+    desk.workspace.register_trace(TraceRecord.from_trace(trace_of("x", trace_id="other")))
     session = desk.open()
     assert entry(desk) == LibraryEntry("untouched", (), 0, 2, True)
     session.accept(session.pending[0].id)

@@ -49,7 +49,7 @@ def workspace(trace: Path, tmp_path: Path) -> Path:
     key = read.span(1).key
     with closing(Workspace.open(place)) as store:
         store.add_taxonomy(MAST)
-        trace_id = store.register_trace(TraceRecord.of(read))
+        trace_id = store.register_trace(TraceRecord.from_trace(read))
         store.add_annotator("alice", AnnotatorKind.HUMAN)
         label = Label(
             store.new_id(),

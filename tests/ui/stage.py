@@ -131,7 +131,7 @@ def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:
             store,
             judge=JUDGE,
             taxonomy=MAST.ref,
-            trace_id=store.register_trace(TraceRecord.of(trace)),
+            trace_id=store.register_trace(TraceRecord.from_trace(trace)),
             looks_at=tuple(SLUGS.values()),
             findings=findings,
         )

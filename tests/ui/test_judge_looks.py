@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.configuration import configuration_path
-from mast_tui.judges.llm.run.estimate import Estimate
+from mast_tui.judges.llm.run.estimate import RunEstimate
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.labels import Evidence, Finding, Match, QuoteCounts
 from mast_tui.traces.model import Trace
@@ -60,7 +60,7 @@ def judged(tmp_path: Path) -> Path:
     place = tmp_path / "w.db"
     with closing(Workspace.open(place)) as store:
         store.add_taxonomy(MAST)
-        trace_id = store.register_trace(TraceRecord.of(trace))
+        trace_id = store.register_trace(TraceRecord.from_trace(trace))
         for judge, found in by_judge.items():
             run = store.start_run(judge, MAST.ref)
             store_judgement(
@@ -101,7 +101,7 @@ def altered(tmp_path: Path) -> Path:
             store,
             judge="judge:gpt-oss-120b@ab12cd34",
             taxonomy=MAST.ref,
-            trace_id=store.register_trace(TraceRecord.of(trace)),
+            trace_id=store.register_trace(TraceRecord.from_trace(trace)),
             looks_at=tuple(SLUGS.values()),
             findings=[found],
         )
@@ -153,7 +153,7 @@ def test_the_choice_of_a_judge(
     assert snap_compare(opened, terminal_size=NARROW, run_before=pressing("J", "m"))
 
 
-def estimated(setup: Setup, traces: Iterable[Trace], *_: object, **options: object) -> Estimate:
+def estimated(setup: Setup, traces: Iterable[Trace], *_: object, **options: object) -> RunEstimate:
     """An estimate that no word of the prompt changes."""
     count = sum(1 for _ in traces)
-    return Estimate(count, windows=2, requests=2, tokens_in=31_000, tokens_out=900)
+    return RunEstimate(count, windows=2, requests=2, tokens_in=31_000, tokens_out=900)

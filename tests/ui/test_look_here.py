@@ -22,7 +22,7 @@ def keep(workspace: Path, *files: Path, sizes: tuple[int, ...] = (4,)) -> list[s
     with closing(Workspace.open(workspace)) as place:
         for file, size in zip(files, sizes, strict=True):
             trace = read_trace(file)
-            trace_id = place.register_trace(TraceRecord.of(trace))
+            trace_id = place.register_trace(TraceRecord.from_trace(trace))
             spans[trace_id] = [trace.span(index).key for index in SPANS[:size]]
             ids.append(trace_id)
         counts = {trace_id: len(keys) for trace_id, keys in spans.items()}

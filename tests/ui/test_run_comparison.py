@@ -51,7 +51,7 @@ def run_judge(
     """A judge runs over the three traces."""
     store = Workspace.open(office.workspace)
     store.add_taxonomy(MAST)
-    ids = {name: store.register_trace(TraceRecord.of(office.trace(name))) for name in NAMES}
+    ids = {name: store.register_trace(TraceRecord.from_trace(office.trace(name))) for name in NAMES}
     settings = None
     if judge == MODEL:
         settings = RunSettings(

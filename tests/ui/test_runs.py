@@ -38,7 +38,7 @@ def office(tmp_path: Path) -> Office:
         store,
         judge=JUDGE,
         taxonomy=MAST.ref,
-        trace_id=store.register_trace(TraceRecord.of(trace)),
+        trace_id=store.register_trace(TraceRecord.from_trace(trace)),
         looks_at=tuple(SLUGS.values()),
         findings=[finding(trace, "1.3", 3, 8), finding(trace, "3.1", 12, 12)],
         run_id=run,

@@ -19,7 +19,7 @@ from tests.ui.test_annotate_reading import repeating
 def study_over(office: Office, *names: str, **fields: object) -> Study:
     """An assisted study of these traces, of alice and bob where no annotators are given."""
     store = Workspace.open(office.workspace)
-    ids = tuple(store.register_trace(TraceRecord.of(office.trace(name))) for name in names)
+    ids = tuple(store.register_trace(TraceRecord.from_trace(office.trace(name))) for name in names)
     given = {"annotators": ("alice", "bob"), "blind": False, **fields}
     study = Study(MAST.ref, batches=(ids,), **given)  # type: ignore[arg-type]
     set_study(store, "carol", study)

@@ -93,8 +93,8 @@ def test_a_trace_may_have_another_name_in_another_workspace() -> None:
         closing(Workspace.open(":memory:")) as there,
         closing(Workspace.open(":memory:")) as third,
     ):
-        here.register_trace(TraceRecord.of(trace_of("one")))
-        there.register_trace(TraceRecord.of(trace_of("another")))
+        here.register_trace(TraceRecord.from_trace(trace_of("one")))
+        there.register_trace(TraceRecord.from_trace(trace_of("another")))
         started(there, label(there))
         released = (Release("alice", (TRACE,)),)
         study = Study(MAST.ref, ("alice", "bob"), batches=((TRACE,),), releases=released)

@@ -42,7 +42,7 @@ def there() -> Iterator[Workspace]:
 def test_everything_comes_over(here: Workspace, there: Workspace) -> None:
     there.add_taxonomy(MAST)
     there.add_annotator("bob", AnnotatorKind.IMPORTED)
-    there.register_trace(TraceRecord.of(trace_of("one")))
+    there.register_trace(TraceRecord.from_trace(trace_of("one")))
     run = there.start_run("judge:rules@1", MAST.ref)
     there.note_run_trace(run, RunTrace(TRACE, 1))
     started(there, label(there, annotator="bob"), annotator="bob")
@@ -62,8 +62,8 @@ def test_everything_comes_over(here: Workspace, there: Workspace) -> None:
 def test_another_content_under_the_same_id_keeps_its_labels(
     here: Workspace, there: Workspace
 ) -> None:
-    here.register_trace(TraceRecord.of(trace_of("one")))
-    there.register_trace(TraceRecord.of(trace_of("another")))
+    here.register_trace(TraceRecord.from_trace(trace_of("one")))
+    there.register_trace(TraceRecord.from_trace(trace_of("another")))
     one, gone = label(there), label(there)
     started(there, one, gone)
     after = structs.replace(one, note="changed")
@@ -76,7 +76,7 @@ def test_another_content_under_the_same_id_keeps_its_labels(
 
 
 def test_where_a_trace_was_seen_here_stays(here: Workspace, there: Workspace) -> None:
-    record = TraceRecord.of(trace_of("one"))
+    record = TraceRecord.from_trace(trace_of("one"))
     here.register_trace(record)
     there.register_trace(replace(record, path=Path("far") / "away.json", task="known there"))
     merge(here, there)
@@ -100,8 +100,8 @@ def test_nothing_comes_over_where_a_taxonomy_does_not_fit(
 def test_a_study_and_its_guidelines_speak_of_the_traces_under_their_names_here(
     here: Workspace, there: Workspace
 ) -> None:
-    here.register_trace(TraceRecord.of(trace_of("one")))
-    there.register_trace(TraceRecord.of(trace_of("another")))
+    here.register_trace(TraceRecord.from_trace(trace_of("one")))
+    there.register_trace(TraceRecord.from_trace(trace_of("another")))
     study = Study(
         MAST.ref,
         ("alice", "bob"),
@@ -139,7 +139,7 @@ def test_tags_given_to_open_codes_come_over_beside_those_that_are_here(
         (there, "another", {first: ("money", "refund"), second: ("late",)}),
     ):
         place.add_taxonomy(MAST)
-        place.register_trace(TraceRecord.of(trace_of(text)))
+        place.register_trace(TraceRecord.from_trace(trace_of(text)))
         place.add_annotator("bob", AnnotatorKind.HUMAN)
         keep_tags(place, MAST.id, "bob", tags)
     merge(here, there)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from mast_tui.labels import Answer, Evidence, Finding
+from mast_tui.labels import Evidence, Finding, ReviewAnswer
 from mast_tui.workspace import (
     RunSettings,
     RunTrace,
@@ -57,7 +57,7 @@ def held(tmp_path: Path) -> dict[str, Any]:
     """What the file ``old.db`` of version 1 holds: labels, a run, and an answer to it."""
     with closing(Workspace.open(tmp_path / "today.db")) as workspace:
         workspace.add_taxonomy(MAST)
-        workspace.register_trace(TraceRecord.of(trace_of("look", "at", "it")))
+        workspace.register_trace(TraceRecord.from_trace(trace_of("look", "at", "it")))
         run = workspace.start_run(JUDGE, MAST.ref, note="a run")
         judge(
             workspace,
@@ -74,7 +74,7 @@ def held(tmp_path: Path) -> dict[str, Any]:
         workspace.finish_run(run)
         started(workspace, label(workspace, note="mine"))
         (suggestion,) = workspace.labels(annotator=JUDGE)
-        workspace.append([event(ReviewSet(suggestion.id, None, ReviewGiven(Answer.REJECT)))])
+        workspace.append([event(ReviewSet(suggestion.id, None, ReviewGiven(ReviewAnswer.REJECT)))])
         workspace.set_setting("a", "b")
         found = content(workspace)
     write_version_one(tmp_path / "old.db", tmp_path / "today.db")

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from mast_tui.gold.model import Decision, Guideline, Said
 from mast_tui.labels import (
-    Answer,
     Evidence,
     Match,
     Origin,
     PassKind,
+    ReviewAnswer,
     Severity,
     Target,
     VerdictValue,
@@ -49,7 +49,7 @@ from mast_tui.workspace.events.types import (
     SuggestionsSeen,
     VerdictSet,
 )
-from mast_tui.workspace.records import Role, TraceRecord
+from mast_tui.workspace.records import TeamRole, TraceRecord
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, event, label
 
@@ -88,7 +88,7 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
     changed = replace(full, target=Target("k0", "k2"), evidence=None, remedy="", confidence=1.0)
     bare = replace(plain, id=workspace.new_id(), target=Target(), confidence=1e-7)
     copy = replace(plain, id=workspace.new_id(), pass_number=2)
-    given = ReviewGiven(Answer.EDIT, plain.id, ODD)
+    given = ReviewGiven(ReviewAnswer.EDIT, plain.id, ODD)
     first: list[Fact] = [
         PassStarted(PassKind.BLIND, withheld=True),
         PassStarted(PassKind.ASSISTED),
@@ -106,8 +106,8 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
         VerdictSet(MODES[2], None, VerdictValue.ABSENT),
         VerdictSet(MODES[2], VerdictValue.ABSENT, None),
         ReviewSet("suggested", None, given),
-        ReviewSet("other", None, ReviewGiven(Answer.REJECT)),
-        ReviewSet("other", ReviewGiven(Answer.REJECT), None),
+        ReviewSet("other", None, ReviewGiven(ReviewAnswer.REJECT)),
+        ReviewSet("other", ReviewGiven(ReviewAnswer.REJECT), None),
         SpanNoteSet("k0", "", ODD),
         SpanNoteSet("k1", "", "note"),
         SpanNoteSet("k1", "note", ""),
@@ -139,7 +139,7 @@ def test_the_server_derives_what_python_derives(postgres: PostgresServer, tmp_pa
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
         owner.add_taxonomy(MAST)
         owner.register_trace(TraceRecord(TRACE))
-        owner.add_member("mira", Role.ANNOTATOR)
+        owner.add_member("mira", TeamRole.ANNOTATOR)
         with closing(Workspace.open(postgres.url(database, user="mira"))) as workspace:
             facts = facts_of(workspace)
             for number, fact in facts:
@@ -178,9 +178,9 @@ def test_the_server_derives_what_adjudicators_judges_and_leads_record(
         owner.add_taxonomy(MAST)
         owner.register_trace(TraceRecord(TRACE))
         for name, role in (
-            ("carol", Role.ADJUDICATOR),
-            ("lea", Role.LEAD),
-            ("runner", Role.JUDGE),
+            ("carol", TeamRole.ADJUDICATOR),
+            ("lea", TeamRole.LEAD),
+            ("runner", TeamRole.JUDGE),
         ):
             owner.add_member(name, role)
         found = label(owner, annotator=judge)
@@ -256,7 +256,7 @@ def test_a_lead_merges_histories_that_part_and_come_out_of_order(
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
         owner.add_taxonomy(MAST)
         owner.register_trace(TraceRecord(TRACE))
-        owner.add_member("lea", Role.LEAD)
+        owner.add_member("lea", TeamRole.LEAD)
         with (
             closing(Workspace.open(postgres.url(database, user="lea"))) as lea,
             closing(Workspace.open(tmp_path / "file.db")) as file,

@@ -156,8 +156,8 @@ def test_every_trace_that_stood_in_a_prompt_is_remembered(workspace: Workspace) 
 def test_merging_brings_what_was_shown_and_what_was_set_aside(
     workspace: Workspace, other: Workspace
 ) -> None:
-    workspace.register_trace(TraceRecord.of(trace_of("one")))
-    other.register_trace(TraceRecord.of(trace_of("another")))
+    workspace.register_trace(TraceRecord.from_trace(trace_of("one")))
+    other.register_trace(TraceRecord.from_trace(trace_of("another")))
     other.start_run(JUDGE, MAST.ref, settings=shown(TRACE, "elsewhere"))
     set_aside(workspace, 0.2)
     set_aside(other, 0.3)

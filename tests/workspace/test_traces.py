@@ -38,7 +38,7 @@ def log(path: Path, content: bytes, *, native: bool = False, seen: int = 64 * 10
 
 
 def test_a_trace_comes_back_with_all_that_was_said_of_it(workspace: Workspace) -> None:
-    record = TraceRecord.of(trace_of("one", "two"))
+    record = TraceRecord.from_trace(trace_of("one", "two"))
     assert workspace.register_trace(record) == TRACE
     assert workspace.traces() == (record,)
     assert workspace.trace(TRACE) == record
@@ -48,7 +48,7 @@ def test_a_trace_comes_back_with_all_that_was_said_of_it(workspace: Workspace) -
 
 
 def test_the_same_content_elsewhere_is_the_same_trace(workspace: Workspace) -> None:
-    record = TraceRecord.of(trace_of("one"))
+    record = TraceRecord.from_trace(trace_of("one"))
     workspace.register_trace(record)
     moved = replace(record, path=Path("elsewhere.json"), task="fix it")
     assert workspace.register_trace(moved) == TRACE
@@ -56,7 +56,7 @@ def test_the_same_content_elsewhere_is_the_same_trace(workspace: Workspace) -> N
 
 
 def test_what_is_not_known_any_more_is_not_forgotten(workspace: Workspace) -> None:
-    record = TraceRecord.of(trace_of("one"))
+    record = TraceRecord.from_trace(trace_of("one"))
     workspace.register_trace(record)
     bare = TraceRecord(TRACE, record.identity)
     assert workspace.register_trace(bare) == TRACE
@@ -65,14 +65,14 @@ def test_what_is_not_known_any_more_is_not_forgotten(workspace: Workspace) -> No
 
 def test_the_same_id_with_other_content_is_another_trace(workspace: Workspace) -> None:
     texts = ("one", "two", "three")
-    records = [TraceRecord.of(trace_of(text)) for text in texts]
+    records = [TraceRecord.from_trace(trace_of(text)) for text in texts]
     assert [workspace.register_trace(r) for r in records] == [TRACE, f"{TRACE}~2", f"{TRACE}~3"]
     assert [workspace.register_trace(r) for r in records] == [TRACE, f"{TRACE}~2", f"{TRACE}~3"]
     assert len(workspace.traces()) == 3
 
 
 def test_looking_for_a_trace_keeps_nothing(workspace: Workspace) -> None:
-    record = TraceRecord.of(trace_of("one"))
+    record = TraceRecord.from_trace(trace_of("one"))
     assert workspace.find_trace(record) is None
     assert workspace.traces() == ()
     workspace.register_trace(record)
@@ -81,7 +81,7 @@ def test_looking_for_a_trace_keeps_nothing(workspace: Workspace) -> None:
 
 def test_labels_can_name_a_trace_before_its_file_is_there(workspace: Workspace) -> None:
     assert workspace.register_trace(TraceRecord(TRACE, model="m-0")) == TRACE
-    record = TraceRecord.of(trace_of("one"))
+    record = TraceRecord.from_trace(trace_of("one"))
     assert workspace.register_trace(record) == TRACE
     assert workspace.traces() == (record,)
     assert workspace.register_trace(TraceRecord(TRACE)) == TRACE

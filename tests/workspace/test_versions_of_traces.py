@@ -34,7 +34,7 @@ def chat(path: Path, *times: str | None) -> TraceRecord:
 def record(path: Path) -> TraceRecord:
     (trace,) = read_file(path, named=True).traces
     read_fully(trace)
-    return TraceRecord.of(trace)
+    return TraceRecord.from_trace(trace)
 
 
 def test_a_run_began_with_its_first_span_that_has_a_time(tmp_path: Path) -> None:

@@ -289,7 +289,7 @@ class _Reader(Gathered):
 
 def _incoming(trace: Trace | None, record: _Record) -> TraceRecord:
     if trace is not None:
-        return TraceRecord.of(trace)
+        return TraceRecord.from_trace(trace)
     return TraceRecord(
         record.text("trace_id") or "",
         system=record.text("mas_name"),

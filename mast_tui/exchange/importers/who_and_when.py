@@ -92,7 +92,7 @@ def _read_one(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
             if mismatch:
                 batch.notes.append(f"{file}: {mismatch}")
             batch.keep(draft)
-            batch.traces[trace_id] = TraceRecord.of(trace)
+            batch.traces[trace_id] = TraceRecord.from_trace(trace)
     return batch.done()
 
 

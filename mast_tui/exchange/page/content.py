@@ -285,7 +285,7 @@ class RunPages:
 
     def page_of(self, trace: Trace) -> RunPage:
         """Return the page of a trace, whose index must be complete."""
-        record = TraceRecord.of(trace)
+        record = TraceRecord.from_trace(trace)
         works: Sequence[TraceWork] = ()
         gold: GoldTrace | None = None
         sees_outcome = not self._blind

@@ -207,7 +207,7 @@ Verdicts = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class GroupInputs:
     """What is the same for every group of a report.
 
     ``fatal`` are the first failures that were labelled as fatal. ``spent_of`` tells what traces
@@ -224,7 +224,7 @@ class Setting:
     scores: Mapping[str, Values] = field(default_factory=dict)
 
 
-def group_figures(setting: Setting, number: int, name: str) -> tuple[Figure, ...]:
+def group_figures(setting: GroupInputs, number: int, name: str) -> tuple[Figure, ...]:
     """Compute the figures of a group.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Final
 from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable
 from mast_tui.figures.signatures.bill import SpentOf
-from mast_tui.figures.signatures.groups import Setting, Values, group_figures
+from mast_tui.figures.signatures.groups import GroupInputs, Values, group_figures
 from mast_tui.figures.signatures.model import (
     ALL,
     NO_VALUE,
@@ -150,7 +150,9 @@ def signature_report(
     """
     rules = Rules() if rules is None else rules
     fatal = first_fatal(inputs, inputs.places.fatal)
-    setting = Setting(inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of, scores or {})
+    setting = GroupInputs(
+        inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of, scores or {}
+    )
     one_group = replace(setting, inputs=inputs.as_one_group())
     figures = [*group_figures(one_group, 0, OVERALL)]
     if inputs.fields:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNRESOLVED, UNSURE
-from mast_tui.gold.model import GoldTrace, Source
+from mast_tui.gold.model import GoldTrace, Resolution
 from mast_tui.gold.overlaps import Order
 from mast_tui.gold.sources import SOURCES, GoldKind, GoldMixJson, counted_source, only_settled
 from mast_tui.labels import AnnotatorKind, PassKind, Severity, VerdictValue, annotator_kind
@@ -39,7 +39,7 @@ PassKey = tuple[str, str, int]
 """The annotator, the trace id and the number of a pass."""
 
 
-class Mark(NamedTuple):
+class VerdictMark(NamedTuple):
     """A label with spans: its trace, the column of its mode, and the keys of its ends."""
 
     trace: str
@@ -50,8 +50,8 @@ class Mark(NamedTuple):
 
 
 _READINGS: Final = frozenset(kind.value for kind in PassKind if kind.is_reading)
-_UNANIMOUS: Final = SOURCES.index(Source.UNANIMOUS)
-_SINGLE: Final = SOURCES.index(Source.SINGLE)
+_UNANIMOUS: Final = SOURCES.index(Resolution.UNANIMOUS)
+_SINGLE: Final = SOURCES.index(Resolution.SINGLE)
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Marks:
     places of several annotators.
     """
 
-    placed: list[Mark] = field(default_factory=list)
+    placed: list[VerdictMark] = field(default_factory=list)
     whole: int = 0
     merged: int = 0
 
@@ -176,7 +176,7 @@ class _Sides:
                     fatal = severity == Severity.FATAL or decisive == 1
                     # Equal keys share one string, as there may be a million of them.
                     last = first if last == first else last
-                    placed.append(Mark(self.keys[row][1], columns[mode], first, last, fatal))
+                    placed.append(VerdictMark(self.keys[row][1], columns[mode], first, last, fatal))
             return Marks(placed, whole)
 
         equal_to = {"taxonomy": taxonomy.ref}
@@ -308,7 +308,7 @@ def labelled_by_gold(
         decided = {trace for trace in decided if trace in traces}
     ids, verdicts, several = sides.settled(decided)
     sources = np.where(several, _UNANIMOUS, _SINGLE).astype(np.uint8)
-    sources[verdicts == UNRESOLVED] = SOURCES.index(Source.UNRESOLVED)
+    sources[verdicts == UNRESOLVED] = SOURCES.index(Resolution.UNRESOLVED)
     shared = {trace for (_, trace), (_, next_trace) in pairwise(sides.keys) if trace == next_trace}
     marks = sides.marks
     if which == "settled":
@@ -376,5 +376,5 @@ def _replace_by_gold(
             marks.whole += 1
         elif label.mode in columns and first is not None and last is not None:
             fatal = label.severity is Severity.FATAL
-            marks.placed.append(Mark(trace, columns[label.mode], first, last, fatal))
+            marks.placed.append(VerdictMark(trace, columns[label.mode], first, last, fatal))
             marks.merged += label.merged

@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 
 from mast_tui.judges.rules.phrases import Saying, any_of, last_sentence
-from mast_tui.judges.rules.steps import Quote, Step
+from mast_tui.judges.rules.steps import Quote, RuleStep
 from mast_tui.judges.rules.views import is_view
 from mast_tui.judges.rules.walk import Call, Walk, is_output
 from mast_tui.labels import Finding
@@ -104,7 +104,7 @@ find_assumed: Final = Saying(
 
 def find_unsourced(walk: Walk) -> Iterator[Finding]:
     """Suggest messages with figures that are called looked up but occur nowhere before."""
-    messages: list[tuple[Step, Quote, list[str]]] = []
+    messages: list[tuple[RuleStep, Quote, list[str]]] = []
     for step in walk.steps:
         if not step.is_message or is_output(step) or is_view(step):
             continue
@@ -151,7 +151,7 @@ def _first_occurrences(walk: Walk, values: Mapping[str, str | None]) -> dict[str
     return first
 
 
-def _values(step: Step) -> Iterator[tuple[str, str]]:
+def _values(step: RuleStep) -> Iterator[tuple[str, str]]:
     """Yield the names and values of a call's arguments, also of nested ones."""
     try:
         arguments = orjson.loads(step.head)

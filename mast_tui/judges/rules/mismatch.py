@@ -15,7 +15,7 @@ from mast_tui.judges.rules.speech import (
     Announcement,
     announcements,
 )
-from mast_tui.judges.rules.steps import Step
+from mast_tui.judges.rules.steps import RuleStep
 from mast_tui.judges.rules.walk import Call, Walk
 from mast_tui.labels import Finding
 
@@ -58,10 +58,10 @@ def find(walk: Walk) -> Iterator[Finding]:
                 break
 
 
-def _calls_after_words(walk: Walk) -> Iterator[tuple[Step, list[Call]]]:
+def _calls_after_words(walk: Walk) -> Iterator[tuple[RuleStep, list[Call]]]:
     """Yield each message or thought of an agent with the calls before the next one."""
     calls = {call.index: call for call in walk.calls}
-    speaker: Step | None = None
+    speaker: RuleStep | None = None
     following: list[Call] = []
     for step in walk.steps:
         call = calls.get(step.index)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mast_tui.judges.rules.phrases import any_of
-from mast_tui.judges.rules.steps import Step
+from mast_tui.judges.rules.steps import RuleStep
 from mast_tui.judges.rules.walk import Call, Walk, is_output
 from mast_tui.labels import Finding
 
@@ -57,7 +57,7 @@ def _near(suggested: Sequence[int], index: int) -> bool:
     return any(abs(index - other) < _FAR for other in suggested)
 
 
-def _openings(walk: Walk) -> list[Step]:
+def _openings(walk: Walk) -> list[RuleStep]:
     messages = [
         step
         for step in walk.steps
@@ -72,7 +72,7 @@ def _openings(walk: Walk) -> list[Step]:
     ]
 
 
-def _returns(walk: Walk, opening: Step) -> list[tuple[Step, float]]:
+def _returns(walk: Walk, opening: RuleStep) -> list[tuple[RuleStep, float]]:
     """Return later steps of the agent that are similar to the opening, with their similarity."""
     from rapidfuzz import fuzz
 
@@ -93,7 +93,7 @@ def _returns(walk: Walk, opening: Step) -> list[tuple[Step, float]]:
     return returns
 
 
-def _reset(walk: Walk, opening: Step, later: Step, similarity: float) -> Finding | None:
+def _reset(walk: Walk, opening: RuleStep, later: RuleStep, similarity: float) -> Finding | None:
     """Make the finding, if the work after the opening is repeated too."""
     later_calls = _calls_from(walk, later.index)
     repeated = _count_repeated(_calls_from(walk, opening.index), later_calls)
@@ -130,7 +130,7 @@ def _count_repeated(calls: Sequence[Call], later_calls: Sequence[Call]) -> int:
     return sum((call.tool, call.command) in made for call in later_calls)
 
 
-def _continues_alike(walk: Walk, opening: Step, later: Step) -> bool:
+def _continues_alike(walk: Walk, opening: RuleStep, later: RuleStep) -> bool:
     """Check whether the messages after the opening and after its return are similar."""
     from rapidfuzz import fuzz
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.judges.rules.effects import Effect, command_of, effect_of
-from mast_tui.judges.rules.steps import Quote, Step, read_steps
+from mast_tui.judges.rules.steps import Quote, RuleStep, read_steps
 from mast_tui.labels import Evidence, Finding
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 
@@ -18,8 +18,8 @@ from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 class Call:
     """A tool call (or a block of code that another agent runs) with its result, if it has one."""
 
-    step: Step
-    result: Step | None
+    step: RuleStep
+    result: RuleStep | None
     tool: str
     command: str
     effect: Effect
@@ -67,7 +67,7 @@ class Walk:
     ``text_of`` reads a step's whole text by its index.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[RuleStep, ...]
     calls: tuple[Call, ...]
     text_of: Callable[[int], str]
 
@@ -145,7 +145,7 @@ _RAN: Final = re.compile(
 )
 
 
-def _calls(steps: Sequence[Step]) -> Iterator[Call]:
+def _calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
     results = {
         step.span.parent: step
         for step in reversed(steps)
@@ -165,23 +165,23 @@ def _calls(steps: Sequence[Step]) -> Iterator[Call]:
                 yield _call(step, following, tool, block["code"])
 
 
-def _orphan_result(step: Step) -> bool:
+def _orphan_result(step: RuleStep) -> bool:
     return step.span.kind is SpanKind.TOOL_RESULT and step.span.parent is None
 
 
-def _runs_code(step: Step, following: Step) -> bool:
+def _runs_code(step: RuleStep, following: RuleStep) -> bool:
     """Check whether the step after a message with code is the output of the code."""
     if following.span.kind is SpanKind.TOOL_RESULT:
         return True
     return following.span.agent != step.span.agent and is_output(following)
 
 
-def is_output(step: Step) -> bool:
+def is_output(step: RuleStep) -> bool:
     """Check whether a message is the output of code."""
     return _RAN.match(step.head) is not None
 
 
-def _call(step: Step, result: Step | None, tool: str, arguments: str) -> Call:
+def _call(step: RuleStep, result: RuleStep | None, tool: str, arguments: str) -> Call:
     command = command_of(arguments)
     return Call(
         step=step,
@@ -202,7 +202,7 @@ _VOLATILE: Final = re.compile(
 _SPACE: Final = re.compile(r"\s+")
 
 
-def answer_of(result: Step) -> str:
+def answer_of(result: RuleStep) -> str:
     """Return the text of a result for comparison.
 
     The header of the harness, times, ages and white space are removed, so that results with the

@@ -13,10 +13,10 @@ from textual.containers import Container, Vertical
 
 from mast_tui.adjudication import (
     Adjudication,
-    Case,
     Choices,
     ConflictGroup,
     Dispute,
+    GuidelineCase,
     take_on,
     targets_taken,
 )
@@ -228,7 +228,7 @@ class AdjudicateScreen(BaseScreen):
         return None if self.mast.opened is None else self.mast.opened.workspace.presence
 
     def _is_busy(self, presence_key: str) -> bool:
-        return self._presence is not None and bool(self._presence.at(presence_key))
+        return self._presence is not None and bool(self._presence.annotators_at(presence_key))
 
     def _move_presence(self, presence_key: str | None) -> None:
         opened = self.mast.opened
@@ -1202,7 +1202,7 @@ class AdjudicateScreen(BaseScreen):
             occasion = (row.trace_id, subject.decisions[0].item)
         self.mast.go(ShowGuidelines(mode, may_write=True, occasion=occasion, go=self._go_to_case))
 
-    def _go_to_case(self, case: Case) -> bool:
+    def _go_to_case(self, case: GuidelineCase) -> bool:
         """Move the cursor to a decided case; return False if it is not listed."""
         if not self.queue.go_to_item(case.trace_id, case.decision.item):
             return False

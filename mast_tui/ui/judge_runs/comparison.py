@@ -24,7 +24,7 @@ from mast_tui.judges.comparing import (
     Comparison,
     Mark,
     ModeCounts,
-    Outcome,
+    PresentSide,
     Side,
     compare,
     side_of,
@@ -345,7 +345,7 @@ def case_columns(
     def style(case: Case) -> str:
         return "doubt" if case.differs else "quiet"
 
-    def _ranges(case: Case, marks: tuple[Mark, ...], only_other_side: Outcome) -> str:
+    def _ranges(case: Case, marks: tuple[Mark, ...], only_other_side: PresentSide) -> str:
         if case.outcome is only_other_side:
             return "—"
         return ranges_text(marks, loader.known_order(case.trace_id))
@@ -366,12 +366,12 @@ def case_columns(
         ),
         TableColumn(
             "judge" if gold else "A",
-            lambda row: _ranges(row, row.first, Outcome.SECOND),
+            lambda row: _ranges(row, row.first, PresentSide.SECOND),
             width=name_width(80),
         ),
         TableColumn(
             "gold" if gold else "B",
-            lambda row: _ranges(row, row.second, Outcome.FIRST),
+            lambda row: _ranges(row, row.second, PresentSide.FIRST),
             width=name_width(79),
         ),
     )
@@ -384,9 +384,9 @@ def outcome_text(case: Case, *, gold: bool) -> str:
         case: The trace and its marks.
         gold: Whether a run is compared with gold, not with another run.
     """
-    if case.outcome is Outcome.FIRST:
+    if case.outcome is PresentSide.FIRST:
         return "not in gold" if gold else "only A"
-    if case.outcome is Outcome.SECOND:
+    if case.outcome is PresentSide.SECOND:
         return "missed" if gold else "only B"
     if case.meet is None:
         return "both"
@@ -743,7 +743,7 @@ class ComparisonScreen(OpensTraces):
         comparison = self._comparison
         if case is None or comparison is None:
             return
-        if case.outcome is Outcome.BOTH:
+        if case.outcome is PresentSide.BOTH:
             self.hints.say("Judge and people agree that the mode shows here")
             return
         mode = self.mast.taxonomy.mode(case.mode)
@@ -752,7 +752,7 @@ class ComparisonScreen(OpensTraces):
             if text is not None:
                 self._mark(case, text.strip())
 
-        missed = case.outcome is Outcome.SECOND
+        missed = case.outcome is PresentSide.SECOND
         title = f"Why is {mode.code} {'missed' if missed else 'not shown'} here?"
         before = comparison.alignment.marked.get((case.trace_id, case.mode), "")
         self.app.push_screen(NoteScreen(title, before), written)

@@ -12,7 +12,7 @@ from typing import Final
 from textual import work
 
 from mast_tui.columns import ColumnWidth, TableColumn, padded, table_lines
-from mast_tui.labels import Answer, QuoteCounts
+from mast_tui.labels import QuoteCounts, ReviewAnswer
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import KeyOf, Where
@@ -26,7 +26,7 @@ from mast_tui.ui.table_screen import OpensTraces, TableScreen
 from mast_tui.ui.widgets.column_table import SOME, figure_column, name_width, sign_column
 from mast_tui.ui.wording import cost_words, counted, plain_title, short_count, trace_names
 from mast_tui.workspace import WorkspaceError
-from mast_tui.workspace.records import Asked, Judgement, Run, RunSettings, RunTrace
+from mast_tui.workspace.records import Asked, JudgementRecord, Run, RunSettings, RunTrace
 
 HIDDEN: Final = "hidden"
 
@@ -39,11 +39,11 @@ class AnswerCounts:
     rejected: int = 0
     waiting: int = 0
 
-    def add(self, answer: Answer | None) -> None:
+    def add(self, answer: ReviewAnswer | None) -> None:
         """Count one suggestion; its answer is None while it waits for one."""
         if answer is None:
             self.waiting += 1
-        elif answer is Answer.REJECT:
+        elif answer is ReviewAnswer.REJECT:
             self.rejected += 1
         else:
             self.accepted += 1
@@ -95,7 +95,7 @@ def imported_runs(opened: OpenWorkspace, runs: Sequence[Run]) -> list[Run]:
     """
     workspace = opened.workspace
     known = {(run.judge, run.taxonomy) for run in runs}
-    judged: dict[tuple[str, str], list[Judgement]] = {}
+    judged: dict[tuple[str, str], list[JudgementRecord]] = {}
     for judgement in workspace.judgements():
         if (judgement.judge, judgement.taxonomy) not in known:
             judged.setdefault((judgement.judge, judgement.taxonomy), []).append(judgement)
@@ -144,7 +144,7 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
             examples.setdefault(run.judge, set()).update(run.settings.examples)
     # The reviews are in the order of passes, so the last answer to a suggestion wins.
     answers = {review.suggestion: review.answer for review in reviews}
-    answers_by_trace: dict[tuple[str, str, str], list[tuple[str, Answer | None]]] = {}
+    answers_by_trace: dict[tuple[str, str, str], list[tuple[str, ReviewAnswer | None]]] = {}
     for label in suggestions:
         key = (label.annotator, label.trace_id, label.taxonomy)
         answers_by_trace.setdefault(key, []).append((label.mode, answers.get(label.id)))

@@ -132,5 +132,5 @@ class TraceLoader:
         record = self._records.get(trace_id)
         if record is not None and record.identity == trace.identity:
             return True
-        stored = self._workspace.find_trace(TraceRecord.of(trace))
+        stored = self._workspace.find_trace(TraceRecord.from_trace(trace))
         return stored is not None and stored.trace_id == trace_id

@@ -60,7 +60,7 @@ from mast_tui.workspace.registers.traces import register
 from mast_tui.writes import deadline, pause
 
 if TYPE_CHECKING:
-    from mast_tui.workspace.outbox import Change, Outbox
+    from mast_tui.workspace.outbox import Outbox, WaitingChange
     from mast_tui.workspace.store import Workspace
 
 UNCHECKED: Final = -1
@@ -220,7 +220,7 @@ def _may_wait(events: Sequence[NewEvent], annotator: str) -> bool:
     )
 
 
-def send_waiting(workspace: Workspace) -> tuple[Change, ...]:
+def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
     """Send what waits in the outbox, in its order, as long as the server is there.
 
     Returns:
@@ -230,7 +230,7 @@ def send_waiting(workspace: Workspace) -> tuple[Change, ...]:
         WorkspaceError: Something cannot be written; it goes on waiting.
     """
     outbox = workspace.outbox
-    refused: list[Change] = []
+    refused: list[WaitingChange] = []
     if outbox is None or not _meet(workspace, outbox):
         return ()
     for change in outbox.waiting:
@@ -262,7 +262,9 @@ def _meet(workspace: Workspace, outbox: Outbox) -> bool:
     return True
 
 
-def _send(connection: Connection, change: Change, new_id: Callable[[], str]) -> tuple[Event, ...]:
+def _send(
+    connection: Connection, change: WaitingChange, new_id: Callable[[], str]
+) -> tuple[Event, ...]:
     """Record a change that has waited, but not in a pass that was finished meanwhile."""
     first = change.events[0]
     work = {"annotator": first.annotator, "trace_id": first.trace_id, "taxonomy": first.taxonomy}
@@ -285,7 +287,7 @@ def _send(connection: Connection, change: Change, new_id: Callable[[], str]) -> 
 
 
 def _stored_again(connection: Connection, events: Sequence[Event]) -> tuple[Event, ...]:
-    """The events as they are here, or none of them."""
+    """Return the stored events with the ids of these events; none if they were not stored."""
     rows = known_rows(connection, [event.id for event in events])
     return tuple(map(event_of, rows.values()))
 
@@ -379,9 +381,13 @@ def _check_text(payload: str) -> None:
 
 
 def insert(connection: Connection, events: Sequence[Event]) -> None:
-    """Add events that were recorded elsewhere as they are; the caller sees to what follows.
+    """Add events of another workspace unchanged; the state tables are left to the caller.
 
-    Annotators whom the workspace does not know are noted.
+    Annotators that the workspace does not know are added.
+
+    Args:
+        connection: An open transaction.
+        events: The events.
     """
     take_turns(connection, (event.annotator for event in events))
     for start in range(0, len(events), _AT_ONCE):
@@ -396,7 +402,12 @@ def insert(connection: Connection, events: Sequence[Event]) -> None:
 
 
 def forget(connection: Connection, ids: Iterable[str]) -> None:
-    """Take events away, with what followed from them; for a copy that is thrown away."""
+    """Delete events and rebuild the state of their annotators; meant for a temporary copy.
+
+    Args:
+        connection: An open transaction.
+        ids: The ids of the events; unknown ones are ignored.
+    """
     sorted_ids = sorted(ids)
     touched = {row["annotator"] for row in known_rows(connection, sorted_ids).values()}
     for start in range(0, len(sorted_ids), _AT_ONCE):
@@ -409,7 +420,12 @@ def forget(connection: Connection, ids: Iterable[str]) -> None:
 
 
 def last_counter(connection: Connection, annotator: str) -> int:
-    """The counter of an annotator's last event, 0 for none."""
+    """Return the counter of an annotator's last event, 0 if there is none.
+
+    Args:
+        connection: An open connection.
+        annotator: The annotator.
+    """
     if sees_own_only(connection):
         return connection.execute(_OWN_LAST, {"trace_id": "", "taxonomy": ""}).one()[0] or 0
     return connection.execute(_LAST, {"annotator": annotator}).scalar_one() or 0
@@ -418,19 +434,36 @@ def last_counter(connection: Connection, annotator: str) -> int:
 def last_seq(
     connection: Connection, annotator: str, trace_id: str | None, taxonomy: str | None
 ) -> int:
-    """The counter of an annotator's last event on a trace under a taxonomy, 0 for none."""
+    """Return the counter of an annotator's last event on a trace under a taxonomy, 0 if none.
+
+    Args:
+        connection: An open connection.
+        annotator: The annotator.
+        trace_id: The trace; None for events that belong to no trace.
+        taxonomy: The taxonomy; None for events that belong to none.
+    """
     work = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
     return connection.execute(_LAST_SEQ_OF_WORK, work).scalar_one() or 0
 
 
 def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
-    """Return the facts of those events that are here, by id."""
+    """Return the facts of stored events by id.
+
+    Args:
+        connection: An open connection.
+        ids: The ids of the events; those that are not stored are left out.
+    """
     rows = known_rows(connection, ids)
     return {event.id: event.fact for event in readable_events(rows.values())}
 
 
 def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
-    """The rows of those of the events that are here, by id."""
+    """Return the rows of stored events by id.
+
+    Args:
+        connection: An open connection.
+        ids: The ids of the events; those that are not stored are left out.
+    """
     rows_by_id: dict[str, Any] = {}
     if ids and sees_own_only(connection):
         rows = connection.execute(_OWN_BY_ID, {"ids": list(ids)}).mappings()
@@ -482,7 +515,7 @@ def _last(
 
 
 def _check_label(event: NewEvent) -> None:
-    """A label says whose it is; that must be what its event says."""
+    """Raise ``ValueError`` if a label names another annotator or work than its event."""
     fact = event.fact
     assert isinstance(fact, _LABELLING)
     label = fact.after if isinstance(fact, LabelChanged) else fact.label
@@ -495,7 +528,12 @@ def _check_label(event: NewEvent) -> None:
 
 
 def follow(connection: Connection, events: Iterable[Event]) -> None:
-    """Change the state tables by events, which come after all others of their annotators."""
+    """Update the state tables by events that come after all others of their annotators.
+
+    Args:
+        connection: An open transaction.
+        events: The events, in the order of their counters.
+    """
     if writes_by_calls(connection):
         return  # the server has done so when the events were added
     remaining = iter(events)
@@ -507,7 +545,12 @@ def follow(connection: Connection, events: Iterable[Event]) -> None:
 
 
 def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> None:
-    """Make the state tables anew from the events: those of some annotators, or all."""
+    """Rebuild the state tables from the events.
+
+    Args:
+        connection: An open transaction.
+        annotators: The annotators whose state is rebuilt; None for all.
+    """
     if annotators is None:
         take_turns(connection, connection.execute(_ANNOTATORS).scalars())
         for table in schema.STATE_TABLES:
@@ -657,7 +700,7 @@ class _State:
         self._begun.setdefault(key, values | {"withheld": withheld})
 
     def _judged(self, event: Event, fact: Judged, key: Values) -> None:
-        """A judge is through with a trace at once: its pass is finished, its verdicts are these."""
+        """Finish the judge's pass on a trace and replace all its verdicts."""
         self._begin(key, PassKind.BLIND, event.at, withheld=False)
         for name, value in (("finished_at", event.at), ("spans_read", None), ("spans", None)):
             self._changed[key][name] = value

@@ -108,7 +108,7 @@ def links(action: str) -> bool:
 
 
 def digest(event: Event) -> bytes:
-    """The hash of what an event says, the same in every workspace that holds it."""
+    """Compute the hash of an event's content, which is the same in every workspace."""
     placed: Placed | None = None
     if is_linked(event):
         placed = (event.seq, event.at, event.action, event.undoes, event.redoes)
@@ -116,13 +116,13 @@ def digest(event: Event) -> bytes:
 
 
 def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload: str) -> bytes:
-    """The same for an event of which there are only parts so far.
+    """Compute the hash of an event's content from its parts, before the event is complete.
 
     Args:
-        event: What was recorded, or is about to be.
-        name: Its id.
-        placed: Its counter, time and actions, None for one that an import named.
-        payload: Its ``payload_text``.
+        event: A recorded event, or one that is about to be recorded.
+        name: The id of the event.
+        placed: The counter, time and actions of the event; None for an event of an import.
+        payload: The ``payload_text`` of its fact.
     """
     fact = event.fact
     described = _described(event.annotator, KIND_OF[type(fact)], event.trace_id, event.taxonomy)
@@ -163,11 +163,11 @@ def follows(event: Event, previous: str) -> str:
 
 
 def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
-    """One person's events by counter and id, with a chain where they lack one.
+    """Yield the events of one person, and add the chain of those without one.
 
     Args:
-        events: what the person did.
-        previous: the chain of the event that the first of them follows.
+        events: The person's events, by counter and id.
+        previous: The chain of the event before the first of them.
     """
     counter = 0
     last_link = previous
@@ -184,10 +184,13 @@ def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
 
 
 def first_break(events: Iterable[Event]) -> Event | None:
-    """The first of one person's events, by counter and id, that is not as it was recorded.
+    """Return the first event of one person that is not as it was recorded, or None.
 
-    It says something else, or what was before it has changed or is gone. Events without a chain
-    are passed over.
+    Its own content was changed, or an event before it was changed or deleted. Events without a
+    chain are ignored.
+
+    Args:
+        events: The person's events, by counter and id.
     """
     counter = 0
     earlier = [START]
@@ -248,13 +251,23 @@ def examined(events: Iterable[Event]) -> Foreign:
 
 
 def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple[Event, ...]:
-    """For each of these people whose events were edited here, the first that does not fit."""
+    """Return the first event that does not fit its chain, for each person with such an event.
+
+    Args:
+        connection: An open connection.
+        annotators: The annotators to check; judges have no chain and are passed over.
+    """
     breaks = (first_break(_read(connection, name)) for name in annotators if has_chain(name))
     return tuple(event for event in breaks if event is not None)
 
 
 def rebuild_chain(connection: Connection, annotator: str) -> None:
-    """Chain all events of a person by their counters and ids, whatever stood there."""
+    """Compute the chains of all events of a person anew and store them.
+
+    Args:
+        connection: An open transaction.
+        annotator: The person; nothing happens for a judge.
+    """
     if not has_chain(annotator):
         return
     bare = (structs.replace(event, chain=None) for event in _read(connection, annotator))
@@ -262,7 +275,12 @@ def rebuild_chain(connection: Connection, annotator: str) -> None:
 
 
 def replace(connection: Connection, events: Sequence[Event]) -> None:
-    """Put events in the place of those with the same ids; the caller sees to what follows."""
+    """Replace stored events by those with the same ids; the state tables are left to the caller.
+
+    Args:
+        connection: An open transaction.
+        events: The new events.
+    """
     rows = [event_to_row(event) for event in events]
     if writes_by_calls(connection):
         values = [tuple(row.values()) for row in rows]
@@ -298,7 +316,7 @@ def _named(trace_id: str | None) -> str | None:
 
 
 def _named_payload(fact: StudySet | GuidelineSet) -> str:
-    """The fact's own values as JSON, with each trace that it names as every workspace calls it."""
+    """Return the values of a fact as JSON, with the trace names that all workspaces share."""
     values = fact_to_values(fact)
     for document in (values["before"], values["after"]):
         if isinstance(document, dict):

@@ -71,7 +71,12 @@ def read_columns(
 
 
 def rows_of(connection: Connection, statement: Select[Any]) -> Iterator[Row]:
-    """The rows of a query as plain tuples, some thousands read at a time."""
+    """Yield the rows of a query as plain tuples, reading some thousands at a time.
+
+    Args:
+        connection: An open connection.
+        statement: The query.
+    """
     result = connection.execute(statement)
     cursor = result.cursor
     assert cursor is not None  # a SELECT has one
@@ -99,9 +104,13 @@ class PackedVerdicts:
 def packed_verdicts(
     connection: Connection, taxonomy: str, slugs: Sequence[str], annotator: str | None = None
 ) -> tuple[PackedVerdicts, ...]:
-    """The verdicts on these modes in every pass, of one annotator or of all.
+    """Return the verdicts on modes in every pass; a mode with a label is present.
 
-    A mode with labels is present.
+    Args:
+        connection: An open connection.
+        taxonomy: The taxonomy.
+        slugs: The modes; there is one result for each ``MODES_AT_ONCE`` of them.
+        annotator: The annotator; None for all.
     """
     labels = schema.labels
     verdicts = schema.verdicts
@@ -136,7 +145,10 @@ def _grouped(
     order: str,
     *values: ColumnElement[int],
 ) -> Iterator[tuple[str, str, int, int, int]]:
-    """One row per pass; ``order`` is that of a key of the table, so that nothing is sorted."""
+    """Yield one row for each pass.
+
+    ``order`` names the columns of a key of the table, so that the database need not sort.
+    """
     named = table.c
     statement = select(named.annotator, named.trace_id, named.pass_number, *values)
     # A plain equality would make SQLite sort all the same.

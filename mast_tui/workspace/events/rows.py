@@ -11,7 +11,6 @@ from sqlalchemy import RowMapping
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import (
-    Answer,
     Evidence,
     Label,
     Match,
@@ -19,6 +18,7 @@ from mast_tui.labels import (
     Pass,
     PassKind,
     Review,
+    ReviewAnswer,
     Severity,
     SpanNote,
     Target,
@@ -54,7 +54,7 @@ def _reports_damage_in(table: str) -> Callable[[Callable[[_R], _T]], Callable[[_
 
 
 def label_values(label: Label) -> tuple[Any, ...]:
-    """The row of ``labels`` for a label, without the key that it begins with."""
+    """Return the row of a label in ``labels``, without the leading key."""
     target = label.target
     evidence = label.evidence
     return (
@@ -133,21 +133,23 @@ def _evidence_of(row: RowMapping) -> Evidence | None:
 
 @_reports_damage_in("verdicts")
 def verdict_of(row: Sequence[Any]) -> Verdict:
-    """The verdict in a row of ``verdicts``."""
+    """Make the verdict of a row of ``verdicts``."""
     annotator, trace_id, taxonomy, number, mode, value = row
     return Verdict(annotator, trace_id, taxonomy, mode, VerdictValue(value), number)
 
 
 @_reports_damage_in("reviews")
 def review_of(row: Sequence[Any]) -> Review:
-    """The review in a row of ``reviews``."""
+    """Make the review of a row of ``reviews``."""
     annotator, trace_id, taxonomy, number, suggestion, answer, label, reason = row
-    return Review(annotator, suggestion, Answer(answer), label, reason, trace_id, taxonomy, number)
+    return Review(
+        annotator, suggestion, ReviewAnswer(answer), label, reason, trace_id, taxonomy, number
+    )
 
 
 @_reports_damage_in("span_notes")
 def span_note_of(row: Sequence[Any]) -> SpanNote:
-    """The note in a row of ``span_notes``."""
+    """Make the note of a row of ``span_notes``."""
     annotator, trace_id, taxonomy, number, key, text = row
     return SpanNote(annotator, trace_id, taxonomy, key, text, number)
 
@@ -161,7 +163,7 @@ PASS_COLUMNS: Final = (
 
 @_reports_damage_in("passes")
 def pass_of(row: Sequence[Any]) -> Pass:
-    """The pass in a row of the ``PASS_COLUMNS``."""
+    """Make the pass of a row with the ``PASS_COLUMNS``."""
     annotator, trace_id, taxonomy, number, kind, *later_columns = row
     return Pass(annotator, trace_id, taxonomy, number, PassKind(kind), *later_columns)
 

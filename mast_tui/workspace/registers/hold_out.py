@@ -81,10 +81,16 @@ def trace_part(workspace: Workspace, trace_id: str) -> TracePart:
 
 
 def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
-    """Set a share of the traces aside, once and for all; ``share`` lies between 0 and 1.
+    """Set a share of the traces aside, once and for all; the same share again changes nothing.
 
-    Another ``seed`` makes another choice. The same again changes nothing; raises
-    ``WorkspaceError`` for another share or seed, as prompts may have used other traces by now.
+    Args:
+        workspace: The workspace.
+        share: The share, between 0 and 1.
+        seed: The seed of the choice.
+
+    Raises:
+        WorkspaceError: The share is not possible, or another share or seed was set before, so that
+            prompts may have used traces of this choice.
     """
     if not 0 < share < 1:
         raise WorkspaceError(f"a share of traces to set aside lies between 0 and 1, not at {share}")
@@ -99,18 +105,28 @@ def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
 
 
 def held_out(workspace: Workspace, trace_id: str) -> bool:
-    """Check whether a trace is set aside, so that no prompt may show it."""
+    """Check whether a trace is set aside, so that no prompt may show it.
+
+    Args:
+        workspace: The workspace.
+        trace_id: The trace.
+    """
     return trace_part(workspace, trace_id) is not TracePart.DEVELOPMENT
 
 
 def shares_set_aside(workspace: Workspace) -> Mapping[int, float]:
-    """The shares that are set aside by their seeds; several only where workspaces were merged."""
+    """Return the shares set aside by seed; there are several only after workspaces were merged."""
     value = workspace.get_setting(SETTING)
     return {} if value is None else {int(seed): share for seed, share in json.loads(value)}
 
 
 def add_shares(workspace: Workspace, shares: Mapping[int, float]) -> None:
-    """Set aside what is set aside in another workspace as well: of each seed the greater share."""
+    """Set aside the shares of another workspace too; the greater share of each seed counts.
+
+    Args:
+        workspace: The workspace.
+        shares: The shares of the other workspace by seed.
+    """
     with workspace.transaction():
         own_shares = shares_set_aside(workspace)
         joined = {
@@ -122,8 +138,10 @@ def add_shares(workspace: Workspace, shares: Mapping[int, float]) -> None:
 
 
 def _draw(trace_id: str, seed: int) -> float:
-    """A trace's place in [0, 1); twins of one id (``id~2``) stand together, as a merge may rename
-    them."""
+    """Return a trace's random number in [0, 1).
+
+    Ids such as ``id~2`` share the number of ``id``, since a merge may rename one to the other.
+    """
     named = f"{seed}:{_TWIN.sub('', trace_id)}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(named).digest()[:6], "big") / (1 << 48)
 

@@ -81,7 +81,12 @@ class ImportCounts:
 
 
 def add(connection: Connection, record: ImportRecord) -> None:
-    """Keep an import that begins."""
+    """Store an import that begins.
+
+    Args:
+        connection: An open transaction.
+        record: The import.
+    """
     put_rows(connection, _TABLE, [_to_row(record)])
 
 
@@ -90,19 +95,35 @@ def _to_row(record: ImportRecord) -> dict[str, Any]:
 
 
 def note_events(connection: Connection, record: ImportRecord, events: Iterable[str]) -> None:
-    """Note events, by id, that came with an import and keep their actions."""
+    """Note the events of an import that keeps their actions.
+
+    Args:
+        connection: An open transaction.
+        record: The import.
+        events: The ids of the events.
+    """
     rows = [{"import": record.id, "event": event} for event in events]
     put_rows(connection, _NOTED, rows)
 
 
 def noted_events(connection: Connection, record: ImportRecord) -> frozenset[str]:
-    """The ids of the events that an import brought, where they keep their actions."""
+    """Return the ids of the events of an import that keeps their actions.
+
+    Args:
+        connection: An open connection.
+        record: The import.
+    """
     statement = select(_NOTED.c.event).where(_NOTED.c["import"] == record.id)
     return frozenset(connection.execute(statement).scalars())
 
 
 def finish(connection: Connection, record: ImportRecord) -> None:
-    """Note that an import is whole; one that brought nothing is forgotten."""
+    """Mark an import as finished, or delete it if it has brought no event.
+
+    Args:
+        connection: An open transaction.
+        record: The import.
+    """
     if connection.execute(_events_of(record).limit(1)).first() is None:
         _drop(connection, record)
     else:
@@ -110,12 +131,23 @@ def finish(connection: Connection, record: ImportRecord) -> None:
 
 
 def begin_undo(connection: Connection, record: ImportRecord) -> None:
-    """Note that an import is being taken back."""
+    """Note that the undo of an import has begun.
+
+    Args:
+        connection: An open transaction.
+        record: The import.
+    """
     _mark(connection, record, undo_begun_at=now())
 
 
 def finish_undo(connection: Connection, record: ImportRecord, annotator: str | None) -> None:
-    """Note that an import was taken back, and by whom."""
+    """Note that an import was undone.
+
+    Args:
+        connection: An open transaction.
+        record: The import.
+        annotator: The annotator who did so, None if unknown.
+    """
     _mark(connection, record, undone_at=now(), undone_by=annotator)
 
 
@@ -133,13 +165,18 @@ def _drop(connection: Connection, record: ImportRecord) -> None:
 
 
 def imports(connection: Connection) -> tuple[ImportRecord, ...]:
-    """Every import that brought something, the earliest first."""
+    """Return every import that brought an event, the earliest first."""
     rows = connection.execute(select(_TABLE).order_by(_TABLE.c.at, _TABLE.c.id))
     return tuple(_of_row(row) for row in rows)
 
 
 def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
-    """Count what an import brought, by its events."""
+    """Count the events, traces and annotators of an import.
+
+    Args:
+        connection: An open connection.
+        record: The import.
+    """
     events_by_annotator: dict[str, int] = defaultdict(int)
     traces = set[str]()
     for annotator, trace_id, _, events in _works(connection, record):
@@ -151,7 +188,12 @@ def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
 
 
 def works(connection: Connection, record: ImportRecord) -> tuple[tuple[Work, int], ...]:
-    """The works that an import brought something to, in order, and how many events to each."""
+    """Return each work to which an import brought events, in order, with the number of events.
+
+    Args:
+        connection: An open connection.
+        record: The import.
+    """
     return tuple(((row[0], row[1], row[2]), row[3]) for row in _works(connection, record))
 
 

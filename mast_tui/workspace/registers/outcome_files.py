@@ -64,7 +64,7 @@ def take_outcomes(workspace: Workspace) -> list[str]:
 
 
 def _with_files(workspace: Workspace) -> list[RecordedOutcome]:
-    """The traces that have a file; of the others, which may be many, no object is made."""
+    """Return the outcomes of the traces that have a file."""
     facts = (
         *("system", "model", "benchmark", "outcome", "score"),
         *("version", "started", "task_id", "trial"),
@@ -105,7 +105,7 @@ def _says_else(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
 
 def _read_again(workspace: Workspace, path: Path) -> None:
     for trace in read_file(path, named=True).traces:
-        record = TraceRecord.of(trace)
+        record = TraceRecord.from_trace(trace)
         if workspace.find_trace(record) is not None:
             workspace.register_trace(record)
 

@@ -73,11 +73,11 @@ class Pseudonyms:
     key: bytes
 
     def name(self, name: str) -> str:
-        """The letter of a person; any other name as it is."""
+        """Return the letter of a person, or any other name unchanged."""
         return self.letters.get(name, name)
 
     def id(self, text: str) -> str:
-        """An id in place of one that may have been made of a name; what is no UUID as it is."""
+        """Replace a UUID, which may be derived from a name; return any other id unchanged."""
         try:
             uuid_value = uuid.UUID(text)
         except ValueError:
@@ -85,10 +85,10 @@ class Pseudonyms:
         return str(uuid.UUID(bytes=_hash(self.key, uuid_value.bytes)[:16], version=4))
 
     def in_document(self, document: Any) -> Any:
-        """A document of JSON values with every name in it replaced, and sorted by the letters.
+        """Return a JSON document with each name replaced and sorted by the letters.
 
-        A name is a whole string, or a key of a table that goes by names or pairs of names. Words
-        that people wrote stay as they are, also where they name somebody.
+        A name is a whole string, or a key of a table of names or pairs of names. Texts that people
+        wrote stay as they are, even if they mention a name.
         """
         match document:
             case Mapping():
@@ -156,10 +156,10 @@ def _is_text(value: object) -> bool:
 
 
 def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
-    """The letters of everybody whom the workspace knows; new ones are kept there.
+    """Return the letters of all people in a workspace, and store new ones in it.
 
     Raises:
-        WorkspaceError: the workspace cannot be written.
+        WorkspaceError: The workspace cannot be written.
     """
     annotators = workspace.annotators()
     people = {person.name for person in annotators if person.kind.is_person}
@@ -200,7 +200,7 @@ def _hash(key: bytes, data: bytes) -> bytes:
 
 
 def _letter(number: int) -> str:
-    """``A`` to ``Z``, then ``AA``, ``AB`` and so on, from 0."""
+    """Return ``A`` to ``Z``, then ``AA``, ``AB`` and so on for the numbers from 0."""
     letter = ""
     number += 1
     while number:

@@ -57,7 +57,12 @@ _OF_HERE: Final = _RUNS.c.told_requests.is_(None)
 
 
 def begin_run(connection: Connection, run: Run) -> None:
-    """Keep a run that begins here."""
+    """Store a run that begins in this workspace.
+
+    Args:
+        connection: An open transaction.
+        run: The run.
+    """
     put_rows(connection, _RUNS, [_run_to_row(run)])
 
 
@@ -107,12 +112,24 @@ def _change_run(connection: Connection, run_id: str, **changes: str | None) -> N
 
 
 def finish_run(connection: Connection, run_id: str, *, ending: str | None = None) -> None:
-    """Note that a run is over; ``ending`` says why it did not come to its last trace."""
+    """Mark a run as finished.
+
+    Args:
+        connection: An open transaction.
+        run_id: The run.
+        ending: The reason why it stopped before its last trace; None if it did not.
+    """
     _change_run(connection, run_id, finished_at=now(), ending=ending)
 
 
 def set_form(connection: Connection, run_id: str, form: str) -> None:
-    """Note in which form a run asks for answers, once the server has shown what it takes."""
+    """Store the form in which a run asks for answers, once the server has shown what it accepts.
+
+    Args:
+        connection: An open transaction.
+        run_id: The run.
+        form: The form.
+    """
     _change_run(connection, run_id, form=form)
 
 
@@ -145,7 +162,12 @@ def add_run_trace(
 
 
 def add_asked(connection: Connection, asked: Asked) -> None:
-    """Keep an answer of a model, with the time; half a character in it becomes ``U+FFFD``."""
+    """Store an answer of a model with the current time.
+
+    Args:
+        connection: An open transaction.
+        asked: The question and answer; a lone surrogate in it is replaced by ``U+FFFD``.
+    """
     values = asdict(asked) | {"answer": replace_surrogates(asked.answer), "at": now()}
     values |= {"run": values.pop("run_id")}
     if writes_by_calls(connection):
@@ -155,7 +177,12 @@ def add_asked(connection: Connection, asked: Asked) -> None:
 
 
 def find_answer(connection: Connection, key: str) -> Asked | None:
-    """The last answer to the question with this key that can be used, of whatever run."""
+    """Return the last usable answer to a question, of any run, or None.
+
+    Args:
+        connection: An open connection.
+        key: The key of the question.
+    """
     row = connection.execute(_USABLE, {"asked_key": key}).mappings().first()
     return None if row is None else _asked(row)
 
@@ -177,7 +204,7 @@ def answers_about(connection: Connection, run_id: str, trace_id: str) -> tuple[A
 
 
 def unusable_answers(connection: Connection) -> tuple[Asked, ...]:
-    """All answers that could not be used, of whatever run, in the order in which they came."""
+    """Return the unusable answers of all runs, in the order in which they arrived."""
     rows = connection.execute(select(_ASKED).where(~_ASKED.c.usable).order_by(_ASKED.c.id))
     return tuple(map(_asked, rows.mappings()))
 
@@ -206,7 +233,12 @@ class _KindOfAnswer(NamedTuple):
 
 
 def answer_statistics(connection: Connection, run_ids: Collection[str]) -> AnswerStatistics:
-    """Sum up the tokens that the answers of some runs took."""
+    """Sum up the tokens of the answers of runs.
+
+    Args:
+        connection: An open connection.
+        run_ids: The runs.
+    """
     usable = _ASKED.c.usable & (_ASKED.c.finish == "stop")
     cut = _ASKED.c.finish == "length"
     thought = ~_ASKED.c.usable & cut & (func.length(_ASKED.c.answer) < _ASKED.c.tokens_out)
@@ -249,25 +281,36 @@ def _asked(row: RowMapping) -> Asked:
 
 
 def answer_keys(connection: Connection) -> frozenset[str]:
-    """The keys of all questions that ``find_answer`` finds an answer to; reads them all."""
+    """Return the keys of all questions that have a usable answer; this reads all of them."""
     return frozenset(connection.execute(_USABLE_KEYS).scalars())
 
 
 def usage(connection: Connection, run_id: str) -> Usage:
-    """Return the use of the answered requests of a run."""
+    """Return the tokens and requests that a run has used.
+
+    Args:
+        connection: An open connection.
+        run_id: The run.
+    """
     counted = connection.execute(_USED_BY_ONE, {"run": run_id}).one()
     reported = connection.execute(_REPORTED, {"run": run_id}).first()
     return _sum(tuple(counted), None if reported is None else tuple(reported))
 
 
 def runs(connection: Connection) -> tuple[Run, ...]:
-    """The runs of judges, the earliest first, with what they used."""
+    """Return the runs of judges with their usage, the earliest first."""
     used = {row[0]: tuple(row[1:]) for row in connection.execute(_USED_BY_EACH)}
     return _runs(connection, used)
 
 
 def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | None:
-    """The last run of a judge under a taxonomy that began here and is not over, or None."""
+    """Return the last unfinished run of a judge that began in this workspace, or None.
+
+    Args:
+        connection: An open connection.
+        judge: The judge.
+        taxonomy: The taxonomy.
+    """
     last = (
         select(_RUNS.c.id)
         .where(
@@ -288,7 +331,12 @@ def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | N
 
 
 def examples(connection: Connection, judge: str) -> frozenset[str]:
-    """The ids of the traces that stand as examples in any run of a judge."""
+    """Return the ids of the traces that are examples in any run of a judge.
+
+    Args:
+        connection: An open connection.
+        judge: The judge.
+    """
     statement = select(_RUNS.c.settings).where(
         _RUNS.c.judge == judge, _RUNS.c.settings.is_not(None)
     )

@@ -75,7 +75,10 @@ def _check_kind(name: str, kind: AnnotatorKind) -> None:
 
 
 def _check_name(name: str, names: Iterable[str]) -> None:
-    """Refuse an invalid name, or one that looks like another's; programs name judges."""
+    """Raise ``WorkspaceError`` for a name that is invalid or looks like another one.
+
+    Judges are not checked, since programs name them.
+    """
     kind = annotator_kind(name)
     if kind is AnnotatorKind.JUDGE:
         return
@@ -89,7 +92,7 @@ def _check_name(name: str, names: Iterable[str]) -> None:
 
 
 def annotators(connection: Connection) -> tuple[AnnotatorInfo, ...]:
-    """Everybody who labels here, by name."""
+    """Return the annotators of the workspace by name."""
     table = schema.annotators
     sights = schema.sights
     statement = (
@@ -104,7 +107,12 @@ def annotators(connection: Connection) -> tuple[AnnotatorInfo, ...]:
 
 
 def get_setting(connection: Connection, key: str) -> str | None:
-    """The value of a setting, or None."""
+    """Return the value of a setting, or None.
+
+    Args:
+        connection: An open connection.
+        key: The name of the setting.
+    """
     table = schema.settings
     value: str | None = connection.execute(
         select(table.c.value).where(table.c.key == key)
@@ -113,7 +121,13 @@ def get_setting(connection: Connection, key: str) -> str | None:
 
 
 def set_setting(connection: Connection, key: str, value: str) -> None:
-    """Keep a setting."""
+    """Store a setting.
+
+    Args:
+        connection: An open transaction.
+        key: The name of the setting.
+        value: The value.
+    """
     if sees_own_only(connection):
         call_function(connection, "set_setting", schema.settings, [(key, value)])
     else:

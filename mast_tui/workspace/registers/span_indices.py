@@ -47,7 +47,12 @@ _EVENTS_OF_TRACE: Final = select(schema.events).where(
 def span_indices(
     connection: Connection, trace_id: str | None = None
 ) -> dict[str, dict[str, SpanIndex]]:
-    """Return what is kept, by trace and key: of all traces, or of the one named."""
+    """Return the stored indices of spans by trace and key.
+
+    Args:
+        connection: An open connection.
+        trace_id: Only those of this trace; None for all.
+    """
     statement = _ALL if trace_id is None else _OF_TRACE.params(trace_id=trace_id)
     indices: dict[str, dict[str, SpanIndex]] = defaultdict(dict)
     for trace, key, index, text_chars in rows_of(connection, statement):
@@ -56,7 +61,12 @@ def span_indices(
 
 
 def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) -> None:
-    """Keep the indices of spans, by trace and key, in place of those kept before."""
+    """Store the indices of spans, and replace those stored before.
+
+    Args:
+        connection: An open transaction.
+        indices: The indices by trace and key.
+    """
     # In a lasting order: on a server, two programs that write the same rows wait for each other.
     rows = [
         (trace_id, key, index.index, index.text_chars)
@@ -72,7 +82,12 @@ def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) ->
 def referred_spans(connection: Connection, trace_id: str) -> dict[str, bool]:
     """Return the keys that labels, notes, decisions and readings of a trace refer to.
 
-    True where a quote lies in the span.
+    Args:
+        connection: An open connection.
+        trace_id: The trace.
+
+    Returns:
+        For each key, True if a quote is in the span.
     """
     keys: dict[str, bool] = {}
     for first, last, quote in rows_of(connection, _LABELS_OF_TRACE.params(trace_id=trace_id)):

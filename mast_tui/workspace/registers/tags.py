@@ -1,6 +1,6 @@
-"""Tags that somebody gave to open codes afterwards, by taxonomy and person.
+"""The tags that authors add to open codes, by taxonomy and author.
 
-They are about places, not labels, and stay from version to version of a codebook.
+A tag belongs to a location, not to a label, so it stays from version to version of a codebook.
 """
 
 from __future__ import annotations
@@ -16,17 +16,22 @@ if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 SETTING: Final = "open_codes.tags"
-"""So begins the setting that keeps them; the taxonomy's id and the person's name follow."""
+"""The beginning of a setting's name; the taxonomy's id and the author's name follow."""
 
 TaggedPlace = tuple[str, str, Target, bool]
-"""Annotator, trace id, where it stands, and whether it is a label: what names an open code in every
-pass."""
+"""The location of an open code in every pass: annotator, trace id, target, and True for a label."""
 
 Tags = Mapping[TaggedPlace, tuple[str, ...]]
 
 
 def tags_by(workspace: Workspace, taxonomy: str, author: str) -> Tags:
-    """The tags that somebody gave, by place, under any version of a taxonomy."""
+    """Return the tags of an author under any version of a taxonomy, by location.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The id of the taxonomy.
+        author: The author.
+    """
     stored = workspace.get_setting(f"{SETTING}:{taxonomy}:{author}")
     return tags_from(json.loads(stored or "[]"))
 
@@ -34,7 +39,12 @@ def tags_by(workspace: Workspace, taxonomy: str, author: str) -> Tags:
 def all_tags(
     workspace: Workspace, taxonomies: Iterable[str] | None = None
 ) -> Iterator[tuple[str, str, Tags]]:
-    """Return the tags under taxonomies with these ids, or under all: id, author and tags."""
+    """Yield the id of a taxonomy, an author and the author's tags under it.
+
+    Args:
+        workspace: The workspace.
+        taxonomies: The ids of the taxonomies; None for all.
+    """
     people = (annotator.name for annotator in workspace.annotators())
     names = sorted({*people, *workspace.study_leads().values()})
     if taxonomies is None:
@@ -46,7 +56,14 @@ def all_tags(
 
 
 def keep_tags(workspace: Workspace, taxonomy: str, author: str, tags: Tags) -> None:
-    """Keep what somebody gives, in place of what they gave before."""
+    """Store the tags of an author, and replace those stored before.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The id of the taxonomy.
+        author: The author.
+        tags: The tags by location.
+    """
     document = json.dumps(tag_values(tags), ensure_ascii=False)
     workspace.set_setting(f"{SETTING}:{taxonomy}:{author}", document)
 
@@ -73,7 +90,7 @@ def add_tags(
 
 
 def tag_values(tags: Tags) -> list[list[Any]]:
-    """Tags as plain values."""
+    """Convert tags to JSON values."""
     return [
         [annotator, trace_id, to_values(target), is_label, list(tag_names)]
         for (annotator, trace_id, target, is_label), tag_names in tags.items()
@@ -82,13 +99,13 @@ def tag_values(tags: Tags) -> list[list[Any]]:
 
 
 def tags_from(values: object) -> Tags:
-    """Tags from plain values; raises ``ValueError`` for what is none."""
+    """Read tags from JSON values; raise ``ValueError`` if they are malformed."""
     tags: dict[TaggedPlace, tuple[str, ...]] = {}
     for value in values if isinstance(values, list) else [values]:
         match value:
-            case [str(annotator), str(trace_id), target, bool(is_label), [*given]]:
+            case [str(annotator), str(trace_id), target, bool(is_label), [*names]]:
                 span_target = read(target, Target, "target")
-                tags[annotator, trace_id, span_target, is_label] = tuple(map(str, given))
+                tags[annotator, trace_id, span_target, is_label] = tuple(map(str, names))
             case _:
                 raise ValueError("a tagged place is its annotator, trace, target, kind and tags")
     return tags

@@ -1,8 +1,9 @@
-"""The register of taxonomies, and of the texts that each has had.
+"""The register of taxonomies and of the revisions of their texts.
 
-What a taxonomy is called, its slugs with their order and levels, and its codes never change under
-one name, since labels rely on them. Its texts may: each is kept with the time from which on it
-held, and the last one holds. So the same revisions come to the same text on every machine.
+The name of a taxonomy, its codes, and its slugs with their order and levels never change under one
+version, since labels rely on them. Its texts may change: each revision is stored with the time
+from which it is in force, and the last one counts. So the same revisions result in the same texts
+on every machine.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from mast_tui.workspace.ids import now
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A taxonomy as it was worded, ``since`` a time (ISO 8601 in UTC), empty where nobody noted it.
+    """The texts of a taxonomy that are in force from a time on.
 
-    Its hash is the taxonomy's ``content_hash``.
+    ``since`` is ISO 8601 in UTC, empty if the time is unknown. ``taxonomy.content_hash`` identifies
+    the texts.
     """
 
     taxonomy: Taxonomy
@@ -36,9 +38,9 @@ class Revision:
 
 
 class RevisionJson(TypedDict):
-    """A revision as figures tell of it.
+    """A revision in the documents of figures.
 
-    ``passes`` counts what people have finished of what they began while it held.
+    ``passes`` counts the finished passes of people that began while it was in force.
     """
 
     hash: str
@@ -47,9 +49,14 @@ class RevisionJson(TypedDict):
 
 
 def stored_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
-    """The content hash of a taxonomy as it is kept, None where it is not.
+    """Return the content hash of the stored taxonomy of this name; None if there is none.
 
-    Raises ``WorkspaceError`` where it has other modes here.
+    Args:
+        connection: An open connection.
+        taxonomy: The taxonomy.
+
+    Raises:
+        WorkspaceError: The stored taxonomy has other modes.
     """
     table = schema.taxonomies
     row = connection.execute(
@@ -63,7 +70,15 @@ def stored_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
 
 
 def put_in_force(connection: Connection, taxonomy: Taxonomy) -> None:
-    """Keep a taxonomy with this text from now on; raises ``WorkspaceError`` for other modes."""
+    """Put the texts of a taxonomy in force from now on.
+
+    Args:
+        connection: An open transaction.
+        taxonomy: The taxonomy.
+
+    Raises:
+        WorkspaceError: The stored taxonomy of this name has other modes.
+    """
     if stored_hash(connection, taxonomy) != taxonomy.content_hash:
         add_revisions(connection, [Revision(taxonomy, now())])
 
@@ -98,17 +113,21 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
 
 
 def in_force(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
-    """The taxonomy as it is worded here, where this text of it was here before; else as given.
+    """Return the texts in force if these texts of the taxonomy were stored before, else these.
 
-    So a text that comes with the program is taken once, and a later one of somebody's stays.
+    So a text that comes with the program replaces an edited one only once.
+
+    Args:
+        connection: An open connection.
+        taxonomy: The taxonomy.
     """
     table = schema.taxonomy_revisions
-    known = connection.execute(
+    stored = connection.execute(
         select(table.c.since)
         .where(table.c.ref == taxonomy.ref, table.c.content_hash == taxonomy.content_hash)
         .limit(1)
     ).one_or_none()
-    return taxonomy if known is None else taxonomies(connection, taxonomy.ref)[0]
+    return taxonomy if stored is None else taxonomies(connection, taxonomy.ref)[0]
 
 
 def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy, ...]:
@@ -132,7 +151,12 @@ def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy
 
 
 def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision, ...]:
-    """The texts that are kept of all taxonomies, or of the one named: by name and time."""
+    """Return the stored revisions of taxonomies, by name and time.
+
+    Args:
+        connection: An open connection.
+        ref: Only those of this taxonomy; None for all that can be read.
+    """
     table = schema.taxonomy_revisions
     statement = select(table.c.ref, table.c.since, table.c.document).order_by(
         table.c.ref, table.c.since, table.c.content_hash
@@ -174,26 +198,34 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
 
 
 def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
-    """The taxonomy with the places that earlier versions of it here have given its modes.
+    """Return the taxonomy with the positions that its earlier versions have given to its modes.
 
-    So two digits go on to name a mode where another one of the codebook goes.
+    So two digits keep their mode if another mode is removed from the codebook.
+
+    Args:
+        connection: An open connection.
+        taxonomy: The taxonomy.
     """
     if taxonomy.coded_by_digits:
         return taxonomy
     first: dict[str, Revision] = {}
-    for one in revisions(connection):
-        if one.taxonomy.id == taxonomy.id:
-            first.setdefault(one.taxonomy.ref, one)
-    came = sorted(first, key=lambda ref: (first[ref].since, ref))
-    earlier = came[: came.index(taxonomy.ref)] if taxonomy.ref in first else came
+    for revision in revisions(connection):
+        if revision.taxonomy.id == taxonomy.id:
+            first.setdefault(revision.taxonomy.ref, revision)
+    refs = sorted(first, key=lambda ref: (first[ref].since, ref))
+    earlier = refs[: refs.index(taxonomy.ref)] if taxonomy.ref in first else refs
     versions = [*(first[ref].taxonomy for ref in earlier), taxonomy]
     return replace(taxonomy, places=lasting_places(versions)) if earlier else taxonomy
 
 
 def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]:
-    """The revisions of a taxonomy in the order in which they held, with what was read under each.
+    """Return the revisions of a taxonomy in order, with the passes begun while each was in force.
 
-    What was begun before the first of them was begun under that.
+    Passes begun before the first revision count under the first.
+
+    Args:
+        connection: An open connection.
+        ref: The taxonomy.
     """
     table = schema.taxonomy_revisions
     passes = schema.passes
@@ -202,9 +234,10 @@ def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]
         .where(table.c.ref == ref)
         .order_by(table.c.since, table.c.content_hash)
     ).all()
+    # A text that is put in force again right after itself is one revision.
     held = [row for index, row in enumerate(rows) if not index or rows[index - 1][0] != row[0]]
     documents = list[RevisionJson]()
-    begun = select(func.count()).where(
+    finished = select(func.count()).where(
         passes.c.taxonomy == ref,
         passes.c.finished_at.is_not(None),
         passes.c.withdrawn.is_(False),
@@ -212,18 +245,18 @@ def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]
         ~passes.c.annotator.startswith(AGENT_PREFIX),
     )
     for index, (content_hash, since) in enumerate(held):
-        counted = begun
+        statement = finished
         if index:
-            counted = counted.where(passes.c.started_at >= since)
+            statement = statement.where(passes.c.started_at >= since)
         if index + 1 < len(held):
-            counted = counted.where(passes.c.started_at < held[index + 1][1])
-        count = connection.execute(counted).scalar_one()
+            statement = statement.where(passes.c.started_at < held[index + 1][1])
+        count = connection.execute(statement).scalar_one()
         documents.append({"hash": content_hash, "since": since or None, "passes": count})
     return tuple(documents)
 
 
 def revision_words(read: Sequence[RevisionJson]) -> str:
-    """The revisions in a sentence, empty where there is one only."""
+    """Return a sentence on the revisions, empty if there is only one."""
     if len(read) < 2:
         return ""
     changes = "; ".join(

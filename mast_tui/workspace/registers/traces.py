@@ -49,13 +49,18 @@ _OF_STEM: Final = select(_TABLE).where(
     _TABLE.c.reader == bindparam("by_reader"),
     _TABLE.c.content_bytes < bindparam("bytes_below"),
 )
-_TAKEN: Final = select(_TABLE.c.id).where(_TABLE.c.id == bindparam("wanted"))
+_ID_EXISTS: Final = select(_TABLE.c.id).where(_TABLE.c.id == bindparam("trace_id"))
 _INSERT: Final = Insertion(_TABLE, varying=("id", "base_id"))
 _AT_ONCE: Final = 500
 
 
 def register(connection: Connection, record: TraceRecord) -> str:
-    """Keep a trace, with what is new about it, and return the id it has here."""
+    """Store a trace, or update the stored one, and return its id in the workspace.
+
+    Args:
+        connection: An open transaction.
+        record: The trace.
+    """
     known_record = find(connection, record)
     folder = traces_folder_of(connection)
     if known_record is None:
@@ -108,7 +113,12 @@ def register_unknown(
 
 
 def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
-    """The trace that this is, as it is known here, or None; writes nothing."""
+    """Return the stored record of a trace, or None.
+
+    Args:
+        connection: An open connection.
+        record: The trace as it was read.
+    """
     rows = connection.execute(_NAMED, {"name": record.trace_id}).mappings()
     folder = traces_folder_of(connection)
     records = [of_row(row, folder) for row in rows]
@@ -135,7 +145,12 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
 
 
 def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRecord, ...]:
-    """The traces that are kept, by id: all, or the one named."""
+    """Return the stored traces by id.
+
+    Args:
+        connection: An open connection.
+        trace_id: Only this trace; None for all.
+    """
     statement = select(schema.traces).order_by(schema.traces.c.id)
     if trace_id is not None:
         statement = statement.where(schema.traces.c.id == trace_id)
@@ -144,7 +159,7 @@ def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRe
 
 
 def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[TraceRecord]:
-    """Traces with a made-up id of the same stem, first seen when their file was short."""
+    """Return the traces with a made-up id of the same stem whose file was shorter."""
     named = _MADE_UP_ID.fullmatch(identity.trace_id)
     if identity.native or named is None:
         return []
@@ -192,7 +207,7 @@ def _head_hash(path: Path, size: int) -> str | None:
 def _free_id(connection: Connection, preferred: str) -> str:
     number = 1
     trace_id = preferred
-    while connection.execute(_TAKEN, {"wanted": trace_id}).first():
+    while connection.execute(_ID_EXISTS, {"trace_id": trace_id}).first():
         number += 1
         trace_id = f"{preferred}~{number}"
     return trace_id

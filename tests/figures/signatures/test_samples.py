@@ -75,7 +75,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
     for path in sorted(samples_folder().glob("*.json*")):
         for trace in () if path.name in LISTS else read_file(path, named=True).traces:
             read_fully(trace)
-            workspace.register_trace(TraceRecord.of(trace))
+            workspace.register_trace(TraceRecord.from_trace(trace))
             by_name[path.name, trace.record] = trace
     planted: dict[str, list[Planted]] = {t.identity.trace_id: [] for t in by_name.values()}
     rows = ["trace_id,annotator,mode,value,span_first,span_last,severity"]

@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from mast_tui.errors import MastError
-from mast_tui.gold import GoldLabel, GoldTrace, Source
+from mast_tui.gold import GoldLabel, GoldTrace, Resolution
 from mast_tui.judges.llm.prompt.prompt import Example
 from mast_tui.labels import Target, TraceWork, VerdictValue
 from mast_tui.redaction.engine import Redaction
@@ -40,7 +40,7 @@ MOST_QUOTE: Final = 160
 
 _LEFT_OUT: Final = "[…]"
 
-_SETTLED: Final = (Source.UNANIMOUS, Source.ADJUDICATED)
+_SETTLED: Final = (Resolution.UNANIMOUS, Resolution.ADJUDICATED)
 _NAME: Final = "example"
 
 TraceLookup = Callable[[str], Trace | None]
@@ -272,7 +272,7 @@ def traces_in_files(workspace: Workspace) -> TraceLookup:
         if record is None or record.path is None or not record.path.exists():
             return None
         for trace in read_file(record.path, named=True).traces:
-            stored = workspace.find_trace(TraceRecord.of(trace))
+            stored = workspace.find_trace(TraceRecord.from_trace(trace))
             if stored is not None and stored.trace_id == trace_id:
                 read_fully(trace)
                 return trace

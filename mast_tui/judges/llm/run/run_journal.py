@@ -171,7 +171,7 @@ class RunRecord:
         A grown trace keeps its old length in the workspace until its new judgement is stored, so
         that a run that ends before does not count the old judgement as the new one.
         """
-        record = TraceRecord.of(trace)
+        record = TraceRecord.from_trace(trace)
         earlier = self._judged.find(record)
         if earlier is None:
             return Begun(record, record.trace_id, known=False, new=True)
