@@ -29,6 +29,7 @@ FOLDER: Final = ROOT / "docs" / "json"
 
 COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "agree": ("agree --judge rules --against mira --json", "agree --judge rules --json"),
+    "experiment": ("experiment --arms model --baseline kestrel-70b --labels mira --json",),
     "gold": ("export --format gold -o /dev/stdout",),
     "report": (
         "report --by model --json",
@@ -41,6 +42,7 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
 _REPEATED: Final[Mapping[tuple[str, str], str]] = {
     ("gold", "agreement"): "the document of agree.csv",
     ("gold", "judges.*"): "as `judge` in agree.csv",
+    ("report", "experiment"): "the document of experiment.csv",
     ("report", "groups.*"): "as `overall`",
 }
 """Objects that another table or row describes, by table and path."""
@@ -79,7 +81,7 @@ def _type_of(value: object) -> str:
             return "list"
         case {"value": _, "ci": _} | {"value": _, "undefined": _}:
             return "figure"
-        case {"rate": _}:
+        case {"rate": _, "count": _}:
             return "rate"
         case _:
             return "object"
