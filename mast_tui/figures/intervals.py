@@ -163,7 +163,7 @@ def newcombe(hits: float, n: float, other: float, of: float) -> Interval | None:
     ends_of_other = wilson(other, of)
     if ends is None or ends_of_other is None:
         return None
-    return joined_interval(hits / n, ends, other / of, ends_of_other, 0.0)
+    return _joined(hits / n, ends, other / of, ends_of_other, 0.0)
 
 
 def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) -> Interval | None:
@@ -194,21 +194,11 @@ def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) 
     if cross > 0:
         cross = max(cross - n / 2, 0)
     phi = cross / sqrt(margins) if margins else 0.0
-    return joined_interval(first / n, ends, second / n, ends_of_second, phi)
+    return _joined(first / n, ends, second / n, ends_of_second, phi)
 
 
-def joined_interval(
-    p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float
-) -> Interval:
-    """Return the interval of a difference from the intervals of both sides.
-
-    Args:
-        p: The first share.
-        ends: Its interval.
-        q: The second share.
-        ends_of_q: Its interval.
-        phi: The correlation of both.
-    """
+def _joined(p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float) -> Interval:
+    """Return the interval of ``p - q`` from the intervals of both, whose correlation is ``phi``."""
 
     def distance(a: float, b: float) -> float:
         # Rounding may bring a square below 0.

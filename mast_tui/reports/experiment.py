@@ -86,6 +86,7 @@ _WHY: Final[Mapping[str, str]] = {
     "few_tasks": f"no interval, as there are fewer than {LEAST_TASKS} tasks",
     "rare_mode": f"no interval of a difference, as fewer than {LEAST_TASKS} tasks show it in a run,"
     " or lack it",
+    "no_variance": "no interval, as all tasks have the same value, or the same difference",
     "unresolved": "no interval, as over 2 % of the verdicts are unresolved",
 }
 
@@ -377,8 +378,7 @@ def _method(experiment: Experiment) -> model.Text:
             "A task counts once, however often it was run: rates are means over tasks. Differences "
             "are over the tasks that both arms have run.",
             "Intervals are 95 %: of shares Wilson's for as many cases as have the variance between "
-            "tasks, of differences joined from those of both arms with their correlation, of means "
-            "Student's over tasks.",
+            "tasks, of means and differences Student's over tasks.",
             "p: Fisher's randomisation test, which flips the signs of the differences of whole "
             "tasks in all ways; adjusted after Holm over the tested modes and the arms, so that "
             "any false finding has a chance of at most 5 %.",
