@@ -10,6 +10,7 @@ import pytest
 from mast_tui.configuration import JudgeConfiguration
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.taxonomy_text import CHECKLISTS, taxonomy_text
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.judges.llm.request import Fact, Parameters, Window
@@ -33,10 +34,24 @@ def test_the_taxonomy_stands_in_the_prompt_as_a_whole() -> None:
     system = sent(request)[1]
     for mode in MAST.modes:
         assert f"{mode.code} {mode.name}" in system
-        for words in (mode.definition, *mode.applies, *mode.applies_not):
+        for words in (mode.definition, *CHECKLISTS[mode.slug], *mode.applies_not):
             assert words in system
         for other in mode.confusable:
             assert other.difference in system
+
+
+def test_each_mode_has_a_checklist_unless_its_words_were_changed() -> None:
+    assert set(CHECKLISTS) == {mode.slug for mode in MAST.modes}
+    for questions in CHECKLISTS.values():
+        assert 3 <= len(questions) <= 5
+        assert all("?" in question for question in questions)
+        assert any("Evidence: " in question for question in questions)
+    # The instructions are not longer than without checklists.
+    assert Prompt(MAST, PARAMETERS).system.tokens <= 4_466
+    changed = taxonomy_text(OTHER)
+    assert CHECKLISTS[FIRST.slug][0] not in changed
+    assert FIRST.applies[0] in changed
+    assert CHECKLISTS[MAST.modes[1].slug][0] in changed
 
 
 def test_what_is_the_same_for_all_requests_comes_first() -> None:
