@@ -348,13 +348,14 @@ def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
 def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list[Whole]:
     """Return the values of tasks in a unit that makes them whole numbers.
 
-    The unit of shares is that of all numbers of runs of a task; other values, or those of very many
-    runs, are rounded to a thousandth of the largest one.
+    The unit of shares is that of all numbers of runs of a task; other values, those of very many
+    runs and those with a judge's corrections are rounded to a thousandth of the largest one.
     """
     sizes = {n for side in sides for n in side.runs.tolist() if n}
     parts: float = lcm(*sizes) if sizes else 1
     largest = max(float(np.abs(of_side).max(initial=0.0)) for of_side in values)
-    if parts > _FINEST or largest > 1:
+    corrected = any(side.labelled is not None for side in sides)
+    if parts > _FINEST or largest > 1 or corrected:
         parts = _FINEST / largest if largest else 1
     return [np.rint(of_side * parts).astype(np.int64) for of_side in values]
 
