@@ -30,7 +30,7 @@ FORMATS: Final = ROOT / "mast_tui" / "traces" / "readers" / "formats.toml"
 PUBLIC_FILES: Final = ROOT / "tests" / "traces" / "public_files.csv"
 BEGIN: Final = "<!-- formats -->"
 END: Final = "<!-- /formats -->"
-_OWN_PAGES: Final = {"page": "page.md#back-into-a-workspace"}
+_OWN_PAGES: Final = {"page": "#a-page-to-hand-over"}
 """Where the docs describe an imported format, if that is not the page on other sets."""
 
 
