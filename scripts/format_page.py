@@ -3,11 +3,11 @@
     .venv/bin/python scripts/format_page.py            rewrites the tables
     .venv/bin/python scripts/format_page.py --check    exit code 1 where one is not up to date
 
-A row on a format of traces comes from ``mast_tui/traces/readers/formats.toml``; a star marks a
+A row on a format of traces comes from ``mast_tui/traces/readers/formats.toml``. A star marks a
 format that was checked with its documentation alone, and with no file of
 ``tests/traces/public_files.csv``. The marks, spans and keys of a format are not on the page: they
-are for those who change its reader. A row on a format of labels comes from ``mast_tui/exchange/registry.py``. A table is between two comments, and nothing
-else of the page is touched.
+are for those who change its reader. A row on a format of labels comes from
+``mast_tui/exchange/registry.py``. A table is between two comments; the rest of the page stays.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def format_table() -> str:
         names = row["names"]
         assert isinstance(names, list)
         only_docs = row["checked"] == "docs" and public_formats.isdisjoint(names)
-        lines.append(f"| {title}{' \\*' if only_docs else ''} | {row['note']} |")
+        star = " \\*" if only_docs else ""
+        lines.append(f"| {title}{star} | {row['note']} |")
     return "\n".join(lines)
 
 
