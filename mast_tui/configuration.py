@@ -1,7 +1,7 @@
-"""``config.toml``: every setting that there is, and one reader; cheap to import.
+"""The settings in ``config.toml``, and their reader; cheap to import.
 
 The fields of ``Configuration`` and ``JudgeConfiguration`` describe each setting once: its type, its
-purpose and its default. Names of actions, keys and themes are known to the screens only;
+purpose and its default. Only the screens know the names of actions, keys and themes;
 mast_tui/ui/actions/keymap.py checks them.
 """
 
@@ -29,8 +29,8 @@ WINDOW_TOKENS: Final = 24_000
 ANSWER_TOKENS: Final = 4_000
 TIMEOUT: Final = 600.0
 BATCH_PRICE: Final = 0.5
-"""The defaults: requests at a time, the most tokens that a request shows and that an answer takes,
-seconds for an answer, and the price of a batch as a share of the price."""
+"""The defaults: the requests at a time, the most tokens of a trace in a request, the most tokens of
+an answer, the seconds to wait for it, and the price in a batch as a share of the usual price."""
 
 PRESETS: Final = MappingProxyType(
     {
@@ -38,7 +38,7 @@ PRESETS: Final = MappingProxyType(
         "plain": "arrows, page keys, Home and End; no letter moves anything",
     }
 )
-"""Sets of keys by their names."""
+"""The descriptions of the sets of keys, by name."""
 
 _PRESETS_ABOUT: Final = (
     f"{'; '.join(f'{name}: {about}' for name, about in PRESETS.items())}. "
@@ -47,25 +47,25 @@ _PRESETS_ABOUT: Final = (
 
 
 class ConfigurationError(MastError):
-    """The configuration cannot be used; the message says where it is wrong and what to write."""
+    """A configuration that cannot be used; the message has the line and what to write."""
 
 
 class Setting(NamedTuple):
     """The description of one setting.
 
     Attributes:
-        about: What it is for, in a line.
-        expected: What a value must be, for messages; empty for a table.
-        example: A value in TOML, where the default is not one.
-        place: Its name with its table before it, where that is not the name of the field.
-        is_default: Whether the example stands for the default.
-        item: What each value must be where the setting is a table.
+        about: The purpose, in a line.
+        expected: The valid values, for messages; empty for a table.
+        example: A value in TOML, if the default is not one.
+        dotted_key: The key in the file, with its table; empty if it is the name of the field.
+        is_default: True if the example is the default.
+        item: The valid values in a table.
     """
 
     about: str
     expected: str
     example: str = ""
-    place: tuple[str, ...] = ()
+    dotted_key: tuple[str, ...] = ()
     is_default: bool = False
     item: str = ""
 
@@ -85,10 +85,10 @@ _FLAG: Final = "true or false"
 
 
 class Prices(Struct, frozen=True):
-    """The prices of a model per million tokens, in and out, in the currency it is paid in.
+    """The prices of a model per million input and output tokens, in the user's currency.
 
-    ``cached`` is for those in that the server knows from an earlier request, None where they cost
-    the same as others.
+    ``cached`` is the price of input tokens that the server has from an earlier request; None if it
+    is that of other input tokens.
     """
 
     input: _Price
@@ -99,13 +99,13 @@ class Prices(Struct, frozen=True):
         """Return the cost of a number of tokens.
 
         Args:
-            tokens_in: The tokens in, including cached ones.
-            tokens_out: The tokens out.
-            tokens_cached: The cached ones of the tokens in.
+            tokens_in: The input tokens, with the cached ones.
+            tokens_out: The output tokens.
+            tokens_cached: The cached input tokens.
         """
         cached_price = self.input if self.cached is None else self.cached
-        new = tokens_in - tokens_cached
-        cost = new * self.input + tokens_cached * cached_price + tokens_out * self.output
+        uncached = tokens_in - tokens_cached
+        cost = uncached * self.input + tokens_cached * cached_price + tokens_out * self.output
         return cost / 1e6
 
     def times(self, factor: float) -> Prices:
@@ -221,7 +221,7 @@ class JudgeConfiguration(NamedTuple):
     ] = {}
 
     def sent_headers(self) -> dict[str, str]:
-        """Return the headers with the values of variables that they name, such as ``$TOKEN``.
+        """Return the headers, with the values of environment variables such as ``$TOKEN``.
 
         Raises:
             ConfigurationError: A variable is not set.
@@ -238,36 +238,36 @@ class JudgeConfiguration(NamedTuple):
             sent[name] = value
         return sent
 
-    def address(self, given: str | None = None) -> str:
-        """Return the address of the model: as given, or from the environment or this table."""
-        address = given or os.environ.get(BASE_URL_VARIABLE, "").strip() or self.base_url
+    def address(self, option: str | None = None) -> str:
+        """Return the model's address: from an option, the environment, or this table."""
+        address = option or os.environ.get(BASE_URL_VARIABLE, "").strip() or self.base_url
         return address or DEFAULT_BASE_URL
 
 
-Place = tuple[str, ...]
-"""A name in the file, such as ``("judge", "model")``; empty for the file itself."""
+DottedKey = tuple[str, ...]
+"""A dotted key of the file, such as ``("judge", "model")``; empty for the file itself."""
 
 
 class SettingProblem(NamedTuple):
-    """A value in the file that is not used, and why; ``line`` counts from 1, where it is known."""
+    """An unusable value in the file; ``line`` counts from 1 and is None if it is not known."""
 
-    place: Place
+    dotted_key: DottedKey
     text: str
     line: int | None
 
 
 class Configuration(NamedTuple):
-    """The values of ``config.toml``, or defaults where it has none or wrong ones.
+    """The values of ``config.toml``, with defaults for missing and wrong ones.
 
     Attributes:
-        path: Where it lies, or would lie.
+        path: The path of the file, which need not exist.
         annotator: The name offered at the first start of a workspace.
         theme: The name of a theme of Textual.
         preset: One of ``PRESETS``.
         keys: Keys by the id of their action.
         judge: The judge that asks a model.
-        problems: What is wrong, in the order of the file.
-        lines: Where each name stands, from 1.
+        problems: The unusable values, in the order of the file.
+        lines: The line of each dotted key, from 1.
     """
 
     path: Path
@@ -289,61 +289,66 @@ class Configuration(NamedTuple):
         Setting(
             _PRESETS_ABOUT,
             "the name of a preset, or a table: write [keys] and below it one line an action",
-            place=("keys", "preset"),
+            dotted_key=("keys", "preset"),
         ),
     ] = "vim"
     keys: Mapping[str, tuple[str, ...]] = {}
     judge: JudgeConfiguration = JudgeConfiguration()
     problems: tuple[SettingProblem, ...] = ()
-    lines: Mapping[Place, int] = {}
+    lines: Mapping[DottedKey, int] = {}
 
     @property
     def problem(self) -> str | None:
-        """All that is wrong in one line, with the file; None where nothing is."""
+        """All problems in one line, with the path of the file; None if there are none."""
         return _problem_text(self.path, self.problems) if self.problems else None
 
-    def line_of(self, place: Place) -> int | None:
-        """The line of a name, or of the table around it."""
-        while place and place not in self.lines:  # what is not written has none of its own
-            place = place[:-1]
-        return self.lines.get(place)
+    def line_of(self, dotted_key: DottedKey) -> int | None:
+        """Return the line of a key, or of its table if the key is not in the file."""
+        while dotted_key and dotted_key not in self.lines:
+            dotted_key = dotted_key[:-1]
+        return self.lines.get(dotted_key)
 
-    def without(self, wrong: Iterable[tuple[Place, str]], **right: Any) -> Configuration:
-        """The same with more problems, each by its place, and what is right in their stead."""
-        more = [SettingProblem(place, text, self.line_of(place)) for place, text in wrong]
-        problems = sorted([*self.problems, *more], key=lambda one: one.line or 0)
-        return self._replace(problems=tuple(problems), **right)
+    def with_problems(self, more: Iterable[tuple[DottedKey, str]], **values: Any) -> Configuration:
+        """Return the configuration with more problems, and other values.
+
+        Args:
+            more: The dotted key and the text of each problem.
+            values: The values that replace those of this configuration.
+        """
+        added = [SettingProblem(key, text, self.line_of(key)) for key, text in more]
+        problems = sorted([*self.problems, *added], key=lambda problem: problem.line or 0)
+        return self._replace(problems=tuple(problems), **values)
 
 
 class SettingField(NamedTuple):
-    """A setting with its name in the file, its type and its default."""
+    """A setting with its key in the file, its type and its default."""
 
-    place: Place
+    dotted_key: DottedKey
     type: Any
     setting: Setting
     default: Any
 
     @property
     def example(self) -> str:
-        """The default in TOML, or an example where there is none."""
+        """The default in TOML, or an example if there is no default."""
         return self.setting.example or ("{}" if self.default == {} else json.dumps(self.default))
 
     @property
     def has_default(self) -> bool:
-        """Whether the example is the default."""
+        """True if the example is the default."""
         return self.setting.is_default or not self.setting.example
 
 
 @cache
 def setting_fields() -> Sequence[SettingField]:
-    """Return every setting; ``[keys]`` has the ids of actions beside its preset."""
-    tables: tuple[tuple[type[Any], Place], ...] = (
+    """Return all settings; besides them ``[keys]`` has the ids of actions."""
+    tables: tuple[tuple[type[Any], DottedKey], ...] = (
         (Configuration, ()),
         (JudgeConfiguration, ("judge",)),
     )
     return [
         SettingField(
-            setting.place or (*table, name), field_type, setting, kind._field_defaults[name]
+            setting.dotted_key or (*table, name), field_type, setting, kind._field_defaults[name]
         )
         for kind, table in tables
         for name, field_type in get_type_hints(kind, include_extras=True).items()
@@ -353,33 +358,37 @@ def setting_fields() -> Sequence[SettingField]:
 
 
 class _WrongError(Exception):
-    """A value that cannot be used; ``place`` is where below the setting."""
+    """An unusable value; ``inner_key`` leads from the setting to it, inside a table."""
 
-    def __init__(self, text: str, *place: str) -> None:
+    def __init__(self, text: str, *inner_key: str) -> None:
         super().__init__(text)
-        self.place = place
+        self.inner_key = inner_key
 
 
 def _value_of(field: SettingField, value: object) -> Any:
-    """Return the value of a setting; raises ``_WrongError`` where it cannot be used."""
-    name = field.place[-1]
+    """Return the value of a setting.
+
+    Raises:
+        _WrongError: The value cannot be used.
+    """
+    name = field.dotted_key[-1]
     setting = field.setting
     if isinstance(value, str):
         value = value.strip()
     if setting.item and isinstance(value, dict):
         return {key: _item_of(field, key, item) for key, item in value.items()}
-    if field.place == ("keys", "preset") and isinstance(value, str) and value not in PRESETS:
-        raise _WrongError(f'there is no preset "{value}"{meant(value, PRESETS)}')
+    if field.dotted_key == ("keys", "preset") and isinstance(value, str) and value not in PRESETS:
+        raise _WrongError(f'there is no preset "{value}"{name_hint(value, PRESETS)}')
     try:
         return convert(value, field.type, dec_hook=_path_of)
     except ValidationError:
-        head = ".".join(field.place)
+        head = ".".join(field.dotted_key)
         expected = setting.expected or f"a table: write [{head}] and a line for each value"
         raise _WrongError(f"{name} must be {expected}") from None
 
 
 def _item_of(field: SettingField, key: str, item: object) -> Any:
-    text = f"{field.place[-1]}.{key} must be {field.setting.item}"
+    text = f"{field.dotted_key[-1]}.{key} must be {field.setting.item}"
     try:
         ((_, value),) = convert({key: item}, field.type).items()
         json.dumps(item)
@@ -387,7 +396,9 @@ def _item_of(field: SettingField, key: str, item: object) -> Any:
         inner = re.search(r"(?:field `|\[\.\.\.\]\.)(\w+)`", str(error))
         raise _WrongError(text, key, *([inner[1]] if inner else [])) from None
     except TypeError as error:
-        text = f"{field.place[-1]}.{key} must not hold dates or times, which JSON does not know"
+        text = (
+            f"{field.dotted_key[-1]}.{key} must not hold dates or times, which JSON does not know"
+        )
         raise _WrongError(text, key) from error
     return value
 
@@ -397,17 +408,17 @@ def _path_of(kind: type, value: object) -> Path:
 
 
 def configuration_path() -> Path:
-    """``config.toml`` in the user's configuration folder for mast_tui."""
-    from platformdirs import user_config_path  # nothing before the first frame needs it but this
+    """Return the path of ``config.toml`` in the user's configuration folder."""
+    from platformdirs import user_config_path  # start-up: only this function needs it
 
     return user_config_path("mast-tui") / "config.toml"
 
 
 def read_configuration(path: Path | None = None) -> Configuration:
-    """Read the file; a missing one says nothing, and what is wrong in one is among its problems.
+    """Read the configuration; a missing file gives the defaults, wrong values give problems.
 
     Args:
-        path: Another file than the user's own.
+        path: The file; None for the user's own.
     """
     path = configuration_path() if path is None else path
     empty = Configuration(path)
@@ -416,132 +427,139 @@ def read_configuration(path: Path | None = None) -> Configuration:
     except (FileNotFoundError, NotADirectoryError):
         return empty
     except (OSError, UnicodeDecodeError) as error:
-        return empty.without([((), f"{error}; nothing of it is used")])
+        return empty.with_problems([((), f"{error}; the file is not used")])
     import tomllib  # start-up: a user without settings does not need it
 
     try:
         data = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
-        at: dict[Place, int] = {(): int(line[1])} if line else {}
-        return empty._replace(lines=at).without([((), f"{error}; nothing of it is used")])
+        lines: dict[DottedKey, int] = {(): int(line[1])} if line else {}
+        return empty._replace(lines=lines).with_problems([((), f"{error}; the file is not used")])
     return _read(empty._replace(lines=_lines(text)), data)
 
 
 def with_theme(text: str, theme: str) -> str:
-    """The text of a ``config.toml`` with another theme in it, all else as it is.
+    """Return the text of a ``config.toml`` with another theme, and all else unchanged.
 
     Args:
-        text: What the file holds, nothing where there is none.
+        text: The text of the file; empty if there is none.
         theme: The theme's name.
 
     Raises:
-        ConfigurationError: The file cannot be read, and so not be changed either.
+        ConfigurationError: The text is not valid TOML.
     """
     import tomllib  # as above
 
     try:
         parse_toml(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"config.toml has to be mended first: {error}") from error
-    lines, setting = text.splitlines(), f'theme = "{theme}"'
-    place = _lines(text).get(("theme",))
-    if place is not None:
-        lines[place - 1] = setting
+        raise ConfigurationError(f"config.toml is not valid; correct it first: {error}") from error
+    lines = text.splitlines()
+    setting = f'theme = "{theme}"'
+    theme_line = _lines(text).get(("theme",))
+    if theme_line is not None:
+        lines[theme_line - 1] = setting
     else:
-        heads = (number for number, line in enumerate(lines) if line.lstrip().startswith("["))
-        head = next(heads, None)
-        if head is None:
+        tables = (number for number, line in enumerate(lines) if line.lstrip().startswith("["))
+        first_table = next(tables, None)
+        if first_table is None:
             lines.append(setting)
         else:
-            lines[head:head] = [setting, ""]
+            lines[first_table:first_table] = [setting, ""]
     return "\n".join([*lines, ""])
 
 
 def read_judge_configuration(path: Path | None = None) -> JudgeConfiguration:
-    """The ``[judge]`` table; a missing file or table says nothing.
+    """Read the ``[judge]`` table; a missing file or table gives the defaults.
 
     Raises:
-        ConfigurationError: The file cannot be read, or something in the table is wrong.
+        ConfigurationError: The file cannot be read, or a value of the table is wrong.
     """
-    found = read_configuration(path)
-    wrong = [problem for problem in found.problems if problem.place[:1] in {(), ("judge",)}]
-    if wrong:
-        raise ConfigurationError(_problem_text(found.path, wrong))
-    return found.judge
+    configuration = read_configuration(path)
+    problems = [
+        problem for problem in configuration.problems if problem.dotted_key[:1] in {(), ("judge",)}
+    ]
+    if problems:
+        raise ConfigurationError(_problem_text(configuration.path, problems))
+    return configuration.judge
 
 
 def prices_to_write(model: str) -> str:
-    """The lines of ``config.toml`` that say what a model costs, the figures left to fill in."""
+    """Return lines for ``config.toml`` with example prices of a model, for the user to change."""
     quoted = model.replace("\\", "\\\\").replace('"', '\\"')
     return f'[judge.prices."{quoted}"]\ninput = 0.25   # per million tokens\noutput = 2.00'
 
 
 def _problem_text(path: Path, problems: Iterable[SettingProblem]) -> str:
     (first, *more) = problems
-    at = "" if first.line is None else f":{first.line}"
-    rest = (f"line {one.line}: {one.text}" if one.line else one.text for one in more)
-    return f"{path}{at}: {'; '.join([first.text, *rest])}"
+    first_line = "" if first.line is None else f":{first.line}"
+    texts = (
+        f"line {problem.line}: {problem.text}" if problem.line else problem.text for problem in more
+    )
+    return f"{path}{first_line}: {'; '.join([first.text, *texts])}"
 
 
-def meant(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
-    """What to write in the place of a name that does not exist, to put behind a message.
+def name_hint(name: str, valid_names: Iterable[str], otherwise: str | None = None) -> str:
+    """Return the end of a message on an unknown name: the nearest valid one, or all of them.
 
     Args:
-        name: What was written.
-        known: All names that there are.
-        otherwise: What to say where none of them is near; all names, where it is None.
+        name: The unknown name.
+        valid_names: The valid names.
+        otherwise: The text if no name is near; None lists all names.
     """
-    from difflib import get_close_matches  # only where something is wrong
+    from difflib import get_close_matches  # start-up: only messages need it
 
-    names = sorted(known)
+    names = sorted(valid_names)
     if near := get_close_matches(name, names, n=1):
         return f"; did you mean {near[0]}?"
     return f"; {otherwise or 'there are ' + ', '.join(names)}"
 
 
 def _read(empty: Configuration, data: Mapping[str, object]) -> Configuration:
-    wrong: list[tuple[Place, str]] = []
-    values: dict[Place, Any] = {}
+    problems: list[tuple[DottedKey, str]] = []
+    values: dict[DottedKey, Any] = {}
     tables: dict[str, Mapping[str, object]] = {"": data}
     for name in ("keys", "judge"):
         table = data.get(name, {})
         if name == "keys" and not isinstance(table, dict):
             table = {"preset": table}
         if not isinstance(table, dict):
-            wrong.append(((name,), f"{name} is no table; write [{name}] and lines below it"))
+            problems.append(((name,), f"{name} is no table; write [{name}] and lines below it"))
             table = {}
         tables[name] = table
     for field in setting_fields():
-        (*around, name) = field.place
-        table = tables["".join(around)]
+        (*table_key, name) = field.dotted_key
+        table = tables["".join(table_key)]
         if name in table:
             try:
-                values[field.place] = _value_of(field, table[name])
+                values[field.dotted_key] = _value_of(field, table[name])
             except _WrongError as error:
-                within = f"[{around[0]}] " if around else ""
-                wrong.append(((*field.place, *error.place), f"{within}{error}"))
-    known = {field.place[0] for field in setting_fields()}
-    for name in data.keys() - known:
-        wrong.append(((name,), f"there is no setting {name}{meant(name, known)}"))
-    known = set(JudgeConfiguration._fields)
-    for name in tables["judge"].keys() - known:
-        hint = "; a key stands in an environment variable, never here" if "key" in name else ""
-        wrong.append((("judge", name), f"[judge] knows no {name}{hint or meant(name, known)}"))
+                table_name = f"[{table_key[0]}] " if table_key else ""
+                dotted_key = (*field.dotted_key, *error.inner_key)
+                problems.append((dotted_key, f"{table_name}{error}"))
+    setting_names = {field.dotted_key[0] for field in setting_fields()}
+    for name in data.keys() - setting_names:
+        problems.append(((name,), f"there is no setting {name}{name_hint(name, setting_names)}"))
+    judge_names = set(JudgeConfiguration._fields)
+    for name in tables["judge"].keys() - judge_names:
+        hint = "; put a key into an environment variable, never here" if "key" in name else ""
+        text = f"[judge] has no setting {name}{hint or name_hint(name, judge_names)}"
+        problems.append((("judge", name), text))
     keys: dict[str, tuple[str, ...]] = {}
-    for place, pressed in _flat(tables["keys"]):
-        name = ".".join(place)
+    for action_key, pressed in _flat(tables["keys"]):
+        action = ".".join(action_key)
         listed = [pressed] if isinstance(pressed, str) else pressed
         if isinstance(listed, list) and listed and all(isinstance(key, str) for key in listed):
-            keys[name] = tuple(listed)
+            keys[action] = tuple(listed)
         else:
-            text = f'{name} wants a key such as "m" or "ctrl+n", or a list of keys'
-            wrong.append((("keys", *place), text))
-    judge = {place[1]: value for place, value in values.items() if place[0] == "judge"}
+            text = f'{action} needs a key such as "m" or "ctrl+n", or a list of keys'
+            problems.append((("keys", *action_key), text))
+    judge = {key[1]: value for key, value in values.items() if key[0] == "judge"}
     if "redact" in judge:
         judge["redact"] = empty.path.parent / judge["redact"]
-    return empty.without(
-        wrong,
+    return empty.with_problems(
+        problems,
         annotator=values.get(("annotator",)),
         theme=values.get(("theme",)),
         preset=values.get(("keys", "preset"), "vim"),
@@ -550,8 +568,8 @@ def _read(empty: Configuration, data: Mapping[str, object]) -> Configuration:
     )
 
 
-def _flat(table: Mapping[str, object]) -> Iterable[tuple[Place, object]]:
-    """Each action with its keys: ``annotate.note`` without quotes is a table in a table."""
+def _flat(table: Mapping[str, object]) -> Iterable[tuple[DottedKey, object]]:
+    """Yield each action with its keys; ``annotate.note`` without quotes is a table in a table."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from (((name, inner), keys) for inner, keys in value.items())
@@ -563,15 +581,15 @@ _NAME: Final = r"""(?:[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _LINE: Final = re.compile(rf"\s*(\[*)\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*[\]=]")
 
 
-def _lines(text: str) -> dict[Place, int]:
-    """The line of each name of a document that could be read, and of each table's head."""
-    found: dict[Place, int] = {}
-    table: Place = ()
+def _lines(text: str) -> dict[DottedKey, int]:
+    """Return the line of each dotted key and of each table's head in valid TOML."""
+    lines: dict[DottedKey, int] = {}
+    table: DottedKey = ()
     for number, line in enumerate(text.splitlines(), 1):
-        if at := _LINE.match(line):
-            names = tuple(name.strip("\"'") for name in re.findall(_NAME, at[2]))
-            table = names if at[1] else table
-            place = names if at[1] else (*table, *names)
-            for length in range(1, len(place) + 1):
-                found.setdefault(place[:length], number)
-    return found
+        if match := _LINE.match(line):
+            names = tuple(name.strip("\"'") for name in re.findall(_NAME, match[2]))
+            table = names if match[1] else table
+            dotted_key = names if match[1] else (*table, *names)
+            for length in range(1, len(dotted_key) + 1):
+                lines.setdefault(dotted_key[:length], number)
+    return lines

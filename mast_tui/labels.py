@@ -1,4 +1,4 @@
-"""What people and judges say about a trace: labels, verdicts, reviews, passes."""
+"""The records of people and judges on a trace: labels, verdicts, reviews, passes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 GREATEST_WHOLE: Final = (1 << 53) - 1
-"""The greatest whole number that every reader of JSON and every database keeps exactly."""
+"""The greatest whole number that all readers of JSON and all databases store exactly."""
 
 WholeNumber = Annotated[int, Meta(ge=-GREATEST_WHOLE, le=GREATEST_WHOLE)]
 Count = Annotated[int, Meta(ge=0, le=GREATEST_WHOLE)]
@@ -36,7 +36,7 @@ class AnnotatorKind(StrEnum):
     JUDGE = "judge"
     IMPORTED = "imported"
     AGENT = "agent"
-    """A program that labels trace by trace, as a person does; its labels are never gold."""
+    """A program that labels traces as a person does; its labels never become gold."""
 
     @property
     def is_person(self) -> bool:
@@ -45,36 +45,36 @@ class AnnotatorKind(StrEnum):
 
 
 class VerdictValue(StrEnum):
-    """Whether a mode shows in a trace; no verdict at all is 'open'."""
+    """The verdict on a mode in a trace; a mode without a verdict is 'open'."""
 
     PRESENT = "present"
     ABSENT = "absent"
     UNSURE = "unsure"
 
-    # As of the equal text, and without a Python call for each of very many.
+    # That of the text, without a Python call for each of many verdicts.
     __hash__ = str.__hash__
 
 
 class Severity(StrEnum):
-    """What a failure did to the run, as the person sees it."""
+    """The effect of a failure on the run, by the person's judgement."""
 
     FATAL = "fatal"
     BENIGN = "benign"
 
 
 class Origin(StrEnum):
-    """The ways in which labels come to be; see ``label_origin``."""
+    """The ways in which labels are made; see ``label_origin``."""
 
     MANUAL = "manual"
     ACCEPTED = "accepted"
     EDITED = "edited"
     IMPORTED = "imported"
     SUGGESTED = "suggested"
-    """By a judge; workspaces and files written earlier have ``manual`` in its place."""
+    """A judge's label; older workspaces and files have ``manual`` instead."""
 
 
 class PassKind(StrEnum):
-    """Under which conditions an annotator worked."""
+    """The conditions under which an annotator worked."""
 
     BLIND = "blind"
     ASSISTED = "assisted"
@@ -84,10 +84,10 @@ class PassKind(StrEnum):
 
     @property
     def is_reading(self) -> bool:
-        """Whether its labels are the annotator's word on the trace.
+        """True if the labels count as the annotator's labels of the trace.
 
-        Those of an adjudication are gold, and a retest, a trace labelled once more without sight
-        of the first time, only measures how far somebody agrees with themselves.
+        Those of an adjudication are gold. A retest, in which the annotator labels a trace once more
+        without seeing the first labels, only measures self-agreement.
         """
         return self not in (PassKind.ADJUDICATION, PassKind.RETEST)
 
@@ -101,11 +101,11 @@ class ReviewAnswer(StrEnum):
 
 
 class Match(StrEnum):
-    """How closely the words that a judge quotes were found in the trace.
+    """The kind of match between a judge's quote and the text of the trace.
 
-    ``SPACING`` are the same words with other white space, punctuation or case, ``REWORDED`` other
-    forms of them, ``IN_PARTS`` what stands before and after a ``…``, ``ALTERED`` words that say
-    something else. ``FUZZY`` is of earlier versions: a similar text, whose words nobody compared.
+    ``SPACING``: the same words with other white space, punctuation or case. ``REWORDED``: other
+    forms of the words. ``IN_PARTS``: the texts before and after a ``…``. ``ALTERED``: words of
+    another meaning. ``FUZZY``: a similar text, found by an earlier version that compared no words.
     """
 
     EXACT = "exact"
@@ -121,14 +121,14 @@ AGENT_PREFIX = "agent:"
 
 
 def annotator_kind(name: str) -> AnnotatorKind:
-    """Return the kind that a name shows: judge, agent, or else human."""
+    """Return the kind of annotator by the prefix of a name: judge, agent or human."""
     if name.startswith(JUDGE_PREFIX):
         return AnnotatorKind.JUDGE
     return AnnotatorKind.AGENT if name.startswith(AGENT_PREFIX) else AnnotatorKind.HUMAN
 
 
 def kind_fits_name(kind: str, name: str) -> bool:
-    """Return whether an annotator of this kind can have the name.
+    """Return whether the name of an annotator has the prefix of its kind.
 
     Args:
         kind: The value of an ``AnnotatorKind``, as a file has it.
@@ -141,7 +141,7 @@ def kind_fits_name(kind: str, name: str) -> bool:
 
 
 def label_origin(annotator: str, recorded: Origin) -> Origin:
-    """Return the origin of a label, whatever was recorded of it.
+    """Return the origin of a label, corrected if the recorded one does not fit the author.
 
     Args:
         annotator: The label's author.
@@ -153,7 +153,7 @@ def label_origin(annotator: str, recorded: Origin) -> Origin:
 
 
 RESERVED: Final = ("gold", "all")
-"""What stands for settled labels, and for everybody's: nobody's name."""
+"""The words for settled labels and for all labels, which no annotator may have as a name."""
 
 
 class InvalidName(MastError, ValueError):
@@ -161,17 +161,17 @@ class InvalidName(MastError, ValueError):
 
 
 class ReservedName(InvalidName):
-    """A name that stands for labels of nobody in particular."""
+    """A reserved word as a name."""
 
 
 def checked_person(name: str) -> str:
-    """Return a person's name, stripped.
+    """Return a person's name without surrounding spaces.
 
-    Names are at most 64 printable characters and may not begin like those of judges and agents;
-    ``gold`` and ``all`` are reserved. Capitals and wide letters make no difference.
+    A name has at most 64 printable characters and no prefix of judges or agents; ``gold`` and
+    ``all`` are reserved. Case and width of letters make no difference.
 
     Raises:
-        InvalidName: It cannot be a name.
+        InvalidName: The name is not valid.
     """
     name = name.strip()
     if not name:
@@ -194,10 +194,10 @@ def checked_person(name: str) -> str:
 
 
 def checked_agent(name: str) -> str:
-    """Return an agent's name, stripped: ``agent:`` and what could be a person's name.
+    """Return an agent's name, ``agent:`` and a valid name, without surrounding spaces.
 
     Raises:
-        InvalidName: It cannot be an agent's name.
+        InvalidName: The name is not valid.
     """
     name = name.strip()
     if not name.startswith(AGENT_PREFIX):
@@ -205,45 +205,45 @@ def checked_agent(name: str) -> str:
     return AGENT_PREFIX + checked_person(name.removeprefix(AGENT_PREFIX))
 
 
-def check_unlike(name: str, known: Iterable[str]) -> None:
-    """Refuse a new name that could be taken for another one.
+def check_unlike(name: str, existing: Iterable[str]) -> None:
+    """Refuse a new name that looks like an existing one.
 
-    Letter case, width, look-alike letters (by the confusables of Unicode's technical standard 39)
-    and doubled spaces tell nobody apart.
+    Names look alike if they differ only by the case or width of letters, by look-alike letters (the
+    confusables of Unicode's technical standard 39) or by doubled spaces.
 
     Args:
         name: The new name, as ``checked_person`` returns it.
-        known: The names that are there.
+        existing: The existing names.
 
     Raises:
-        InvalidName: It differs from a known name, or from ``gold`` or ``all``, by those alone.
+        InvalidName: The name looks like an existing one, or like ``gold`` or ``all``.
     """
     looks = _looks(name)
-    for other in (*RESERVED, *known):
+    for other in (*RESERVED, *existing):
         if other != name and not looks.isdisjoint(_looks(other)):
             raise InvalidName(
-                f"{name!r} looks like {other!r}, which is another name here; write it as that one, "
-                "or so that people can tell the two apart"
+                f"{name!r} looks like {other!r}, which is another name in this workspace; use that "
+                "name, or one that looks different"
             )
 
 
 def _looks(name: str) -> frozenset[str]:
-    """What a name looks like, as it is and in small letters: ``I`` is like ``l``, ``i`` is not."""
+    """Return two skeletons of a name, as it is and in small letters: ``I`` looks like ``l``."""
     plain = " ".join(unicodedata.normalize("NFKC", one_line(name)).split())
     return frozenset(_skeleton(text).casefold() for text in (plain, plain.casefold()))
 
 
 def _skeleton(text: str) -> str:
-    # Big tables: imported only where somebody brings a new name.
+    # Start-up: large tables, which only a new name needs.
     from confusable_homoglyphs.confusables import confusables_data as alike
 
     def prototype(char: str) -> str:
-        # A letter names its prototype alone, and a prototype every letter that looks like it.
-        others: list[str] = [one["c"].strip("\u200e") for one in alike.get(char, ())]
-        if len(others) != 1:
+        # The table has one entry for a letter, its prototype, and many for a prototype.
+        entries: list[str] = [entry["c"].strip("\u200e") for entry in alike.get(char, ())]
+        if len(entries) != 1:
             return char
-        (other,) = others
-        return other if len(other) > 1 or len(alike.get(other, ())) > 1 else min(char, other)
+        (entry,) = entries
+        return entry if len(entry) > 1 or len(alike.get(entry, ())) > 1 else min(char, entry)
 
     return "".join(prototype(char) for char in unicodedata.normalize("NFD", text))
 
@@ -255,32 +255,32 @@ CONFIDENCES: Final[Mapping[float | None, str]] = {
     0.5: "half sure",
     0.25: "doubtful",
 }
-"""How sure a person can say to be of a label, in the order in which a key goes round."""
+"""The confidences that a person can give a label, in the order in which a key sets them."""
 
 
 def next_severity(severity: Severity | None) -> Severity | None:
-    """The severity that a key sets after this one."""
+    """Return the severity that a key sets after this one."""
     order: tuple[Severity | None, ...] = (None, *Severity)
     return _following(order, severity)
 
 
 def next_confidence(confidence: float | None) -> float | None:
-    """The confidence that a key sets after this one, of ``CONFIDENCES``."""
+    """Return the confidence of ``CONFIDENCES`` that a key sets after this one."""
     return _following(tuple(CONFIDENCES), confidence)
 
 
 def _following(values: tuple[Value, ...], value: Value) -> Value:
-    place = values.index(value) if value in values else 0
-    return values[(place + 1) % len(values)]
+    position = values.index(value) if value in values else 0
+    return values[(position + 1) % len(values)]
 
 
 def confidence_words(confidence: float | None) -> str:
-    """How sure somebody is, in words; what people cannot set here is a number."""
+    """Return a confidence in words; as a number if a person cannot set it."""
     return CONFIDENCES.get(confidence) or f"{confidence:.2f}"
 
 
 class Target(Struct, frozen=True, omit_defaults=True):
-    """The place in a trace that a label points to: all of it, a range of spans, or a quote.
+    """The part of a trace that a label is about: the whole trace, a range of spans, or a quote.
 
     Both keys are None for the whole trace. A quote is in one span, so both keys are equal;
     ``char_start`` and ``char_end`` are code points in the span's text as read (end exclusive).
@@ -288,7 +288,7 @@ class Target(Struct, frozen=True, omit_defaults=True):
 
     first: str | None = None
     _last: str | None = struct_field(default=None, name="last")
-    """None where it is the first span, so that the key is written once."""
+    """None if it equals the first span, so that files have the key once."""
 
     quote: str | None = None
     char_start: WholeNumber | None = struct_field(default=None, name="start")
@@ -311,7 +311,7 @@ class Target(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the target is the whole trace."""
+        """True if the target is the whole trace."""
         return self.first is None
 
 
@@ -319,7 +319,7 @@ WHOLE_TRACE = Target()
 
 
 class QuoteDoubt(IntEnum):
-    """Whether the words that a judge quotes may be made up; those in doubt are shown last."""
+    """The doubt about a judge's quote; suggestions with doubtful quotes are shown last."""
 
     NONE = 0
     ALTERED = 1
@@ -327,14 +327,18 @@ class QuoteDoubt(IntEnum):
 
 
 class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The words on which a judge's label rests, in the span ``key``.
+    """The quote behind a judge's label.
 
-    ``char_start`` and ``char_end`` are code points into the span's text as read (end exclusive),
-    both None where the words were not found. ``key`` is None where they were not found and the
-    judge named no span that exists. ``match`` says how closely they were found, None where nobody
-    noted it. ``named`` are the first and last key of the spans that the judge had named, where
-    the words were found elsewhere and the place was mended. ``wording`` is what the judge wrote,
-    where that is not to the letter what stands there.
+    Attributes:
+        key: The span with the quote; None if the quote was not found and the judge named no
+            existing span.
+        quote: The quoted words.
+        match: The kind of match; None if it was not recorded.
+        named: The first and last key of the spans that the judge named, if the quote was found in
+            others.
+        wording: The judge's own wording, if it differs from the text of the trace.
+        char_start: The first code point of the quote in the span's text; None if it was not found.
+        char_end: The code point after the quote; None if it was not found.
     """
 
     key: str | None = None
@@ -347,16 +351,16 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         if self.placed and self.key is None:
-            raise ValueError("evidence with a place in a span names the span")
+            raise ValueError("evidence with a range of characters needs a span")
 
     @property
     def placed(self) -> bool:
-        """Whether there is a place in the trace for the words, as they are or altered."""
+        """True if the quote was found in the trace, exactly or altered."""
         return self.char_start is not None
 
     @property
     def doubt(self) -> QuoteDoubt:
-        """Whether the judge may have made the words up."""
+        """The doubt that the judge invented the quote."""
         if not self.placed:
             return QuoteDoubt.NOT_FOUND
         return QuoteDoubt.ALTERED if self.match is Match.ALTERED else QuoteDoubt.NONE
@@ -364,22 +368,25 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a judge says shows in a trace: a mode, the spans that show it, and the words.
+    """A failure mode that a judge finds in a trace, with its span range and quote.
 
-    One type all the way from a model's answer to the workspace. As it is read from an answer its
-    evidence holds the quote alone, with no place; ``quote_anchoring`` gives it one, and mends the
-    range where the words stand elsewhere. Rules give both at once. What the workspace makes of it
-    is a ``Label``.
+    Models and rules return findings; the workspace stores each as a ``Label``. The evidence in a
+    model's answer has only the quote. ``quote_anchoring`` adds its range of characters, and
+    corrects the span range if the quote is in another span.
 
-    ``mode`` is a slug. ``first`` and ``last`` are the keys of the range's ends, both None for the
-    trace as a whole. ``rationale`` says why in words that a person can check, naming spans as
-    ``#1``…; ``confidence`` lies in [0, 1]. ``decisive`` is whether the failure decided the
-    outcome, None where the judge does not say. ``remedy`` makes it the decisive step of the run:
-    what should have been done in its place, and what would have followed. ``evidence`` is None
-    where nothing can be quoted.
+    Attributes:
+        mode: The slug of the mode.
+        first: The key of the first span; None for the whole trace.
+        last: The key of the last span; None for the whole trace.
+        rationale: The judge's reason, with spans as ``#1``….
+        confidence: A number in [0, 1].
+        decisive: True if the failure decided the outcome; None if the judge does not say.
+        evidence: The quote; None if nothing can be quoted.
+        remedy: The correct action and its result, if this is the decisive step of the run; else
+            empty.
 
     Raises:
-        ValueError: The confidence is out of range, or the parts do not go together.
+        ValueError: The confidence is out of range, or the values contradict each other.
     """
 
     mode: str
@@ -403,15 +410,15 @@ class Finding:
 
     @property
     def target(self) -> Target:
-        """Where it points: its range, in a single span the quote that was found there, or all."""
-        words = self.evidence
-        if words is None or not words.placed or not self.first == self.last == words.key:
+        """The quote if it was found in the only span of the range; else the range."""
+        quote = self.evidence
+        if quote is None or not quote.placed or not self.first == self.last == quote.key:
             return Target(self.first, self.last)
-        return Target(self.first, self.last, words.quote, words.char_start, words.char_end)
+        return Target(self.first, self.last, quote.quote, quote.char_start, quote.char_end)
 
 
 class QuoteCounts(Struct, frozen=True, omit_defaults=True):
-    """How many quotes were found in which way; ``unsorted`` were found, nobody noted how."""
+    """The number of quotes by kind of match; ``unsorted`` were found, without a recorded kind."""
 
     exact: Count = 0
     spacing: Count = 0
@@ -436,17 +443,17 @@ class QuoteCounts(Struct, frozen=True, omit_defaults=True):
 
     @property
     def all(self) -> int:
-        """All quotes."""
+        """The number of all quotes."""
         return self.found + self.in_parts + self.altered + self.not_found
 
     @property
     def found(self) -> int:
-        """Those found in the trace, as they are or in other forms of the same words."""
+        """The number of quotes found with the same words or other forms of them."""
         return self.exact + self.spacing + self.reworded + self.unsorted
 
     @property
     def words(self) -> str:
-        """Each kind that there is with its number, on one line."""
+        """The kinds with at least one quote and their numbers, on one line."""
         named = ((name.replace("_", " "), count) for name, count in asdict(self).items())
         return ", ".join(f"{count:,} {name}" for name, count in named if count)
 
@@ -465,14 +472,20 @@ _COUNTED_AS: Final[dict[Match | None, str]] = {
 
 
 class Label(Struct, frozen=True, omit_defaults=True):
-    """Annotator × trace × mode × target, with all that was recorded beside it.
+    """A mode that an annotator marks in a part of a trace.
 
-    ``taxonomy`` is ``id@version`` and ``mode`` a slug of it. ``confidence`` lies in [0, 1].
-    ``suggestion`` is the id of the judge's label it came from; ``saw_suggestions`` whether any
-    were on screen when it was made. ``created_at`` is ISO 8601 in UTC. ``evidence`` comes with
-    judges' labels, as does ``decisive``: whether the judge holds that the failure decided the
-    outcome, None where it said nothing. ``remedy`` is not empty where a judge calls it the decisive
-    step of the run: what should have been done in its place, and what would have followed.
+    Attributes:
+        taxonomy: ``id@version`` of the taxonomy.
+        mode: The slug of the mode.
+        suggestion: The id of the judge's label that it was made from.
+        saw_suggestions: True if suggestions were on screen when it was made.
+        created_at: The time, ISO 8601 in UTC.
+        evidence: The quote, only in judges' labels.
+        confidence: A number in [0, 1].
+        decisive: True if the failure decided the outcome, only in judges' labels; None if the judge
+            did not say.
+        remedy: The correct action and its result, if a judge calls this the decisive step of the
+            run; else empty.
     """
 
     id: str
@@ -496,7 +509,7 @@ class Label(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Annotator × trace × mode: whether the mode shows."""
+    """An annotator's verdict on a mode in a trace."""
 
     annotator: str
     trace_id: str
@@ -510,7 +523,7 @@ class Verdict:
 class Review:
     """A person's answer to one suggestion, given in one pass over a trace.
 
-    ``label`` is the person's own label that came of it, None where it was rejected.
+    ``label`` is the id of the person's label made from it; None if the suggestion was rejected.
     """
 
     annotator: str
@@ -525,7 +538,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class SpanNote:
-    """What an annotator wrote beside a span, without a label."""
+    """An annotator's note on a span, without a label."""
 
     annotator: str
     trace_id: str
@@ -539,10 +552,14 @@ class SpanNote:
 class Pass:
     """One annotator's work on one trace under one taxonomy, from opening to finishing.
 
-    ``finished_at`` is None while it is open; ``judge_seen`` whether a judge's suggestion was on
-    screen during it, ``withheld`` whether a study kept them from it; ``read`` of ``spans`` were
-    read when it was finished. ``revealed_at`` is when something hidden was first shown after
-    finishing: from then on the finish stands.
+    Attributes:
+        finished_at: The time of finishing; None while the pass is open.
+        judge_seen: True if a judge's suggestion was on screen.
+        read: The number of spans that were read when the pass was finished.
+        spans: The number of spans of the trace at that time.
+        revealed_at: The time at which something hidden was first shown after finishing; from then
+            on the pass cannot be reopened.
+        withheld: True if a study hid suggestions.
     """
 
     annotator: str
@@ -560,19 +577,22 @@ class Pass:
 
     @property
     def finished(self) -> bool:
-        """Whether the pass is frozen."""
+        """True if the pass is finished, so that its labels cannot change."""
         return self.finished_at is not None
 
 
 @dataclass(slots=True)
 class TraceWork:
-    """One annotator's work on one trace under one taxonomy, as one pass holds it.
+    """The labels, verdicts and notes of one annotator on one trace, in one pass.
 
-    ``labels`` are by id, ``notes`` on spans by the span's key. ``verdicts`` are by a mode's slug; a
-    mode with a label is present, whatever they hold. ``finished_at`` is ISO 8601 in UTC, empty if
-    the time is not known, and None while the trace is not finished. ``judge_seen`` is whether a
-    judge's suggestion was on screen. ``merged`` has the ids of gold labels that cover different
-    places of several annotators.
+    Attributes:
+        labels: The labels by id.
+        verdicts: The verdicts by the mode's slug; a mode with a label is present in any case.
+        notes: The notes by the span's key.
+        finished_at: The time of finishing, ISO 8601 in UTC; empty if the time is not known, None if
+            the trace is not finished.
+        judge_seen: True if a judge's suggestion was on screen.
+        merged: The ids of gold labels that join different span ranges of several annotators.
     """
 
     annotator: str
@@ -619,4 +639,4 @@ class TraceWork:
 
 
 WorkKey = tuple[str, str, str]
-"""The annotator, the trace id and the taxonomy of a work."""
+"""The annotator, the trace id and the taxonomy of one annotator's work on a trace."""

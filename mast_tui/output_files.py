@@ -1,9 +1,9 @@
-"""The one door for files that a command writes because somebody named them.
+"""The writing of the output files that a user names in a command.
 
-All files of a command are written or none. Each is written whole under a name that nobody can
-guess, beside the place where it goes, and takes that place only when all of them are on the disk.
-What exists and is no regular file (a pipe, a terminal, a device) is written straight into and
-never replaced. Of a link it is the file behind it that is replaced, the link stays.
+Either all files of a command are written, or none. Each is written under a random name in the
+folder of its target, and replaces the target once all files are on the disk. A pipe, a terminal or
+a device is written to directly and never replaced. If the path is a link, the file that it leads to
+is replaced, and the link stays.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Final
 from mast_tui.errors import MastError
 
 Content = str | Iterable[bytes]
-"""A text, or pieces of bytes that are asked for one by one while they are written."""
+"""A text, or pieces of bytes, each computed when it is written."""
 
 LOOKED_AT: Final = 1 << 20
-"""So many bytes from the start of a file tell whose it is."""
+"""The bytes from the start of a file that show which program wrote it."""
 
 _PIECE: Final = 1 << 20
 _MOST_LINKS: Final = 40
@@ -32,24 +32,27 @@ _PERMISSIONS: Final = 0o777
 
 
 class OutputError(MastError):
-    """A file cannot or must not be written; the message is one sentence for a person."""
+    """A file cannot or must not be written; the message is one sentence for the user."""
 
 
 class InTheWay(OutputError):
-    """What lies where something is to be written stays unless somebody says that it may go."""
+    """An existing file that is replaced only with ``--force``."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}; name another place, or give --force to replace it")
+        super().__init__(f"{path}: {reason}; name another file, or give --force to replace it")
         self.path = path
         self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
 class ReplacementRules:
-    """What of the files that lie where something is to be written may be replaced.
+    """The rules by which outputs may replace existing files.
 
-    ``never`` says what a file is that stays in any case, ``precious`` what one looks like that
-    stays unless ``force`` is given; None where there is nothing to say.
+    Attributes:
+        never: Returns the reason why a file is never replaced; None if there is no such reason.
+        precious: Returns the reason why a file is replaced only with ``force``; None if there is
+            no such reason.
+        force: The user allows to replace precious files.
     """
 
     never: Callable[[Path], str | None] = lambda _: None
@@ -58,10 +61,13 @@ class ReplacementRules:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where an output goes: ``path`` as it was named, ``target`` behind all links.
+class _OutputPath:
+    """The path of an output.
 
-    An open ``descriptor`` that was named as a path is written to as it stands.
+    Attributes:
+        path: The path that the user named.
+        target: The path after all links.
+        descriptor: The open descriptor that the path names, such as ``/dev/fd/3``.
     """
 
     path: Path
@@ -70,30 +76,30 @@ class _Place:
 
     @property
     def is_stream(self) -> bool:
-        """Whether this is something that exists and is no regular file."""
+        """True if the path exists and is not a regular file."""
         return self.descriptor is not None or _is_special(self.target)
 
 
 class Outputs:
-    """The files of one command; ``commit`` writes all that were added, or none."""
+    """The output files of one command; ``commit`` writes all of them or none."""
 
     def __init__(self, rules: ReplacementRules | None = None) -> None:
         self._rules = rules or ReplacementRules()
         self._folders: list[Path] = []
-        self._files: list[tuple[_Place, Content]] = []
+        self._files: list[tuple[_OutputPath, Content]] = []
         self._removed: list[Path] = []
 
     def check(self, path: Path, *, ours: Callable[[bytes], bool] | None = None) -> None:
-        """Refuse a path where nothing can or must be written, before any work is done.
+        """Refuse a path that cannot or must not be written, before any work is done.
 
         Args:
-            path: A file that is to be written.
-            ours: Tells from the first ``LOOKED_AT`` bytes of a file whether this program wrote
-                it. Given where nothing else may be replaced, as nobody named the file or it is of
-                a kind that is always safe to replace.
+            path: The file to write.
+            ours: Returns whether this program wrote a file, by its first ``LOOKED_AT`` bytes. With
+                it, files of other programs are not replaced, and those of this program always are.
 
         Raises:
-            OutputError: What is there stays, no file can be there, or it cannot be looked at.
+            OutputError: An existing file must stay, the path cannot be written, or it cannot be
+                examined.
         """
         self._checked(path, ours)
 
@@ -103,63 +109,63 @@ class Outputs:
         """Add a file to be written, after the same checks as ``check``.
 
         Args:
-            path: Where it goes.
-            content: A text, of which lone surrogates are escaped as JSON does, or pieces of bytes,
-                which ``commit`` asks for.
-            ours: As ``check`` takes it.
+            path: The file to write.
+            content: A text, in which lone surrogates are escaped as in JSON; or pieces of bytes,
+                which ``commit`` reads.
+            ours: As in ``check``.
 
         Raises:
-            OutputError: As ``check`` raises it, and for a file that was added before.
+            OutputError: As in ``check``; or the file was added before.
         """
-        place = self._checked(path, ours)
-        if any(place.target == other.target for other, _ in self._files):
+        output = self._checked(path, ours)
+        if any(output.target == other.target for other, _ in self._files):
             raise OutputError(f"{path}: two outputs of this command name this file; name two")
-        self._files.append((place, content))
+        self._files.append((output, content))
 
     def add_folder(self, folder: Path) -> None:
-        """Add a folder, which ``commit`` makes where it is missing; for files that are in it.
+        """Add a folder for output files, which ``commit`` creates if it is missing.
 
         Raises:
-            OutputError: There is a file of that name.
+            OutputError: A file has that name.
         """
         if folder.exists() and not folder.is_dir():
-            raise OutputError(f"{folder}: is a file; name a folder to write")
+            raise OutputError(f"{folder}: is a file; name a folder")
         self._folders.append(folder)
 
     def remove(self, path: Path) -> None:
-        """Let a file go when the others are in their places.
+        """Remove a file in ``commit``, once the other files are written.
 
         Raises:
-            OutputError: It is a file that stays.
+            OutputError: The file must stay.
         """
         if path.exists() or path.is_symlink():
             self._checked(path, None)
             self._removed.append(_real(path.parent) / path.name)
 
     def commit(self) -> None:
-        """Write all files, and remove what is to be removed; where that fails, undo all of it.
+        """Write all files and remove those to be removed; undo all of it if one step fails.
 
-        Streams are written after everything else is on the disk; what has gone into one cannot be
-        taken back. So can a name not be taken back on a file system without hard links.
+        Streams are written once everything else is on the disk, as what is written to a stream
+        cannot be undone. On a file system without hard links, replaced files cannot be restored.
 
         Raises:
-            OSError: Something could not be written; it has the name of the file itself.
+            OSError: A file could not be written; the error has the name that the user gave.
         """
-        streams = [(place, content) for place, content in self._files if place.is_stream]
-        files = [(place, content) for place, content in self._files if not place.is_stream]
+        streams = [(output, content) for output, content in self._files if output.is_stream]
+        files = [(output, content) for output, content in self._files if not output.is_stream]
         alone = len(files) + len(self._removed) == 1
         set_aside: list[Path] = []
         with ExitStack() as undo:
             for folder in self._folders:
                 _make_folder(folder, undo)
-            drafts = [(place, _draft(place, content, undo)) for place, content in files]
-            for place, content in streams:
-                _write_through(place, content)
-            for place, draft in drafts:
-                with _named(place.path):
+            drafts = [(output, _draft(output, content, undo)) for output, content in files]
+            for output, content in streams:
+                _write_through(output, content)
+            for output, draft in drafts:
+                with _named(output.path):
                     if not alone:
-                        set_aside += _kept_for_undo(place.target, undo)
-                    draft.replace(place.target)
+                        set_aside += _saved_for_undo(output.target, undo)
+                    draft.replace(output.target)
             for target in self._removed:
                 aside = _hidden_beside(target)
                 undo.callback(_put_back, aside, target)
@@ -172,40 +178,44 @@ class Outputs:
         for folder in {target.parent for target in (*(p.target for p, _ in files), *self._removed)}:
             _sync_folder(folder)
 
-    def _checked(self, path: Path, ours: Callable[[bytes], bool] | None) -> _Place:
-        place = _place_of(path)
-        if place.is_stream:
-            return place
-        target = place.target
+    def _checked(self, path: Path, ours: Callable[[bytes], bool] | None) -> _OutputPath:
+        output = _output_path(path)
+        if output.is_stream:
+            return output
+        target = output.target
         if target.is_dir():
             raise OutputError(f"{path}: is a folder; name a file to write")
         if not target.parent.is_dir() and not any(
             path.is_relative_to(folder) for folder in self._folders
         ):
-            raise OutputError(f"{path.parent}: no such folder; make it first")
+            raise OutputError(f"{path.parent}: no such folder; create it first")
         if (reason := self._rules.never(target)) is not None:
             raise OutputError(f"{path}: {reason}; name another file to write")
         if not self._rules.force and (reason := self._reason_to_stay(target, ours)) is not None:
             raise InTheWay(path, reason)
-        return place
+        return output
 
     def _reason_to_stay(self, target: Path, ours: Callable[[bytes], bool] | None) -> str | None:
         try:
             if ours is not None and target.exists():
                 head = _head(target)
-                known = not head or ours(head)
-                return None if known else "is there and was not written by mast-tui"
+                replaceable = not head or ours(head)
+                return None if replaceable else "exists and was not written by mast-tui"
             return self._rules.precious(target)
         except OSError as error:
-            return f"nobody can tell what is there ({error.strerror})"
+            return f"the existing file cannot be examined ({error.strerror})"
 
 
 def write_output(path: Path, text: str) -> None:
-    """Write one file whole or not at all: what fails leaves what was there before.
+    """Write one file completely, or leave the existing one as it is.
+
+    Args:
+        path: The file to write.
+        text: Its text.
 
     Raises:
-        OutputError: No file can be written there.
-        OSError: It could not be written; it has the name of the file itself.
+        OutputError: The path cannot be written.
+        OSError: The file could not be written; the error has its name.
     """
     outputs = Outputs()
     outputs.add(path, text)
@@ -213,44 +223,47 @@ def write_output(path: Path, text: str) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path names something that exists and is no regular file, so that it is written
-    straight into, and no other file has its place beside it."""
-    return _place_of(path).is_stream
+    """Return whether a path exists and is not a regular file, such as a pipe or a device."""
+    return _output_path(path).is_stream
 
 
 def is_stdout(path: Path) -> bool:
-    """Whether what is written to a path goes where this program's own output goes."""
-    place = _place_of(path)
-    if place.descriptor is not None:
-        return place.descriptor == 1
+    """Return whether a path is the standard output of this program."""
+    output = _output_path(path)
+    if output.descriptor is not None:
+        return output.descriptor == 1
     try:
-        return place.is_stream and os.path.samestat(place.target.stat(), os.fstat(1))
+        return output.is_stream and os.path.samestat(output.target.stat(), os.fstat(1))
     except OSError:
         return False
 
 
-def _place_of(path: Path) -> _Place:
-    """Where the links at the end of a path lead.
+def _output_path(path: Path) -> _OutputPath:
+    """Follow the links at the end of a path.
 
-    A link is followed if its owner could do the same harm without it: whoever may write to a
-    shared folder shall not choose which of our files we replace.
+    A link is followed only if its owner is the user, root, or the owner of its target. Otherwise
+    another user of a shared folder could choose which of the user's files is replaced.
+
+    Raises:
+        OutputError: A link must not be followed, or leads to itself.
     """
     own_descriptors = ("/dev/fd", f"/proc/{os.getpid()}/fd")
-    at = path
+    target = path
     for _ in range(_MOST_LINKS):
-        at = _real(at.parent) / at.name if at.name not in ("", "..") else _real(at)
-        if str(at.parent) in own_descriptors and at.name.isdecimal():
-            return _Place(path, at, int(at.name))
-        if not at.is_symlink():
-            return _Place(path, at)
+        has_name = target.name not in ("", "..")
+        target = _real(target.parent) / target.name if has_name else _real(target)
+        if str(target.parent) in own_descriptors and target.name.isdecimal():
+            return _OutputPath(path, target, int(target.name))
+        if not target.is_symlink():
+            return _OutputPath(path, target)
         trusted = {os.geteuid(), 0}
-        with suppress(OSError):  # it leads nowhere, or nowhere that we can see
-            trusted.add(at.stat().st_uid)
-        if at.lstat().st_uid not in trusted:
-            raise OutputError(f"{path}: is a link that somebody else has made; name its target")
-        if _is_special(at):
-            return _Place(path, at)  # what stands in the link need not be a path, as in /proc
-        at = at.parent / at.readlink()
+        with suppress(OSError):  # the target of the link is missing, or hidden from the user
+            trusted.add(target.stat().st_uid)
+        if target.lstat().st_uid not in trusted:
+            raise OutputError(f"{path}: is a link that another user created; name its target")
+        if _is_special(target):
+            return _OutputPath(path, target)  # the text of the link may not be a path, as in /proc
+        target = target.parent / target.readlink()
     raise OutputError(f"{path}: a link that leads to itself; name another file")
 
 
@@ -275,37 +288,37 @@ def _pieces(content: Content) -> Iterator[bytes]:
         yield from content
 
 
-def _draft(place: _Place, content: Content, undo: ExitStack) -> Path:
-    """The whole content in a new file beside its place, on the disk."""
-    draft = _hidden_beside(place.target)
-    with _named(place.path):
-        # No name that was planted there is taken, and no link followed.
+def _draft(output: _OutputPath, content: Content, undo: ExitStack) -> Path:
+    """Write the content to a new file beside the target, and sync it to the disk."""
+    draft = _hidden_beside(output.target)
+    with _named(output.path):
+        # Exclusive and without links, as other users may have prepared files in the folder.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(draft, flags, 0o666)
     undo.callback(_take_away, draft)
     try:
-        with _named(place.path):
-            if place.target.exists():
-                os.fchmod(descriptor, place.target.stat().st_mode & _PERMISSIONS)
-        _write_all(descriptor, place.path, content)
-        with _named(place.path):
+        with _named(output.path):
+            if output.target.exists():
+                os.fchmod(descriptor, output.target.stat().st_mode & _PERMISSIONS)
+        _write_all(descriptor, output.path, content)
+        with _named(output.path):
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
     return draft
 
 
-def _write_through(place: _Place, content: Content) -> None:
+def _write_through(output: _OutputPath, content: Content) -> None:
     sys.stdout.flush()
-    with _named(place.path):
-        if place.descriptor is not None:
-            descriptor = os.dup(place.descriptor)
+    with _named(output.path):
+        if output.descriptor is not None:
+            descriptor = os.dup(output.descriptor)
         else:
-            descriptor = os.open(place.target, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
+            descriptor = os.open(output.target, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
     try:
-        if place.descriptor is None and stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OutputError(f"{place.path}: has become another file meanwhile; try again")
-        _write_all(descriptor, place.path, content)
+        if output.descriptor is None and stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OutputError(f"{output.path}: has become another file meanwhile; try again")
+        _write_all(descriptor, output.path, content)
     finally:
         os.close(descriptor)
 
@@ -318,8 +331,8 @@ def _write_all(descriptor: int, path: Path, content: Content) -> None:
                 left = left[os.write(descriptor, left) :]
 
 
-def _kept_for_undo(target: Path, undo: ExitStack) -> list[Path]:
-    """See to it that ``undo`` brings back what is at a place; the names to remove afterwards."""
+def _saved_for_undo(target: Path, undo: ExitStack) -> list[Path]:
+    """Let ``undo`` restore a file; return the names of its copies, to remove afterwards."""
     if not target.exists():
         undo.callback(_take_away, target)
         return []
@@ -327,13 +340,13 @@ def _kept_for_undo(target: Path, undo: ExitStack) -> list[Path]:
     try:
         aside.hardlink_to(target)
     except OSError:
-        return []  # where there are no hard links, nothing can be kept without a moment's gap
+        return []  # without hard links, no copy can be made without a gap
     undo.callback(_put_back, aside, target)
     return [aside]
 
 
 def _take_away(path: Path) -> None:
-    with suppress(OSError):  # the error that led here is the one to tell
+    with suppress(OSError):  # the first error is the one to report
         path.unlink(missing_ok=True)
 
 
@@ -344,15 +357,15 @@ def _put_back(aside: Path, target: Path) -> None:
 
 
 def _make_folder(folder: Path, undo: ExitStack) -> None:
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
-        with _named(one, "this folder cannot be made"):
-            one.mkdir()
-        undo.callback(_remove_empty, one)
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    for parent in reversed(missing):
+        with _named(parent, "this folder cannot be created"):
+            parent.mkdir()
+        undo.callback(_remove_empty, parent)
 
 
 def _remove_empty(folder: Path) -> None:
-    with suppress(OSError):  # somebody else has put something there meanwhile
+    with suppress(OSError):  # another program may have put a file into it
         folder.rmdir()
 
 
@@ -370,9 +383,9 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _named(path: Path, what: str = "cannot be written") -> Iterator[None]:
-    """Let errors of the file system have the name of the file that somebody asked for."""
+def _named(path: Path, problem: str = "cannot be written") -> Iterator[None]:
+    """Give errors of the file system the path that the user named."""
     try:
         yield
     except OSError as error:
-        raise OSError(error.errno, f"{what}: {error.strerror}", str(path)) from error
+        raise OSError(error.errno, f"{problem}: {error.strerror}", str(path)) from error

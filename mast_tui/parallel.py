@@ -1,9 +1,9 @@
-"""Work done batch by batch by other processes, of this machine or of a cluster.
+"""Workers that process batches in other processes, on this machine or in a cluster.
 
-``map(work, batches)`` is all there is: what is done must follow from its batch alone, as a batch is
-done again where the process that had it was killed. Processes of this machine have a pipe each:
-``concurrent.futures`` gives up all that is under way when one of them is killed, and hangs where
-that one had half written an answer. Those of a cluster are in ``scale/cluster.py``.
+``Workers.map(work, batches)`` is the whole interface. A result must depend on its batch alone: if a
+process is killed, another process repeats its batch. Each local process has a pipe of its own,
+because ``concurrent.futures`` gives up all pending work when one process is killed, and hangs if
+that process had half written an answer. The workers of a cluster are in ``scale/cluster.py``.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Work = Callable[[Sequence[Item]], Iterable[Result]]
-"""Takes a batch, and gives the results of its items in their order. What an iterator gives for a
-batch of one item is told while it goes on, by processes of this machine."""
+"""A function from a batch to the results of its items, in their order. If it returns an iterator
+for a batch of one item, local processes send each result at once."""
 
 _CLUSTER: Final = "mast_tui.scale.cluster"
-"""The module of a cluster's workers, which is imported by name alone."""
+"""The module of a cluster's workers, imported only by this name."""
 
 AHEAD: Final = 4
-"""So many batches for each worker are under way, waiting, or done before their turn."""
+"""The batches per worker that are running, queued, or done before their turn."""
 
 QUEUED: Final = 2
-"""So many batches a worker has at hand: the next one before it has done the first."""
+"""The batches that a worker holds, so that the next one is there when the first is done."""
 
 _LOSSES: Final = 3
-"""An item is given up that has ended so many processes alone; some may have been killed by somebody
-who was not after it."""
+"""The processes that an item may end alone before it is given up: several, as a process may be
+killed for another reason."""
 
 
 class NoWorkers(MastError):
-    """The workers that were asked for cannot be had, or have gone away as a whole."""
+    """The requested workers are not available, or all of them are gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class LostItem:
-    """In the place of a result: why the item has none."""
+    """The reason why an item has no result, in place of the result."""
 
     reason: str
 
@@ -64,71 +64,78 @@ LOST: Final = LostItem("each process that had it was ended; is there enough memo
 
 @dataclass(slots=True, eq=False)
 class WorkerTask:
-    """A batch, how often it was lost, and of its results those that were not given out yet."""
+    """A batch with its results that were not yielded yet.
+
+    Attributes:
+        batch: The items.
+        losses: The number of processes that ended while they had the batch.
+        results: The results to yield.
+        done: True if all results were received.
+        received: The number of results received from all processes.
+        sent_again: The number of results received from the process that has the batch now; the
+            first ones repeat those of a process that was ended.
+    """
 
     batch: Sequence[Any]
     losses: int = 0
     results: deque[Any] = field(default_factory=deque)
     done: bool = False
-    known: int = 0
-    """How many results have come, whoever told them; another process tells the same again."""
-    told: int = 0
-    """How many of them the process has told that has the batch now."""
+    received: int = 0
+    sent_again: int = 0
 
-    def take(self, results: Sequence[Any]) -> None:
-        """Take what follows."""
-        self.results.extend(results[max(0, self.known - self.told) :])
-        self.told += len(results)
-        self.known = max(self.known, self.told)
+    def add_results(self, results: Sequence[Any]) -> None:
+        """Add the next results of a process, without those that were received before."""
+        self.results.extend(results[max(0, self.received - self.sent_again) :])
+        self.sent_again += len(results)
+        self.received = max(self.received, self.sent_again)
 
 
 class BatchResults(NamedTuple):
-    """Results of a batch, and whether they are the last."""
+    """Some results of a batch; ``is_last`` is true if no more follow."""
 
     results: Sequence[Any]
-    over: bool = True
+    is_last: bool = True
 
 
-Heard = tuple[WorkerTask, BatchResults | LostItem | None]
-"""What came of a batch: ``LOST`` where its process was ended, None where it was not begun by
-then."""
+BatchMessage = tuple[WorkerTask, BatchResults | LostItem | None]
+"""A batch with its results; ``LOST`` if its process was ended, None if it was not started then."""
 
 
 class Workers(AbstractContextManager["Workers"], ABC):
-    """Processes that do what they are given.
+    """Processes that compute batches.
 
     Attributes:
-        count: How many batches they do at a time.
-        place: Where they are, for people.
-        elsewhere: Whether they stand in another folder than this process.
+        count: The number of batches that run at a time.
+        description: The number and location of the workers, as users read it.
+        is_remote: True if their working folder is not that of this process.
         host: The address of this machine at which they reach it.
     """
 
     count: int
-    place: str
-    elsewhere = False
+    description: str
+    is_remote = False
     host = "127.0.0.1"
 
     @abstractmethod
-    def _room(self) -> int:
-        """How many more batches they take now."""
+    def _free_slots(self) -> int:
+        """Return the number of batches that the workers accept now."""
 
     @abstractmethod
-    def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
-        """Have a batch done."""
+    def _submit(self, work: Work[Any, Any], task: WorkerTask) -> None:
+        """Send a batch to a worker."""
 
     @abstractmethod
-    def _hear(self, patience: float | None) -> Sequence[Heard]:
-        """Wait until something has come of a batch, for so many seconds at most.
+    def _receive(self, patience: float | None) -> Sequence[BatchMessage]:
+        """Wait for messages about batches, for at most ``patience`` seconds.
 
         Raises:
-            NoWorkers: There is nobody left.
-            Exception: What ``work`` has raised.
+            NoWorkers: All workers are gone.
+            Exception: ``work`` raised it.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """End what is under way."""
+        """Stop all running batches."""
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -140,33 +147,33 @@ class Workers(AbstractContextManager["Workers"], ABC):
         patience: float | None = None,
         ahead: int = AHEAD,
     ) -> Iterator[Result | LostItem | None]:
-        """Do the same with every item; what comes of each is given in the order of the items.
+        """Yield the results of all items, in the order of the items.
 
         Args:
-            work: A function of a module, or an object that can be pickled.
-            batches: Items, some at a time; they are drawn as workers need them.
-            patience: After so many seconds in which nothing has come None is given.
-            ahead: How many batches for each worker may be done before their turn.
+            work: A function of a module, or another object that can be pickled.
+            batches: The items in batches, read as workers need them.
+            patience: The seconds without a message after which None is yielded.
+            ahead: The batches per worker that may be done before their turn.
 
         Returns:
-            The results; ``LostItem`` behind those of an item that ends every process which has it.
+            The results; a ``LostItem`` for an item that ends every process.
 
         Raises:
-            NoWorkers: There is nobody left who does it.
-            Exception: What ``work`` raises.
+            NoWorkers: All workers are gone.
+            Exception: ``work`` raised it.
         """
         source = iter(batches)
         tasks: deque[WorkerTask] = deque()
         waiting: deque[WorkerTask] = deque()
         while True:
-            while self._room() > 0:
+            while self._free_slots() > 0:
                 if not waiting:
                     batch = next(source, None) if len(tasks) < ahead * self.count else None
                     if batch is None:
                         break
                     tasks.append(WorkerTask(batch))
                     waiting.append(tasks[-1])
-                self._give(work, waiting.popleft())
+                self._submit(work, waiting.popleft())
             if not tasks:
                 return
             while tasks[0].results:
@@ -174,51 +181,51 @@ class Workers(AbstractContextManager["Workers"], ABC):
             if tasks[0].done:
                 tasks.popleft()
                 continue
-            heard = self._hear(patience)
-            if not heard:
+            messages = self._receive(patience)
+            if not messages:
                 yield None
-            for task, found in heard:
-                if found is None:
+            for task, content in messages:
+                if content is None:
                     waiting.appendleft(task)
-                elif isinstance(found, LostItem):
-                    waiting.extendleft(_again(task, tasks))
+                elif isinstance(content, LostItem):
+                    waiting.extendleft(_retries(task, tasks))
                 else:
-                    task.take(found.results)
-                    task.done = found.over
+                    task.add_results(content.results)
+                    task.done = content.is_last
 
 
 def each(
     work: Work[Item, Result], items: Iterable[Item], workers: Workers | None
 ) -> Iterator[Result | LostItem]:
-    """Do the same with every item, one a batch: here, or by workers.
+    """Yield the results of all items, each a batch of its own, computed here or by workers.
 
     Args:
-        work: As for ``Workers.map``.
-        items: Drawn as they are needed.
-        workers: Who does it; None for this process alone.
+        work: The function, as for ``Workers.map``.
+        items: The items, read as they are needed.
+        workers: The workers; None computes in this process.
 
     Returns:
-        The results in the order of the items; ``LostItem`` for one that ends every process.
+        The results in the order of the items; a ``LostItem`` for one that ends every process.
     """
     batches = ([item] for item in items)
     if workers is None:
         for batch in batches:
             yield from work(batch)
         return
-    yield from (found for found in workers.map(work, batches) if found is not None)
+    yield from (result for result in workers.map(work, batches) if result is not None)
 
 
-def _again(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerTask]:
-    """What has to be done of a batch that was lost, the last first: its items one by one."""
+def _retries(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerTask]:
+    """Replace a lost batch by its items one by one; return the tasks to repeat, the last first."""
     if len(task.batch) > 1:
-        place = tasks.index(task)
-        del tasks[place]
-        alone = [WorkerTask([item]) for item in reversed(task.batch)]
-        for one in alone:
-            tasks.insert(place, one)
-        return alone
+        position = tasks.index(task)
+        del tasks[position]
+        single_tasks = [WorkerTask([item]) for item in reversed(task.batch)]
+        for single_task in single_tasks:
+            tasks.insert(position, single_task)
+        return single_tasks
     task.losses += 1
-    task.told = 0
+    task.sent_again = 0
     if task.losses < _LOSSES:
         return [task]
     task.results.append(LOST)
@@ -226,30 +233,31 @@ def _again(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerTask]:
     return []
 
 
-def workers_of(wanted: str) -> Workers:
-    """The workers that ``--workers`` asks for.
+def workers_of(requested: str) -> Workers:
+    """Return the workers that ``--workers`` requests.
 
     Args:
-        wanted: ``auto`` for a process for each core, their number, or a cluster's address.
+        requested: ``auto`` for one process per core, a number of processes, or the address of a
+            cluster.
 
     Raises:
-        NoWorkers: There are none of that kind.
+        NoWorkers: The text is none of these, or the cluster is not available.
     """
-    if "://" in wanted:
-        cluster: Workers = import_module(_CLUSTER).Cluster(wanted)
+    if "://" in requested:
+        cluster: Workers = import_module(_CLUSTER).Cluster(requested)
         return cluster
-    if wanted == "auto":
+    if requested == "auto":
         return LocalProcesses(cores())
-    if wanted.isascii() and wanted.isdecimal() and int(wanted) > 0:
-        return LocalProcesses(int(wanted))
+    if requested.isascii() and requested.isdecimal() and int(requested) > 0:
+        return LocalProcesses(int(requested))
     raise NoWorkers(
-        f"{wanted!r} are no workers; give auto, a number of processes, or the address of a Dask "
+        f"{requested!r} are no workers; give auto, a number of processes, or the address of a Dask "
         "scheduler such as tcp://localhost:8786"
     )
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -263,141 +271,154 @@ serve(*map(int, sys.argv[3:]))
 
 
 class _Process:
-    """A process of this machine, with the batches that it has."""
+    """A local process with its batches."""
 
-    def __init__(self, aside: bool) -> None:
+    def __init__(self, low_priority: bool) -> None:
         from multiprocessing.connection import Pipe  # start-up: the app searches and judges later
 
-        self.connection, other = Pipe()
-        # Not by multiprocessing, whose processes begin with all that this one has imported.
-        words = (os.pathsep.join(sys.path), os.pathsep, str(other.fileno()), str(int(aside)))
+        self.connection, child_end = Pipe()
+        # Not by multiprocessing, whose processes import all modules of this one at their start.
+        arguments = (
+            os.pathsep.join(sys.path),
+            os.pathsep,
+            str(child_end.fileno()),
+            str(int(low_priority)),
+        )
         self._process = Popen(
-            [sys.executable, "-I", "-W", "ignore", "-c", _BEGIN, *words],
+            [sys.executable, "-I", "-W", "ignore", "-c", _BEGIN, *arguments],
             stdin=DEVNULL,
             stdout=DEVNULL,
-            stderr=DEVNULL,  # what goes wrong is answered, and a screen must not be written on
-            pass_fds=[other.fileno()],
-            process_group=0,  # whoever has begun it ends it
+            stderr=DEVNULL,  # errors come through the pipe; the app's screen must stay clean
+            pass_fds=[child_end.fileno()],
+            process_group=0,  # Ctrl+C must not end it: this process does
         )
-        other.close()
+        child_end.close()
         self.tasks: deque[WorkerTask] = deque()
         self._work: object = None
 
-    def give(self, work: Work[Any, Any], task: WorkerTask) -> None:
-        """Have it do a batch once it has done those before."""
-        new = self._work is not work
+    def submit(self, work: Work[Any, Any], task: WorkerTask) -> None:
+        """Send a batch, which waits until the batches before it are done.
+
+        Args:
+            work: The function.
+            task: The batch.
+        """
+        is_new = self._work is not work
         self._work = work
         self.tasks.append(task)
         try:
-            self.connection.send((work if new else None, task.batch))
-        except (BrokenPipeError, ConnectionResetError):  # that it has ended is heard of
+            self.connection.send((work if is_new else None, task.batch))
+        except (BrokenPipeError, ConnectionResetError):  # ``_receive`` notices that it has ended
             return
 
     def kill(self) -> None:
-        """End it, whatever it is at."""
+        """End the process at once."""
         self._process.kill()
         self._process.wait()
         self.connection.close()
 
 
-def serve(place: int, aside: int) -> None:
-    """Do what comes, until nobody is there any more who could give anything.
+def serve(descriptor: int, low_priority: int) -> None:
+    """Compute the batches that come through a pipe, until its other end is closed.
 
     Args:
-        place: The number of the open pipe through which it comes.
-        aside: Whether others go before.
+        descriptor: The descriptor of the open pipe.
+        low_priority: 1 if all other processes go first.
     """
     from multiprocessing.connection import Connection  # start-up, as above
 
-    if aside:  # whoever waits for a key has its turn at once
+    if low_priority:  # the app must answer to keys at once
         os.nice(19)
         if hasattr(os, "SCHED_IDLE"):
             with suppress(OSError):  # some containers forbid it
                 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    connection = Connection(place)
-    given: SimpleQueue[tuple[Work[Any, Any] | None, Sequence[Any]]] = SimpleQueue()
-    Thread(target=_listen, args=(connection, given), name="batches", daemon=True).start()
+    connection = Connection(descriptor)
+    received: SimpleQueue[tuple[Work[Any, Any] | None, Sequence[Any]]] = SimpleQueue()
+    Thread(target=_listen, args=(connection, received), name="batches", daemon=True).start()
     work: Work[Any, Any] | None = None
     while True:
-        new, batch = given.get()
-        work = new or work
+        new_work, batch = received.get()
+        work = new_work or work
         assert work is not None
         try:
             results = work(batch)
             if len(batch) == 1 and isinstance(results, Iterator):
                 for result in results:
-                    connection.send((BatchResults([result], over=False), None))
+                    connection.send((BatchResults([result], is_last=False), None))
                 results = ()
             answer = pickle.dumps((BatchResults([*results]), None))
-        except Exception as error:  # noqa: BLE001 - it is raised where the answer is heard
+        except Exception as error:  # noqa: BLE001 - ``_receive`` raises it
             answer = pickle.dumps((None, _to_raise(error)))
         connection.send_bytes(answer)
 
 
-def _listen(connection: Connection, given: SimpleQueue[Any]) -> None:
+def _listen(connection: Connection, received: SimpleQueue[Any]) -> None:
     while True:
         try:
-            given.put(connection.recv())
+            received.put(connection.recv())
         except (EOFError, OSError):
-            os._exit(1)  # also in the middle of a batch: nobody waits for it
+            os._exit(1)  # also in the middle of a batch: no process waits for it
 
 
 def _to_raise(error: Exception) -> Exception:
-    """The error as it can be sent, with the place where it was raised."""
-    words = "".join(traceback.format_exception(error))
+    """Return an error that can be pickled, with the traceback as its note."""
+    trace_text = "".join(traceback.format_exception(error))
     try:
-        sent: Exception = pickle.loads(pickle.dumps(error))
-    except Exception:  # noqa: BLE001 - errors of any library, which do not think of pickling
-        return RuntimeError(words)
-    sent.add_note(words)
-    return sent
+        copy: Exception = pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001 - errors of any library, some of which cannot be pickled
+        return RuntimeError(trace_text)
+    copy.add_note(trace_text)
+    return copy
 
 
 class LocalProcesses(Workers):
-    """Processes of this machine; each is begun when there is something for it to do."""
+    """Processes of this machine; each starts when there is a batch for it."""
 
-    def __init__(self, count: int, *, aside: bool = False) -> None:
-        """Begin none of them yet.
+    def __init__(self, count: int, *, low_priority: bool = False) -> None:
+        """Set the number of processes; none starts yet.
 
         Args:
-            count: How many there are.
-            aside: Whether all other processes go before them.
+            count: The number of processes.
+            low_priority: All other processes of the machine go first.
         """
         self.count = count
-        self._aside = aside
-        self.place = f"{count} processes" if count > 1 else "1 process"
+        self._low_priority = low_priority
+        self.description = f"{count} processes" if count > 1 else "1 process"
         self._processes: list[_Process] = []
 
-    def _room(self) -> int:
-        return QUEUED * self.count - sum(len(one.tasks) for one in self._processes)
+    def _free_slots(self) -> int:
+        return QUEUED * self.count - sum(len(process.tasks) for process in self._processes)
 
-    def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
-        if len(self._processes) < self.count and all(one.tasks for one in self._processes):
-            self._processes.append(_Process(self._aside))
-        min(self._processes, key=lambda one: len(one.tasks)).give(work, task)
+    def _submit(self, work: Work[Any, Any], task: WorkerTask) -> None:
+        all_busy = all(process.tasks for process in self._processes)
+        if len(self._processes) < self.count and all_busy:
+            self._processes.append(_Process(self._low_priority))
+        min(self._processes, key=lambda process: len(process.tasks)).submit(work, task)
 
-    def _hear(self, patience: float | None) -> Sequence[Heard]:
+    def _receive(self, patience: float | None) -> Sequence[BatchMessage]:
         from multiprocessing.connection import wait  # start-up, as above
 
-        ready = wait([one.connection for one in self._processes], patience)
-        heard: list[Heard] = []
-        for process in [one for one in self._processes if one.connection in ready]:
+        ready = wait([process.connection for process in self._processes], patience)
+        messages: list[BatchMessage] = []
+        for process in tuple(self._processes):
+            if process.connection not in ready:
+                continue
             try:
                 answer, error = process.connection.recv()
             except (EOFError, OSError):
                 self._processes.remove(process)
                 process.kill()
-                begun, *others = process.tasks
-                heard += [(begun, LOST), *((one, None) for one in others)]
+                begun, *queued = process.tasks
+                messages += [(begun, LOST), *((task, None) for task in queued)]
                 continue
             if error is not None:
                 raise error
-            heard.append((process.tasks[0], answer))
-            if answer.over:
+            messages.append((process.tasks[0], answer))
+            if answer.is_last:
                 process.tasks.popleft()
-        return heard
+        return messages
 
     def close(self) -> None:
-        """End the processes, whatever they are at."""
+        """End all processes at once."""
         while self._processes:
             self._processes.pop().kill()

@@ -1,4 +1,4 @@
-"""Which pass of an annotator over a trace counts."""
+"""The choice of the pass that counts among an annotator's passes over a trace."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ _UNSAFE_OR_BREAK: Final = re.compile(f"\r\n|[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
 
 
 def _visible(char: str) -> str:
-    """What stands on screen for one unsafe character of a line."""
+    """Return the visible text for one unsafe character of a line."""
     if char == "\t":
         return TAB
     if char in _DROPPED:
@@ -182,7 +182,7 @@ def _one_line(text: str) -> str:
 
 
 def line_ranges(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
-    """Where the physical lines of ``text`` stand, from offset ``start``: start and end of each.
+    """Yield the start and end of each physical line of ``text`` from offset ``start`` on.
 
     Lines end at ``\\n`` or ``\\r\\n``, which the ranges leave out; a lone ``\\r`` and the
     separators of Unicode end no line. A break at the very end opens no further line, and an

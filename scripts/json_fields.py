@@ -51,7 +51,7 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
 _REPEATED: Final[Mapping[tuple[str, str], str]] = {
     ("gold", "agreement"): "the document of agree.csv",
     ("gold", "judges.*"): "as `judge` in agree.csv",
-    ("report", "experiment"): "the document of experiment.csv, with --compare and --paired",
+    ("report", "experiment"): "the document of experiment.csv",
     ("report", "groups.*"): "as `overall`",
 }
 """Objects that another table or row describes, by table and path."""
@@ -90,7 +90,7 @@ def _type_of(value: object) -> str:
             return "list"
         case {"value": _, "ci": _} | {"value": _, "undefined": _}:
             return "figure"
-        case {"rate": float() | int() | None}:
+        case {"rate": _, "count": _}:
             return "rate"
         case _:
             return "object"

@@ -1,6 +1,6 @@
 """Print how often intervals, tests and plans of simulated experiments hold what they say.
 
-    python scripts/simulate_experiments.py [designs|methods|plans|judge] [--runs N] [--seed S]
+    python scripts/simulate_experiments.py [designs|methods|judge] [--runs N] [--seed S]
         [--jobs N] [--arms A …]
 
 Tasks differ: the logits of a rate are normal over tasks, so that two runs of one task in one arm
@@ -20,12 +20,10 @@ planning promises for that (``promised``).
 ``mast-tui experiment`` reports (Student's t over the differences of tasks), percentiles of 2,000
 resamples of tasks (cluster bootstrap), and Newcombe's for all runs as if they were independent.
 
-``plans``: a first experiment of 100 tasks says how many tasks it takes to find the fall with a
-power of 80 %; a second one has so many. In % how often it finds it, at the level that was planned.
-
 ``judge``: people label a random part of the runs, and a judge with a true positive rate of 0.8 and
 a true negative rate of 0.9 all of them. How often the interval of the difference holds with both
-(``powered``) and with people alone, and its width with both as a part of that of people alone.
+(``powered``) and with people alone, and its width with both as a part of
+that of people alone, in the experiments that have both.
 
 CSV, a line for each design; run i of a design has a seed of its own.
 """
@@ -54,12 +52,9 @@ from mast_tui.figures.intervals import newcombe
 from mast_tui.figures.power import (
     ALPHA,
     RateChange,
-    across_arms,
-    between_runs,
     draw_hits,
     logit_normal,
     power,
-    tasks_needed,
 )
 from mast_tui.figures.significance import holm
 
@@ -70,7 +65,6 @@ RATES: Final = (0.05,) * 8 + (0.2,) * 4 + (0.4,) * 2
 FALL: Final = (0.4, 0.2)
 BETWEEN: Final = 0.3
 SHARED: Final = 0.2
-PILOT: Final = 100
 METHODS: Final = ("reported", "bootstrap", "independent")
 RESAMPLES: Final = 2000
 
@@ -206,55 +200,6 @@ def designs(runs: int, seed: int, jobs: int, arms: Sequence[int] = ARMS) -> Iter
         yield from pool.map(partial(of_design, runs=runs, seed=seed), every)
 
 
-def plan_line(design: tuple[float, float, int], runs: int, seed: int) -> str:
-    """Return the line of a plan: how often a planned experiment finds the fall.
-
-    Args:
-        design: Both rates, and the runs of each task.
-        runs: The number of plans.
-        seed: The seed of the first one.
-    """
-    rate_before, rate_after, each = design
-    level = ALPHA / len(RATES)
-    significant = []
-    planned = []
-    for i in range(runs):
-        random = np.random.default_rng(seed + i)
-        true = RateChange(rate_before, rate_before, BETWEEN, SHARED)
-        pilot = [means(hits[0], 3) for hits in draw_hits(true, PILOT, 3, 1, random)]
-        rate = float(pilot[0].values.mean())
-        within = [value for side in pilot if (value := between_runs(side)) is not None]
-        shared = across_arms(pilot[0], pilot[1]) or 0.0
-        between = max(0.0, float(np.mean(within)))
-        changed = max(0.0, rate - (rate_before - rate_after))
-        estimated = RateChange(rate, changed, between, min(max(0.0, shared), between), level)
-        needed = tasks_needed(estimated, each, seed=seed + i)
-        if needed is None:
-            continue
-        real = RateChange(rate_before, rate_after, BETWEEN, SHARED, level)
-        hits = draw_hits(real, needed, each, 1, random)
-        test = difference(means(hits[1][0], each), means(hits[0][0], each), "share")
-        significant.append(float((test.p_value or 0.0) < level))
-        planned.append(needed)
-    exact = tasks_needed(RateChange(rate_before, rate_after, BETWEEN, SHARED, level), each)
-    middle = int(np.median(planned))
-    return f"{rate_before:g},{rate_after:g},{each},{exact},{middle},{_percent(significant)}"
-
-
-def plans(runs: int, seed: int, jobs: int) -> Iterator[str]:
-    """Yield the lines of all plans, with a heading.
-
-    Args:
-        runs: The number of plans of each design.
-        seed: The seed of the first one.
-        jobs: The number of processes.
-    """
-    yield "before,after,runs,tasks needed,tasks planned,found"
-    every = [(*rates, each) for rates in ((0.2, 0.1), (0.4, 0.2), (0.5, 0.3)) for each in (1, 3)]
-    with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(partial(plan_line, runs=runs, seed=seed), every)
-
-
 def method_line(design: tuple[int, int, float, float], runs: int, seed: int) -> str:
     """Return how often the intervals of a difference hold by each method.
 
@@ -328,10 +273,14 @@ def judge_line(design: tuple[int, int, float, float], runs: int, seed: int) -> s
         for name, of_side in apart.items():
             if not of_side.reason:
                 held[name].append(holds(of_side.interval, changed - rate))
-        widths.append(_width(apart["powered"]) / max(1e-9, _width(apart["people"])))
+        if not any(of_side.reason for of_side in apart.values()):
+            widths.append(_width(apart["powered"]) / _width(apart["people"]))
     cells = [_percent(held["powered"]), _percent(held["people"])]
     return ",".join(
-        [str(tasks), str(each), f"{part:g}", f"{rate:g}", *cells, f"{np.median(widths):.2f}"]
+        [
+            *(str(tasks), str(each), f"{part:g}", f"{rate:g}", *cells),
+            f"{np.median(widths):.2f}" if widths else "",
+        ]
     )
 
 
@@ -360,7 +309,7 @@ def main(arguments: Sequence[str]) -> int:
         arguments: The arguments of the command.
     """
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    kinds = {"methods": methods, "plans": plans, "judge": judges}
+    kinds = {"methods": methods, "judge": judges}
     parser.add_argument("--arms", type=int, nargs="+", default=ARMS)
     parser.add_argument("kind", choices=["designs", *kinds], nargs="?", default="designs")
     parser.add_argument("--runs", type=int, default=1000)

@@ -14,19 +14,19 @@ class PickledWorkers(Workers):
 
     def __init__(self, lost: Sequence[int] = (), late: Sequence[int] = ()) -> None:
         self.count = 1
-        self.place = "1 process"
+        self.description = "1 process"
         self.batches = 0
         self._lost = frozenset(lost)
         self._late = set(late)
         self._given: tuple[Work[Any, Any], WorkerTask] | None = None
 
-    def _room(self) -> int:
+    def _free_slots(self) -> int:
         return int(self._given is None)
 
-    def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
+    def _submit(self, work: Work[Any, Any], task: WorkerTask) -> None:
         self._given = work, task
 
-    def _hear(
+    def _receive(
         self, _patience: float | None
     ) -> list[tuple[WorkerTask, BatchResults | LostItem | None]]:
         assert self._given is not None

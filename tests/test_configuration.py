@@ -138,7 +138,7 @@ def test_the_lines_that_say_a_price_can_be_read(tmp_path: Path, model: str) -> N
         ('judge = { model = "m", concurrency = 0 }\n', 1, "concurrency"),
         ('keys = "plane"\n', 1, "did you mean plain?"),
         ('[keys]\npreset = "emacs"\n', 2, "there are plain, vim"),
-        ('annotator = "a"\ntheme = \n', 2, "nothing of it is used"),
+        ('annotator = "a"\ntheme = \n', 2, "the file is not used"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line_and_what_to_write(
@@ -167,7 +167,7 @@ def test_the_page_tells_of_every_setting_and_its_examples_can_be_read(tmp_path: 
     for field in setting_fields():
         about = field.setting.about.replace("|", "\\|")
         default = f"`{field.example}`" if field.has_default else ""
-        assert f"| `{'.'.join(field.place)}` | {default} | {about} |" in page
+        assert f"| `{'.'.join(field.dotted_key)}` | {default} | {about} |" in page
     examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert examples
     for example in examples:

@@ -157,7 +157,7 @@ def test_a_link_that_somebody_else_has_made_is_not_followed_to_our_files(tmp_pat
     link = tmp_path / "out.json"
     link.symlink_to(mine)
     os.lchown(link, 65534, 65534)
-    with pytest.raises(OutputError, match="somebody else"):
+    with pytest.raises(OutputError, match="another user created"):
         write_output(link, "new")
     assert mine.read_text() == "old"
     os.chown(mine, 65534, 65534)  # theirs: they can do with it what they want anyway
@@ -316,7 +316,7 @@ def test_only_what_nothing_speaks_for_is_replaced(tmp_path: Path) -> None:
     assert "is kept; name another file" in refused("kept", careful)
     assert "was not written by mast-tui" in refused("other", careful)
     assert refused("ours", careful) == refused("new", careful) == ""
-    with pytest.raises(OutputError, match="is precious; name another place, or give --force"):
+    with pytest.raises(OutputError, match="is precious; name another file, or give --force"):
         careful.check(tmp_path / "precious")
     careful.check(tmp_path / "other")
     assert "is kept" in refused("kept", forced)

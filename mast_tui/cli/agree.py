@@ -213,8 +213,8 @@ def judge_input(
     )
     if comparison.count_beyond is not None:
         judged_traces = {trace for trace, _ in judged.verdicts}
-        known = [record for record in workspace.traces() if record.trace_id in judged_traces]
-        judged = replace(judged, beyond=comparison.count_beyond(judged.judge, known))
+        records = [record for record in workspace.traces() if record.trace_id in judged_traces]
+        judged = replace(judged, beyond=comparison.count_beyond(judged.judge, records))
     return replace(
         judged, unlabelled=frozenset(filter(comparison.may_see_judges, judged.unlabelled))
     )

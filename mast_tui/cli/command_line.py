@@ -100,13 +100,13 @@ _FLAGS: Final = ("--blind", "--assisted")
 class CommandLine(NamedTuple):
     """A command line, split; ``command`` is None if it opens the app.
 
-    ``options`` are the common options before the first other word, as written, and ``rest``
-    follows.
+    ``options`` are the common options before the command or the first path, as written;
+    ``arguments`` are all that follow.
     """
 
     command: str | None
     options: tuple[str, ...]
-    rest: tuple[str, ...]
+    arguments: tuple[str, ...]
 
 
 class CommonOptions(NamedTuple):
@@ -128,10 +128,10 @@ def split_command(args: Sequence[str]) -> CommandLine:
     Only the first word that is not an option can name a command: a path with such a name is written
     as ``./judge``.
     """
-    options, rest = split_options(args)
-    if rest and rest[0] in COMMANDS:
-        return CommandLine(rest[0], options, rest[1:])
-    return CommandLine(None, options, rest)
+    options, arguments = split_options(args)
+    if arguments and arguments[0] in COMMANDS:
+        return CommandLine(arguments[0], options, arguments[1:])
+    return CommandLine(None, options, arguments)
 
 
 def split_options(args: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

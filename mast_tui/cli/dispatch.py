@@ -39,7 +39,7 @@ def run(command_line: CommandLine) -> int:
     with a hint at ``--help`` and exit code 2.
     """
     name = "mast-tui" if command_line.command is None else f"mast-tui {command_line.command}"
-    args = [*command_line.options, *command_line.rest]
+    args = [*command_line.options, *command_line.arguments]
     try:
         command = (
             _import_command("cli.app", "app")

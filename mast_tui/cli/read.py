@@ -179,11 +179,11 @@ class LineReader:
             "l": self._find_mode,
         }
         self._keys: Mapping[str, Callable[[], None]] = {
-            "": lambda: self._go(self._index + 1),
-            "j": lambda: self._go(self._index + 1),
-            "k": lambda: self._go(self._index - 1),
-            "g": lambda: self._go(0),
-            "G": lambda: self._go(len(self._trace) - 1),
+            "": lambda: self._move_to(self._index + 1),
+            "j": lambda: self._move_to(self._index + 1),
+            "k": lambda: self._move_to(self._index - 1),
+            "g": lambda: self._move_to(0),
+            "G": lambda: self._move_to(len(self._trace) - 1),
             "s": self._show,
             "d": self._more,
             "n": self._find_next,
@@ -226,7 +226,7 @@ class LineReader:
         if (key := self._keys.get(line)) is not None:
             key()
         elif line[:1] in (":", "#") and line[1:].strip().isdecimal():
-            self._go(int(line[1:]) - 1)
+            self._move_to(int(line[1:]) - 1)
         elif (digits := line[-2:]).isdecimal() and line[:-2] in ("", "t", "-", "_"):
             self._label_or_judge(line[:-2], digits)
         elif (command := self._text_commands.get(line[:1])) is not None and line[1:].strip():
@@ -236,7 +236,7 @@ class LineReader:
 
     # Moving
 
-    def _go(self, index: int) -> None:
+    def _move_to(self, index: int) -> None:
         if not 0 <= index < len(self._trace):
             self._say("There is no such span")
             return
@@ -295,14 +295,14 @@ class LineReader:
         needle = self._needle.casefold()
         for index in range(first, len(self._trace)):
             if needle in self._trace.text(index).casefold():
-                self._go(index)
+                self._move_to(index)
                 return
         self._say(f"Not found from #{first + 1} on: {one_line(self._needle)}")
 
     def _next_error(self) -> None:
         for index in range(self._index + 1, len(self._trace)):
             if self._trace.span(index).status is SpanStatus.ERROR:
-                self._go(index)
+                self._move_to(index)
                 return
         self._say("No later step failed")
 
@@ -427,7 +427,7 @@ class LineReader:
         )
         index = None if key is None else self._trace.index_of(key)
         if index is not None:
-            self._go(index)
+            self._move_to(index)
         location = self._locations.location(suggestion.target)
         self._say(
             f"{one_line(suggestion.judge)} suggests {self._mode_text(suggestion.mode)}, {location}:"

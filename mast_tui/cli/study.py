@@ -145,9 +145,10 @@ class _StudyGroup(click.Group):
     """Subcommands that accept the common options also before their name."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        options, rest = split_options(args)
-        if options and rest:
-            args = [rest[0], *options, *rest[1:]]
+        options, arguments = split_options(args)
+        if options and arguments:
+            # Click reads these options after the name of a subcommand.
+            args = [arguments[0], *options, *arguments[1:]]
         return super().parse_args(ctx, args)
 
 
@@ -656,9 +657,11 @@ def _with_judged_sample(
     modes = taxonomy.modes if mode is None else (mode,)
     name = find_judge(workspace, request.judge)
     judge_input_ = judge_input(workspace, taxonomy, ComparisonOptions(judge=name, places=False))
-    assert judge_input_ is not None  # a judge was asked for
-    found = worth(judge_input_, _trace_ids(workspace, request.paths), [mode.slug for mode in modes])
-    return with_worth(study, found, request.sample, judge=name)
+    assert judge_input_ is not None  # a judge is requested
+    values = worth(
+        judge_input_, _trace_ids(workspace, request.paths), [mode.slug for mode in modes]
+    )
+    return with_worth(study, values, request.sample, judge=name)
 
 
 def _print_study(workspace: Workspace, study: Study, *, changed: bool, as_json: bool) -> None:

@@ -167,7 +167,8 @@ def diff_command(request: TaxonomyDiffRequest) -> None:
     The last line says whether labels can stay; if not, 'taxonomy migrate' carries them over.
     """
     workspace = existing_workspace(request.common)
-    old, new = _find_taxonomy(request.old, workspace), _find_taxonomy(request.new, workspace)
+    old = _find_taxonomy(request.old, workspace)
+    new = _find_taxonomy(request.new, workspace)
     differences = changes(old, new)
     if request.as_json:
         print_json({"from": old.ref, "to": new.ref, **_changes_json(differences)})
@@ -228,10 +229,8 @@ def migrate_command(request: TaxonomyMigrateRequest) -> int:
     annotator = login_person(workspace) or request.common.annotator
     if request.undo:
         return _undo(workspace, annotator, request.as_json)
-    old, new = (
-        _find_taxonomy(str(request.old), workspace),
-        _find_taxonomy(str(request.new), workspace),
-    )
+    old = _find_taxonomy(str(request.old), workspace)
+    new = _find_taxonomy(str(request.new), workspace)
     mapping = codebook_map(
         old, new, None if request.map_file is None else find_crosswalk(request.map_file)
     )

@@ -48,6 +48,9 @@ AMOUNTS: Final = ("tokens", "minutes", "money")
 MOST_RUNS: Final = 10
 """The highest k of pass^k."""
 
+_ROUNDING: Final = 1e-12
+"""The part of a mean by which equal values may differ in floating point."""
+
 _FINEST: Final = 1000
 """The number of steps in which differences of means are tested."""
 
@@ -224,9 +227,10 @@ def estimate(means: TaskMeans, kind: Kind) -> MeanEstimate:
         return MeanEstimate(value, reason="few_tasks")
     variance = float(((values - value) ** 2).sum()) / (tasks - 1) / tasks
     if kind == "mean":
-        if not variance:
+        error = sqrt(variance)
+        if error <= _ROUNDING * abs(value):
             return MeanEstimate(value, reason="no_variance")
-        interval = _student(value, sqrt(variance), tasks - 1, kind)
+        interval = _student(value, error, tasks - 1, kind)
     else:
         value = min(1.0, max(0.0, value))
         spread = value * (1 - value)
@@ -285,13 +289,13 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference
     if tasks < 2:
         return ArmDifference(value, None, reason, p_value, tasks)
     error = float(apart.std(ddof=1)) / sqrt(tasks)
-    if not error:
+    if error <= _ROUNDING * float(np.abs(sides[0].values).max()):
         return ArmDifference(value, None, reason or "no_variance", p_value, tasks)
     return ArmDifference(value, _student(value, error, tasks - 1, kind), reason, p_value, tasks)
 
 
 def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
-    """Return the difference of arms that share no task, by Welch's test over their tasks."""
+    """Return the difference of arms that share no task, with Welch's interval over their tasks."""
     sides = [first.subset(first.defined), second.subset(second.defined)]
     ends = [estimate(side, kind) for side in sides]
     sizes = [len(side.values) for side in sides]

@@ -1,4 +1,4 @@
-"""How often a mode shows where only a judge has looked, from its errors on labelled traces."""
+"""The prevalence of a mode over traces that only a judge has judged, corrected for its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report is: sections of tables, charts and notes.
+"""The parts of a report: sections with tables, charts and notes.
 
 A report is made once of its figures (``agreement.py``, ``signatures.py``), in words and typed
 cells. Renderers (``render/``, the report screen) lay these out; none of them knows what a figure
@@ -19,7 +19,7 @@ from mast_tui.figures.record import Figure, FigureTable, JsonForm, Sources
 
 
 class Kind(StrEnum):
-    """What stands in a column, which decides how it is written and aligned."""
+    """The kind of the values in a column, which determines their format and alignment."""
 
     TEXT = "text"
     """Words, aligned to the left."""

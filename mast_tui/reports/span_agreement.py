@@ -1,4 +1,4 @@
-"""How far annotators agree on where modes show, as a section of the report on agreement."""
+"""The section on the agreement of span ranges, in the report on agreement."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from mast_tui import __version__
 from mast_tui.parallel import (
     LOST,
     QUEUED,
+    BatchMessage,
     BatchResults,
-    Heard,
     Item,
     NoWorkers,
     Result,
@@ -32,7 +32,7 @@ _LEAVING: Final = 2
 class Cluster(Workers):
     """The workers of a Dask scheduler, which replaces those that are killed."""
 
-    elsewhere = True
+    is_remote = True
 
     def __init__(self, address: str) -> None:
         """Connect to the scheduler, and wait for a worker.
@@ -69,17 +69,17 @@ class Cluster(Workers):
             raise
         self.host = import_module("distributed.utils").get_ip(urlsplit(address).hostname)
         self.count = sum(self._client.nthreads().values())
-        self.place = f"{self.count} at {address}; dashboard: {self._client.dashboard_link}"
+        self.description = f"{self.count} at {address}; dashboard: {self._client.dashboard_link}"
         self._under_way: dict[Any, WorkerTask] = {}
 
-    def _room(self) -> int:
+    def _free_slots(self) -> int:
         return QUEUED * self.count - len(self._under_way)
 
-    def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
+    def _submit(self, work: Work[Any, Any], task: WorkerTask) -> None:
         future = self._client.submit(_all_of, work, task.batch, pure=False)
         self._under_way[future] = task
 
-    def _hear(self, patience: float | None) -> Sequence[Heard]:
+    def _receive(self, patience: float | None) -> Sequence[BatchMessage]:
         try:
             done, _ = self._dask.wait(
                 [*self._under_way], timeout=patience, return_when="FIRST_COMPLETED"
@@ -88,19 +88,19 @@ class Cluster(Workers):
             return []
         except CancelledError:
             raise self._gone() from None
-        heard: list[Heard] = []
+        messages: list[BatchMessage] = []
         for future in done:
             task = self._under_way.pop(future)
             if future.status not in ("finished", "error"):
                 raise self._gone()
             error = future.exception()
             if error is None:
-                heard.append((task, BatchResults(future.result())))
+                messages.append((task, BatchResults(future.result())))
             elif isinstance(error, self._dask.KilledWorker):
-                heard.append((task, LOST))
+                messages.append((task, LOST))
             else:
                 raise error
-        return heard
+        return messages
 
     def _gone(self) -> NoWorkers:
         return NoWorkers(

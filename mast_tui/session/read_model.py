@@ -353,9 +353,13 @@ class ReadModel:
             work: The result of ``read_others``.
             people: Show the labels of people too.
         """
-        others = [label for label in work.labels if label.annotator != self._annotator]
-        by_judges = [label for label in others if _is_judge(label.annotator)]
-        by_people = [label for label in others if not _is_judge(label.annotator)] if people else []
+        by_judges = []
+        by_people = []
+        for label in work.labels:
+            if _is_judge(label.annotator):
+                by_judges.append(label)
+            elif people and label.annotator != self._annotator:
+                by_people.append(label)
         self._others_work = work
         self._lacks_judges = False
         self._lacks_people = not people

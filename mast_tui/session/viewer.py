@@ -195,11 +195,11 @@ class Viewer:
         """
         if self.name is None or self.traces is None:
             return
-        shown = self.traces.intersection(trace_ids)
-        revealed = shown & self.others
+        shown_traces = self.traces.intersection(trace_ids)
+        revealed = shown_traces & self.others
         if judges:
             may_see = self.may_see_judges()
-            judged = shown & self._labelled_by_others(judges=True)
+            judged = shown_traces & self._labelled_by_others(judges=True)
             revealed |= {trace_id for trace_id in judged if not may_see(trace_id)}
         record_reveal(self.workspace, self.name, self.taxonomy, sorted(revealed))
 

@@ -313,7 +313,7 @@ def visible_work(
         # Without traces with a retest to come: a person's own labels would spoil it.
         return VisibleWork(labelled.get(annotator, frozenset()) & seen)
     is_judge = labels is not None and annotator_kind(labels) is AnnotatorKind.JUDGE
-    others = frozenset[str]().union(
+    labelled_by_others = frozenset[str]().union(
         *(
             traces
             for name, traces in labelled.items()
@@ -323,14 +323,14 @@ def visible_work(
         )
     )
     if labels is None or not is_judge:
-        return VisibleWork(seen, others - seen, others & seen)
+        return VisibleWork(seen, labelled_by_others - seen, labelled_by_others & seen)
     view = library_view(workspace, annotator, taxonomy, blind=blind)
     judged = labelled.get(labels, frozenset())
-    shown = frozenset(
+    visible = frozenset(
         trace for trace in judged if trace in view and view[trace].suggestions_visible
     )
     # The gold beside the judge reveals its errors, and so others' labels.
-    return VisibleWork(shown, judged - shown, seen & judged & others)
+    return VisibleWork(visible, judged - visible, seen & judged & labelled_by_others)
 
 
 def record_reveal(

@@ -242,8 +242,8 @@ class WebServer:
 
     def _is_own(self, request: web.Request) -> bool:
         origin = _parts(request.headers.get("Origin", ""))
-        own = {request.host} if self._url is None else {request.host, self._url.netloc}
-        return origin.scheme in ("http", "https") and origin.netloc in own
+        own_hosts = {request.host} if self._url is None else {request.host, self._url.netloc}
+        return origin.scheme in ("http", "https") and origin.netloc in own_hosts
 
     def _visitor(self, request: web.Request) -> Visitor | None:
         return self._visitors.get(request.cookies.get(self.cookie, ""))

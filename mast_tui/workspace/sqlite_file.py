@@ -437,7 +437,7 @@ def make_file(path: Path, *, new: bool = False) -> None:
         os.close(os.open(path, how, 0o600))
     except OSError as error:
         raise WorkspaceError(
-            f"{path}: the workspace cannot be made there: {error.strerror or error}"
+            f"{path}: the workspace cannot be created there: {error.strerror or error}"
         ) from error
 
 

@@ -25,7 +25,7 @@ def test_a_command_is_found_behind_common_options(
     words = split_command([*flat, command, *rest])
     assert words.command == command
     assert words.options == tuple(flat)
-    assert words.rest == tuple(rest)
+    assert words.arguments == tuple(rest)
 
 
 @given(st.sampled_from(sorted(COMMANDS)))

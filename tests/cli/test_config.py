@@ -18,7 +18,7 @@ theme = "nord"
 
 [keys]
 preset = "plain"
-"annotate.note" = ["ctrl+n", "f6"]
+"annotate.note" = ["ctrl+n", "f4"]
 
 [judge]
 model = "small"
@@ -81,7 +81,7 @@ def test_the_document_has_every_value(cli: Cli) -> None:
     assert found["found"] is True
     assert (found["annotator"], found["theme"]) == ("zoë", "nord")
     assert found["keys"]["preset"] == "plain"
-    assert found["keys"]["actions"]["annotate.note"] == ["ctrl+n", "f6"]
+    assert found["keys"]["actions"]["annotate.note"] == ["ctrl+n", "f4"]
     assert found["keys"]["actions"]["annotate.accept"] == ["a"]
     assert found["judge"]["model"] == "small"
     assert found["judge"]["redact"] == str(configuration_path().parent / "names.txt")

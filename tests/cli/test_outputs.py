@@ -137,7 +137,7 @@ def test_what_is_not_ours_is_replaced_with_force_only(
         args.append(file)
     done = cli(*args)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-    for said in (file, words, "name another place, or give --force"):
+    for said in (file, words, "name another file, or give --force"):
         assert said in done.err
     assert contents(strangers) == before
 

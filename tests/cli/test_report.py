@@ -276,7 +276,7 @@ def test_figures_where_no_folder_can_be_made_are_refused_in_a_line(
     (tmp_path / "file").write_text("mine", "utf-8")
     done = study("report", "--figures", "file/figures")
     assert (done.code, done.err.count("\n")) == (1, 1)
-    assert "cannot be made" in done.err
+    assert "cannot be created" in done.err
     assert (tmp_path / "file").read_text("utf-8") == "mine"
 
 

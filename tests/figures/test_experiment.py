@@ -193,6 +193,30 @@ def test_few_tasks_of_arms_without_common_ones_tell_nothing() -> None:
     assert document["arms"]["new"]["modes"]["1.3"]["difference"]["p"] == pytest.approx(0.4)
 
 
+def test_where_all_tasks_differ_alike_there_is_a_test_and_no_interval() -> None:
+    for first, second, p_value in (
+        ([1.0] * 8, [0.0] * 8, 2 / 256),
+        ([1.0] * 8 + [np.nan] * 8, [np.nan] * 8 + [0.0] * 8, 2 / comb(16, 8)),
+        ([0.0] * 8 + [np.nan] * 8, [np.nan] * 8 + [0.0] * 8, 1.0),
+    ):
+        apart = difference(means(first), means(second), "share")
+        assert apart.interval is None
+        assert apart.reason in ("no_variance", "rare_mode")
+        assert apart.p_value == pytest.approx(p_value)
+
+
+def test_the_interval_of_independent_arms_is_that_of_welch() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    a = [0.5, 1, 0, 0.5, 1, 0.5, 1, 0]
+    b = [0, 0.5, 0, 0, 0.5, 0, 0.25, 0, 0.5, 0]
+    first = means([*a, *[np.nan] * len(b)], 4)
+    second = means([*[np.nan] * len(a), *b], 4)
+    apart = difference(first, second, "share")
+    result = stats.ttest_ind(a, b, equal_var=False)
+    low, high = result.confidence_interval()
+    assert apart.interval == pytest.approx((low, high), abs=0.01)
+
+
 def test_people_on_a_part_and_a_judge_on_all_runs() -> None:
     inputs = input_of(*(f"{arm} t{i} F {i % 2}0" for arm in ("old", "new") for i in range(40)))
     judge = inputs.verdicts.copy()

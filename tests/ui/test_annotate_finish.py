@@ -84,7 +84,7 @@ async def test_after_the_last_trace_it_is_said_what_can_be_done_next(tmp_path: P
     one = write_trace(tmp_path / "one.json")
     other = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])
     configuration_path().parent.mkdir(parents=True, exist_ok=True)
-    configuration_path().write_text('[keys]\n"everywhere.export" = "f6"\n')
+    configuration_path().write_text('[keys]\n"everywhere.export" = "f4"\n')
     async with stage(one, other) as on:
         await on.press("enter", "D", "j")
         assert on.session.finished
@@ -95,7 +95,7 @@ async def test_after_the_last_trace_it_is_said_what_can_be_done_next(tmp_path: P
             await on.pilot.pause()
         await on.press("D")
         assert on.session.finished
-        assert "all your traces are finished: F6 exports · K shows agreement" in on.message
+        assert "all your traces are finished: F4 exports · K shows agreement" in on.message
 
 
 def dialog(on: Stage) -> list[str]:

@@ -240,7 +240,7 @@ async def test_what_cannot_be_is_said_in_words_and_the_fields_stay(
         await write_over(on, "")
         assert "file: say where to write it" in on.text
         await write_over(on, tmp_path / "missing" / "gold.json")
-        assert "no such folder; make it first" in said(on)
+        assert "no such folder; create it first" in said(on)
         await write_over(on, office.workspace)
         assert "the labels are kept in this file" in said(on)
         await write_over(on, office.folder / "one.json")

@@ -86,7 +86,7 @@ def test_one_slip_costs_nothing_else(tmp_path: Path) -> None:
         ('"annotate.note" = "u"', ["everywhere.undo"]),
         ('"annotate.note" = "ctrl+k"\n"annotate.fold" = "ctrl+k"', ["annotate.fold"]),
         ('"annotate.note" = "f"\n"annotate.severity" = "ctrl+k"', []),
-        ('"annotate.note" = "s"', []),
+        ('"study.add" = "f"', []),
     ],
     ids=["covers one", "covers one of everywhere", "both set", "moved away", "other screen"],
 )

@@ -149,8 +149,8 @@ async def test_groups_are_arms_of_an_experiment_over_the_same_tasks(tmp_path: Pa
         assert "Success of each arm" in on.text
         text = " ".join(on.text.split())
         assert "model-b 6 6" in text
-        assert "+100 [+26, +100] 0.031" in text
-        assert "-100 [-100, -26] 0.031 0.438" in text
+        assert "+100 – 0.031" in text
+        assert "-100 – 0.031 0.438" in text
         await on.press("j", "enter")
         assert isinstance(on.app.screen, SignatureTracesScreen)
         assert "b0" in on.text

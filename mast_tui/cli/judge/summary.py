@@ -349,8 +349,8 @@ def print_estimate(document: Document, estimate: RunEstimate, setup: Setup) -> N
 
 
 def _estimate_lines(estimate: RunEstimate, setup: Setup) -> list[str]:
-    known = f", {estimate.known} of them judged before" if estimate.known else ""
-    lines = [f"{setup.judge}: {counted(estimate.traces, 'trace')}{known}"]
+    judged_before = f", {estimate.known} of them judged before" if estimate.known else ""
+    lines = [f"{setup.judge}: {counted(estimate.traces, 'trace')}{judged_before}"]
     if estimate.requests:
         cost = estimate.cost(setup)
         cost_text = "no price is known" if cost is None else f"cost about {money(cost)}"

@@ -119,16 +119,16 @@ def placed(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> Plac
     evidence = finding.evidence
     first = _index(trace, finding.first, 0)
     last = _index(trace, finding.last, len(trace) - 1)
-    shown = _index(
+    shown_index = _index(
         trace, evidence.key if evidence is not None and evidence.placed else finding.first, first
     )
-    span = trace.span(shown)
+    span = trace.span(shown_index)
     return PlacedFinding(
         trace.identity.trace_id,
         trace.path,
         place_in_file(trace.path, span.place),
         span.key,
-        shown + 1,
+        shown_index + 1,
         first + 1,
         last + 1,
         gate.taxonomy.mode(finding.mode),

@@ -195,16 +195,16 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
             raise click.UsageError(
                 f"--rules {listed}: judges the end of a run; see 'mast-tui lint'"
             )
-    found_modes = {rule.mode for rule in chosen}
+    rule_modes = {rule.mode for rule in chosen}
     for slug in gate.modes:
-        if slug not in found_modes:
-            raise click.UsageError(_never_found(slug, codes, usable))
+        if slug not in rule_modes:
+            raise click.UsageError(_unreachable_mode_text(slug, codes, usable))
     if gate.fatal == ():
         raise click.UsageError(
             f"--fail-on fatal: no study says which modes of {taxonomy.ref} are fatal, and the "
             "rules do not mark decisive findings; name codes"
         )
-    if gate.fatal is not None and found_modes.isdisjoint(gate.fatal):
+    if gate.fatal is not None and rule_modes.isdisjoint(gate.fatal):
         fatal_codes = ", ".join(sorted(codes[slug] for slug in gate.fatal))
         raise click.UsageError(
             f"--fail-on fatal: none of the rules that run looks for a fatal mode ({fatal_codes}); "
@@ -213,7 +213,7 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
     return chosen
 
 
-def _never_found(slug: str, codes: dict[str, str], usable: tuple[Rule, ...]) -> str:
+def _unreachable_mode_text(slug: str, codes: dict[str, str], usable: tuple[Rule, ...]) -> str:
     code = codes[slug]
     names = [rule.name for rule in usable if rule.mode == slug]
     if names:
@@ -223,5 +223,5 @@ def _never_found(slug: str, codes: dict[str, str], usable: tuple[Rule, ...]) -> 
         )
     if any(rule.mode == slug for rule in RULES):
         return f"--fail-on {code}: only the end of a run shows it; see 'mast-tui lint'"
-    found_codes = sorted({codes[rule.mode] for rule in usable})
-    return f"--fail-on {code}: no rule looks for it; the rules look for {', '.join(found_codes)}"
+    rule_codes = sorted({codes[rule.mode] for rule in usable})
+    return f"--fail-on {code}: no rule looks for it; the rules look for {', '.join(rule_codes)}"

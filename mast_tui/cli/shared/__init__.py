@@ -1,1 +1,1 @@
-"""What commands share: options, who asks, what is written."""
+"""The parts that commands share: options, the viewer, and outputs."""

@@ -72,12 +72,12 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             return
         if self._reports_progress and kind is None:
             seconds = self._clock() - self._start_time
-            say(f"{self._pace(seconds)}, by {self.workers.place}")
+            say(f"{self._pace(seconds)}, by {self.workers.description}")
         self.workers.close()
 
     def reachable(self, paths: tuple[Path, ...]) -> tuple[Path, ...]:
         """Return the paths in a form that works in the workers' folder."""
-        if self.workers is not None and self.workers.elsewhere:
+        if self.workers is not None and self.workers.is_remote:
             return tuple(path.absolute() for path in paths)
         return paths
 

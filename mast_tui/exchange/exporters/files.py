@@ -145,7 +145,7 @@ def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
         outputs.check(output)
         return
     if not output.parent.is_dir():
-        raise MastError(f"{output.parent}: no such folder; make it first")
+        raise MastError(f"{output.parent}: no such folder; create it first")
     outputs.add_folder(output)
 
 

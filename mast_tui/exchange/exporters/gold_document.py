@@ -45,7 +45,7 @@ class GoldWithSides:
 
 
 class GoldRules(NamedTuple):
-    """What counts as gold.
+    """The verdicts and labels that count as gold.
 
     Attributes:
         majority: Whether a majority settles verdicts.

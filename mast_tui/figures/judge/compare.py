@@ -183,7 +183,7 @@ def _comparison_figures(
 
 
 class _Answers:
-    """Which units were judged, and by which judge rightly, from traces × modes × judges × 4."""
+    """The judged units, and those on which the first and the second judge are right."""
 
     def __init__(self, cells: Tables) -> None:
         self.judged = cells.sum(axis=-1)[..., 0] > 0

@@ -1,1 +1,1 @@
-"""How runs fail: modes in failed against successful traces."""
+"""Failure signatures: modes in failed against successful traces."""

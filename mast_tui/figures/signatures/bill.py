@@ -1,4 +1,4 @@
-"""What failed runs used up before and after they were lost: tokens and minutes.
+"""The tokens and minutes of failed runs before and after their decisive failure.
 
 A run is lost with its first fatal failure. What it used from the first span of that failure on is
 put to the failure's mode; where several fatal failures set on at that span, to their modes in equal
@@ -23,7 +23,7 @@ from mast_tui.traces.model import Span, Trace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spent:
-    """What each span of a run used up, in reading order.
+    """The tokens and minutes of each span of a run, in reading order.
 
     ``tokens`` (spans × 2) are those taken in and given out, ``minutes`` how long it was until the
     next span; None where the run's source tells nothing of it.

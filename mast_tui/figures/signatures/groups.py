@@ -61,7 +61,7 @@ def _shape(modes: Whole, rules: Rules) -> Whole:
 
 
 def complete(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Whether each trace was judged on every mode that any of them was judged on."""
+    """Return for each trace whether it was judged on all modes that any trace was judged on."""
     judged = _judged(verdicts)
     return np.asarray(judged[:, judged.any(axis=0)].all(axis=1) & judged.any(axis=1))
 
@@ -208,10 +208,10 @@ Verdicts = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class GroupInputs:
-    """What is the same for every group of a report.
+    """The inputs that all groups of a report share.
 
-    ``fatal`` are the first failures that were labelled as fatal. ``spent_of`` tells what traces
-    used up, where that is asked for.
+    ``fatal`` has the first failures labelled as fatal. ``spent_of`` returns the tokens and
+    minutes of a trace; None if the report does not need them.
     """
 
     inputs: SignatureInput

@@ -1,4 +1,4 @@
-"""What a report on failure signatures is made from, in columns, and the rules it goes by."""
+"""The input of a report on failure signatures, in columns, and its thresholds."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class SignatureInput:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What tells the groups apart, field by field; nothing where all traces are one group."""
+        """The metadata fields that define the groups; empty if all traces are one group."""
         return () if self.by == ALL else tuple(self.by.split(","))
 
     def as_one_group(self) -> SignatureInput:
@@ -188,7 +188,7 @@ class SignatureInput:
 
 @dataclass(frozen=True, slots=True)
 class GroupScope:
-    """What the figures of one group are about; ``group`` is its name, or ``OVERALL``."""
+    """The subject of the figures of one group; ``group`` is its name, or ``OVERALL``."""
 
     taxonomy: str
     group: str
@@ -223,7 +223,7 @@ class GroupScope:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Where the lines are drawn; ``docs/report.md`` says how.
+    """The thresholds of the report; ``docs/report.md`` explains them.
 
     ``margin`` is a difference of rates, 0.1 for ten points. Raises ``ValueError`` for a line where
     none can be.

@@ -1,4 +1,4 @@
-"""Whether modes grow more or less frequent along versions or dates."""
+"""The trend of the frequency of modes along versions or dates."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a workspace knows, as the arrays that figures are made of."""
+"""The data of a workspace as arrays, the input of figures."""

@@ -1,4 +1,4 @@
-"""How a cell of a table is written, in every language that has tables."""
+"""The text of a table cell, for all renderers with tables."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def as_sentence(text: str) -> str:
 
 
 def is_right(column: Column) -> bool:
-    """Whether a column holds numbers, which are aligned to the right."""
+    """Return whether a column has numbers, which are aligned to the right."""
     return column.kind is not Kind.TEXT
 
 
 def naming(columns: tuple[Column, ...]) -> int:
-    """How many of the first columns name a row."""
+    """Return the number of leading columns that name a row."""
     return next((i for i, column in enumerate(columns) if is_right(column)), len(columns))
 
 

@@ -151,7 +151,7 @@ def number(value: float) -> str:
 
 
 def on_shade(shade: float) -> str:
-    """How words are drawn on so dark a part (0 to 1), to be read in light and in dark."""
+    """Return the style of text on a part of this darkness (0 to 1), readable in light and dark."""
     return "v-s v-on" if shade > 0.72 else "v-s v-mid" if shade > 0.56 else "v-s"
 
 

@@ -168,7 +168,7 @@ def index_lines(path: Path, documents: DocumentCache, cache_path: Path, teller: 
     part = path_of_part(cache_path, os.getpid())
     whole = part.with_name(f"whole-{part.name}")
     try:
-        with _open_private(part) as file, LocalProcesses(cores(), aside=True) as workers:
+        with _open_private(part) as file, LocalProcesses(cores(), low_priority=True) as workers:
             cached_blocks = () if cached is None else _cached_blocks(spans, cached)
             later_feed = DigestFeed(workers) if opened.size > _WORTH_PROCESSES else None
             for number, block in enumerate(chain(cached_blocks, spans.blocks(later_feed))):

@@ -337,7 +337,8 @@ def _fitting(text: str, width: int) -> int:
     """Return the number of code points, at least one, that fit into a number of cells."""
     if cell_len(text) <= width:
         return len(text)
-    low, high = 1, len(text)
+    low = 1
+    high = len(text)
     while low < high:
         middle = (low + high + 1) // 2
         if cell_len(text[:middle]) <= width:
