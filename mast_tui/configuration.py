@@ -161,7 +161,7 @@ class JudgeConfiguration(NamedTuple):
     verify: Annotated[
         bool,
         Setting(
-            "Ask the model again about each finding, and drop what it takes back.",
+            "Ask the model again about each finding, and drop those that do not hold.",
             _FLAG,
         ),
     ] = False

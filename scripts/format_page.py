@@ -3,11 +3,11 @@
     .venv/bin/python scripts/format_page.py            rewrites the tables
     .venv/bin/python scripts/format_page.py --check    exit code 1 where one is not up to date
 
-A row on a format of traces comes from ``mast_tui/traces/readers/formats.toml``. Its last column
-adds how many public files of ``tests/traces/public_files.csv`` are read. The marks, spans and keys
-of a format are not on the page: they are for those who change its reader. A row on a format of
-labels comes from ``mast_tui/exchange/registry.py``. A table is between two comments, and nothing
-else of the page is touched.
+A row on a format of traces comes from ``mast_tui/traces/readers/formats.toml``. A star marks a
+format that was checked with its documentation alone, and with no file of
+``tests/traces/public_files.csv``. The marks, spans and keys of a format are not on the page: they
+are for those who change its reader. A row on a format of labels comes from
+``mast_tui/exchange/registry.py``. A table is between two comments; the rest of the page stays.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from __future__ import annotations
 import csv
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from mast_tui.counts import counted
 from mast_tui.exchange.exporters.scores import TOOLS
 from mast_tui.exchange.registry import FORMATS as LABEL_FORMATS
 
@@ -30,7 +28,7 @@ FORMATS: Final = ROOT / "mast_tui" / "traces" / "readers" / "formats.toml"
 PUBLIC_FILES: Final = ROOT / "tests" / "traces" / "public_files.csv"
 BEGIN: Final = "<!-- formats -->"
 END: Final = "<!-- /formats -->"
-_OWN_PAGES: Final = {"page": "page.md#back-into-a-workspace"}
+_OWN_PAGES: Final = {"page": "#a-page-to-hand-over"}
 """Where the docs describe an imported format, if that is not the page on other sets."""
 
 
@@ -43,17 +41,14 @@ def format_rows() -> list[dict[str, object]]:
 def format_table() -> str:
     """Return the table in Markdown."""
     with PUBLIC_FILES.open(encoding="utf-8", newline="") as file:
-        public_files = Counter(
-            row["format"] for row in csv.DictReader(file) if row["result"] == "read"
-        )
-    lines = ["| format | good to know | checked with |", "|---|---|---|"]
+        public_formats = {row["format"] for row in csv.DictReader(file) if row["result"] == "read"}
+    lines = ["| format | good to know |", "|---|---|"]
     for title, row in _rows_by_title():
         names = row["names"]
         assert isinstance(names, list)
-        count = sum(public_files[name] for name in names)
-        listed = [counted(count, "public file")] if count else []
-        checked = "; ".join([*filter(None, [str(row["checked"])]), *listed])
-        lines.append(f"| {title} | {row['note']} | {checked} |")
+        only_docs = row["checked"] == "docs" and public_formats.isdisjoint(names)
+        star = " \\*" if only_docs else ""
+        lines.append(f"| {title}{star} | {row['note']} |")
     return "\n".join(lines)
 
 

@@ -37,6 +37,7 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "gold": ("export --format gold -o /dev/stdout",),
     "judge": ("judge sample_traces --judge rules --again --quiet --json",),
     "jsonl": ("export --format jsonl -o /dev/stdout",),
+    "records": ("agree --records", "report --by all --records"),
     "experiment": ("experiment --arms model --labels mira --cost --json",),
     "status": ("status --json",),
     "report": (
@@ -163,7 +164,9 @@ def sample_documents() -> dict[str, list[object]]:
 
 
 def _documents(table: str, printed: str) -> list[object]:
-    """Return the documents that a command printed; of ``jsonl`` each line by its kind.
+    """Return the documents that a command printed: one, or of some commands one a line.
+
+    Lines of ``jsonl`` are named by their kind.
 
     Args:
         table: The table of the command.
@@ -172,6 +175,8 @@ def _documents(table: str, printed: str) -> list[object]:
     if table == "jsonl":
         lines = [json.loads(line) for line in printed.splitlines()]
         return [{line["record"]: line} for line in lines]
+    if table == "records":
+        return [json.loads(line) for line in printed.splitlines()]
     return [json.loads(printed)]
 
 

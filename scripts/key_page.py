@@ -23,7 +23,7 @@ ALL_KEYS: Final = PAGE.with_suffix(".csv")
 BEGIN: Final = "<!-- keys -->"
 END: Final = "<!-- /keys -->"
 
-ON_THE_PAGE: Final = (Where.EVERYWHERE, Where.LIBRARY, Where.ANNOTATE, Where.ADJUDICATE)
+ON_THE_PAGE: Final = (Where.EVERYWHERE, Where.LIBRARY, Where.ANNOTATE)
 SCREENS: Final = tuple(where for where in Where if where is not Where.EVERYWHERE)
 
 

@@ -329,7 +329,7 @@ redact_file: Final = partial(
     "--redact-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Mask also what these patterns match, one a line (docs/page.md).",
+    help="Mask also what these patterns match, one a line (docs/exchange.md).",
 )
 seed: Final = partial(option, "--seed", type=click.IntRange(0), default=0, show_default=True)
 rounds: Final = partial(option, "--rounds", type=click.IntRange(0), default=2000, show_default=True)
