@@ -244,7 +244,7 @@ Place = tuple[str, ...]
 """A name in the file, such as ``("judge", "model")``; empty for the file itself."""
 
 
-class Problem(NamedTuple):
+class ConfigurationProblem(NamedTuple):
     """A value in the file that is not used, and why; ``line`` counts from 1, where it is known."""
 
     place: Place
@@ -290,7 +290,7 @@ class Configuration(NamedTuple):
     ] = "vim"
     keys: Mapping[str, tuple[str, ...]] = {}
     judge: JudgeConfiguration = JudgeConfiguration()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ConfigurationProblem, ...] = ()
     lines: Mapping[Place, int] = {}
 
     @property
@@ -306,7 +306,7 @@ class Configuration(NamedTuple):
 
     def without(self, wrong: Iterable[tuple[Place, str]], **right: Any) -> Configuration:
         """The same with more problems, each by its place, and what is right in their stead."""
-        more = [Problem(place, text, self.line_of(place)) for place, text in wrong]
+        more = [ConfigurationProblem(place, text, self.line_of(place)) for place, text in wrong]
         problems = sorted([*self.problems, *more], key=lambda one: one.line or 0)
         return self._replace(problems=tuple(problems), **right)
 
@@ -473,7 +473,7 @@ def prices_to_write(model: str) -> str:
     return f'[judge.prices."{quoted}"]\ninput = 0.25   # per million tokens\noutput = 2.00'
 
 
-def _problem_text(path: Path, problems: Iterable[Problem]) -> str:
+def _problem_text(path: Path, problems: Iterable[ConfigurationProblem]) -> str:
     (first, *more) = problems
     at = "" if first.line is None else f":{first.line}"
     rest = (f"line {one.line}: {one.text}" if one.line else one.text for one in more)

@@ -82,14 +82,14 @@ class WorkerTask:
         self.known = max(self.known, self.told)
 
 
-class Answer(NamedTuple):
+class BatchResults(NamedTuple):
     """Results of a batch, and whether they are the last."""
 
     results: Sequence[Any]
     over: bool = True
 
 
-Heard = tuple[WorkerTask, Answer | LostItem | None]
+Heard = tuple[WorkerTask, BatchResults | LostItem | None]
 """What came of a batch: ``LOST`` where its process was ended, None where it was not begun by
 then."""
 
@@ -326,9 +326,9 @@ def serve(place: int, aside: int) -> None:
             results = work(batch)
             if len(batch) == 1 and isinstance(results, Iterator):
                 for result in results:
-                    connection.send((Answer([result], over=False), None))
+                    connection.send((BatchResults([result], over=False), None))
                 results = ()
-            answer = pickle.dumps((Answer([*results]), None))
+            answer = pickle.dumps((BatchResults([*results]), None))
         except Exception as error:  # noqa: BLE001 - it is raised where the answer is heard
             answer = pickle.dumps((None, _to_raise(error)))
         connection.send_bytes(answer)

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-from mast_tui.parallel import LOST, Answer, LostItem, Work, Workers, WorkerTask
+from mast_tui.parallel import LOST, BatchResults, LostItem, Work, Workers, WorkerTask
 
 
 class PickledWorkers(Workers):
@@ -26,7 +26,9 @@ class PickledWorkers(Workers):
     def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
         self._given = work, task
 
-    def _hear(self, _patience: float | None) -> list[tuple[WorkerTask, Answer | LostItem | None]]:
+    def _hear(
+        self, _patience: float | None
+    ) -> list[tuple[WorkerTask, BatchResults | LostItem | None]]:
         assert self._given is not None
         if self.batches in self._late:
             self._late.remove(self.batches)
@@ -36,7 +38,7 @@ class PickledWorkers(Workers):
         if self.batches in self._lost:
             return [(task, LOST)]
         sent, batch = pickle.loads(pickle.dumps((work, task.batch)))
-        return [(task, pickle.loads(pickle.dumps(Answer([*sent(batch)]))))]
+        return [(task, pickle.loads(pickle.dumps(BatchResults([*sent(batch)]))))]
 
     def close(self) -> None:
         self._given = None

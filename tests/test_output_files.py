@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.output_files import OutputError, Outputs, Rules, is_stdout, write_output
+from mast_tui.output_files import OutputError, OutputRules, Outputs, is_stdout, write_output
 from tests.waiting import PATIENCE
 
 
@@ -309,7 +309,10 @@ def test_only_what_nothing_speaks_for_is_replaced(tmp_path: Path) -> None:
             return str(error)
         return ""
 
-    careful, forced = Outputs(Rules(never, precious)), Outputs(Rules(never, precious, True))
+    careful, forced = (
+        Outputs(OutputRules(never, precious)),
+        Outputs(OutputRules(never, precious, True)),
+    )
     assert "is kept; name another file" in refused("kept", careful)
     assert "was not written by mast-tui" in refused("other", careful)
     assert refused("ours", careful) == refused("new", careful) == ""

@@ -46,7 +46,7 @@ from mast_tui.workspace.events.types import (
     VerdictSet,
 )
 from mast_tui.workspace.judgements import suggestion_id
-from mast_tui.workspace.records import History
+from mast_tui.workspace.records import HistoryRelation
 from mast_tui.workspace.registers.imports import ImportRecord
 
 _SAYING: Final = (LabelAdded, VerdictSet)
@@ -274,7 +274,7 @@ class _Applier:
             self._counters[name] = events[-1].seq
             changes = self.people.get(name)
             if changes is None:
-                history = History.LONGER if name in self._worked else History.NEW
+                history = HistoryRelation.LONGER if name in self._worked else HistoryRelation.NEW
                 changes = PersonChanges(name, history)
             self.people[name] = _with(changes, events)
 

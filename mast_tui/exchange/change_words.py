@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.workspace import PersonChanges
-from mast_tui.workspace.records import History
+from mast_tui.workspace.records import HistoryRelation
 
 _COUNTS: Final = (
     ("labels_added", "label added", "labels added"),
@@ -68,12 +68,12 @@ def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
     for changes in people:
         if changes.replaced:
             continue
-        if changes.history is History.FORKED:
+        if changes.history is HistoryRelation.FORKED:
             yield (
                 f"{changes.annotator} went on in two copies: what either holds is kept; look at "
                 "what stands"
             )
-        elif changes.history is History.APART:
+        elif changes.history is HistoryRelation.APART:
             yield (
                 f"{changes.annotator} has worked here, and what the file holds does not go on from "
                 "that: both are kept; make sure that it is the same person"

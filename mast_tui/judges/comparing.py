@@ -15,7 +15,7 @@ from mast_tui.gold.overlaps import Order, overlap
 from mast_tui.labels import Label, Target, VerdictValue
 
 
-class Outcome(StrEnum):
+class PresentSide(StrEnum):
     """The side or sides with the verdict present on a mode in a trace."""
 
     FIRST = "first"
@@ -53,7 +53,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ComparedMode:
     """A trace in which at least one side has the verdict present on a mode.
 
     ``meet`` tells whether a span range of one side overlaps one of the other. It is None if only
@@ -62,7 +62,7 @@ class Case:
 
     trace_id: str
     mode: str
-    outcome: Outcome
+    outcome: PresentSide
     first: tuple[Mark, ...]
     second: tuple[Mark, ...]
     meet: bool | None = None
@@ -70,7 +70,7 @@ class Case:
     @property
     def differs(self) -> bool:
         """True if the sides differ about the mode or about its span range."""
-        return self.outcome is not Outcome.BOTH or self.meet is False
+        return self.outcome is not PresentSide.BOTH or self.meet is False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Comparison:
     """Counts per mode in the taxonomy's order, and the cases that they count, by mode."""
 
     counts: tuple[ModeCounts, ...]
-    cases: Mapping[str, tuple[Case, ...]]
+    cases: Mapping[str, tuple[ComparedMode, ...]]
 
     @property
     def total(self) -> ModeCounts:
@@ -158,7 +158,7 @@ def compare(
     counts = []
     cases = {}
     for mode in modes:
-        mode_cases: list[Case] = []
+        mode_cases: list[ComparedMode] = []
         undecided = 0
         neither = 0
         for trace_id in sorted(traces):
@@ -175,9 +175,9 @@ def compare(
         counts.append(
             ModeCounts(
                 mode,
-                both=outcomes.count(Outcome.BOTH),
-                first=outcomes.count(Outcome.FIRST),
-                second=outcomes.count(Outcome.SECOND),
+                both=outcomes.count(PresentSide.BOTH),
+                first=outcomes.count(PresentSide.FIRST),
+                second=outcomes.count(PresentSide.SECOND),
                 neither=neither,
                 undecided=undecided,
                 meet=sum(case.meet is True for case in mode_cases),
@@ -190,15 +190,15 @@ def compare(
 
 def _case(
     first: Side, second: Side, trace_id: str, mode: str, order_of: Callable[[str], Order]
-) -> Case:
+) -> ComparedMode:
     marks = first.marks.get((trace_id, mode), ())
     other_marks = second.marks.get((trace_id, mode), ())
     if first.value(trace_id, mode) is not VerdictValue.PRESENT:
-        return Case(trace_id, mode, Outcome.SECOND, marks, other_marks)
+        return ComparedMode(trace_id, mode, PresentSide.SECOND, marks, other_marks)
     if second.value(trace_id, mode) is not VerdictValue.PRESENT:
-        return Case(trace_id, mode, Outcome.FIRST, marks, other_marks)
+        return ComparedMode(trace_id, mode, PresentSide.FIRST, marks, other_marks)
     meet = _meet(marks, other_marks, order_of(trace_id))
-    return Case(trace_id, mode, Outcome.BOTH, marks, other_marks, meet)
+    return ComparedMode(trace_id, mode, PresentSide.BOTH, marks, other_marks, meet)
 
 
 def _meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Order) -> bool | None:
@@ -209,8 +209,8 @@ def _meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Order) -> b
     return any(overlap(one, other, order) for one in ranges for other in other_ranges)
 
 
-def _rank(case: Case) -> tuple[int, str]:
+def _rank(case: ComparedMode) -> tuple[int, str]:
     """Sort differences first: about the mode, then about the span range."""
-    order = [Outcome.FIRST, Outcome.SECOND, Outcome.BOTH]
+    order = [PresentSide.FIRST, PresentSide.SECOND, PresentSide.BOTH]
     agreed = {False: 0, None: 1, True: 2}[case.meet]
     return (order.index(case.outcome) * 3 + agreed, case.trace_id)

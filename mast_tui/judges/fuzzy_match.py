@@ -16,7 +16,7 @@ from typing import Final
 
 from mast_tui.judges.word_comparison import (
     SIGN_ENTITY,
-    Likeness,
+    WordLikeness,
     compare,
     loosened,
     same_words,
@@ -91,7 +91,7 @@ _BEYOND_ASCII: Final = re.compile("[^\x00-\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QuoteMatch:
     """The range of a quote in a text, end exclusive, with the kind of the match."""
 
     start: int
@@ -160,7 +160,7 @@ def layers(text: str) -> tuple[str, ...]:
 
 def find_part(
     text: str, part: str, how: Match, *, start: int = 0, known: Sequence[str] | None = None
-) -> Place | None:
+) -> QuoteMatch | None:
     """Find a piece of a quote by one kind of match.
 
     Args:
@@ -179,15 +179,17 @@ def find_part(
         known = None
     if how is Match.EXACT:
         offset = text.find(part)
-        place = None if offset < 0 else Place(offset, offset + len(part), Match.EXACT)
+        place = None if offset < 0 else QuoteMatch(offset, offset + len(part), Match.EXACT)
     elif how is Match.SPACING:
         place = _of_letters(text, part, known)
     else:
         place = _similar(text, part)
-    return place if place is None else Place(start + place.start, start + place.end, place.match)
+    return (
+        place if place is None else QuoteMatch(start + place.start, start + place.end, place.match)
+    )
 
 
-def closest(text: str, part: str, how: Match, *, start: int = 0) -> Place | None:
+def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch | None:
     """Find a piece of a quote by this kind of match or a closer one.
 
     Args:
@@ -206,7 +208,7 @@ def closest(text: str, part: str, how: Match, *, start: int = 0) -> Place | None
     return None
 
 
-def find_within(text: str, part: str, start: int, reach: int) -> Place | None:
+def find_within(text: str, part: str, start: int, reach: int) -> QuoteMatch | None:
     """Find the same words near an offset.
 
     Args:
@@ -222,7 +224,7 @@ def find_within(text: str, part: str, start: int, reach: int) -> Place | None:
     place = closest(text[start:end], part, Match.SPACING)
     if place is None:
         return None
-    place = Place(*_whole_words(text, start + place.start, start + place.end), place.match)
+    place = QuoteMatch(*_whole_words(text, start + place.start, start + place.end), place.match)
     return place if same_words(part, text[place.start : place.end]) else None
 
 
@@ -242,7 +244,7 @@ class JoinedTexts:
                 start += len(piece) + len(_SEPARATOR)
         self.text = "".join(joined)
 
-    def locate(self, place: Place) -> tuple[int, int, Place] | None:
+    def locate(self, place: QuoteMatch) -> tuple[int, int, QuoteMatch] | None:
         """Convert a range of the joined text.
 
         Returns:
@@ -259,7 +261,7 @@ class JoinedTexts:
         start = max(place.start - self._starts[number], 0)
         end = min(place.end - self._starts[number], length)
         last = self._pieces[last_number][0]
-        inside = Place(offset + start, offset + end, place.match)
+        inside = QuoteMatch(offset + start, offset + end, place.match)
         return index, last if last == index + 1 else index, inside
 
 
@@ -302,7 +304,7 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(int(sign[1:], 16)) if sign[0] == "u" else _ESCAPED[sign]
 
 
-def _of_letters(text: str, quote: str, text_layers: Sequence[str] | None) -> Place | None:
+def _of_letters(text: str, quote: str, text_layers: Sequence[str] | None) -> QuoteMatch | None:
     """Find the same words, with any punctuation and blanks between them."""
     needle = letters(quote)
     if not needle:
@@ -319,22 +321,22 @@ def _of_letters(text: str, quote: str, text_layers: Sequence[str] | None) -> Pla
             )
             stretch = text[start:end]
             if len(needle) >= _SURE_WITHOUT_BLANKS or number:
-                same = compare(quote, stretch).likeness is Likeness.SAME
+                same = compare(quote, stretch).likeness is WordLikeness.SAME
             else:
                 same = same_words(quote, stretch)
             if same:
-                return Place(start, end, Match.SPACING)
+                return QuoteMatch(start, end, Match.SPACING)
             offset = layer.find(needle, offset + 1)
             if offset < 0:
                 break
     return None
 
 
-def _of_signs(text: str, quote: str) -> Place | None:
+def _of_signs(text: str, quote: str) -> QuoteMatch | None:
     """Find a quote without letters or digits, with any white space in it."""
     pattern = r"\s+".join(map(re.escape, quote.split()))
     match = re.search(pattern, text) if pattern else None
-    return match and Place(match.start(), match.end(), Match.SPACING)
+    return match and QuoteMatch(match.start(), match.end(), Match.SPACING)
 
 
 def _spread(loose: str, first: int, end: int) -> tuple[int, int]:
@@ -374,7 +376,7 @@ def _with_edges(loose: str, place: tuple[int, int], quote: str) -> tuple[int, in
     return start, end
 
 
-def _similar(text: str, quote: str) -> Place | None:
+def _similar(text: str, quote: str) -> QuoteMatch | None:
     """Find a similar text, and compare its words with those of the quote."""
     if len(quote) < _SHORTEST_FUZZY or not text:
         return None
@@ -398,7 +400,7 @@ def _aligned(text: str, quote: str) -> tuple[int, int] | None:
     return (start, end) if start < end else None
 
 
-def _by_its_ends(text: str, quote: str) -> Place | None:
+def _by_its_ends(text: str, quote: str) -> QuoteMatch | None:
     """Find a long quote by its beginning and end, about as far apart as in the quote."""
     from rapidfuzz import fuzz
 
@@ -427,10 +429,10 @@ def _find_end(text: str, quote: str) -> tuple[int, int] | None:
     return _aligned(text, quote) if text else None
 
 
-def _compared(text: str, quote: str, start: int, end: int) -> Place:
+def _compared(text: str, quote: str, start: int, end: int) -> QuoteMatch:
     """Compare the words of a range with those of the quote, and trim the range to them."""
     comparison = compare(quote, text[start:end])
-    if comparison.loose and comparison.likeness is Likeness.ALTERED:
+    if comparison.loose and comparison.likeness is WordLikeness.ALTERED:
         wide = _whole_words(text, max(0, start - _SLACK), min(len(text), end + _SLACK))
         # Joined texts are separated by NUL: what is beyond it belongs to another text.
         wider = text[wide[0] : wide[1]]
@@ -442,13 +444,13 @@ def _compared(text: str, quote: str, start: int, end: int) -> Place:
             comparison = other
             start = wide[0] + cut
     match = _MATCHES[comparison.likeness]
-    return Place(*_trimmed(text, start + comparison.start, start + comparison.end), match)
+    return QuoteMatch(*_trimmed(text, start + comparison.start, start + comparison.end), match)
 
 
 _MATCHES: Final = {
-    Likeness.SAME: Match.SPACING,
-    Likeness.REWORDED: Match.REWORDED,
-    Likeness.ALTERED: Match.ALTERED,
+    WordLikeness.SAME: Match.SPACING,
+    WordLikeness.REWORDED: Match.REWORDED,
+    WordLikeness.ALTERED: Match.ALTERED,
 }
 
 

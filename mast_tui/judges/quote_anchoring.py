@@ -17,7 +17,7 @@ from mast_tui.judges.fuzzy_match import (
     LONGEST_COMPARED,
     WORDS_OF_A_PART,
     JoinedTexts,
-    Place,
+    QuoteMatch,
     clipped,
     closest,
     find_part,
@@ -93,7 +93,7 @@ class QuoteLocation:
     """
 
     index: int
-    place: Place
+    place: QuoteMatch
     last: int
 
     @property
@@ -190,7 +190,7 @@ class Locator:
             # The other parts are too short: they occur by chance, so they prove nothing.
             best = self._alike(texts, parsed_quote.long_parts)
             if best is not None:
-                place = Place(best.place.start, best.place.end, Match.ALTERED)
+                place = QuoteMatch(best.place.start, best.place.end, Match.ALTERED)
                 best = QuoteLocation(best.index, place, best.last)
         return best
 
@@ -229,7 +229,7 @@ class Locator:
     def _in_order_from(
         self, start: int, index: int, text: str, pieces: tuple[str, ...], how: Match
     ) -> QuoteLocation | None:
-        places: list[Place] = []
+        places: list[QuoteMatch] = []
         match = Match.IN_PARTS
         offset = start
         span = index
@@ -255,7 +255,7 @@ class Locator:
             if span == index:
                 places.append(place)
         near = all(b.start - a.end <= LONGEST_GAP for a, b in pairwise(places))
-        whole = Place(places[0].start, places[-1 if near else 0].end, match)
+        whole = QuoteMatch(places[0].start, places[-1 if near else 0].end, match)
         return QuoteLocation(index, whole, span)
 
     def _walk(

@@ -14,8 +14,7 @@ from mast_tui.labels import Finding
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import RunTrace, TraceRecord, WorkspaceError, store_judgement
-from mast_tui.workspace.records import Judgement as StoredJudgement
-from mast_tui.workspace.records import SpanIndex, indices_in
+from mast_tui.workspace.records import JudgementRecord, SpanIndex, indices_in
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -35,7 +34,7 @@ class TraceStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TraceProgress:
     """A report on one trace: the ``done``-th of the run, with its number of suggestions.
 
     ``problem`` is the reason if it could not be judged.
@@ -62,7 +61,7 @@ class RunSummary:
     run_id: str | None = None
     by_mode: Counter[str] = field(default_factory=Counter)
     traces: Counter[TraceStatus] = field(default_factory=Counter)
-    failed: list[Progress] = field(default_factory=list)
+    failed: list[TraceProgress] = field(default_factory=list)
     stopped: str | None = None
 
     @property
@@ -70,7 +69,7 @@ class RunSummary:
         """The number of suggestions of this run."""
         return self.by_mode.total()
 
-    def add(self, progress: Progress) -> Progress:
+    def add(self, progress: TraceProgress) -> TraceProgress:
         """Count a trace, and return its report with its number in the run."""
         self.traces[progress.status] += 1
         progress = replace(progress, done=self.traces.total())
@@ -127,7 +126,7 @@ def judged_traces(
     """
     names = (judge.name, *covered_by)
     run = _Run(judge, taxonomy, workspace, names)
-    judgements: dict[str, list[StoredJudgement]] = {}
+    judgements: dict[str, list[JudgementRecord]] = {}
     for name in names:
         for judgement in workspace.judgements(annotator=name, taxonomy=taxonomy.ref):
             judgements.setdefault(judgement.trace_id, []).append(judgement)
@@ -177,7 +176,7 @@ def run_judge(
     workspace: Workspace,
     *,
     covered_by: Collection[str] | None = (),
-    on_progress: Callable[[Progress], None] = lambda _: None,
+    on_progress: Callable[[TraceProgress], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> RunSummary:
     """Judge traces and store the suggestions, each trace in one transaction.
@@ -234,7 +233,7 @@ class _Run:
         self._names = names
         self.summary = RunSummary(judge.name, taxonomy.ref)
 
-    def add(self, trace: Trace | JudgedTrace) -> Progress:
+    def add(self, trace: Trace | JudgedTrace) -> TraceProgress:
         """Judge one trace and store the result."""
         if not isinstance(trace, JudgedTrace):
             judged = TraceJudging(self._judge).judge_unless(trace, self._is_known)
@@ -251,7 +250,7 @@ class _Run:
         stored = self._workspace.find_trace(record)
         return stored is not None and self._has_judged(stored, record)
 
-    def _store_result(self, judged: JudgedTrace) -> Progress:
+    def _store_result(self, judged: JudgedTrace) -> TraceProgress:
         trace_id = self._workspace.register_trace(judged.record)
         suggestions = 0
         if judged.problem is not None:
@@ -263,7 +262,7 @@ class _Run:
             status = TraceStatus.JUDGED
             suggestions = self._store(trace_id, judged.judgement, judged.indices)
         return self.summary.add(
-            Progress(0, trace_id, judged.path, status, suggestions, judged.problem)
+            TraceProgress(0, trace_id, judged.path, status, suggestions, judged.problem)
         )
 
     def end(self) -> RunSummary:
@@ -288,7 +287,7 @@ class _Run:
         has_grown = stored.spans is not None and stored.spans != current.spans
         return not has_grown and self.is_covered(judgements)
 
-    def is_covered(self, judgements: Iterable[StoredJudgement]) -> bool:
+    def is_covered(self, judgements: Iterable[JudgementRecord]) -> bool:
         """Check whether judgements of a trace include all verdicts of this run."""
         return any(
             judgement.looks_at == self._looks_at

@@ -86,7 +86,7 @@ _SENTENCE_END: Final = frozenset(".!?:;\n|*#>-•\"'([{")
 _OF_NAMES: Final = frozenset("/\\@$=_")
 
 
-class Likeness(IntEnum):
+class WordLikeness(IntEnum):
     """The relation of the words of a quote to the words of the text where it was found."""
 
     ALTERED = 0
@@ -95,7 +95,7 @@ class Likeness(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class WordDifference:
     """Words that differ, as ranges of characters in the quote and in the text; one may be empty.
 
     ``altering`` tells whether they change the meaning.
@@ -114,8 +114,8 @@ class WordComparison:
     true if the first or last word of the quote has no equal, as if the text was cut too short.
     """
 
-    likeness: Likeness
-    differences: tuple[Difference, ...]
+    likeness: WordLikeness
+    differences: tuple[WordDifference, ...]
     start: int
     end: int
     loose: bool = False
@@ -271,9 +271,9 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     original = _Words(text, is_trace=True)
     if not quoted:
         same = "".join(loosened(quote).split()) == "".join(loosened(text).split())
-        return WordComparison(Likeness.SAME if same else Likeness.ALTERED, (), 0, len(text))
+        return WordComparison(WordLikeness.SAME if same else WordLikeness.ALTERED, (), 0, len(text))
     if quoted.texts == original.texts:
-        return WordComparison(Likeness.SAME, (), 0, len(text))
+        return WordComparison(WordLikeness.SAME, (), 0, len(text))
     blocks = list(_blocks(Levenshtein.opcodes(quoted.texts, original.texts)))
     first = 0
     last = len(original)
@@ -282,7 +282,7 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     if blocks and blocks[-1][0] == blocks[-1][1] == len(quoted):
         last = blocks.pop()[2]
     differences = []
-    likeness = Likeness.SAME
+    likeness = WordLikeness.SAME
     for a, b, c, d in blocks:
         block_likeness = _block_likeness(
             quoted.words(a, b),
@@ -290,9 +290,9 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
             has_gap=in_parts and quoted.has_gap(a, b),
             at_edge=a == 0 or b == len(quoted),
         )
-        if block_likeness is not Likeness.SAME:
-            altering = block_likeness is Likeness.ALTERED
-            differences.append(Difference(quoted.span(a, b), original.span(c, d), altering))
+        if block_likeness is not WordLikeness.SAME:
+            altering = block_likeness is WordLikeness.ALTERED
+            differences.append(WordDifference(quoted.span(a, b), original.span(c, d), altering))
         likeness = min(likeness, block_likeness)
     start = original.ranges[first][0] if 0 < first < len(original) else 0
     end = original.ranges[last - 1][1] if first < last < len(original) else len(text)
@@ -318,7 +318,7 @@ def _blocks(codes: Iterable[Opcode]) -> Iterator[tuple[int, int, int, int]]:
 
 def _block_likeness(
     quoted: Sequence[_Word], original: Sequence[_Word], *, has_gap: bool, at_edge: bool
-) -> Likeness:
+) -> WordLikeness:
     """Compare words of a quote with the words of the text in their place.
 
     Args:
@@ -328,8 +328,8 @@ def _block_likeness(
         at_edge: Whether they begin or end the quote; an added word may then be outside the range.
     """
     if _join_words(quoted) == _join_words(original):
-        return Likeness.SAME
-    likeness = Likeness.SAME
+        return WordLikeness.SAME
+    likeness = WordLikeness.SAME
     added: list[_Word] = []
     omitted: list[_Word] = []
     start = 0
@@ -341,20 +341,20 @@ def _block_likeness(
         else:
             omitted += original[start:position]
             start = position + 1
-            likeness = Likeness.REWORDED
+            likeness = WordLikeness.REWORDED
     omitted += original[start:]
     has_notes = any(word.optional for word in added)
     for word in added:
         filler = not at_edge and _FILLER.fullmatch(word.text)
         if not (filler or (word.optional and not _changes_meaning(word))):
-            return Likeness.ALTERED
-        likeness = Likeness.REWORDED
+            return WordLikeness.ALTERED
+        likeness = WordLikeness.REWORDED
     for word in omitted:
         if word.optional or has_gap:
             continue
         if not (_FILLER.fullmatch(word.text) or (has_notes and _PRONOUN.fullmatch(word.text))):
-            return Likeness.ALTERED
-        likeness = Likeness.REWORDED
+            return WordLikeness.ALTERED
+        likeness = WordLikeness.REWORDED
     return likeness
 
 

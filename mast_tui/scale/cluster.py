@@ -12,7 +12,7 @@ from mast_tui import __version__
 from mast_tui.parallel import (
     LOST,
     QUEUED,
-    Answer,
+    BatchResults,
     Heard,
     Item,
     NoWorkers,
@@ -95,7 +95,7 @@ class Cluster(Workers):
                 raise self._gone()
             error = future.exception()
             if error is None:
-                heard.append((task, Answer(future.result())))
+                heard.append((task, BatchResults(future.result())))
             elif isinstance(error, self._dask.KilledWorker):
                 heard.append((task, LOST))
             else:

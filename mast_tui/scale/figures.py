@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.judge.input import JudgedBeyond
 from mast_tui.figures.record import FigureIndex, FigureScope
-from mast_tui.figures.signatures.model import ALL, FAILED, NO_VALUE, SUCCEEDED, UNKNOWN, Rules
+from mast_tui.figures.signatures.model import (
+    ALL,
+    FAILED,
+    NO_VALUE,
+    SUCCEEDED,
+    UNKNOWN,
+    SignatureRules,
+)
 from mast_tui.figures.signatures.modes import Counts, mode_figures
 from mast_tui.figures.signatures.report import stated_for
 from mast_tui.parallel import LostItem, Workers, each
@@ -131,7 +138,7 @@ def shard_report(
     folder: ShardFolder,
     *,
     group_by: str = "model",
-    rules: Rules | None = None,
+    rules: SignatureRules | None = None,
     failed_below: float | None = None,
     workers: Workers | None = None,
     tell: Callable[[int, int], object] = lambda _done, _total: None,
@@ -141,7 +148,7 @@ def shard_report(
     Args:
         folder: The folder of the shards.
         group_by: The field that groups the traces: one of ``FIELDS``, or ``all``.
-        rules: The thresholds of the report; None for the defaults of ``Rules``.
+        rules: The thresholds of the report; None for the defaults of ``SignatureRules``.
         failed_below: The score below which a trace counts as failed; None to use its outcome.
         workers: The processes that read and count; None for this process alone.
         tell: Called with the number of counted shards and that of all shards.
@@ -176,7 +183,7 @@ def shard_report(
             seen: set[int] = set()
             for table in _tables(folder, files, counts.columns):
                 counts.add(table, _first_rows(table, repeated, seen))
-    return counts.report(Rules() if rules is None else rules, len(files))
+    return counts.report(SignatureRules() if rules is None else rules, len(files))
 
 
 def judged_beyond(address: str, judge: str, stored: Iterable[TraceRecord]) -> JudgedBeyond:
@@ -348,7 +355,7 @@ class _Counts:
         cells: Integers = group * _SIDES + outcome
         return cells
 
-    def report(self, rules: Rules, done: int) -> ShardReport:
+    def report(self, rules: SignatureRules, done: int) -> ShardReport:
         """Make the report of the counts.
 
         Args:
@@ -386,7 +393,7 @@ class _Counts:
             "cannot_say": cannot_say,
         }
 
-    def _group(self, group: int, rules: Rules) -> ShardGroupJson:
+    def _group(self, group: int, rules: SignatureRules) -> ShardGroupJson:
         cells = slice(group * _SIDES, (group + 1) * _SIDES)
         traces = self._traces[cells]
         failed = self._counted(cells.start + FAILED)

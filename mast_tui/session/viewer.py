@@ -30,7 +30,7 @@ from mast_tui.session.visibility import (
 from mast_tui.study import Study
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import login_setting
-from mast_tui.workspace.records import Role
+from mast_tui.workspace.records import TeamRole
 
 
 def login_person(workspace: Workspace) -> str | None:
@@ -39,7 +39,7 @@ def login_person(workspace: Workspace) -> str | None:
     On a server it is the name of the member, unless that is a judge; else the last name used here.
     """
     if workspace.member is not None:
-        return None if workspace.member.role is Role.JUDGE else workspace.member.name
+        return None if workspace.member.role is TeamRole.JUDGE else workspace.member.name
     return workspace.get_setting(login_setting())
 
 

@@ -14,7 +14,7 @@ from mast_tui.cli.shared.common import open_workspace, print_json, print_line, p
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.workspace import WHOLE_REFUSAL
 from mast_tui.columns import TableColumn
-from mast_tui.workspace.records import Member, Role
+from mast_tui.workspace.records import TeamMember, TeamRole
 
 _ASSISTED_REFUSAL: Final = "it is a setting of one annotator: team add NAME --assisted"
 
@@ -35,7 +35,7 @@ class TeamAddRequest:
     name: str = options.argument(metavar="NAME")
     role: str = options.option(
         "--role",
-        type=click.Choice([role.value for role in Role]),
+        type=click.Choice([role.value for role in TeamRole]),
         required=True,
         help="The role of the member. An annotator sees others' labels on a trace after finishing "
         "it, on request.",
@@ -50,7 +50,7 @@ _ADD_RULES: Final = (
     OptionRule[TeamAddRequest](
         "--assisted is for annotators; all others see judges' suggestions",
         options=("--assisted",),
-        when=lambda request: request.role != Role.ANNOTATOR,
+        when=lambda request: request.role != TeamRole.ANNOTATOR,
     ),
 )
 
@@ -66,7 +66,7 @@ def add_command(request: TeamAddRequest) -> None:
     workspace = open_workspace(request.common)
     is_first = not workspace.team()
     password = workspace.add_member(
-        request.name, Role(request.role), assisted=request.common.assisted
+        request.name, TeamRole(request.role), assisted=request.common.assisted
     )
     address = _address(workspace.name, request.name)
     line = None if password is None else _password_line(address, request.name, password)
@@ -118,7 +118,7 @@ def list_command(request: TeamListRequest) -> None:
     elif not members:
         click.echo("The team has no members; add one with: team add NAME --role ROLE")
     else:
-        columns: tuple[TableColumn[Member], ...] = (
+        columns: tuple[TableColumn[TeamMember], ...] = (
             TableColumn("name", lambda member: member.name),
             TableColumn("role", lambda member: member.role.value),
             TableColumn("assisted", lambda member: "yes" if member.assisted else ""),

@@ -34,7 +34,7 @@ from mast_tui.workspace import schema
 from mast_tui.workspace.database import driver_of
 from mast_tui.workspace.events.model import IMPORT_PREFIX
 from mast_tui.workspace.events.types import KIND_OF, Revealed
-from mast_tui.workspace.records import Member, Role
+from mast_tui.workspace.records import TeamMember, TeamRole
 from mast_tui.workspace.registers.hold_out import SETTING as SET_ASIDE
 from mast_tui.workspace.registers.imports import MIGRATION
 from mast_tui.workspace.registers.tags import SETTING as TAGS
@@ -73,22 +73,22 @@ _SIZE_COLUMNS: Final = (
 # The team
 
 
-def members(connection: Connection) -> tuple[Member, ...]:
+def members(connection: Connection) -> tuple[TeamMember, ...]:
     """Return all members, by name."""
     driver = driver_of(connection)
     if driver.execute("SELECT to_regnamespace('team')").fetchone()[0] is None:
         return ()
     rows = driver.execute("SELECT name, role, assisted FROM team.members ORDER BY name")
-    return tuple(Member(name, Role(role), assisted) for name, role, assisted in rows)
+    return tuple(TeamMember(name, TeamRole(role), assisted) for name, role, assisted in rows)
 
 
-def member(connection: Connection) -> Member | None:
+def member(connection: Connection) -> TeamMember | None:
     """Return the member of this connection; None for the owner, or if there is no team."""
     (name,) = driver_of(connection).execute("SELECT session_user::text").fetchone()
     return next((candidate for candidate in members(connection) if candidate.name == name), None)
 
 
-def add(connection: Connection, new: Member) -> str | None:
+def add(connection: Connection, new: TeamMember) -> str | None:
     """Add a person to the team, or give a member another role.
 
     Args:
@@ -180,7 +180,7 @@ def _make_role(driver: Any, name: str) -> str | None:
     return password
 
 
-def _grant_rights(driver: Any, new_member: Member) -> None:
+def _grant_rights(driver: Any, new_member: TeamMember) -> None:
     role = sql.Identifier(new_member.name)
     database = sql.Identifier(driver.info.dbname)
     for right in _rights(new_member.role):
@@ -200,12 +200,12 @@ def _revoke_rights(driver: Any, name: str) -> None:
     driver.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM {}").format(database, role))
 
 
-def _rights(role: Role) -> Iterator[str]:
+def _rights(role: TeamRole) -> Iterator[str]:
     """Yield the rights of a role; everybody who may use a schema may call its functions."""
     yield "USAGE ON SCHEMA public, team, seen"
     yield f"SELECT ON public.workspace_version, team.members, {_table_names(_SHARED)}"
     yield "EXECUTE ON FUNCTION public.take_turns(text[])"
-    if role is Role.ANNOTATOR:
+    if role is TeamRole.ANNOTATOR:
         yield f"SELECT ON {_table_names(_hidden_tables(), 'seen')}"
         return
     yield f"SELECT ON {_table_names(schema.metadata.sorted_tables)}"
@@ -299,8 +299,8 @@ def _script() -> Iterator[str]:
 _MAY_WRITE: Final = f"""
 CREATE FUNCTION seen.may_write(whose text) RETURNS boolean LANGUAGE sql STABLE {_AS_OWNER} AS $$
   SELECT EXISTS (SELECT FROM team.members me WHERE me.name = {_ME} AND CASE me.role
-    WHEN '{Role.JUDGE}' THEN starts_with(whose, '{JUDGE_PREFIX}')
-    WHEN '{Role.LEAD}' THEN whose = {_ME}
+    WHEN '{TeamRole.JUDGE}' THEN starts_with(whose, '{JUDGE_PREFIX}')
+    WHEN '{TeamRole.LEAD}' THEN whose = {_ME}
       OR NOT EXISTS (SELECT FROM team.members m WHERE m.name = whose)
     ELSE whose = {_ME} END)
 $$;
@@ -315,12 +315,12 @@ whose labels they import."""
 class _Register(NamedTuple):
     """The roles that write a register, and the condition that each row must meet."""
 
-    roles: tuple[Role, ...]
+    roles: tuple[TeamRole, ...]
     condition: str = "true"
 
 
-_LEAD: Final = _Register((Role.LEAD,))
-_RUNS_JUDGES: Final = _Register((Role.LEAD, Role.JUDGE))
+_LEAD: Final = _Register((TeamRole.LEAD,))
+_RUNS_JUDGES: Final = _Register((TeamRole.LEAD, TeamRole.JUDGE))
 _REGISTERS: Final[Mapping[Table, _Register]] = {
     schema.taxonomies: _LEAD,
     schema.taxonomy_revisions: _LEAD,
@@ -331,13 +331,13 @@ _REGISTERS: Final[Mapping[Table, _Register]] = {
     schema.run_traces: _RUNS_JUDGES,
     schema.asked: _RUNS_JUDGES,
     schema.annotators: _Register(
-        (Role.ADJUDICATOR, Role.LEAD, Role.JUDGE),
+        (TeamRole.ADJUDICATOR, TeamRole.LEAD, TeamRole.JUDGE),
         f"(new_row.kind = 'judge') = starts_with(new_row.name, '{JUDGE_PREFIX}') AND "
         f"(seen.may_write(new_row.name) OR seen.is_lead())",
     ),
     # Tags belong to the person who added them.
     schema.settings: _Register(
-        (Role.ADJUDICATOR, Role.LEAD, Role.JUDGE),
+        (TeamRole.ADJUDICATOR, TeamRole.LEAD, TeamRole.JUDGE),
         f"NOT starts_with(new_row.key, '{TAGS}:') OR seen.may_write(substr(new_row.key, "
         f"length('{TAGS}:' || split_part(new_row.key, ':', 2) || ':') + 1))",
     ),

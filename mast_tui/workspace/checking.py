@@ -24,7 +24,7 @@ _JSON_COLUMNS: Final = ("document", "looks_at", "evidence_named")
 """Columns with JSON, which a team's server writes in another layout than Python."""
 
 
-class Difference(NamedTuple):
+class StateDifference(NamedTuple):
     """Rows of a state table that are not what follows from an annotator's events."""
 
     annotator: str
@@ -43,7 +43,7 @@ class DamagedRow(NamedTuple):
 class CheckResult(NamedTuple):
     """The result of a check: both are empty where the workspace is whole."""
 
-    differences: tuple[Difference, ...]
+    differences: tuple[StateDifference, ...]
     damaged: tuple[DamagedRow, ...]
 
 
@@ -100,7 +100,7 @@ def _damaged_registers(stored: Connection) -> Iterator[DamagedRow]:
 
 def _differences(
     stored: Connection, rebuilt: Connection, damaged: list[DamagedRow]
-) -> Iterator[Difference]:
+) -> Iterator[StateDifference]:
     events = schema.events
     annotators = {
         name
@@ -121,7 +121,7 @@ def _differences(
             differing = _raw_rows(stored, table, annotator) ^ _raw_rows(rebuilt, table, annotator)
             keys = {row[: len(table.primary_key)] for row in differing}
             if keys:
-                yield Difference(annotator, table.name, len(keys))
+                yield StateDifference(annotator, table.name, len(keys))
 
 
 def _raw_rows(connection: Connection, table: Table, annotator: str) -> set[tuple[object, ...]]:

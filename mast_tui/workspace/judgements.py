@@ -33,7 +33,7 @@ from mast_tui.workspace.events.types import (
     PassStarted,
 )
 from mast_tui.workspace.ids import now, uuid5
-from mast_tui.workspace.records import Judgement, RunTrace, SpanIndex
+from mast_tui.workspace.records import JudgementRecord, RunTrace, SpanIndex
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
@@ -179,7 +179,7 @@ class StoredJudgement:
         )
         return {label.id: label for label in labels}
 
-    def _judgements(self) -> tuple[Judgement, ...]:
+    def _judgements(self) -> tuple[JudgementRecord, ...]:
         return self._workspace.judgements(
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )

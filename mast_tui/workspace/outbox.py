@@ -133,7 +133,7 @@ _NOTES: Final = (PassStarted, SpansRead, SuggestionsSeen)
 """What no key has asked for."""
 
 
-class Change(NamedTuple):
+class WaitingChange(NamedTuple):
     """Events of one action on one trace.
 
     ``number`` is its place among those that wait. ``follows`` names the last event of the one on
@@ -172,7 +172,7 @@ class Outbox:
         self.annotator = annotator
         self._path = folder / f"{digest[:16]}.db"
         self._lock = Lock()
-        self._waiting: list[Change] = []
+        self._waiting: list[WaitingChange] = []
         self._traces: dict[str, TraceRecord] = {}
         self.last_seq = last_seq
         """The counter of the annotator's last event that is known here."""
@@ -182,7 +182,7 @@ class Outbox:
             with self._file() as file:
                 for number, known_seq, follows, text in file.execute(_READ):
                     events = tuple(map(event_from_dict, json.loads(text)))
-                    self._waiting.append(Change(number, known_seq, follows, events))
+                    self._waiting.append(WaitingChange(number, known_seq, follows, events))
                     self.note_seen(events)
                 for trace_id, row in file.execute(_READ_TRACES):
                     self._traces[trace_id] = trace_register.of_row(json.loads(row), None)
@@ -193,7 +193,7 @@ class Outbox:
         return self._path.with_suffix(".refused.jsonl")
 
     @property
-    def waiting(self) -> tuple[Change, ...]:
+    def waiting(self) -> tuple[WaitingChange, ...]:
         """The waiting changes, in their order."""
         return tuple(self._waiting)
 
@@ -323,17 +323,17 @@ class Outbox:
             number = file.execute(_ADD, (known_seq, follows, text)).lastrowid
             file.commit()
             assert number is not None
-            self._waiting.append(Change(number, known_seq, follows, events))
+            self._waiting.append(WaitingChange(number, known_seq, follows, events))
             self.note_seen(events)
 
-    def sent(self, change: Change) -> None:
+    def sent(self, change: WaitingChange) -> None:
         """Remove a change that the server has stored."""
         with self._lock, self._file() as file:
             file.execute("DELETE FROM changes WHERE number = ?", (change.number,))
             file.commit()
             self._waiting.remove(change)
 
-    def refused(self, change: Change) -> None:
+    def refused(self, change: WaitingChange) -> None:
         """Move a change that the server cannot accept to a file that people can read."""
         lines = "".join(json.dumps(event_to_dict(event)) + "\n" for event in change.events)
         with self._in_words(), fdopen(open_private(self.refused_path), "a") as file:

@@ -44,7 +44,7 @@ from mast_tui.workspace.events.rows import (
     verdict_of,
 )
 from mast_tui.workspace.events.types import KIND_OF, LookAgainSet, SpansRead
-from mast_tui.workspace.records import Judgement
+from mast_tui.workspace.records import JudgementRecord
 
 PassChoice = int | Literal["last", "finished"] | None
 """A pass's number, the last one, the last finished one, or None for all."""
@@ -376,7 +376,7 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
     return tuple(guideline for guideline in by_id.values() if guideline.text)
 
 
-def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[Judgement, ...]:
+def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[JudgementRecord, ...]:
     """Return which judge has looked at which trace, by trace and judge."""
     table = schema.judgements
     statement = (
@@ -385,7 +385,7 @@ def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[Judgemen
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy)
     )
     return tuple(
-        Judgement(annotator, trace_id, taxonomy, tuple(json.loads(looks_at)), judged_at, run)
+        JudgementRecord(annotator, trace_id, taxonomy, tuple(json.loads(looks_at)), judged_at, run)
         for annotator, trace_id, taxonomy, looks_at, run, judged_at in connection.execute(statement)
     )
 

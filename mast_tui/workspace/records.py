@@ -20,7 +20,7 @@ _FIRST_SPANS: Final = 8
 """Instructions have no time in some formats; further on nobody looks for one."""
 
 
-class Role(StrEnum):
+class TeamRole(StrEnum):
     """The role of a member of a team on a server."""
 
     ANNOTATOR = "annotator"
@@ -29,17 +29,17 @@ class Role(StrEnum):
     JUDGE = "judge"
 
 
-class Member(NamedTuple):
+class TeamMember(NamedTuple):
     """Somebody in a team on a server; an annotator who is ``assisted`` sees what judges say."""
 
     name: str
-    role: Role
+    role: TeamRole
     assisted: bool = False
 
     @property
     def sees_all(self) -> bool:
         """True if the server hides nothing from the member."""
-        return self.role is not Role.ANNOTATOR
+        return self.role is not TeamRole.ANNOTATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class AnnotatorInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class JudgementRecord:
     """That a judge has looked at a trace, and at which modes; ``run`` is the run's id."""
 
     judge: str
@@ -240,7 +240,7 @@ class Asked:
     tokens_cached: int = 0
 
 
-class Usage(Struct, frozen=True, omit_defaults=True):
+class RequestUsage(Struct, frozen=True, omit_defaults=True):
     """The use of answered requests: their number, and tokens in and out.
 
     Of those in, ``tokens_cached`` were known to the server from earlier requests.
@@ -251,8 +251,8 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     tokens_out: Count = 0
     tokens_cached: Count = 0
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(*map(add, astuple(self), astuple(other)))
+    def __add__(self, other: RequestUsage) -> RequestUsage:
+        return RequestUsage(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ class Run:
     note: str = ""
     traces: tuple[RunTrace, ...] = ()
     settings: RunSettings | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: RequestUsage = field(default_factory=RequestUsage)
     ending: str | None = None
 
     @property
@@ -330,7 +330,7 @@ class EventConflict:
     events: tuple[str, ...]
 
 
-class History(StrEnum):
+class HistoryRelation(StrEnum):
     """The relation of an annotator's foreign events to those that are here."""
 
     NEW = "new"
@@ -360,7 +360,7 @@ class PersonChanges:
     """
 
     annotator: str
-    history: History
+    history: HistoryRelation
     events: int = 0
     labels_added: int = 0
     labels_changed: int = 0

@@ -20,7 +20,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import queries
-from mast_tui.workspace.checking import CheckResult, Difference, check_rows, damaged_events
+from mast_tui.workspace.checking import CheckResult, StateDifference, check_rows, damaged_events
 from mast_tui.workspace.copying import copy_rows
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
@@ -34,12 +34,12 @@ from mast_tui.workspace.events.types import Decided
 from mast_tui.workspace.ids import IdSource, now
 from mast_tui.workspace.paths import found_trace_path, is_url
 from mast_tui.workspace.records import (
-    Member,
     MergeReport,
-    Role,
     Run,
     RunSettings,
     SpanIndex,
+    TeamMember,
+    TeamRole,
     TraceRecord,
     indices_in,
     missing_indices,
@@ -55,7 +55,7 @@ from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 from mast_tui.workspace.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
-    from mast_tui.workspace.outbox import Change, Outbox
+    from mast_tui.workspace.outbox import Outbox, WaitingChange
     from mast_tui.workspace.presence import Presence
 
 P = ParamSpec("P")
@@ -207,7 +207,7 @@ class Workspace:
         """Raise ``WorkspaceError`` where SQLite finds the file damaged."""
         self._database.check()
 
-    def differences(self) -> tuple[Difference, ...]:
+    def differences(self) -> tuple[StateDifference, ...]:
         """Return where the state tables are not what follows from the events."""
         return self.check_rows().differences
 
@@ -260,15 +260,15 @@ class Workspace:
     # The team
 
     @property
-    def member(self) -> Member | None:
+    def member(self) -> TeamMember | None:
         """The connected member of a team; None for a file, and for the owner."""
         return self._database.member
 
-    def team(self) -> tuple[Member, ...]:
+    def team(self) -> tuple[TeamMember, ...]:
         """Return the members of the team by name; raises ``WorkspaceError`` for a file."""
         return self._database.team()
 
-    def add_member(self, name: str, role: Role, *, assisted: bool = False) -> str | None:
+    def add_member(self, name: str, role: TeamRole, *, assisted: bool = False) -> str | None:
         """Take somebody into the team, or give a member another role.
 
         Args:
@@ -285,9 +285,9 @@ class Workspace:
         self._database.check_team_is_theirs()
         if not self.taxonomies():
             self.add_taxonomy(load_mast())
-        if role is not Role.JUDGE:
+        if role is not TeamRole.JUDGE:
             self.add_annotator(name, AnnotatorKind.HUMAN)
-        return self._database.add_member(Member(name, role, assisted))
+        return self._database.add_member(TeamMember(name, role, assisted))
 
     def remove_member(self, name: str) -> bool:
         """Take somebody out of the team; what they said stays.
@@ -336,7 +336,7 @@ class Workspace:
         with self._database.reading() as connection:
             stored_hash = taxonomy_register.stored_hash(connection, taxonomy)
         member = self.member
-        if member is not None and member.role is not Role.LEAD:
+        if member is not None and member.role is not TeamRole.LEAD:
             if stored_hash is None:
                 raise WorkspaceError(
                     f"taxonomy {taxonomy.ref} is not in this workspace, and the lead adds one; ask "
@@ -504,7 +504,7 @@ class Workspace:
             with self._database.reading() as connection:
                 outbox.known.read(connection, everybody=everybody)
 
-    def decided_meanwhile(self, sent: Sequence[Change]) -> tuple[Event, ...]:
+    def decided_meanwhile(self, sent: Sequence[WaitingChange]) -> tuple[Event, ...]:
         """Return the decisions of others since the first of these changes, on the same items.
 
         Args:

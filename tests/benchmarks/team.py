@@ -47,7 +47,7 @@ from mast_tui.workspace.database import driver_of
 from mast_tui.workspace.events.rows import event_to_row
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.outbox import Outbox
-from mast_tui.workspace.records import Role, TraceRecord
+from mast_tui.workspace.records import TeamRole, TraceRecord
 from mast_tui.workspace.schema import events
 from tests.postgres import PostgresServer, running_server
 from tests.workspace.build import MAST, TRACE, event, label, started
@@ -375,7 +375,7 @@ def _team(url: str, people: int, *, owner: bool) -> list[Who]:
             Who(
                 name,
                 parts._replace(netloc=f"{name}@{place}").geturl(),
-                workspace.add_member(name, Role.ANNOTATOR),
+                workspace.add_member(name, TeamRole.ANNOTATOR),
             )
             for name in names
         ]

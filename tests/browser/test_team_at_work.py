@@ -14,7 +14,7 @@ import pytest
 
 from mast_tui.labels import PassKind, VerdictValue
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.records import Role
+from mast_tui.workspace.records import TeamRole
 from tests.browser.chromium import browser
 from tests.browser.test_web import TRACE, served
 from tests.browser.visitor import Visitor
@@ -24,9 +24,9 @@ from tests.workspace.build import MAST
 pytestmark = pytest.mark.slow
 
 MEMBERS: Final = {
-    "ann": Role.ANNOTATOR,
-    "ben": Role.ANNOTATOR,
-    "carol": Role.ADJUDICATOR,
+    "ann": TeamRole.ANNOTATOR,
+    "ben": TeamRole.ANNOTATOR,
+    "carol": TeamRole.ADJUDICATOR,
 }
 OTHER_TRACE: Final = TRACE.with_name("shipping-quote-hpa-stuck.jsonl")
 MODE: Final = "step_repetition"

@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.records import Role
+from mast_tui.workspace.records import TeamRole
 from tests.browser.chromium import Page, browser
 from tests.browser.visitor import DOOR, Visitor, labelled
 from tests.postgres import PostgresServer
@@ -259,7 +259,7 @@ def test_a_member_signs_in_with_their_own_password_and_labels_under_their_own_na
     database = postgres.new_database()
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
         for name in ("ann", "ben"):
-            owner.add_member(name, Role.ANNOTATOR)
+            owner.add_member(name, TeamRole.ANNOTATOR)
         workspace = ("--workspace", postgres.url(database, user="ben"))
         with (
             postgres.asking_for_passwords(("ann", "ben")),

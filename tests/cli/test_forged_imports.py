@@ -29,7 +29,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
-from mast_tui.workspace.records import History, MergeRefused
+from mast_tui.workspace.records import HistoryRelation, MergeRefused
 from tests.cli.conftest import Cli
 from tests.exchange.words import MAST, SLUGS
 
@@ -252,7 +252,7 @@ def test_a_longer_history_is_taken_and_told(office: Workspace) -> None:
         add(laptop, "bob", PassStarted(PassKind.BLIND), trace="t2")
         report = office.merge_events(laptop.events())
         (told,) = report.people
-        assert (told.annotator, told.history, told.events) == ("bob", History.LONGER, 4)
+        assert (told.annotator, told.history, told.events) == ("bob", HistoryRelation.LONGER, 4)
         assert (told.labels_added, told.labels_removed) == (1, 1)
         assert (told.passes_added, told.passes_finished, told.refused) == (1, 1, False)
         assert text(office) == text(laptop)
@@ -276,12 +276,16 @@ def test_two_branches_that_add_are_taken_with_a_word(office: Workspace) -> None:
         add(office, "bob", SpansRead(("k1",)), PassStarted(PassKind.BLIND), trace="t2")
         report = office.merge_events(laptop.events())
         (told,) = report.people
-        assert (told.history, told.labels_added, told.passes_joined) == (History.FORKED, 1, 1)
+        assert (told.history, told.labels_added, told.passes_joined) == (
+            HistoryRelation.FORKED,
+            1,
+            1,
+        )
         laptop.merge_events(office.events())
         assert text(office) == text(laptop)
         assert office.edited_histories() == ()
         add(laptop, "bob", SpansRead(("k2",)), trace="t2")
-        assert office.merge_events(laptop.events()).people[0].history is History.LONGER
+        assert office.merge_events(laptop.events()).people[0].history is HistoryRelation.LONGER
         assert text(office) == text(laptop)
         assert office.edited_histories() == ()
 
@@ -303,7 +307,7 @@ def test_who_began_on_two_machines_brings_both_together(office: Workspace, tmp_p
     added["payload"]["label"]["target"] = {}
     report = merge_content(read_jsonl(write(tmp_path / "x.jsonl", [HEAD, begun, added])), office)
     (told,) = report.people
-    assert (told.history, told.passes_added, told.passes_joined) == (History.APART, 1, 1)
+    assert (told.history, told.passes_added, told.passes_joined) == (HistoryRelation.APART, 1, 1)
 
 
 # Chains

@@ -22,7 +22,7 @@ from mast_tui.web.command import checked_url
 from mast_tui.web.server import VisitorAccess, WebServer
 from mast_tui.web.sign_in import GuessLimit, TeamSignIn, TooManySignIns, WrongSecret
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.records import Role, TraceRecord
+from mast_tui.workspace.records import TeamRole, TraceRecord
 from tests.cli.conftest import Cli
 from tests.postgres import ASKED, PostgresServer
 from tests.workspace.build import MAST, trace_of
@@ -67,7 +67,7 @@ def new_team(postgres: PostgresServer) -> str:
         owner.add_taxonomy(MAST)
         owner.register_trace(TraceRecord.from_trace(trace_of("a step")))
         for name in (*MEMBERS, TRUSTED):
-            owner.add_member(name, Role.ANNOTATOR)
+            owner.add_member(name, TeamRole.ANNOTATOR)
     for name, password in MEMBERS.items():
         quoted = password.replace("'", "''")
         postgres.run(f"ALTER ROLE {name} PASSWORD '{quoted}'")

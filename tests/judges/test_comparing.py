@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.gold.overlaps import Order
-from mast_tui.judges.comparing import Case, Comparison, Mark, Outcome, Side, compare
+from mast_tui.judges.comparing import ComparedMode, Comparison, Mark, PresentSide, Side, compare
 from mast_tui.labels import WHOLE_TRACE, Target, VerdictValue
 
 TRACES = ("t1", "t2", "t3")
@@ -48,7 +48,11 @@ def test_every_trace_counts_once_for_every_mode(first: Side, second: Side) -> No
         assert counts.compared + counts.undecided == len(TRACES)
         assert counts.meet + counts.apart <= counts.both
         of = [case.outcome for case in found.cases[counts.mode]]
-        assert (of.count(Outcome.BOTH), of.count(Outcome.FIRST), of.count(Outcome.SECOND)) == (
+        assert (
+            of.count(PresentSide.BOTH),
+            of.count(PresentSide.FIRST),
+            of.count(PresentSide.SECOND),
+        ) == (
             counts.both,
             counts.first,
             counts.second,
@@ -58,11 +62,11 @@ def test_every_trace_counts_once_for_every_mode(first: Side, second: Side) -> No
 
 @given(sides, sides)
 def test_the_other_way_round_the_sides_are_exchanged(first: Side, second: Side) -> None:
-    swapped = {Outcome.FIRST: Outcome.SECOND, Outcome.SECOND: Outcome.FIRST}
+    swapped = {PresentSide.FIRST: PresentSide.SECOND, PresentSide.SECOND: PresentSide.FIRST}
 
-    def turned(case: Case) -> Case:
+    def turned(case: ComparedMode) -> ComparedMode:
         outcome = swapped.get(case.outcome, case.outcome)
-        return Case(case.trace_id, case.mode, outcome, case.second, case.first, case.meet)
+        return ComparedMode(case.trace_id, case.mode, outcome, case.second, case.first, case.meet)
 
     one, other = compared(first, second), compared(second, first)
     for mode in MODES:
@@ -86,7 +90,9 @@ def test_what_is_left_out_is_in_no_count(
     assert not shown & left_out
 
 
-def one_mode(first: Target | VerdictValue | None, second: Target | VerdictValue | None) -> Case:
+def one_mode(
+    first: Target | VerdictValue | None, second: Target | VerdictValue | None
+) -> ComparedMode:
     """The one case of a trace in which each side says this of a mode."""
     said = []
     for word in (first, second):
@@ -102,15 +108,15 @@ def one_mode(first: Target | VerdictValue | None, second: Target | VerdictValue 
 @pytest.mark.parametrize(
     ("first", "second", "outcome", "meet"),
     [
-        (span(3, 5), span(5, 9), Outcome.BOTH, True),
-        (span(3, 5), span(6, 9), Outcome.BOTH, False),
-        (span(3, 5), WHOLE_TRACE, Outcome.BOTH, None),
-        (span(3), PRESENT, Outcome.BOTH, None),
-        (span(3), ABSENT, Outcome.FIRST, None),
+        (span(3, 5), span(5, 9), PresentSide.BOTH, True),
+        (span(3, 5), span(6, 9), PresentSide.BOTH, False),
+        (span(3, 5), WHOLE_TRACE, PresentSide.BOTH, None),
+        (span(3), PRESENT, PresentSide.BOTH, None),
+        (span(3), ABSENT, PresentSide.FIRST, None),
     ],
 )
 def test_places_meet_where_they_overlap(
-    first: Target, second: Target | VerdictValue, outcome: Outcome, meet: bool | None
+    first: Target, second: Target | VerdictValue, outcome: PresentSide, meet: bool | None
 ) -> None:
     case = one_mode(first, second)
     assert (case.outcome, case.meet) == (outcome, meet)

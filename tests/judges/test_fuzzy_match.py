@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mast_tui.judges.fuzzy_match import (
     JoinedTexts,
-    Place,
+    QuoteMatch,
     closest,
     find_part,
     letters,
@@ -40,10 +40,10 @@ LONG = "".join(f"step {n}: the answer was {n * n} and the queue went on\n" for n
 def test_a_long_quote_is_compared_as_a_whole() -> None:
     quote = LONG[500:3500].replace("queue went", "queues went")
     place = closest(LONG, quote, Match.REWORDED)
-    assert place == Place(500, 3499, Match.REWORDED)
+    assert place == QuoteMatch(500, 3499, Match.REWORDED)
     for said, stands in ((" 900 ", " 901 "), ("step 40: the answer was", "step 40: nobody asked")):
         altered = closest(LONG, LONG[500:3500].replace(said, stands, 1), Match.REWORDED)
-        assert altered == Place(500, 3499, Match.ALTERED)
+        assert altered == QuoteMatch(500, 3499, Match.ALTERED)
 
 
 def test_a_long_quote_with_a_made_up_middle_is_no_quote() -> None:
@@ -101,7 +101,7 @@ def test_loosening_keeps_every_place(text: str) -> None:
 def test_joined_words_are_no_other_words() -> None:
     assert closest("this is the latest of them", "a test", Match.REWORDED) is None
     text = "foo ( bar , baz , qux , quux , more )"
-    assert closest(text, "foo(bar, baz, qux, quux, more)", Match.REWORDED) == Place(
+    assert closest(text, "foo(bar, baz, qux, quux, more)", Match.REWORDED) == QuoteMatch(
         0, len(text), Match.SPACING
     )
 
@@ -131,7 +131,7 @@ def test_a_place_in_joined_texts_is_a_place_in_one_of_them(
     together = JoinedTexts(enumerate(texts))
     start = data.draw(st.integers(0, len(together.text) - 1))
     end = data.draw(st.integers(start + 1, len(together.text)))
-    found = together.locate(Place(start, end, Match.REWORDED))
+    found = together.locate(QuoteMatch(start, end, Match.REWORDED))
     if found is None:
         assert not together.text[start:end].strip("\0")
         return

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.word_comparison import Likeness, compare, word_count
+from mast_tui.judges.word_comparison import WordLikeness, compare, word_count
 
 
 def differences(quote: str, text: str, *, in_parts: bool = False) -> list[tuple[str, str]]:
@@ -41,7 +41,7 @@ def differences(quote: str, text: str, *, in_parts: bool = False) -> list[tuple[
     ],
 )
 def test_what_says_the_same(quote: str, text: str) -> None:
-    assert compare(quote, text).likeness is Likeness.SAME
+    assert compare(quote, text).likeness is WordLikeness.SAME
     assert not compare(quote, text).differences
 
 
@@ -59,7 +59,7 @@ def test_what_says_the_same(quote: str, text: str) -> None:
     ],
 )
 def test_what_is_only_reworded(quote: str, text: str) -> None:
-    assert compare(quote, text).likeness is Likeness.REWORDED
+    assert compare(quote, text).likeness is WordLikeness.REWORDED
     assert not differences(quote, text)
 
 
@@ -99,29 +99,29 @@ def test_what_is_only_reworded(quote: str, text: str) -> None:
     ],
 )  # fmt: skip
 def test_what_says_something_else(quote: str, text: str, words: list[tuple[str, str]]) -> None:
-    assert compare(quote, text).likeness is Likeness.ALTERED
+    assert compare(quote, text).likeness is WordLikeness.ALTERED
     assert differences(quote, text) == words
 
 
 def test_what_stands_around_the_words_does_not_count() -> None:
     text = "so said they: all three pods are running (as it seems)"
     found = compare("all three pods", text)
-    assert (found.likeness, text[found.start : found.end]) == (Likeness.SAME, "all three pods")
+    assert (found.likeness, text[found.start : found.end]) == (WordLikeness.SAME, "all three pods")
     # A small word too much at an edge may have its counterpart further out, behind a ``not``.
-    assert compare("has been satisfied", "been satisfied").likeness is Likeness.ALTERED
+    assert compare("has been satisfied", "been satisfied").likeness is WordLikeness.ALTERED
 
 
 def test_what_was_left_out_on_purpose_is_no_difference_where_that_is_told() -> None:
     quote, text = "the tool failed … and gave up", "the tool failed 12 times and gave up"
-    assert compare(quote, text, in_parts=True).likeness is Likeness.SAME
+    assert compare(quote, text, in_parts=True).likeness is WordLikeness.SAME
     assert differences(quote, text) == [("", "12 times")]
     quote = "the tool failed … and went on"
     assert differences(quote, text, in_parts=True) == [("went on", "gave up")]
 
 
 def test_signs_without_words_are_compared_as_they_are_and_words_are_counted() -> None:
-    assert compare("--- ***", "---  ***").likeness is Likeness.SAME
-    assert compare("---", "***").likeness is Likeness.ALTERED
+    assert compare("--- ***", "---  ***").likeness is WordLikeness.SAME
+    assert compare("---", "***").likeness is WordLikeness.ALTERED
     assert word_count("in deployment.yaml, don't") == 5
     assert word_count("内存不足 now") == 5  # sign by sign, where no blanks part them
 
@@ -129,7 +129,7 @@ def test_signs_without_words_are_compared_as_they_are_and_words_are_counted() ->
 @given(st.text(max_size=80))
 def test_any_text_says_the_same_as_itself(text: str) -> None:
     found = compare(text, text)
-    assert found.likeness is Likeness.SAME
+    assert found.likeness is WordLikeness.SAME
     assert (found.start, found.end) == (0, len(text))
 
 

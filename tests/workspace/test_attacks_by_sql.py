@@ -14,7 +14,7 @@ from psycopg.pq import TransactionStatus
 
 from mast_tui.workspace import WorkspaceError, schema
 from mast_tui.workspace.database import driver_of
-from mast_tui.workspace.records import Role, TraceRecord
+from mast_tui.workspace.records import TeamRole, TraceRecord
 from tests.postgres import PostgresServer
 from tests.waiting import PATIENCE
 from tests.workspace.test_sight_by_server import (
@@ -412,9 +412,9 @@ def test_an_open_transaction_keeps_no_one_from_changing_the_team(team: Team) -> 
         for query in READ_ALL:
             mira.execute(query.encode())
         driver_of(owner._database._writer).execute(f"SET lock_timeout = '{PATIENCE:g}s'")
-        owner.add_member("zora", Role.ANNOTATOR)
-        owner.add_member(ME, Role.ANNOTATOR, assisted=True)
-        owner.add_member(ME, Role.ANNOTATOR)
+        owner.add_member("zora", TeamRole.ANNOTATOR)
+        owner.add_member(ME, TeamRole.ANNOTATOR, assisted=True)
+        owner.add_member(ME, TeamRole.ANNOTATOR)
         owner.remove_member("zora")
         mira.execute("ROLLBACK")
 

@@ -21,7 +21,7 @@ from mast_tui.team import postgresql
 from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.events.chain import edited_histories
 from mast_tui.workspace.events.types import PassStarted, SpansRead
-from mast_tui.workspace.records import Role
+from mast_tui.workspace.records import TeamRole
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, event, trace_of
 from tests.workspace.test_server import somebody_writes
@@ -266,7 +266,7 @@ def test_a_label_of_a_member_is_one_statement(
 ) -> None:
     database = postgres.new_database()
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
-        owner.add_member("alice", Role.ANNOTATOR)
+        owner.add_member("alice", TeamRole.ANNOTATOR)
     url = postgres.url(database, user="alice")
     statements: list[str] = []
     execute = psycopg.Cursor.execute

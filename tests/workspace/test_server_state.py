@@ -49,7 +49,7 @@ from mast_tui.workspace.events.types import (
     SuggestionsSeen,
     VerdictSet,
 )
-from mast_tui.workspace.records import Role, TraceRecord
+from mast_tui.workspace.records import TeamRole, TraceRecord
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, event, label
 
@@ -139,7 +139,7 @@ def test_the_server_derives_what_python_derives(postgres: PostgresServer, tmp_pa
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
         owner.add_taxonomy(MAST)
         owner.register_trace(TraceRecord(TRACE))
-        owner.add_member("mira", Role.ANNOTATOR)
+        owner.add_member("mira", TeamRole.ANNOTATOR)
         with closing(Workspace.open(postgres.url(database, user="mira"))) as workspace:
             facts = facts_of(workspace)
             for number, fact in facts:
@@ -178,9 +178,9 @@ def test_the_server_derives_what_adjudicators_judges_and_leads_record(
         owner.add_taxonomy(MAST)
         owner.register_trace(TraceRecord(TRACE))
         for name, role in (
-            ("carol", Role.ADJUDICATOR),
-            ("lea", Role.LEAD),
-            ("runner", Role.JUDGE),
+            ("carol", TeamRole.ADJUDICATOR),
+            ("lea", TeamRole.LEAD),
+            ("runner", TeamRole.JUDGE),
         ):
             owner.add_member(name, role)
         found = label(owner, annotator=judge)
@@ -256,7 +256,7 @@ def test_a_lead_merges_histories_that_part_and_come_out_of_order(
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
         owner.add_taxonomy(MAST)
         owner.register_trace(TraceRecord(TRACE))
-        owner.add_member("lea", Role.LEAD)
+        owner.add_member("lea", TeamRole.LEAD)
         with (
             closing(Workspace.open(postgres.url(database, user="lea"))) as lea,
             closing(Workspace.open(tmp_path / "file.db")) as file,

@@ -45,7 +45,7 @@ from mast_tui.workspace.events.types import (
     VerdictSet,
 )
 from mast_tui.workspace.ids import IdSource
-from mast_tui.workspace.records import Asked, Role, SpanIndex, TraceRecord
+from mast_tui.workspace.records import Asked, SpanIndex, TeamRole, TraceRecord
 from mast_tui.workspace.registers.tags import all_tags
 from mast_tui.workspace.schema import STATE_TABLES, guidelines, passes, studies
 from tests.postgres import ASKED, PostgresServer
@@ -60,13 +60,13 @@ JUDGE: Final = "judge:rules@1"
 IMPORTED: Final = "00000000-0000-5000-8000-000000000000"
 """The id of an event that anybody can work out."""
 TEAM: Final = {
-    "mira": Role.ANNOTATOR,
-    "bob": Role.ANNOTATOR,
-    "noa": Role.ANNOTATOR,
-    "omar": Role.ANNOTATOR,
-    "carol": Role.ADJUDICATOR,
-    "lea": Role.LEAD,
-    "runner": Role.JUDGE,
+    "mira": TeamRole.ANNOTATOR,
+    "bob": TeamRole.ANNOTATOR,
+    "noa": TeamRole.ANNOTATOR,
+    "omar": TeamRole.ANNOTATOR,
+    "carol": TeamRole.ADJUDICATOR,
+    "lea": TeamRole.LEAD,
+    "runner": TeamRole.JUDGE,
 }
 FIRST, SECOND = trace_of("one", "two"), trace_of("three", trace_id="run-2")
 STUDY: Final = Study(MAST.ref, ("mira", "bob"), ("carol",), ((TRACE, "run-2"),))
@@ -107,7 +107,7 @@ class Team:
         """As ``psql`` has it."""
         with psycopg.connect(self.url(name), autocommit=True) as connection:
             connection.prepare_threshold = None
-            if TEAM.get(name) is Role.ANNOTATOR:
+            if TEAM.get(name) is TeamRole.ANNOTATOR:
                 connection.execute("SET search_path = seen, public")
             asked(connection, "SELECT seen.check_writer()")  # loads the language
             yield connection
@@ -524,7 +524,7 @@ def test_each_does_their_work(
 
 def test_who_is_assisted_sees_judges_and_nobody_else(at_work: Team) -> None:
     with at_work.workspace("postgres") as owner:
-        assert owner.add_member("omar", Role.ANNOTATOR, assisted=True) is None
+        assert owner.add_member("omar", TeamRole.ANNOTATOR, assisted=True) is None
     with at_work.session("omar") as session:
         assert len(session.suggestions) == 1
         session.accept(session.suggestions[0].id)
@@ -602,11 +602,11 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
     assert theirs in told
     monkeypatch.setenv("PGPASSWORD", password)
     with closing(Workspace.open(theirs)) as workspace:
-        assert workspace.member == (name, Role.ANNOTATOR, False)
+        assert workspace.member == (name, TeamRole.ANNOTATOR, False)
         workspace.register_trace(TraceRecord(TRACE))
         started(workspace, label(workspace, annotator=name), annotator=name)
         with pytest.raises(WorkspaceError, match="up to who made the workspace"):
-            workspace.add_member("eve", Role.LEAD)
+            workspace.add_member("eve", TeamRole.LEAD)
         monkeypatch.setenv("PGPASSWORD", "wrong")
         with pytest.raises(WorkspaceError, match="refuses the user or the password"):
             Workspace.open(theirs)
@@ -685,7 +685,7 @@ def test_a_first_member_finds_the_taxonomy_that_comes_with_the_program(
 ) -> None:
     database = postgres.new_database()
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
-        owner.add_member("mira", Role.ANNOTATOR)
+        owner.add_member("mira", TeamRole.ANNOTATOR)
     with closing(Workspace.open(postgres.url(database, user="mira"))) as workspace:
         session = Session.open(workspace, FIRST, MAST, "mira", blind=True)
         session.toggle_label(MODES[0], Target("k0", "k0"), suggestions_on_screen=False)

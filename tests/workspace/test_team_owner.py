@@ -15,7 +15,7 @@ from psycopg import sql
 from mast_tui.adjudication import Adjudication
 from mast_tui.session import Session
 from mast_tui.workspace import Workspace, WorkspaceError
-from mast_tui.workspace.records import Role
+from mast_tui.workspace.records import TeamRole
 from mast_tui.workspace.schema import STATE_TABLES, metadata
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, TRACE, trace_of
@@ -88,13 +88,13 @@ def as_version(team: Team, version: int) -> None:
         owner.execute(f"UPDATE public.workspace_version SET schema_version = {version}".encode())
 
 
-def rights_in(version: int, role: Role) -> list[str]:
+def rights_in(version: int, role: TeamRole) -> list[str]:
     """Return the rights that an earlier version gave a member, as far as tests use them."""
     views = ", ".join(f"seen.{table}" for table in WRITTEN)
     rights = ["USAGE ON SCHEMA public, team, seen", f"SELECT ON {SHARED}, team.members"]
     if version < 10:
         rights.append(f"INSERT, UPDATE ON {SHARED}")
-    if role is Role.ANNOTATOR:
+    if role is TeamRole.ANNOTATOR:
         rights.append("SELECT ON ALL TABLES IN SCHEMA seen")
         if version < 10:
             rights.append("INSERT ON seen.events, seen.span_indices")
@@ -205,4 +205,4 @@ def test_the_owner_brings_a_server_of_version_9_up_to_date(
         damaged = lea.check_rows().damaged
         assert [row.name for row in damaged] == ["mira, step -1, x"]
     with closing(Workspace.open(team.url("postgres"))) as owner:
-        assert owner.add_member("mira", Role.ADJUDICATOR) is None
+        assert owner.add_member("mira", TeamRole.ADJUDICATOR) is None

@@ -26,8 +26,8 @@ from mast_tui.figures.signatures.model import (
     UNSURE,
     Flags,
     GroupScope,
-    Rules,
     SignatureInput,
+    SignatureRules,
     Whole,
 )
 from mast_tui.figures.signatures.modes import Counts, mode_figures, severity
@@ -40,7 +40,7 @@ Shape = Literal["none", "isolated", "between", "cascading", "open"]
 SHAPES: Final[tuple[Shape, ...]] = ("none", "isolated", "between", "cascading", "open")
 
 
-def shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
+def shapes(verdicts: NDArray[np.uint8], rules: SignatureRules) -> Whole:
     """Per trace the place of its shape in ``SHAPES``.
 
     A trace with modes that are open or unsure has a shape only where none of them could change it;
@@ -54,7 +54,7 @@ def shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
     return np.where(low == high, low, SHAPES.index("open"))
 
 
-def _shape(modes: Whole, rules: Rules) -> Whole:
+def _shape(modes: Whole, rules: SignatureRules) -> Whole:
     where = [modes == 0, modes <= rules.isolated, modes >= rules.cascading]
     which = [SHAPES.index(shape) for shape in ("none", "isolated", "cascading")]
     return np.select(where, which, SHAPES.index("between"))
@@ -207,7 +207,7 @@ Verdicts = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class GroupContext:
     """What is the same for every group of a report.
 
     ``fatal`` are the first failures that were labelled as fatal. ``spent_of`` tells what traces
@@ -217,13 +217,13 @@ class Setting:
     inputs: SignatureInput
     onsets: Onsets
     fatal: FirstFatal
-    rules: Rules
+    rules: SignatureRules
     rounds: int
     seed: int
     spent_of: SpentOf | None = None
 
 
-def group_figures(setting: Setting, number: int, name: str) -> tuple[Figure, ...]:
+def group_figures(setting: GroupContext, number: int, name: str) -> tuple[Figure, ...]:
     """Compute the figures of a group.
 
     Args:

@@ -222,7 +222,7 @@ class GroupScope:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SignatureRules:
     """Where the lines are drawn; ``docs/report.md`` says how.
 
     ``margin`` is a difference of rates, 0.1 for ten points. Raises ``ValueError`` for a line where

@@ -25,7 +25,7 @@ from mast_tui.figures.intervals import (
     why_no_difference,
 )
 from mast_tui.figures.record import OUTCOMES, Figure, FigureScope, FigureTable
-from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED, Rules
+from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED, SignatureRules
 from mast_tui.figures.significance import MANY, LogFactorials, benjamini_hochberg, fisher_exact
 
 Severity = Literal["fatal", "benign", "unclear"]
@@ -222,7 +222,7 @@ def _missing(row: tuple[float, float, float, float], sides: tuple[str, str]) -> 
     return None if other else f"none_in_{sides[1]}"
 
 
-def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
+def severity(mode: FigureTable, rules: SignatureRules) -> tuple[Severity, Why]:
     """Return what a mode is called in a group, and why; the rule is in ``docs/report.md``.
 
     Args:

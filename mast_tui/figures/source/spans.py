@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mast_tui.figures.spans.input import (
-    Place,
-    Reading,
+    MarkedPlace,
     SpanInput,
     Stretch,
+    TraceReading,
     TraceReadings,
     merged,
     place_of,
@@ -146,7 +146,7 @@ class _TraceLabels:
         for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number=None):
             self._verdicts[verdict.annotator, verdict.pass_number][verdict.mode] = verdict.value
 
-    def reading(self, labelling: Pass) -> Reading:
+    def reading(self, labelling: Pass) -> TraceReading:
         """Return the places that an annotator marked in a pass, and the spans that count as seen.
 
         Raises:
@@ -159,7 +159,7 @@ class _TraceLabels:
             mode for mode, value in verdicts.items() if value is not VerdictValue.UNSURE
         )
         unsure = verdicts.keys() - decided
-        places: dict[str, list[Place]] = defaultdict(list)
+        places: dict[str, list[MarkedPlace]] = defaultdict(list)
         whole_trace = 0
         not_found = 0
         for label in self._labels.get(key, ()):
@@ -173,7 +173,7 @@ class _TraceLabels:
             else:
                 not_found += 1
         present = {mode for mode, value in verdicts.items() if value is VerdictValue.PRESENT}
-        return Reading(
+        return TraceReading(
             {mode: tuple(marked) for mode, marked in places.items()},
             read,
             frozenset(self._modes - decided if read is None else unsure),

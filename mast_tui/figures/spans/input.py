@@ -18,7 +18,7 @@ Stretch = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MarkedPlace:
     """The spans from ``first`` to ``last`` (indices, both included), or a quote in one of them.
 
     ``chars`` are the quote's start and end (exclusive) in code points of the span's text, None for
@@ -39,7 +39,7 @@ class Place:
 
 def place_of(
     target: Target, order: Order, length_of: Callable[[str], int | None] | None = None
-) -> Place | None:
+) -> MarkedPlace | None:
     """Return the place of a target, None for the whole trace or a span outside the trace.
 
     A quote that does not fit into the text of its span has moved: it counts as the whole span.
@@ -63,10 +63,10 @@ def place_of(
         text = length_of(target.first) if length_of is not None else None
         if 0 <= start < end and (text is None or end <= text):
             chars = (start, end)
-    return Place(min(first, last), max(first, last), chars, text if chars else None)
+    return MarkedPlace(min(first, last), max(first, last), chars, text if chars else None)
 
 
-def level(a: Place, b: Place) -> int:
+def level(a: MarkedPlace, b: MarkedPlace) -> int:
     """Return the overlap of two places in tenths, from 0 to 10: intersection over union.
 
     It is rounded down and counted in spans of length 1, of which a quote is the part that it
@@ -111,7 +111,7 @@ def merged(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ..
     return tuple(joined)
 
 
-def matched(ours: Sequence[Place], theirs: Sequence[Place]) -> tuple[int, ...]:
+def matched(ours: Sequence[MarkedPlace], theirs: Sequence[MarkedPlace]) -> tuple[int, ...]:
     """Return the most pairs that can be made at each level of overlap, from 1 to 10 tenths.
 
     Each place is in one pair at most, and both places of a pair overlap by that level or more. The
@@ -184,7 +184,7 @@ class _Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TraceReading:
     """The reading of one trace by one annotator.
 
     ``places`` are the marked places by mode. ``read`` are the spans that were read; None without a
@@ -195,7 +195,7 @@ class Reading:
     does not have. Raises ``ValueError`` if a mode has places and is unplaced.
     """
 
-    places: Mapping[str, tuple[Place, ...]]
+    places: Mapping[str, tuple[MarkedPlace, ...]]
     read: tuple[Stretch, ...] | None = None
     unanswered: frozenset[str] = frozenset()
     whole_trace: int = 0
@@ -228,7 +228,7 @@ class TraceReadings:
 
     trace_id: str
     spans: int
-    readings: Mapping[str, Reading]
+    readings: Mapping[str, TraceReading]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +258,12 @@ class SpanInput:
                 raise ValueError(f"{twice!r} is compared with itself")
 
 
-def covered(places: Iterable[Place]) -> tuple[Stretch, ...]:
+def covered(places: Iterable[MarkedPlace]) -> tuple[Stretch, ...]:
     """Return the spans that places touch, each once."""
     return merged(((place.first, place.last + 1) for place in places), touching=True)
 
 
-def touches(place: Place, stretches: tuple[Stretch, ...]) -> bool:
+def touches(place: MarkedPlace, stretches: tuple[Stretch, ...]) -> bool:
     """Return whether any span of a place is in the stretches.
 
     Args:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from mast_tui.figures.bootstrap import ratio
 from mast_tui.figures.spans.input import (
     LEVELS,
-    Place,
-    Reading,
+    MarkedPlace,
     Stretch,
+    TraceReading,
     TraceReadings,
     covered,
     matched,
@@ -143,7 +143,9 @@ class Look:
     ``silent`` are the modes that the annotator calls present but never places.
     """
 
-    def __init__(self, reading: Reading, spans: int, silent: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, reading: TraceReading, spans: int, silent: frozenset[str] = frozenset()
+    ) -> None:
         self.reading = reading
         self._silent = reading.unanswered | reading.unplaced | silent
         self.seen = reading.seen(spans)
@@ -157,7 +159,7 @@ class Look:
         """Return whether a span without a mark of the mode counts as absent."""
         return mode not in self._silent
 
-    def places(self, mode: str) -> tuple[Place, ...]:
+    def places(self, mode: str) -> tuple[MarkedPlace, ...]:
         """Return the different places marked with the mode."""
         return self.reading.places.get(mode, ())
 
@@ -248,14 +250,14 @@ def finding_sums(traces: Sequence[Looked], pair: tuple[str, str], modes: Sequenc
 
 def _findings(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
     sums = np.zeros((1 + len(modes), PAIRS + LEVELS))
-    all_ours: dict[Place, None] = {}
-    all_theirs: dict[Place, None] = {}
+    all_ours: dict[MarkedPlace, None] = {}
+    all_theirs: dict[MarkedPlace, None] = {}
     for block, mode in enumerate(modes, start=1):
         marked = len(ours.places(mode)) + len(theirs.places(mode))
         if not marked:
             continue
-        our_places: list[Place] = []
-        their_places: list[Place] = []
+        our_places: list[MarkedPlace] = []
+        their_places: list[MarkedPlace] = []
         if ours.answers(mode) and theirs.answers(mode):
             our_places = [place for place in ours.places(mode) if touches(place, theirs.seen)]
             their_places = [place for place in theirs.places(mode) if touches(place, ours.seen)]
@@ -267,7 +269,9 @@ def _findings(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
     return sums
 
 
-def _compared(ours: Sequence[Place], theirs: Sequence[Place], left_out: int) -> list[int]:
+def _compared(
+    ours: Sequence[MarkedPlace], theirs: Sequence[MarkedPlace], left_out: int
+) -> list[int]:
     return [len(ours) + len(theirs), left_out, *matched(ours, theirs)]
 
 

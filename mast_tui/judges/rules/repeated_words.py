@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.judges.rules.repetition import MODE
-from mast_tui.judges.rules.steps import Step
+from mast_tui.judges.rules.steps import RunStep
 from mast_tui.judges.rules.views import is_view
 from mast_tui.judges.rules.walk import Walk, is_output
-from mast_tui.judges.word_comparison import Likeness, compare
+from mast_tui.judges.word_comparison import WordLikeness, compare
 from mast_tui.labels import Finding
 from mast_tui.traces.model import SpanKind
 
@@ -35,7 +35,7 @@ _TEMPLATE: Final = 2
 class _Message:
     """A message with its own text, and the number of events by others before it."""
 
-    step: Step
+    step: RunStep
     text: str
     events: int
 
@@ -95,7 +95,7 @@ class _EventCounts:
         self._counted: set[tuple[str, str]] = set()
         self._by_agent: dict[str, int] = defaultdict(int)
 
-    def add(self, step: Step) -> None:
+    def add(self, step: RunStep) -> None:
         """Count a step, unless it is a log or repeats an earlier one."""
         event = (step.span.agent, step.head)
         if step.span.kind is not SpanKind.LOG and event not in self._counted:
@@ -132,8 +132,8 @@ def _is_same(text: str, other: str) -> bool:
         part == other_part
         or (
             fuzz.ratio(part, other_part, score_cutoff=_SAME_WORDS) > 0
-            and compare(part, other_part).likeness is not Likeness.ALTERED
-            and compare(other_part, part).likeness is not Likeness.ALTERED
+            and compare(part, other_part).likeness is not WordLikeness.ALTERED
+            and compare(other_part, part).likeness is not WordLikeness.ALTERED
         )
         for part, other_part in ends
     )

@@ -26,7 +26,7 @@ from mast_tui.ui.table_screen import OpensTraces, TableScreen
 from mast_tui.ui.widgets.column_table import SOME, figure_column, name_width, sign_column
 from mast_tui.ui.wording import cost_words, counted, plain_title, short_count, trace_names
 from mast_tui.workspace import WorkspaceError
-from mast_tui.workspace.records import Asked, Judgement, Run, RunSettings, RunTrace
+from mast_tui.workspace.records import Asked, JudgementRecord, Run, RunSettings, RunTrace
 
 HIDDEN: Final = "hidden"
 
@@ -95,7 +95,7 @@ def imported_runs(opened: OpenWorkspace, runs: Sequence[Run]) -> list[Run]:
     """
     workspace = opened.workspace
     known = {(run.judge, run.taxonomy) for run in runs}
-    judged: dict[tuple[str, str], list[Judgement]] = {}
+    judged: dict[tuple[str, str], list[JudgementRecord]] = {}
     for judgement in workspace.judgements():
         if (judgement.judge, judgement.taxonomy) not in known:
             judged.setdefault((judgement.judge, judgement.taxonomy), []).append(judgement)

@@ -15,7 +15,7 @@ from mast_tui.adjudication import TraceWords
 from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
-from mast_tui.judges.comparing import Case, Outcome
+from mast_tui.judges.comparing import ComparedMode, PresentSide
 from mast_tui.judges.llm.prompt.few_shot import ChosenExamples, choice_parameters
 from mast_tui.judges.llm.run.estimate import estimate_run
 from mast_tui.judges.llm.run.setup import Setup, configured_setup
@@ -69,7 +69,7 @@ class AlignedRun:
     """
 
     run: Run
-    cases: Mapping[str, Sequence[Case]]
+    cases: Mapping[str, Sequence[ComparedMode]]
     alignment: JudgeAlignment
     human: Mapping[str, TraceWords]
 
@@ -80,7 +80,7 @@ class AlignedRun:
             case.trace_id
             for cases in self.cases.values()
             for case in cases
-            if case.outcome is not Outcome.BOTH
+            if case.outcome is not PresentSide.BOTH
         )
         return sorted(set(wrong))
 
@@ -119,7 +119,7 @@ class AlignedRun:
                 agreed=subject in self.alignment.agreed,
                 stratum=f"{record.system} {(record.spans or 0).bit_length()}",
             )
-            if case.outcome is Outcome.FIRST and case.first:
+            if case.outcome is PresentSide.FIRST and case.first:
                 label = labels.get(case.first[0].label or "")
                 evidence = None if label is None else label.evidence
                 error = replace(
@@ -128,11 +128,11 @@ class AlignedRun:
                     target=case.first[0].target,
                     quote=None if evidence is None else evidence.quote,
                 )
-            if case.outcome is not Outcome.BOTH:
+            if case.outcome is not PresentSide.BOTH:
                 errors.append(error)
         return most_informative(errors)
 
-    def _reason(self, case: Case) -> str:
+    def _reason(self, case: ComparedMode) -> str:
         """Return what people wrote on a mode in a trace, else what they say in general."""
         human = self.human[case.trace_id]
         written = [
@@ -145,7 +145,7 @@ class AlignedRun:
             ),
         ]
         general = "it looks like it, and people say that it is not"
-        if case.outcome is Outcome.SECOND:
+        if case.outcome is PresentSide.SECOND:
             general = "people say that it is"
         return next((text for text in written if text), general)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import Opening, OpenWorkspace
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.events.model import Event as Recorded
-    from mast_tui.workspace.outbox import Change
+    from mast_tui.workspace.outbox import WaitingChange
 
 
 WATCH_EVERY: Final = 0.5
@@ -298,7 +298,7 @@ class WorkspaceService:
         count = 0 if self.opened is None else self.opened.workspace.waiting
         return (f"{count} waiting for the server",) if count else ()
 
-    def tell_refused(self, changes: Sequence[Change]) -> None:
+    def tell_refused(self, changes: Sequence[WaitingChange]) -> None:
         """Report the changes that the server refused, and the file that has them."""
         outbox = None if self.opened is None else self.opened.workspace.outbox
         assert outbox is not None

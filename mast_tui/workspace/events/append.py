@@ -60,7 +60,7 @@ from mast_tui.workspace.registers.traces import register
 from mast_tui.writes import deadline, pause
 
 if TYPE_CHECKING:
-    from mast_tui.workspace.outbox import Change, Outbox
+    from mast_tui.workspace.outbox import Outbox, WaitingChange
     from mast_tui.workspace.store import Workspace
 
 UNCHECKED: Final = -1
@@ -220,7 +220,7 @@ def _may_wait(events: Sequence[NewEvent], annotator: str) -> bool:
     )
 
 
-def send_waiting(workspace: Workspace) -> tuple[Change, ...]:
+def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
     """Send what waits in the outbox, in its order, as long as the server is there.
 
     Returns:
@@ -230,7 +230,7 @@ def send_waiting(workspace: Workspace) -> tuple[Change, ...]:
         WorkspaceError: Something cannot be written; it goes on waiting.
     """
     outbox = workspace.outbox
-    refused: list[Change] = []
+    refused: list[WaitingChange] = []
     if outbox is None or not _meet(workspace, outbox):
         return ()
     for change in outbox.waiting:
@@ -262,7 +262,9 @@ def _meet(workspace: Workspace, outbox: Outbox) -> bool:
     return True
 
 
-def _send(connection: Connection, change: Change, new_id: Callable[[], str]) -> tuple[Event, ...]:
+def _send(
+    connection: Connection, change: WaitingChange, new_id: Callable[[], str]
+) -> tuple[Event, ...]:
     """Record a change that has waited, but not in a pass that was finished meanwhile."""
     first = change.events[0]
     work = {"annotator": first.annotator, "trace_id": first.trace_id, "taxonomy": first.taxonomy}

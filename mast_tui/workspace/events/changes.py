@@ -28,7 +28,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
-from mast_tui.workspace.records import History, PersonChanges
+from mast_tui.workspace.records import HistoryRelation, PersonChanges
 
 State = Mapping[str, Rows]
 """All rows of one annotator, by table."""
@@ -111,7 +111,7 @@ NOTHING: Final[State] = {table.name: {} for table in _TABLES}
 
 
 def compare(
-    annotator: str, history: History, old: State, new: State, *, events: int
+    annotator: str, history: HistoryRelation, old: State, new: State, *, events: int
 ) -> PersonChanges:
     """Count the changes to an annotator's work, and check if they need consent.
 
@@ -156,7 +156,7 @@ def compare(
         studies_set=len(studies.added | studies.changed),
         sight=sight[1] if sight[0] != sight[1] else None,
     )
-    if history in (History.NEW, History.SAME):
+    if history in (HistoryRelation.NEW, HistoryRelation.SAME):
         return changes
     if annotator_kind(annotator) is AnnotatorKind.JUDGE:
         return replace(changes, refused=_replaces_judgement(old, new))
@@ -202,7 +202,7 @@ def _needs_asking(changes: PersonChanges, old: State, new: State) -> bool:
         return True
     if changes.decisions_changed or changes.decisions_taken_back:
         return True
-    if changes.history is History.LONGER:
+    if changes.history is HistoryRelation.LONGER:
         return False
     # Two branches may both add. Neither can know of what the other has left as it was.
     for table in (*_OF_A_PASS, schema.guidelines, schema.studies):
@@ -212,7 +212,7 @@ def _needs_asking(changes: PersonChanges, old: State, new: State) -> bool:
     passes = _Difference(old, new, "passes")
     # A branch may finish what is open. What shares nothing with the history here may begin new
     # work and add to what is open, and no more.
-    columns = _BEGUN if changes.history is History.FORKED else _OPEN
+    columns = _BEGUN if changes.history is HistoryRelation.FORKED else _OPEN
     if passes.removed or any(
         [old["passes"][key][index] for index in columns]
         != [new["passes"][key][index] for index in columns]
@@ -220,7 +220,7 @@ def _needs_asking(changes: PersonChanges, old: State, new: State) -> bool:
     ):
         return True
     done = {key[:2] for key, row in old["passes"].items() if _finished_at(row) is not None}
-    return changes.history is History.APART and any(key[:2] in done for key in passes.added)
+    return changes.history is HistoryRelation.APART and any(key[:2] in done for key in passes.added)
 
 
 class _Difference:

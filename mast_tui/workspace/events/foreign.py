@@ -20,7 +20,7 @@ from mast_tui.workspace.events.rows import event_of, event_to_row, readable_even
 from mast_tui.workspace.events.types import Decided, GuidelineSet, StudySet
 from mast_tui.workspace.records import (
     EventConflict,
-    History,
+    HistoryRelation,
     MergeRefused,
     MergeReport,
     PersonChanges,
@@ -76,7 +76,7 @@ def merge(
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class EventGrowth:
     """The new events of one annotator among foreign ones.
 
     ``count`` events are here, the last with the counter ``last``; ``fresh`` are the new ones.
@@ -92,7 +92,7 @@ class Growth:
     is_plain: bool
 
 
-def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> Growth:
+def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> EventGrowth:
     """Work out what one annotator's foreign events add to those that are here.
 
     Args:
@@ -104,9 +104,9 @@ def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: boo
     part = _Part(connection, name, events, _stored_events(connection, events), None)
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
     changes_nothing_here = not (is_broken or part.edited or part.chains_differ)
-    continues = part.history(count, last) in (History.NEW, History.LONGER)
+    continues = part.history(count, last) in (HistoryRelation.NEW, HistoryRelation.LONGER)
     is_plain = changes_nothing_here and continues and not _may_overrule(connection, part.fresh)
-    return Growth(name, count, last or 0, part.fresh, is_plain)
+    return EventGrowth(name, count, last or 0, part.fresh, is_plain)
 
 
 def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
@@ -117,7 +117,7 @@ def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
     return any(entry.annotator != events[0].annotator for entry in entries)
 
 
-def grow(connection: Connection, growth: Growth, events: Sequence[Event]) -> Growth:
+def grow(connection: Connection, growth: EventGrowth, events: Sequence[Event]) -> EventGrowth:
     """Add the next events of a plain growth.
 
     Args:
@@ -195,7 +195,7 @@ class _Part:
             if self.chains_differ:
                 chain.rebuild_chain(self._connection, self._name)
             return None
-        is_new = history is History.NEW
+        is_new = history is HistoryRelation.NEW
         old = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
         if self.fresh:
             insert(self._connection, self.fresh)
@@ -203,14 +203,14 @@ class _Part:
             self._replace()
         elif self.chains_differ:
             chain.rebuild_chain(self._connection, self._name)
-        if history in (History.NEW, History.LONGER) and not edited:
+        if history in (HistoryRelation.NEW, HistoryRelation.LONGER) and not edited:
             follow(self._connection, self.fresh)
         else:
             rebuild(self._connection, [self._name])
         new = changes.read_state(self._connection, self._name)
         compared = changes.compare(self._name, history, old, new, events=len(self.fresh))
         replaces_own = compared.refused or edited
-        if history is History.APART and self._is_person:
+        if history is HistoryRelation.APART and self._is_person:
             replaces_own = replaces_own or not changes.only_adds(self.fresh, whole=self._whole)
         overruled = replaced_by(self._name, in_force, old, new)
         needs = sorted({*overruled, *([self._name] if replaces_own else [])})
@@ -227,7 +227,7 @@ class _Part:
             replaced=bool(needs) and not refused,
         )
 
-    def history(self, count: int, last: int | None) -> History:
+    def history(self, count: int, last: int | None) -> HistoryRelation:
         """Compare the foreign events with the stored ones of the annotator.
 
         Args:
@@ -235,13 +235,17 @@ class _Part:
             last: The counter of the last of them, None if there are none.
         """
         if not count:
-            return History.NEW
+            return HistoryRelation.NEW
         if not self.fresh:
-            return History.SAME
+            return HistoryRelation.SAME
         if not self._own_ids or not self._whole:
-            return History.APART
+            return HistoryRelation.APART
         later = all(event.seq > (last or 0) for event in self.fresh)
-        return History.LONGER if later and len(self._own_ids) == count else History.FORKED
+        return (
+            HistoryRelation.LONGER
+            if later and len(self._own_ids) == count
+            else HistoryRelation.FORKED
+        )
 
     def _replace(self) -> None:
         """Put the events that say something else in the place of ours, and chain all anew."""

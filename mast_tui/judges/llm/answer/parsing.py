@@ -86,7 +86,7 @@ class NumberedSpans(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ParsedAnswer:
     """The answer of a model on one window.
 
     ``verdicts`` are by slug, without the modes that the answer leaves out. A mode is ``present`` if
@@ -153,7 +153,9 @@ def object_schema(**properties: dict[str, object]) -> dict[str, object]:
     }
 
 
-def parse_answer(text: str, taxonomy: Taxonomy, window: Window, view: NumberedSpans) -> Answer:
+def parse_answer(
+    text: str, taxonomy: Taxonomy, window: Window, view: NumberedSpans
+) -> ParsedAnswer:
     """Read the answer of a model on a window.
 
     A field in another form than the schema's is read if it has only one possible meaning, with a
@@ -225,7 +227,7 @@ class _Reader:
         """Check whether an object can be an answer."""
         return _entries(value, self._taxonomy) is not None
 
-    def read(self, value: Mapping[str, object], *, repaired: bool) -> Answer:
+    def read(self, value: Mapping[str, object], *, repaired: bool) -> ParsedAnswer:
         """Read an answer from its object.
 
         Args:
@@ -243,7 +245,7 @@ class _Reader:
             self._entry(name, entry)
         if not self._verdicts:
             raise Malformed("the answer names no mode that was asked for")
-        return Answer(
+        return ParsedAnswer(
             verdicts=self._verdicts,
             findings=tuple(self._findings_by_place.values()),
             digest=read_digest(value, self._window, self._remark),

@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_schema, parse_answer
+from mast_tui.judges.llm.answer.parsing import (
+    SMALL_ANSWER,
+    ParsedAnswer,
+    answer_schema,
+    parse_answer,
+)
 from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
 from mast_tui.judges.llm.prompt.prompt_section import SystemMessage, asked_about, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
@@ -131,7 +136,7 @@ class Prompt:
         data = data_section(view, window, digest, budget, question, facts=window_facts)
         return self.system.request(data, schema, view.trace_id, sample)
 
-    def read(self, text: str, view: RedactedView, window: Window) -> Answer:
+    def read(self, text: str, view: RedactedView, window: Window) -> ParsedAnswer:
         """Read the answer of a model on a window.
 
         Args:
