@@ -40,14 +40,25 @@ class BootstrapJson(TypedDict):
 
 
 def bootstrap_json(rounds: int, seed: int) -> BootstrapJson:
-    """Tell how intervals by resampling were made."""
+    """Return the parameters of intervals by resampling.
+
+    Args:
+        rounds: The number of resamples.
+        seed: The seed of the resamples.
+    """
     return {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": "trace"}
 
 
 def ratio(
     above: NDArray[np.float64], below: NDArray[np.float64], otherwise: float = np.nan
 ) -> NDArray[np.float64]:
-    """Divide figures of resamples, with something else (NaN) where nothing is below."""
+    """Divide two arrays element by element.
+
+    Args:
+        above: The numerators.
+        below: The denominators.
+        otherwise: The value of the elements whose denominator is not above 0.
+    """
     quotients: NDArray[np.float64] = np.full(
         np.broadcast_shapes(np.shape(above), np.shape(below)), otherwise
     )

@@ -139,31 +139,39 @@ def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int 
 
 
 def share(hits: int, n: int) -> Coefficient:
-    """Give a share with its Wilson interval; ``no_overlap`` of nothing. Raises as ``wilson``."""
+    """Return a share with its Wilson interval, undefined (``no_overlap``) without cases.
+
+    Args:
+        hits: The number of hits.
+        n: The number of cases.
+
+    Raises:
+        ValueError: See ``wilson``.
+    """
     if n == 0:
         return Coefficient(undefined="no_overlap")
     return Coefficient(hits / n, ci=wilson(hits, n))
 
 
-def newcombe(hits: float, n: float, other: float, of: float) -> Interval | None:
-    """Give the interval of a difference of two independent shares from both Wilson intervals.
+def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
+    """Return the interval of a difference of two independent shares from their Wilson intervals.
 
     Newcombe 1998, Statistics in Medicine 17:873-890, method 10.
 
     Args:
         hits: The hits of the first share.
-        n: Its cases.
-        other: The hits of the second share.
-        of: Its cases.
+        n: The cases of the first share.
+        other_hits: The hits of the second share.
+        other_n: The cases of the second share.
 
     Returns:
-        Both ends of ``hits/n - other/of``, between -1 and 1; None where a side has no case.
+        Both ends of ``hits/n - other_hits/other_n``, between -1 and 1; None if a share has no case.
     """
     ends = wilson(hits, n)
-    ends_of_other = wilson(other, of)
-    if ends is None or ends_of_other is None:
+    other_ends = wilson(other_hits, other_n)
+    if ends is None or other_ends is None:
         return None
-    return joined_interval(hits / n, ends, other / of, ends_of_other, 0.0)
+    return joined_interval(hits / n, ends, other_hits / other_n, other_ends, 0.0)
 
 
 def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) -> Interval | None:
@@ -219,61 +227,62 @@ def joined_interval(
     return p - q - down, p - q + up
 
 
-def katz(hits: float, n: float, other: float, of: float) -> Interval | None:
-    """Give the interval of the ratio of two shares by its logarithm.
+def katz(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
+    """Return the interval of the ratio of two shares, by its logarithm.
 
-    Katz and others 1978, Biometrics 34:469-474.
+    Katz and misses 1978, Biometrics 34:469-474.
 
     Args:
         hits: The hits of the first share.
-        n: Its cases.
-        other: The hits of the second share.
-        of: Its cases.
+        n: The cases of the first share.
+        other_hits: The hits of the second share.
+        other_n: The cases of the second share.
 
     Returns:
-        Both ends of ``(hits/n) / (other/of)``; None where either has no hit, as the logarithm has
-        no spread then.
+        Both ends of ``(hits/n) / (other_hits/other_n)``; None if a share has no hit, since the
+        logarithm has no variance then.
     """
-    if not hits or not other:
+    if not hits or not other_hits:
         return None
-    middle = log(hits / n) - log(other / of)
-    half = Z * sqrt(1 / hits - 1 / n + 1 / other - 1 / of)
+    middle = log(hits / n) - log(other_hits / other_n)
+    half = Z * sqrt(1 / hits - 1 / n + 1 / other_hits - 1 / other_n)
     return exp(middle - half), exp(middle + half)
 
 
 Effective = tuple[float, float]
-"""As how many independent cases of equal weight hits, and all cases, count."""
+"""The numbers of hits and of all cases, as independent cases of equal weight."""
 
 
 class Weighed(NamedTuple):
-    """Some cases: how many, the sum of their weights, and that of these squared."""
+    """The number of some cases, the sum of their weights, and the sum of the squared weights."""
 
     n: int
     weight: float
     square: float
 
 
-def effective_cases(hits: Weighed, others: Weighed) -> Effective:
-    """Tell as how many cases weighted ones count: of these the share has the same variance.
+def effective_cases(hits: Weighed, misses: Weighed) -> Effective:
+    """Return the number of equal cases whose share would have the same variance.
 
     n = p(1 − p)/Var p with the variance of a ratio of sums of weights (Korn and Graubard 1998,
-    Survey Methodology 24:193-201), or where all are alike (Σw)²/Σw² (Kish 1965, Survey Sampling);
-    never more than there are.
+    Survey Methodology 24:193-201). If all cases are hits or all are misses, it is (Σw)²/Σw² (Kish
+    1965, Survey Sampling). It is at most the number of cases.
 
     Args:
-        hits: The cases that the share is of.
-        others: All others.
+        hits: The cases that are hits.
+        misses: All other cases.
 
     Returns:
-        The hits, and all cases.
+        The effective hits, and the effective cases.
     """
-    n, total = hits.n + others.n, hits.weight + others.weight
-    if (hits.weight, others.weight) == (hits.n, others.n):
+    n = hits.n + misses.n
+    total = hits.weight + misses.weight
+    if (hits.weight, misses.weight) == (hits.n, misses.n):
         return hits.n, n
     p = hits.weight / total
-    spread = hits.square * (1 - p) ** 2 + others.square * p**2
-    cases = p * (1 - p) * total**2 / spread if hits.n and others.n else None
-    cases = total**2 / (hits.square + others.square) if cases is None else cases
+    spread = hits.square * (1 - p) ** 2 + misses.square * p**2
+    cases = p * (1 - p) * total**2 / spread if hits.n and misses.n else None
+    cases = total**2 / (hits.square + misses.square) if cases is None else cases
     cases = min(float(n), cases)
     return p * cases, cases
 

@@ -41,7 +41,7 @@ def source_traces(
     names = pair or study.annotators
     table = study.verdicts
     rows = [study.annotators.index(name) for name in names]
-    cells = table.said[rows, :, table.slugs.index(mode)]
+    cells = table.verdicts[rows, :, table.slugs.index(mode)]
     rated = (cells >= 0).sum(axis=0)
     present = (cells == PRESENT).sum(axis=0)
     traces = []

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import MISSING
-from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
+from mast_tui.figures.agreement.verdict_table import PRESENT, VerdictArray, numbered_rows
 
 _HARDLY: Final = 0.05
 _LEAST_PRESENT: Final = 2
@@ -54,7 +54,7 @@ class Blocks:
         return numbers
 
 
-def identical_blocks(verdicts: Said, finished: NDArray[np.bool_]) -> Blocks:
+def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blocks:
     """Return the blocks that several traces share, among those that two or more have finished.
 
     Args:

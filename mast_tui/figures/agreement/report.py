@@ -30,7 +30,7 @@ from mast_tui.figures.agreement.verdict_table import (
     ABSENT,
     PRESENT,
     UNSURE,
-    Said,
+    VerdictArray,
     VerdictTable,
 )
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
@@ -297,7 +297,7 @@ class Tables:
     def __init__(
         self,
         names: Sequence[str],
-        verdicts: Said,
+        verdicts: VerdictArray,
         shared: Sequence[int],
         rounds: int,
         seed: int,
@@ -309,7 +309,7 @@ class Tables:
         self._sums: Sums = sums_of(verdicts, shared, rounds, seed, blocks=blocks)
         self._sums_by_pair = self._sums_of_pairs(shared, rounds, seed)
         self._modes = verdicts.shape[2]
-        self._of_mode = [table_coefficients(self._sums.of([m])) for m in range(self._modes)]
+        self._of_mode = [table_coefficients(self._sums.of_modes([m])) for m in range(self._modes)]
 
     def _sums_of_pairs(self, shared: Sequence[int], rounds: int, seed: int) -> dict[int, Sums]:
         """Return the sums over their own traces, of pairs that share fewer than there are.
@@ -337,7 +337,9 @@ class Tables:
             mode: The number of the mode.
             scope: What the figures are about.
         """
-        yield from more_traces(scope, self._of_mode[mode]["cohen_kappa"], self._sums.of([mode]).n)
+        yield from more_traces(
+            scope, self._of_mode[mode]["cohen_kappa"], self._sums.of_modes([mode]).n
+        )
 
     def mode(self, mode: int, scope: FigureScope) -> Iterator[Figure]:
         """Yield the figures of one mode.
@@ -356,13 +358,13 @@ class Tables:
             modes: The numbers of the modes; None for all.
         """
         chosen = list(range(self._modes)) if modes is None else list(modes)
-        yield from self._table(chosen, table_coefficients(self._sums.of(chosen)), scope)
+        yield from self._table(chosen, table_coefficients(self._sums.of_modes(chosen)), scope)
 
     def _table(
         self, chosen: list[int], coefficients: Mapping[str, Coefficient], scope: FigureScope
     ) -> Iterator[Figure]:
         verdicts = self._verdicts[:, :, chosen]
-        sums = self._sums.of(chosen)
+        sums = self._sums.of_modes(chosen)
         yield scope.number("n", sums.n)
         yield scope.number("n_complete", sums.complete)
         yield from _prevalence(self._names, verdicts, scope)
@@ -371,7 +373,7 @@ class Tables:
         yield from scope.numbers("unsure", counts_of(self._names, verdicts, UNSURE))
         for number, pair in enumerate(combinations(self._names, 2)):
             pair_sums = self._sums_by_pair.get(number)
-            table = sums.pair(number) if pair_sums is None else pair_sums.of(chosen)
+            table = sums.pair(number) if pair_sums is None else pair_sums.of_modes(chosen)
             yield from _pair(table, scope.of_pair(pair), pair)
         if sums.rotates:
             keys = map(PAIR.join, combinations(self._names, 2))
@@ -404,7 +406,7 @@ def _pair(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> Iterator
         yield scope.estimate(statistic, coefficient)
 
 
-def counts_of(names: Sequence[str], verdicts: Said, cell: int) -> dict[str, int]:
+def counts_of(names: Sequence[str], verdicts: VerdictArray, cell: int) -> dict[str, int]:
     """Return how often each annotator gave one answer.
 
     Args:
@@ -415,7 +417,11 @@ def counts_of(names: Sequence[str], verdicts: Said, cell: int) -> dict[str, int]
     return {name: int((rows == cell).sum()) for name, rows in zip(names, verdicts, strict=True)}
 
 
-def _prevalence(names: Sequence[str], verdicts: Said, scope: FigureScope) -> Iterator[Figure]:
+def _prevalence(
+    names: Sequence[str], verdicts: VerdictArray, scope: FigureScope
+) -> Iterator[Figure]:
+    names: Sequence[str], verdicts: VerdictArray, scope: FigureScope
+) -> Iterator[Figure]:
     """Yield each annotator's share of 'present' in the units that two or more have rated."""
     rated = verdicts >= 0
     shared = rated.sum(axis=0) > 1
@@ -491,7 +497,7 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
     """
     table = study.verdicts
     finished = _finished(study, table)
-    blocks = identical_blocks(table.said, finished)
+    blocks = identical_blocks(table.verdicts, finished)
     missed = _missed(study, table, intervals=rounds > 0)
     return Agreement(
         taxonomy=study.taxonomy_ref,
@@ -540,7 +546,7 @@ class _Counted:
         """The traces that two or more have finished."""
         return np.flatnonzero(self.finished.sum(axis=0) > 1)
 
-    def tables(self, verdicts: Said) -> Tables:
+    def tables(self, verdicts: VerdictArray) -> Tables:
         """Return the tables of some verdicts on all traces."""
         return Tables(
             self.study.annotators,
@@ -573,7 +579,7 @@ def _figures(counted: _Counted) -> Iterator[Figure]:
     columns = {slug: column for column, (slug, _, _) in enumerate(study.modes)}
     slugs = tuple(columns)
     yield from _finished_figures(counted)
-    tables = counted.tables(table.said)
+    tables = counted.tables(table.verdicts)
     for slug, code, _ in study.modes:
         yield from tables.mode(columns[slug], counted.scope("mode", [slug], mode=code))
     yield from tables.macro(counted.scope("macro", slugs))
@@ -583,7 +589,7 @@ def _figures(counted: _Counted) -> Iterator[Figure]:
         scope = counted.scope("category", category_slugs, mode=ident)
         yield from tables.pooled(scope, [columns[slug] for slug in category_slugs])
     yield from set_agreement(
-        table.said[:, counted.shared],
+        table.verdicts[:, counted.shared],
         counted.rounds,
         counted.seed,
         blocks=counted.block_numbers[counted.shared],
@@ -627,7 +633,7 @@ def _level(counted: _Counted, level: str, groups: Sequence[Group]) -> Iterator[F
     """Yield the figures of a level of categories, from the same resamples as the modes."""
     table = counted.study.verdicts
     verdicts = [
-        _any_within(table.said[:, :, [slug in slugs for slug in table.slugs]])
+        _any_within(table.verdicts[:, :, [slug in slugs for slug in table.slugs]])
         for _, _, slugs in groups
     ]
     tables = counted.tables(np.stack(verdicts, axis=2))
@@ -638,7 +644,7 @@ def _level(counted: _Counted, level: str, groups: Sequence[Group]) -> Iterator[F
     yield from tables.pooled(counted.scope("level_pooled", every, group=level))
 
 
-def _any_within(verdicts: Said) -> NDArray[np.int8]:
+def _any_within(verdicts: VerdictArray) -> NDArray[np.int8]:
     """Return annotators × traces: the verdict on some modes together, open where it depends."""
     present, unsure, open_ = ((verdicts == cell).any(axis=2) for cell in (PRESENT, UNSURE, MISSING))
     together = np.select([present, open_, unsure], [PRESENT, MISSING, UNSURE], ABSENT)
@@ -652,7 +658,7 @@ def _round(counted: _Counted, name: str, traces: frozenset[str]) -> Iterator[Fig
     shared = np.flatnonzero(counted.finished[:, inside].sum(axis=0) > 1)
     tables = Tables(
         table.annotators,
-        table.said[:, inside],
+        table.verdicts[:, inside],
         shared.tolist(),
         counted.rounds,
         counted.seed,
@@ -670,7 +676,7 @@ def _two(
 
     They are an annotator's first pass and their retests, or an agent and a person.
     """
-    sums = sums_of(table.said, range(len(table.traces)), counted.rounds, counted.seed)
+    sums = sums_of(table.verdicts, range(len(table.traces)), counted.rounds, counted.seed)
     scope = replace(counted.scope(name, table.slugs), subject=subject)
     yield scope.number("n_traces", len(table.traces))
     yield from _pair(sums.everything().pair(0), scope, table.annotators)
@@ -684,9 +690,9 @@ def _missed(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Captu
     return capture(
         table.annotators,
         {code: column for column, (_, code, _) in enumerate(study.modes)},
-        table.said,
-        suggested=np.array(suggested, dtype=np.bool_).reshape(table.said.shape[:2]),
-        settled_absent=np.array(absent, dtype=np.bool_).reshape(table.said.shape[1:]),
+        table.verdicts,
+        suggested=np.array(suggested, dtype=np.bool_).reshape(table.verdicts.shape[:2]),
+        settled_absent=np.array(absent, dtype=np.bool_).reshape(table.verdicts.shape[1:]),
         intervals=intervals,
         taxonomy=study.taxonomy_ref,
     )
@@ -703,7 +709,7 @@ def _left_out(counted: _Counted) -> Iterator[Figure]:
     """
     study = counted.study
     names = study.annotators
-    verdicts = study.verdicts.said
+    verdicts = study.verdicts.verdicts
     finished = counted.finished
     alone = finished & (finished.sum(axis=0) == 1)
     opened = (verdicts == MISSING) & finished[:, :, None]

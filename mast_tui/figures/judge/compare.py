@@ -183,7 +183,10 @@ def _comparison_figures(
 
 
 class _Answers:
-    """Which units were judged, and by which judge rightly, from traces × modes × judges × 4."""
+    """The units that were judged, and those that each judge has right.
+
+    They come from cells of traces × modes × judges × (TP, FP, FN, TN).
+    """
 
     def __init__(self, cells: Tables) -> None:
         self.judged = cells.sum(axis=-1)[..., 0] > 0

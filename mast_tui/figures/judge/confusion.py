@@ -211,9 +211,9 @@ def figures_of_mode(sums: TraceSums) -> dict[str, Coefficient]:
     """
     table = sums.total
     figures = figures_of(sums)
-    for name, (hits, rest) in SHARES.items():
+    for name, (hits, misses) in SHARES.items():
         if figures[name].value is not None:
-            figures[name] = share(int(table[hits].sum()), int(table[hits + rest].sum()))
+            figures[name] = share(int(table[hits].sum()), int(table[hits + misses].sum()))
     return figures
 
 

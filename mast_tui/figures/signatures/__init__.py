@@ -1,1 +1,1 @@
-"""How runs fail: modes in failed against successful traces."""
+"""The figures of failure signatures: modes in failed and in successful traces."""

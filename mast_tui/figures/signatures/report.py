@@ -164,10 +164,10 @@ def signature_report(
 
 
 def large_groups(report: SignatureReport) -> list[str]:
-    """Return the groups that are shown beside all traces where nobody asked for groups.
+    """Return the groups that are shown in addition to all traces if no groups were requested.
 
-    They have ``LEAST_TRACES`` or more. One group alone is all traces once more, and the traces of
-    which nobody knows the value are no group by themselves.
+    They have ``LEAST_TRACES`` or more traces. There are none if there is only one group, or if the
+    only large one has the traces without a value.
     """
     if not report.inputs.fields or len(report.groups) < 2:
         return []
@@ -180,7 +180,7 @@ def compares_outcomes(group: FigureTable) -> bool:
     return sum(group.count("traces", side) for side in OUTCOMES) >= LEAST_OUTCOMES
 
 
-def whose_labels(inputs: SignatureInput) -> str:
+def labels_source(inputs: SignatureInput) -> str:
     """Return the source of a report's labels; names are not escaped."""
     if inputs.gold is not None:
         return gold_words(inputs.gold)

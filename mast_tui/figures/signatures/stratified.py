@@ -55,7 +55,12 @@ def stratified(
         failed, succeeded = (
             in_stratum & (inputs.outcome == outcome) for outcome in (FAILED, SUCCEEDED)
         )
-        sides.append((Counts.of(inputs.verdicts[failed]), Counts.of(inputs.verdicts[succeeded])))
+        sides.append(
+            (
+                Counts.from_verdicts(inputs.verdicts[failed]),
+                Counts.from_verdicts(inputs.verdicts[succeeded]),
+            )
+        )
     figures = []
     for i, scope in enumerate(scopes):
         strata = [(f.present[i], f.judged[i], s.present[i], s.judged[i]) for f, s in sides]

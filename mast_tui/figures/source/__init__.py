@@ -1,1 +1,1 @@
-"""What a workspace knows, as the arrays that figures are made of."""
+"""The arrays of a workspace that figures are computed from."""

@@ -154,11 +154,11 @@ def _with_unlabelled(
 ) -> LabelledTraces:
     """Return the labelled traces with those that have no labels; in these every mode is open."""
     ids = workspace.read_columns("traces", ("id",), lambda rows: [row[0] for row in rows])
-    known = set(labelled.traces)
+    labelled_ids = set(labelled.traces)
     unlabelled = [
         trace
         for trace in sorted(ids)
-        if trace not in known and (visible is None or trace in visible)
+        if trace not in labelled_ids and (visible is None or trace in visible)
     ]
     verdicts = np.full((len(unlabelled), labelled.verdicts.shape[1]), OPEN, dtype=np.uint8)
     return replace(
@@ -198,7 +198,9 @@ def fields_of(by: str) -> tuple[str, ...]:
             raise WorkspaceError("--by all makes one group of all traces; name it alone")
         if field not in FIELDS:
             valid = ", ".join((*FIELDS, ALL))
-            raise WorkspaceError(f"--by {field!r}: no such field is known of traces; use {valid}")
+            raise WorkspaceError(
+                f"--by {field!r}: no such field is labelled_ids of traces; use {valid}"
+            )
         if field in fields[:number]:
             raise WorkspaceError(f"--by names {field} twice")
     return fields
@@ -322,7 +324,7 @@ def _numbered(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Whol
 
 
 def _placed(labelled: LabelledTraces, order_of: Callable[[str], Order]) -> tuple[Places, int]:
-    """Return the marks whose spans have a known index, and the number of the others."""
+    """Return the marks whose spans have a labelled_ids index, and the number of the others."""
     rows = {trace: row for row, trace in enumerate(labelled.traces)}
     orders: dict[str, Order] = {}
     placed = []

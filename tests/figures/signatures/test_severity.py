@@ -48,9 +48,9 @@ def tables_of(
     """The tables of all modes, from traces that either failed or succeeded."""
     modes = range(verdicts.shape[1])
     figures = mode_figures(
-        Counts.of(verdicts),
-        Counts.of(verdicts[lost]),
-        Counts.of(verdicts[~lost]),
+        Counts.from_verdicts(verdicts),
+        Counts.from_verdicts(verdicts[lost]),
+        Counts.from_verdicts(verdicts[~lost]),
         len(verdicts),
         (verdicts == UNSURE).sum(axis=0).tolist(),
         [FigureScope("mode", mode=f"mode {column}") for column in modes],
