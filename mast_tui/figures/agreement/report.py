@@ -420,8 +420,6 @@ def counts_of(names: Sequence[str], verdicts: VerdictArray, cell: int) -> dict[s
 def _prevalence(
     names: Sequence[str], verdicts: VerdictArray, scope: FigureScope
 ) -> Iterator[Figure]:
-    names: Sequence[str], verdicts: VerdictArray, scope: FigureScope
-) -> Iterator[Figure]:
     """Yield each annotator's share of 'present' in the units that two or more have rated."""
     rated = verdicts >= 0
     shared = rated.sum(axis=0) > 1
