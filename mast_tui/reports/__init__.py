@@ -1,1 +1,1 @@
-"""What figures say: reports, put into words once and shown by any renderer."""
+"""Reports on figures, whose sentences and tables any renderer can show."""
