@@ -1,4 +1,4 @@
-"""``config.toml``: every setting that there is, and one reader; cheap to import.
+"""The settings of ``config.toml`` and their reader; cheap to import.
 
 The fields of ``Configuration`` and ``JudgeConfiguration`` describe each setting once: its type, its
 purpose and its default. Names of actions, keys and themes are known to the screens only;
@@ -29,8 +29,8 @@ WINDOW_TOKENS: Final = 24_000
 ANSWER_TOKENS: Final = 4_000
 TIMEOUT: Final = 600.0
 BATCH_PRICE: Final = 0.5
-"""The defaults: requests at a time, the most tokens that a request shows and that an answer takes,
-seconds for an answer, and the price of a batch as a share of the price."""
+"""The defaults: concurrent requests, the tokens of a trace in a request and of an answer, seconds
+for an answer, and the price of a batch as a share of the normal price."""
 
 PRESETS: Final = MappingProxyType(
     {
@@ -54,18 +54,18 @@ class Setting(NamedTuple):
     """The description of one setting.
 
     Attributes:
-        about: What it is for, in a line.
-        expected: What a value must be, for messages; empty for a table.
-        example: A value in TOML, where the default is not one.
-        place: Its name with its table before it, where that is not the name of the field.
-        is_default: Whether the example stands for the default.
-        item: What each value must be where the setting is a table.
+        about: Its purpose, in one line.
+        expected: The description of a valid value, for messages; empty for a table.
+        example: A value in TOML, if the default is None.
+        key_path: Its name with its table, if that is not the name of the field.
+        is_default: Whether the example has the effect of the default.
+        item: The description of a valid value in a table.
     """
 
     about: str
     expected: str
     example: str = ""
-    place: tuple[str, ...] = ()
+    key_path: tuple[str, ...] = ()
     is_default: bool = False
     item: str = ""
 
@@ -85,10 +85,9 @@ _FLAG: Final = "true or false"
 
 
 class Prices(Struct, frozen=True):
-    """The prices of a model per million tokens, in and out, in the currency it is paid in.
+    """The prices of a model per million tokens, in and out, in the currency of the bill.
 
-    ``cached`` is for those in that the server knows from an earlier request, None where they cost
-    the same as others.
+    ``cached`` is the price of input tokens that the server has cached, None if it is the same.
     """
 
     input: _Price
@@ -234,36 +233,36 @@ class JudgeConfiguration(NamedTuple):
             sent[name] = value
         return sent
 
-    def address(self, given: str | None = None) -> str:
-        """Return the address of the model: as given, or from the environment or this table."""
-        address = given or os.environ.get(BASE_URL_VARIABLE, "").strip() or self.base_url
+    def address(self, requested: str | None = None) -> str:
+        """Return the address of the model: the requested one, or from environment or table."""
+        address = requested or os.environ.get(BASE_URL_VARIABLE, "").strip() or self.base_url
         return address or DEFAULT_BASE_URL
 
 
-Place = tuple[str, ...]
+KeyPath = tuple[str, ...]
 """A name in the file, such as ``("judge", "model")``; empty for the file itself."""
 
 
 class ConfigurationProblem(NamedTuple):
-    """A value in the file that is not used, and why; ``line`` counts from 1, where it is known."""
+    """A value in the file that is not used, with the reason; ``line`` counts from 1."""
 
-    place: Place
+    key_path: KeyPath
     text: str
     line: int | None
 
 
 class Configuration(NamedTuple):
-    """The values of ``config.toml``, or defaults where it has none or wrong ones.
+    """The values of ``config.toml``, with defaults for missing and wrong ones.
 
     Attributes:
-        path: Where it lies, or would lie.
+        path: The path of the file, even if there is none.
         annotator: The name that the first start of a workspace offers.
         theme: The name of a theme of Textual.
         preset: One of ``PRESETS``.
         keys: Keys by the id of their action.
         judge: The judge that asks a model.
-        problems: What is wrong, in the order of the file.
-        lines: Where each name stands, from 1.
+        problems: The problems in the order of the file.
+        lines: The line of each key, from 1.
     """
 
     path: Path
@@ -285,61 +284,66 @@ class Configuration(NamedTuple):
         Setting(
             _PRESETS_ABOUT,
             "the name of a preset, or a table: write [keys] and below it one line an action",
-            place=("keys", "preset"),
+            key_path=("keys", "preset"),
         ),
     ] = "vim"
     keys: Mapping[str, tuple[str, ...]] = {}
     judge: JudgeConfiguration = JudgeConfiguration()
     problems: tuple[ConfigurationProblem, ...] = ()
-    lines: Mapping[Place, int] = {}
+    lines: Mapping[KeyPath, int] = {}
 
     @property
     def problem(self) -> str | None:
-        """All that is wrong in one line, with the file; None where nothing is."""
+        """The path of the file and its problems in one line; None without problems."""
         return _problem_text(self.path, self.problems) if self.problems else None
 
-    def line_of(self, place: Place) -> int | None:
-        """The line of a name, or of the table around it."""
-        while place and place not in self.lines:  # what is not written has none of its own
-            place = place[:-1]
-        return self.lines.get(place)
+    def line_of(self, key_path: KeyPath) -> int | None:
+        """Return the line of a key, or of the nearest table around it; None if it has none."""
+        while key_path and key_path not in self.lines:
+            key_path = key_path[:-1]
+        return self.lines.get(key_path)
 
-    def without(self, wrong: Iterable[tuple[Place, str]], **right: Any) -> Configuration:
-        """The same with more problems, each by its place, and what is right in their stead."""
-        more = [ConfigurationProblem(place, text, self.line_of(place)) for place, text in wrong]
-        problems = sorted([*self.problems, *more], key=lambda one: one.line or 0)
+    def without(self, wrong: Iterable[tuple[KeyPath, str]], **right: Any) -> Configuration:
+        """Return the configuration with more problems, and with other values.
+
+        Args:
+            wrong: The key and the text of each problem.
+            right: The new values by the names of fields.
+        """
+        more = [ConfigurationProblem(path, text, self.line_of(path)) for path, text in wrong]
+        problems = sorted([*self.problems, *more], key=lambda problem: problem.line or 0)
         return self._replace(problems=tuple(problems), **right)
 
 
 class SettingField(NamedTuple):
     """A setting with its name in the file, its type and its default."""
 
-    place: Place
+    key_path: KeyPath
     type: Any
     setting: Setting
     default: Any
 
     @property
     def example(self) -> str:
-        """The default in TOML, or an example where there is none."""
+        """The default in TOML, or an example if the default is None."""
         return self.setting.example or ("{}" if self.default == {} else json.dumps(self.default))
 
     @property
     def has_default(self) -> bool:
-        """Whether the example is the default."""
+        """True if the example is the default."""
         return self.setting.is_default or not self.setting.example
 
 
 @cache
 def setting_fields() -> Sequence[SettingField]:
-    """Return every setting; ``[keys]`` has the ids of actions beside its preset."""
-    tables: tuple[tuple[type[Any], Place], ...] = (
+    """Return every setting except the actions in ``[keys]``."""
+    tables: tuple[tuple[type[Any], KeyPath], ...] = (
         (Configuration, ()),
         (JudgeConfiguration, ("judge",)),
     )
     return [
         SettingField(
-            setting.place or (*table, name), field_type, setting, kind._field_defaults[name]
+            setting.key_path or (*table, name), field_type, setting, kind._field_defaults[name]
         )
         for kind, table in tables
         for name, field_type in get_type_hints(kind, include_extras=True).items()
@@ -349,33 +353,33 @@ def setting_fields() -> Sequence[SettingField]:
 
 
 class _WrongError(Exception):
-    """A value that cannot be used; ``place`` is where below the setting."""
+    """A value that cannot be used; ``key_path`` is its path below the setting."""
 
-    def __init__(self, text: str, *place: str) -> None:
+    def __init__(self, text: str, *key_path: str) -> None:
         super().__init__(text)
-        self.place = place
+        self.key_path = key_path
 
 
 def _value_of(field: SettingField, value: object) -> Any:
-    """Return the value of a setting; raises ``_WrongError`` where it cannot be used."""
-    name = field.place[-1]
+    """Return the value of a setting; raise ``_WrongError`` if it cannot be used."""
+    name = field.key_path[-1]
     setting = field.setting
     if isinstance(value, str):
         value = value.strip()
     if setting.item and isinstance(value, dict):
         return {key: _item_of(field, key, item) for key, item in value.items()}
-    if field.place == ("keys", "preset") and isinstance(value, str) and value not in PRESETS:
-        raise _WrongError(f'there is no preset "{value}"{meant(value, PRESETS)}')
+    if field.key_path == ("keys", "preset") and isinstance(value, str) and value not in PRESETS:
+        raise _WrongError(f'there is no preset "{value}"{name_hint(value, PRESETS)}')
     try:
         return convert(value, field.type, dec_hook=_path_of)
     except ValidationError:
-        head = ".".join(field.place)
+        head = ".".join(field.key_path)
         expected = setting.expected or f"a table: write [{head}] and a line for each value"
         raise _WrongError(f"{name} must be {expected}") from None
 
 
 def _item_of(field: SettingField, key: str, item: object) -> Any:
-    text = f"{field.place[-1]}.{key} must be {field.setting.item}"
+    text = f"{field.key_path[-1]}.{key} must be {field.setting.item}"
     try:
         ((_, value),) = convert({key: item}, field.type).items()
         json.dumps(item)
@@ -383,7 +387,7 @@ def _item_of(field: SettingField, key: str, item: object) -> Any:
         inner = re.search(r"(?:field `|\[\.\.\.\]\.)(\w+)`", str(error))
         raise _WrongError(text, key, *([inner[1]] if inner else [])) from None
     except TypeError as error:
-        text = f"{field.place[-1]}.{key} must not hold dates or times, which JSON does not know"
+        text = f"{field.key_path[-1]}.{key} must not hold dates or times, which JSON does not know"
         raise _WrongError(text, key) from error
     return value
 
@@ -393,17 +397,20 @@ def _path_of(kind: type, value: object) -> Path:
 
 
 def configuration_path() -> Path:
-    """``config.toml`` in the user's configuration folder for mast_tui."""
+    """Return the path of ``config.toml`` in the user's configuration folder."""
     from platformdirs import user_config_path  # nothing before the first frame needs it but this
 
     return user_config_path("mast-tui") / "config.toml"
 
 
 def read_configuration(path: Path | None = None) -> Configuration:
-    """Read the file; a missing one says nothing, and what is wrong in one is among its problems.
+    """Read the configuration; a missing file gives the defaults.
 
     Args:
-        path: Another file than the user's own.
+        path: The file; None for the user's own.
+
+    Returns:
+        The configuration; whatever is wrong in the file is among its problems.
     """
     path = configuration_path() if path is None else path
     empty = Configuration(path)
@@ -419,20 +426,20 @@ def read_configuration(path: Path | None = None) -> Configuration:
         data = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
-        at: dict[Place, int] = {(): int(line[1])} if line else {}
-        return empty._replace(lines=at).without([((), f"{error}; nothing of it is used")])
+        lines: dict[KeyPath, int] = {(): int(line[1])} if line else {}
+        return empty._replace(lines=lines).without([((), f"{error}; nothing of it is used")])
     return _read(empty._replace(lines=_lines(text)), data)
 
 
 def with_theme(text: str, theme: str) -> str:
-    """The text of a ``config.toml`` with another theme in it, all else as it is.
+    """Return the text of a ``config.toml`` with another theme and no other change.
 
     Args:
-        text: What the file holds, nothing where there is none.
-        theme: The theme's name.
+        text: The text of the file, empty if there is none.
+        theme: The name of the theme.
 
     Raises:
-        ConfigurationError: The file cannot be read, and so not be changed either.
+        ConfigurationError: The text is no valid TOML.
     """
     import tomllib  # as above
 
@@ -440,12 +447,13 @@ def with_theme(text: str, theme: str) -> str:
         parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"config.toml has to be mended first: {error}") from error
-    lines, setting = text.splitlines(), f'theme = "{theme}"'
-    place = _lines(text).get(("theme",))
-    if place is not None:
-        lines[place - 1] = setting
+    lines = text.splitlines()
+    setting = f'theme = "{theme}"'
+    number = _lines(text).get(("theme",))
+    if number is not None:
+        lines[number - 1] = setting
     else:
-        heads = (number for number, line in enumerate(lines) if line.lstrip().startswith("["))
+        heads = (index for index, line in enumerate(lines) if line.lstrip().startswith("["))
         head = next(heads, None)
         if head is None:
             lines.append(setting)
@@ -455,50 +463,54 @@ def with_theme(text: str, theme: str) -> str:
 
 
 def read_judge_configuration(path: Path | None = None) -> JudgeConfiguration:
-    """The ``[judge]`` table; a missing file or table says nothing.
+    """Read the ``[judge]`` table; a missing file or table gives the defaults.
 
     Raises:
-        ConfigurationError: The file cannot be read, or something in the table is wrong.
+        ConfigurationError: The file cannot be read, or a value in the table is wrong.
     """
-    found = read_configuration(path)
-    wrong = [problem for problem in found.problems if problem.place[:1] in {(), ("judge",)}]
+    configuration = read_configuration(path)
+    wrong = [
+        problem for problem in configuration.problems if problem.key_path[:1] in {(), ("judge",)}
+    ]
     if wrong:
-        raise ConfigurationError(_problem_text(found.path, wrong))
-    return found.judge
+        raise ConfigurationError(_problem_text(configuration.path, wrong))
+    return configuration.judge
 
 
 def prices_to_write(model: str) -> str:
-    """The lines of ``config.toml`` that say what a model costs, the figures left to fill in."""
+    """Return the lines of ``config.toml`` for the prices of a model, with example prices."""
     quoted = model.replace("\\", "\\\\").replace('"', '\\"')
     return f'[judge.prices."{quoted}"]\ninput = 0.25   # per million tokens\noutput = 2.00'
 
 
 def _problem_text(path: Path, problems: Iterable[ConfigurationProblem]) -> str:
     (first, *more) = problems
-    at = "" if first.line is None else f":{first.line}"
-    rest = (f"line {one.line}: {one.text}" if one.line else one.text for one in more)
-    return f"{path}{at}: {'; '.join([first.text, *rest])}"
+    line = "" if first.line is None else f":{first.line}"
+    further = (
+        f"line {problem.line}: {problem.text}" if problem.line else problem.text for problem in more
+    )
+    return f"{path}{line}: {'; '.join([first.text, *further])}"
 
 
-def meant(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
-    """What to write in the place of a name that does not exist, to put behind a message.
+def name_hint(name: str, valid: Iterable[str], otherwise: str | None = None) -> str:
+    """Return a hint for the end of a message on an unknown name: the nearest valid name.
 
     Args:
-        name: What was written.
-        known: All names that there are.
-        otherwise: What to say where none of them is near; all names, where it is None.
+        name: The unknown name.
+        valid: All valid names.
+        otherwise: The hint if no valid name is near; None to list all valid names.
     """
-    from difflib import get_close_matches  # only where something is wrong
+    from difflib import get_close_matches  # start-up: only a wrong name needs it
 
-    names = sorted(known)
+    names = sorted(valid)
     if near := get_close_matches(name, names, n=1):
         return f"; did you mean {near[0]}?"
     return f"; {otherwise or 'there are ' + ', '.join(names)}"
 
 
 def _read(empty: Configuration, data: Mapping[str, object]) -> Configuration:
-    wrong: list[tuple[Place, str]] = []
-    values: dict[Place, Any] = {}
+    wrong: list[tuple[KeyPath, str]] = []
+    values: dict[KeyPath, Any] = {}
     tables: dict[str, Mapping[str, object]] = {"": data}
     for name in ("keys", "judge"):
         table = data.get(name, {})
@@ -509,31 +521,33 @@ def _read(empty: Configuration, data: Mapping[str, object]) -> Configuration:
             table = {}
         tables[name] = table
     for field in setting_fields():
-        (*around, name) = field.place
-        table = tables["".join(around)]
+        (*parents, name) = field.key_path
+        table = tables["".join(parents)]
         if name in table:
             try:
-                values[field.place] = _value_of(field, table[name])
+                values[field.key_path] = _value_of(field, table[name])
             except _WrongError as error:
-                within = f"[{around[0]}] " if around else ""
-                wrong.append(((*field.place, *error.place), f"{within}{error}"))
-    known = {field.place[0] for field in setting_fields()}
-    for name in data.keys() - known:
-        wrong.append(((name,), f"there is no setting {name}{meant(name, known)}"))
-    known = set(JudgeConfiguration._fields)
-    for name in tables["judge"].keys() - known:
+                head = f"[{parents[0]}] " if parents else ""
+                wrong.append(((*field.key_path, *error.key_path), f"{head}{error}"))
+    names = {field.key_path[0] for field in setting_fields()}
+    for name in data.keys() - names:
+        wrong.append(((name,), f"there is no setting {name}{name_hint(name, names)}"))
+    judge_names = set(JudgeConfiguration._fields)
+    for name in tables["judge"].keys() - judge_names:
         hint = "; a key stands in an environment variable, never here" if "key" in name else ""
-        wrong.append((("judge", name), f"[judge] knows no {name}{hint or meant(name, known)}"))
+        wrong.append(
+            (("judge", name), f"[judge] knows no {name}{hint or name_hint(name, judge_names)}")
+        )
     keys: dict[str, tuple[str, ...]] = {}
-    for place, pressed in _flat(tables["keys"]):
-        name = ".".join(place)
-        listed = [pressed] if isinstance(pressed, str) else pressed
+    for key_path, value in _flat(tables["keys"]):
+        name = ".".join(key_path)
+        listed = [value] if isinstance(value, str) else value
         if isinstance(listed, list) and listed and all(isinstance(key, str) for key in listed):
             keys[name] = tuple(listed)
         else:
             text = f'{name} wants a key such as "m" or "ctrl+n", or a list of keys'
-            wrong.append((("keys", *place), text))
-    judge = {place[1]: value for place, value in values.items() if place[0] == "judge"}
+            wrong.append((("keys", *key_path), text))
+    judge = {key_path[1]: value for key_path, value in values.items() if key_path[0] == "judge"}
     if "redact" in judge:
         judge["redact"] = empty.path.parent / judge["redact"]
     return empty.without(
@@ -546,8 +560,8 @@ def _read(empty: Configuration, data: Mapping[str, object]) -> Configuration:
     )
 
 
-def _flat(table: Mapping[str, object]) -> Iterable[tuple[Place, object]]:
-    """Each action with its keys: ``annotate.note`` without quotes is a table in a table."""
+def _flat(table: Mapping[str, object]) -> Iterable[tuple[KeyPath, object]]:
+    """Yield each action with its keys; ``annotate.note`` without quotes is a table in a table."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from (((name, inner), keys) for inner, keys in value.items())
@@ -559,15 +573,16 @@ _NAME: Final = r"""(?:[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _LINE: Final = re.compile(rf"\s*(\[*)\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*[\]=]")
 
 
-def _lines(text: str) -> dict[Place, int]:
-    """The line of each name of a document that could be read, and of each table's head."""
-    found: dict[Place, int] = {}
-    table: Place = ()
+def _lines(text: str) -> dict[KeyPath, int]:
+    """Return the line of each key, and of the head of each table, in a valid document."""
+    numbers: dict[KeyPath, int] = {}
+    table: KeyPath = ()
     for number, line in enumerate(text.splitlines(), 1):
-        if at := _LINE.match(line):
-            names = tuple(name.strip("\"'") for name in re.findall(_NAME, at[2]))
-            table = names if at[1] else table
-            place = names if at[1] else (*table, *names)
-            for length in range(1, len(place) + 1):
-                found.setdefault(place[:length], number)
-    return found
+        if match := _LINE.match(line):
+            is_head = bool(match[1])
+            names = tuple(name.strip("\"'") for name in re.findall(_NAME, match[2]))
+            key_path = names if is_head else (*table, *names)
+            table = names if is_head else table
+            for length in range(1, len(key_path) + 1):
+                numbers.setdefault(key_path[:length], number)
+    return numbers

@@ -1,4 +1,4 @@
-"""What people and judges say about a trace: labels, verdicts, reviews, passes."""
+"""The labels, verdicts, reviews and passes of annotators and judges."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AnnotatorKind(StrEnum):
 
 
 class VerdictValue(StrEnum):
-    """Whether a mode shows in a trace; no verdict at all is 'open'."""
+    """The verdict on a mode in a trace; without a verdict the mode is open."""
 
     PRESENT = "present"
     ABSENT = "absent"
@@ -56,25 +56,25 @@ class VerdictValue(StrEnum):
 
 
 class Severity(StrEnum):
-    """What a failure did to the run, as the person sees it."""
+    """The effect of a failure on the run, in the opinion of the annotator."""
 
     FATAL = "fatal"
     BENIGN = "benign"
 
 
 class Origin(StrEnum):
-    """The ways in which labels come to be; see ``label_origin``."""
+    """The origin of a label; see ``label_origin``."""
 
     MANUAL = "manual"
     ACCEPTED = "accepted"
     EDITED = "edited"
     IMPORTED = "imported"
     SUGGESTED = "suggested"
-    """By a judge; workspaces and files written earlier have ``manual`` in its place."""
+    """Made by a judge; workspaces and files of earlier versions have ``manual`` instead."""
 
 
 class PassKind(StrEnum):
-    """Under which conditions an annotator worked."""
+    """The conditions under which an annotator worked."""
 
     BLIND = "blind"
     ASSISTED = "assisted"
@@ -84,10 +84,10 @@ class PassKind(StrEnum):
 
     @property
     def is_reading(self) -> bool:
-        """Whether its labels are the annotator's word on the trace.
+        """True if its labels count as the annotator's opinion on the trace.
 
-        Those of an adjudication are gold, and a retest, a trace labelled once more without sight
-        of the first time, only measures how far somebody agrees with themselves.
+        The labels of an adjudication are gold. A retest, in which a trace is labelled again without
+        the earlier labels on screen, only measures the consistency of an annotator.
         """
         return self not in (PassKind.ADJUDICATION, PassKind.RETEST)
 
@@ -101,11 +101,12 @@ class Answer(StrEnum):
 
 
 class Match(StrEnum):
-    """How closely the words that a judge quotes were found in the trace.
+    """The closeness of a judge's quote to the text where it was found in the trace.
 
-    ``SPACING`` are the same words with other white space, punctuation or case, ``REWORDED`` other
-    forms of them, ``IN_PARTS`` what stands before and after a ``…``, ``ALTERED`` words that say
-    something else. ``FUZZY`` is of earlier versions: a similar text, whose words nobody compared.
+    ``SPACING``: the same words with other white space, punctuation or case. ``REWORDED``: other
+    forms of the words. ``IN_PARTS``: the parts before and after a ``…``. ``ALTERED``: words with
+    another meaning. ``FUZZY``: a similar text in records of earlier versions, which did not compare
+    the words.
     """
 
     EXACT = "exact"
@@ -121,7 +122,7 @@ AGENT_PREFIX = "agent:"
 
 
 def annotator_kind(name: str) -> AnnotatorKind:
-    """Return the kind that a name shows: judge, agent, or else human."""
+    """Return the kind of an annotator by the prefix of the name: judge, agent, or human."""
     if name.startswith(JUDGE_PREFIX):
         return AnnotatorKind.JUDGE
     return AnnotatorKind.AGENT if name.startswith(AGENT_PREFIX) else AnnotatorKind.HUMAN
@@ -205,21 +206,21 @@ def checked_agent(name: str) -> str:
     return AGENT_PREFIX + checked_person(name.removeprefix(AGENT_PREFIX))
 
 
-def check_unlike(name: str, known: Iterable[str]) -> None:
-    """Refuse a new name that could be taken for another one.
+def check_unlike(name: str, existing: Iterable[str]) -> None:
+    """Check that a new name cannot be mistaken for another one.
 
     Letter case, width, look-alike letters (by the confusables of Unicode's technical standard 39)
-    and doubled spaces tell nobody apart.
+    and doubled spaces do not make a difference.
 
     Args:
         name: The new name, as ``checked_person`` returns it.
-        known: The names that are there.
+        existing: The names of the other annotators.
 
     Raises:
-        InvalidName: It differs from a known name, or from ``gold`` or ``all``, by those alone.
+        InvalidName: It differs from an existing name, or from ``gold`` or ``all``, only by these.
     """
     looks = _looks(name)
-    for other in (*RESERVED, *known):
+    for other in (*RESERVED, *existing):
         if other != name and not looks.isdisjoint(_looks(other)):
             raise InvalidName(
                 f"{name!r} looks like {other!r}, which is another name here; write it as that one, "
@@ -228,22 +229,29 @@ def check_unlike(name: str, known: Iterable[str]) -> None:
 
 
 def _looks(name: str) -> frozenset[str]:
-    """What a name looks like, as it is and in small letters: ``I`` is like ``l``, ``i`` is not."""
+    """Return keys of a name's appearance: names that look alike share a key.
+
+    There is one for the name and one for its lower case, since ``I`` looks like ``l`` but ``i``
+    does not.
+    """
     plain = " ".join(unicodedata.normalize("NFKC", one_line(name)).split())
     return frozenset(_skeleton(text).casefold() for text in (plain, plain.casefold()))
 
 
 def _skeleton(text: str) -> str:
-    # Big tables: imported only where somebody brings a new name.
-    from confusable_homoglyphs.confusables import confusables_data as alike
+    # The tables are large, so they are imported only for a new name.
+    from confusable_homoglyphs.confusables import confusables_data
 
     def prototype(char: str) -> str:
-        # A letter names its prototype alone, and a prototype every letter that looks like it.
-        others: list[str] = [one["c"].strip("\u200e") for one in alike.get(char, ())]
-        if len(others) != 1:
+        # The entry of a letter names only its prototype, that of a prototype each letter like it.
+        similar: list[str] = [
+            entry["c"].strip("\u200e") for entry in confusables_data.get(char, ())
+        ]
+        if len(similar) != 1:
             return char
-        (other,) = others
-        return other if len(other) > 1 or len(alike.get(other, ())) > 1 else min(char, other)
+        (other,) = similar
+        is_prototype = len(other) > 1 or len(confusables_data.get(other, ())) > 1
+        return other if is_prototype else min(char, other)
 
     return "".join(prototype(char) for char in unicodedata.normalize("NFD", text))
 
@@ -255,27 +263,27 @@ CONFIDENCES: Final[Mapping[float | None, str]] = {
     0.5: "half sure",
     0.25: "doubtful",
 }
-"""How sure a person can say to be of a label, in the order in which a key goes round."""
+"""The confidences that a person can set, in the order in which a key cycles through them."""
 
 
 def next_severity(severity: Severity | None) -> Severity | None:
-    """The severity that a key sets after this one."""
+    """Return the severity that follows in the cycle of a key."""
     order: tuple[Severity | None, ...] = (None, *Severity)
     return _following(order, severity)
 
 
 def next_confidence(confidence: float | None) -> float | None:
-    """The confidence that a key sets after this one, of ``CONFIDENCES``."""
+    """Return the confidence that follows in ``CONFIDENCES``, the first after the last."""
     return _following(tuple(CONFIDENCES), confidence)
 
 
 def _following(values: tuple[Value, ...], value: Value) -> Value:
-    place = values.index(value) if value in values else 0
-    return values[(place + 1) % len(values)]
+    index = values.index(value) if value in values else 0
+    return values[(index + 1) % len(values)]
 
 
 def confidence_words(confidence: float | None) -> str:
-    """How sure somebody is, in words; what people cannot set here is a number."""
+    """Return a confidence as a text; a value outside ``CONFIDENCES`` as a number."""
     return CONFIDENCES.get(confidence) or f"{confidence:.2f}"
 
 
@@ -288,7 +296,7 @@ class Target(Struct, frozen=True, omit_defaults=True):
 
     first: str | None = None
     _last: str | None = struct_field(default=None, name="last")
-    """None where it is the first span, so that the key is written once."""
+    """None if it is the first span, so that the key is written once."""
 
     quote: str | None = None
     char_start: WholeNumber | None = struct_field(default=None, name="start")
@@ -311,7 +319,7 @@ class Target(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the target is the whole trace."""
+        """True if the target is the whole trace."""
         return self.first is None
 
 
@@ -319,7 +327,7 @@ WHOLE_TRACE = Target()
 
 
 class QuoteDoubt(IntEnum):
-    """Whether the words that a judge quotes may be made up; those in doubt are shown last."""
+    """The doubt that a judge has invented a quote; doubtful quotes are shown last."""
 
     NONE = 0
     ALTERED = 1
@@ -327,14 +335,13 @@ class QuoteDoubt(IntEnum):
 
 
 class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The words on which a judge's label rests, in the span ``key``.
+    """The quote that supports a judge's label, in the span ``key``.
 
-    ``char_start`` and ``char_end`` are code points into the span's text as read (end exclusive),
-    both None where the words were not found. ``key`` is None where they were not found and the
-    judge named no span that exists. ``match`` says how closely they were found, None where nobody
-    noted it. ``named`` are the first and last key of the spans that the judge had named, where
-    the words were found elsewhere and the place was mended. ``wording`` is what the judge wrote,
-    where that is not to the letter what stands there.
+    ``char_start`` and ``char_end`` are code points in the span's text as read (end exclusive), both
+    None if the quote was not found. ``key`` is None if it was not found and the judge named no
+    existing span. ``match`` is the closeness of the match, None if it was not recorded. ``named``
+    are the keys of the first and last span that the judge named, if the quote was found in another
+    span. ``wording`` is the judge's own text, if it differs from the text of the trace.
     """
 
     key: str | None = None
@@ -351,12 +358,12 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def placed(self) -> bool:
-        """Whether there is a place in the trace for the words, as they are or altered."""
+        """True if the quote was found in the trace, in the same or in altered words."""
         return self.char_start is not None
 
     @property
     def doubt(self) -> QuoteDoubt:
-        """Whether the judge may have made the words up."""
+        """The doubt that the judge has invented the quote."""
         if not self.placed:
             return QuoteDoubt.NOT_FOUND
         return QuoteDoubt.ALTERED if self.match is Match.ALTERED else QuoteDoubt.NONE
@@ -364,22 +371,20 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a judge says shows in a trace: a mode, the spans that show it, and the words.
+    """A failure that a judge has found in a trace: its mode, its spans and its quote.
 
-    One type all the way from a model's answer to the workspace. As it is read from an answer its
-    evidence holds the quote alone, with no place; ``quote_anchoring`` gives it one, and mends the
-    range where the words stand elsewhere. Rules give both at once. What the workspace makes of it
-    is a ``Label``.
+    The evidence of a finding from a model's answer has only the quote. ``quote_anchoring`` finds
+    the quote in the trace and corrects the range if the quote is in other spans. The findings of
+    rules are complete. The workspace stores a finding as a ``Label``.
 
     ``mode`` is a slug. ``first`` and ``last`` are the keys of the range's ends, both None for the
-    trace as a whole. ``rationale`` says why in words that a person can check, naming spans as
-    ``#1``…; ``confidence`` lies in [0, 1]. ``decisive`` is whether the failure decided the
-    outcome, None where the judge does not say. ``remedy`` makes it the decisive step of the run:
-    what should have been done in its place, and what would have followed. ``evidence`` is None
-    where nothing can be quoted.
+    whole trace. ``rationale`` is a reason that a person can check, with spans as ``#1``…
+    ``confidence`` is in [0, 1]. ``decisive`` is True if the failure decided the outcome, None if
+    the judge does not say. ``remedy`` marks the decisive step of the run: the action that would
+    have been right, and its consequence. ``evidence`` is None if nothing can be quoted.
 
     Raises:
-        ValueError: The confidence is out of range, or the parts do not go together.
+        ValueError: The confidence is out of range, or only one end of a range is given.
     """
 
     mode: str
@@ -403,15 +408,15 @@ class Finding:
 
     @property
     def target(self) -> Target:
-        """Where it points: its range, in a single span the quote that was found there, or all."""
-        words = self.evidence
-        if words is None or not words.placed or not self.first == self.last == words.key:
+        """The quote, if it was found in the only span of the range; else the range."""
+        evidence = self.evidence
+        if evidence is None or not evidence.placed or not self.first == self.last == evidence.key:
             return Target(self.first, self.last)
-        return Target(self.first, self.last, words.quote, words.char_start, words.char_end)
+        return Target(self.first, self.last, evidence.quote, evidence.char_start, evidence.char_end)
 
 
 class QuoteCounts(Struct, frozen=True, omit_defaults=True):
-    """How many quotes were found in which way; ``unsorted`` were found, nobody noted how."""
+    """The numbers of quotes by kind of match; ``unsorted`` were found without a recorded kind."""
 
     exact: Count = 0
     spacing: Count = 0
@@ -436,17 +441,17 @@ class QuoteCounts(Struct, frozen=True, omit_defaults=True):
 
     @property
     def all(self) -> int:
-        """All quotes."""
+        """The number of all quotes."""
         return self.found + self.in_parts + self.altered + self.not_found
 
     @property
     def found(self) -> int:
-        """Those found in the trace, as they are or in other forms of the same words."""
+        """The number of quotes found in the trace with the same words, in any form."""
         return self.exact + self.spacing + self.reworded + self.unsorted
 
     @property
-    def words(self) -> str:
-        """Each kind that there is with its number, on one line."""
+    def summary(self) -> str:
+        """The numbers of quotes by kind, without kinds that have none."""
         named = ((name.replace("_", " "), count) for name, count in asdict(self).items())
         return ", ".join(f"{count:,} {name}" for name, count in named if count)
 
@@ -465,14 +470,13 @@ _COUNTED_AS: Final[dict[Match | None, str]] = {
 
 
 class Label(Struct, frozen=True, omit_defaults=True):
-    """Annotator × trace × mode × target, with all that was recorded beside it.
+    """The label of an annotator for a mode on a target in a trace.
 
     ``taxonomy`` is ``id@version`` and ``mode`` a slug of it. ``confidence`` lies in [0, 1].
-    ``suggestion`` is the id of the judge's label it came from; ``saw_suggestions`` whether any
-    were on screen when it was made. ``created_at`` is ISO 8601 in UTC. ``evidence`` comes with
-    judges' labels, as does ``decisive``: whether the judge holds that the failure decided the
-    outcome, None where it said nothing. ``remedy`` is not empty where a judge calls it the decisive
-    step of the run: what should have been done in its place, and what would have followed.
+    ``suggestion`` is the id of the judge's label from which it was made; ``saw_suggestions`` is
+    True if any suggestion was on screen then. ``created_at`` is ISO 8601 in UTC. Only the labels of
+    judges have ``evidence``, ``decisive`` (True if the failure decided the outcome, None if the
+    judge does not say) and ``remedy`` (see ``Finding``).
     """
 
     id: str
@@ -496,7 +500,7 @@ class Label(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Annotator × trace × mode: whether the mode shows."""
+    """The verdict of an annotator on a mode in a trace."""
 
     annotator: str
     trace_id: str
@@ -510,7 +514,7 @@ class Verdict:
 class Review:
     """A person's answer to one suggestion, given in one pass over a trace.
 
-    ``label`` is the person's own label that came of it, None where it was rejected.
+    ``label`` is the person's label made from it, None if the suggestion was rejected.
     """
 
     annotator: str
@@ -525,7 +529,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class SpanNote:
-    """What an annotator wrote beside a span, without a label."""
+    """The note of an annotator on a span, without a label."""
 
     annotator: str
     trace_id: str
@@ -539,10 +543,10 @@ class SpanNote:
 class Pass:
     """One annotator's work on one trace under one taxonomy, from opening to finishing.
 
-    ``finished_at`` is None while it is open; ``judge_seen`` whether a judge's suggestion was on
-    screen during it, ``withheld`` whether a study kept them from it; ``read`` of ``spans`` were
-    read when it was finished. ``revealed_at`` is when something hidden was first shown after
-    finishing: from then on the finish stands.
+    ``finished_at`` is None while it is open. ``judge_seen`` is True if a judge's suggestion was on
+    screen during the pass, ``withheld`` if a study hid suggestions. ``read`` of ``spans`` spans
+    were read when it was finished. ``revealed_at`` is the time when hidden work was first shown
+    after finishing; from then on the pass cannot be reopened.
     """
 
     annotator: str
@@ -560,7 +564,7 @@ class Pass:
 
     @property
     def finished(self) -> bool:
-        """Whether the pass is frozen."""
+        """True if the pass is finished, so that it can no longer change."""
         return self.finished_at is not None
 
 

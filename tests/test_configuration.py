@@ -167,7 +167,7 @@ def test_the_page_tells_of_every_setting_and_its_examples_can_be_read(tmp_path: 
     for field in setting_fields():
         about = field.setting.about.replace("|", "\\|")
         default = f"`{field.example}`" if field.has_default else ""
-        assert f"| `{'.'.join(field.place)}` | {default} | {about} |" in page
+        assert f"| `{'.'.join(field.key_path)}` | {default} | {about} |" in page
     examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert examples
     for example in examples:

@@ -16,7 +16,7 @@ from mast_tui.cli.shared.common import print_json
 from mast_tui.configuration import (
     Configuration,
     ConfigurationError,
-    Place,
+    KeyPath,
     prices_to_write,
     read_configuration,
     setting_fields,
@@ -65,7 +65,7 @@ def settings_in_use() -> tuple[Configuration, Sequence[KeySetting]]:
     return configuration, key_settings(configuration)
 
 
-def _value(configuration: Configuration, path: Place) -> Any:
+def _value(configuration: Configuration, path: KeyPath) -> Any:
     (*table, name) = path
     return getattr(configuration.judge if table == ["judge"] else configuration, name)
 
@@ -88,7 +88,7 @@ def _document(configuration: Configuration, keys: Sequence[KeySetting]) -> dict[
         },
         "judge": {**judge, "redact": None if redact is None else str(redact), "prices": prices},
         "problems": [
-            {"name": ".".join(problem.place), "line": problem.line, "message": problem.text}
+            {"name": ".".join(problem.key_path), "line": problem.line, "message": problem.text}
             for problem in configuration.problems
         ],
     }
@@ -100,19 +100,19 @@ def _lines(configuration: Configuration, keys: Sequence[KeySetting]) -> Iterator
     yield f"# {configuration.path}{missing}"
     table = ""
     for field in setting_fields():
-        (*tables, name) = field.place
+        (*tables, name) = field.key_path
         if (heading := "".join(tables)) != table:
             yield f"\n[{heading}]"
             table = heading
         about = field.setting.about
-        value = _value(configuration, field.place)
+        value = _value(configuration, field.key_path)
         if name == "prices":
             yield from _price_lines(configuration, about)
             continue
         yield f"# {about}{'' if field.has_default else ' For example:'}"
         is_default = value == field.default
         yield f"# {name} = {field.example}" if is_default else f"{name} = {_toml(value)}"
-        if field.place == ("keys", "preset"):
+        if field.key_path == ("keys", "preset"):
             yield from map(_key_line, keys)
 
 

@@ -641,7 +641,8 @@ def _effect(report: JudgeReport) -> Table | None:
     notes = [
         Note(
             f"{counted(with_suggestions, 'pass', 'passes')} with suggestions "
-            f"({effect.count('on_screen')} had some on screen), {effect.count('passes', 'withheld')} without, chosen at random, "
+            f"({effect.count('on_screen')} had some on screen), "
+            f"{effect.count('passes', 'withheld')} without, chosen at random, "
             f"by {joined(report.both_kinds) or 'nobody with both'}.",
             "passes",
         )

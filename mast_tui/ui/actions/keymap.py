@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 from textual.theme import BUILTIN_THEMES
 
-from mast_tui.configuration import Configuration, Place, meant
+from mast_tui.configuration import Configuration, KeyPath, name_hint
 from mast_tui.ui.actions.registry import ACTIONS, Keymap, find_action, keys_of, share_a_screen
 
 _MODIFIERS: Final = re.compile(r"(?:(?:ctrl|alt|shift|super|meta|hyper)\+)+(?=.)")
@@ -42,18 +42,18 @@ def checked(configuration: Configuration) -> Configuration:
     """Return the configuration with the keys of its preset, without unknown actions, keys and
     themes.
     """
-    problems: list[tuple[Place, str]] = []
+    problems: list[tuple[KeyPath, str]] = []
     valid_keys: dict[str, tuple[str, ...]] = {}
     for name, keys in configuration.keys.items():
         location = _location_of(configuration, name)
         unknown = [key for key in keys if not _is_key(key)]
         if find_action(name) is None:
             ids = (action.id for action in ACTIONS)
-            hint = meant(name, ids, "the palette (ctrl+p) names them all")
+            hint = name_hint(name, ids, "the palette (ctrl+p) names them all")
             problems.append((location, f"there is no action {name}{hint}"))
         elif unknown:
             names = (key.value for key in Keys)
-            hint = meant(unknown[0], names, 'one is written such as "m", "ctrl+n" or "pageup"')
+            hint = name_hint(unknown[0], names, 'one is written such as "m", "ctrl+n" or "pageup"')
             problems.append((location, f'{name}: there is no key "{unknown[0]}"{hint}'))
         else:
             valid_keys[name] = keys
@@ -63,7 +63,9 @@ def checked(configuration: Configuration) -> Configuration:
     ]
     theme = configuration.theme
     if theme is not None and theme not in BUILTIN_THEMES:
-        problems.append((("theme",), f'there is no theme "{theme}"{meant(theme, BUILTIN_THEMES)}'))
+        problems.append(
+            (("theme",), f'there is no theme "{theme}"{name_hint(theme, BUILTIN_THEMES)}')
+        )
         theme = None
     return configuration.without(problems, keys=keymap, theme=theme)
 
@@ -87,7 +89,7 @@ def key_settings(configuration: Configuration) -> list[KeySetting]:
     ]
 
 
-def _location_of(configuration: Configuration, name: str) -> Place:
+def _location_of(configuration: Configuration, name: str) -> KeyPath:
     """Return where the keys of an action are in the file: its id may be one key or two."""
     whole_name = ("keys", name)
     return whole_name if whole_name in configuration.lines else ("keys", *name.split("."))
