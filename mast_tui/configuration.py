@@ -243,7 +243,7 @@ KeyPath = tuple[str, ...]
 """A name in the file, such as ``("judge", "model")``; empty for the file itself."""
 
 
-class ConfigurationProblem(NamedTuple):
+class SettingProblem(NamedTuple):
     """A value in the file that is not used, with the reason; ``line`` counts from 1."""
 
     key_path: KeyPath
@@ -289,7 +289,7 @@ class Configuration(NamedTuple):
     ] = "vim"
     keys: Mapping[str, tuple[str, ...]] = {}
     judge: JudgeConfiguration = JudgeConfiguration()
-    problems: tuple[ConfigurationProblem, ...] = ()
+    problems: tuple[SettingProblem, ...] = ()
     lines: Mapping[KeyPath, int] = {}
 
     @property
@@ -310,7 +310,7 @@ class Configuration(NamedTuple):
             wrong: The key and the text of each problem.
             right: The new values by the names of fields.
         """
-        more = [ConfigurationProblem(path, text, self.line_of(path)) for path, text in wrong]
+        more = [SettingProblem(path, text, self.line_of(path)) for path, text in wrong]
         problems = sorted([*self.problems, *more], key=lambda problem: problem.line or 0)
         return self._replace(problems=tuple(problems), **right)
 
@@ -483,7 +483,7 @@ def prices_to_write(model: str) -> str:
     return f'[judge.prices."{quoted}"]\ninput = 0.25   # per million tokens\noutput = 2.00'
 
 
-def _problem_text(path: Path, problems: Iterable[ConfigurationProblem]) -> str:
+def _problem_text(path: Path, problems: Iterable[SettingProblem]) -> str:
     (first, *more) = problems
     line = "" if first.line is None else f":{first.line}"
     further = (

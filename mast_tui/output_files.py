@@ -45,7 +45,7 @@ class InTheWay(OutputError):
 
 
 @dataclass(frozen=True, slots=True)
-class OutputRules:
+class ReplacementRules:
     """What of the files that lie where something is to be written may be replaced.
 
     ``never`` says what a file is that stays in any case, ``precious`` what one looks like that
@@ -77,8 +77,8 @@ class _Place:
 class Outputs:
     """The files of one command; ``commit`` writes all that were added, or none."""
 
-    def __init__(self, rules: OutputRules | None = None) -> None:
-        self._rules = rules or OutputRules()
+    def __init__(self, rules: ReplacementRules | None = None) -> None:
+        self._rules = rules or ReplacementRules()
         self._folders: list[Path] = []
         self._files: list[tuple[_Place, Content]] = []
         self._removed: list[Path] = []

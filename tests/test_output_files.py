@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.output_files import OutputError, OutputRules, Outputs, is_stdout, write_output
+from mast_tui.output_files import OutputError, Outputs, ReplacementRules, is_stdout, write_output
 from tests.waiting import PATIENCE
 
 
@@ -310,8 +310,8 @@ def test_only_what_nothing_speaks_for_is_replaced(tmp_path: Path) -> None:
         return ""
 
     careful, forced = (
-        Outputs(OutputRules(never, precious)),
-        Outputs(OutputRules(never, precious, True)),
+        Outputs(ReplacementRules(never, precious)),
+        Outputs(ReplacementRules(never, precious, True)),
     )
     assert "is kept; name another file" in refused("kept", careful)
     assert "was not written by mast-tui" in refused("other", careful)

@@ -16,7 +16,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import existing_workspace, hides_outcomes
 from mast_tui.cli.shared.common import open_workspace, say
 from mast_tui.cli.shared.workers import WorkerPool
-from mast_tui.output_files import OutputRules, Outputs
+from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.redaction.masked_trace import Masks, requested_masks
 from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
 from mast_tui.traces.io.json_values import dump_line
@@ -152,7 +152,9 @@ def convert_command(request: ConvertRequest) -> int:
             )
 
     outputs = Outputs(
-        OutputRules(_never_replaced(request.paths, request.force), protected_kind, request.force)
+        ReplacementRules(
+            _never_replaced(request.paths, request.force), protected_kind, request.force
+        )
     )
     with WorkerPool(request.workers) as pool:
         outputs.add(request.output, lines(), ours=_is_converted)

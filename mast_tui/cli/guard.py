@@ -38,7 +38,7 @@ from mast_tui.judges.rules.guards import (
 )
 from mast_tui.judges.rules.walk import Walk, walk
 from mast_tui.labels import VerdictValue
-from mast_tui.output_files import OutputRules, Outputs
+from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer
 from mast_tui.taxonomy.model import Taxonomy
@@ -92,7 +92,7 @@ def build_command(request: GuardBuildRequest) -> None:
     workspace, taxonomy = open_with_taxonomy(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     assert request.output is not None, "the option is required"
-    outputs = Outputs(OutputRules(lambda _path: None, protected_kind, request.force))
+    outputs = Outputs(ReplacementRules(lambda _path: None, protected_kind, request.force))
     outputs.check(request.output)
     runs, missing = _labelled_runs(workspace, taxonomy, request.labels, viewer)
     if missing:
@@ -403,7 +403,7 @@ def hook_command(request: GuardHookRequest) -> None:
         print_line(f"{path}: the hook is there already")
         return
     stop.append({"hooks": [entry]})
-    outputs = Outputs(OutputRules(lambda _path: None, lambda _path: None, True))
+    outputs = Outputs(ReplacementRules(lambda _path: None, lambda _path: None, True))
     path.parent.mkdir(parents=True, exist_ok=True)
     outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     outputs.commit()

@@ -18,7 +18,7 @@ from mast_tui.counts import counted
 from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of
 from mast_tui.exchange.page.html import IndexRow, render_index, render_page
 from mast_tui.exchange.page.markdown import render_page_markdown
-from mast_tui.output_files import OutputRules, Outputs
+from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import Trace
@@ -60,7 +60,7 @@ def page_command(request: PageRequest) -> int:
         taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
         masks = requested_masks(request.redact, request.redact_file, token_bytes)
         pages = RunPages(taxonomy, blind=request.common.blind, masks=masks)
-        outputs = Outputs(OutputRules(precious=protected_kind, force=request.force))
+        outputs = Outputs(ReplacementRules(precious=protected_kind, force=request.force))
     else:
         taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
         viewer = command_viewer(workspace, taxonomy.ref, request.common)

@@ -25,7 +25,7 @@ from mast_tui.counts import counted
 from mast_tui.figures.experiment import experiment_figures
 from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.bill import spent_from
-from mast_tui.figures.signatures.model import SignatureRules
+from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.figures.source.experiment import experiment_of
 from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
@@ -196,7 +196,7 @@ class ReportRequest:
         return None if self.files else "text"
 
     @property
-    def rules(self) -> SignatureRules:
+    def rules(self) -> Rules:
         """The thresholds of the figures.
 
         Raises:
@@ -204,7 +204,7 @@ class ReportRequest:
         """
         margin = self.margin / 100
         try:
-            return SignatureRules(self.alpha, margin, self.least, self.isolated, self.cascading)
+            return Rules(self.alpha, margin, self.least, self.isolated, self.cascading)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
 

@@ -56,7 +56,7 @@ from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.judges.rules import RulesJudge, chosen_rules
-from mast_tui.output_files import OutputRules, Outputs
+from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.session import visibility_json
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import find_workspace
@@ -498,4 +498,4 @@ def _outputs_without_workspace(paths: Sequence[Path], force: bool) -> Outputs:
             return "it is a part of the set, which is never overwritten"
         return None
 
-    return Outputs(OutputRules(reason, protected_kind, force))
+    return Outputs(ReplacementRules(reason, protected_kind, force))

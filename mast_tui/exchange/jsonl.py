@@ -26,7 +26,7 @@ from mast_tui.labels import AnnotatorKind, Count, QuoteCounts, WholeNumber
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Outcome, TraceIdentity
-from mast_tui.workspace import Event, RequestUsage, Run, RunTrace, TraceRecord, Workspace
+from mast_tui.workspace import Event, Run, RunTrace, TraceRecord, Usage, Workspace
 from mast_tui.workspace.events.chain import Foreign, examined
 from mast_tui.workspace.events.codec import (
     quote_counts_from,
@@ -229,7 +229,7 @@ class RunLine(_Line, tag="run"):
     ending: str | None = None
     settings: dict[str, Any] | None = None
     form: str | None = None
-    usage: RequestUsage | None = None
+    usage: Usage | None = None
     traces: tuple[RunTraceLine, ...] = named(default_factory=lambda: ())
 
     @classmethod
@@ -246,7 +246,7 @@ class RunLine(_Line, tag="run"):
             ending=run.ending,
             settings=None if settings is None else settings_to_values(settings),
             form=None if settings is None else settings.form,
-            usage=None if run.usage == RequestUsage() else run.usage,
+            usage=None if run.usage == Usage() else run.usage,
             traces=tuple(map(RunTraceLine.of, run.traces)),
         )
 
@@ -262,7 +262,7 @@ class RunLine(_Line, tag="run"):
             note=self.note,
             traces=tuple(trace.run_trace() for trace in self.traces),
             settings=None if settings is None else settings_from_values(settings, self.form),
-            usage=self.usage or RequestUsage(),
+            usage=self.usage or Usage(),
             ending=self.ending,
         )
 

@@ -20,7 +20,7 @@ from mast_tui.study import Study
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
 from mast_tui.workspace.events.chain import Foreign
-from mast_tui.workspace.events.foreign import EventGrowth
+from mast_tui.workspace.events.foreign import ForeignGrowth
 from mast_tui.workspace.events.in_force import InForce
 from mast_tui.workspace.events.types import (
     Decided,
@@ -176,7 +176,7 @@ class _Writing:
             else:
                 self._merge(Foreign(own_events, broken))
 
-    def _grow(self, growth: EventGrowth) -> None:
+    def _grow(self, growth: ForeignGrowth) -> None:
         # What is counted alike comes together: the rest then still is later than what is here.
         steps = [tuple(alike) for _, alike in groupby(growth.fresh, key=lambda event: event.seq)]
         for batch in batched(steps, len, EVENTS_AT_ONCE):

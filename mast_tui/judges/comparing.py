@@ -53,7 +53,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedMode:
+class Case:
     """A trace in which at least one side has the verdict present on a mode.
 
     ``meet`` tells whether a span range of one side overlaps one of the other. It is None if only
@@ -114,7 +114,7 @@ class Comparison:
     """Counts per mode in the taxonomy's order, and the cases that they count, by mode."""
 
     counts: tuple[ModeCounts, ...]
-    cases: Mapping[str, tuple[ComparedMode, ...]]
+    cases: Mapping[str, tuple[Case, ...]]
 
     @property
     def total(self) -> ModeCounts:
@@ -158,7 +158,7 @@ def compare(
     counts = []
     cases = {}
     for mode in modes:
-        mode_cases: list[ComparedMode] = []
+        mode_cases: list[Case] = []
         undecided = 0
         neither = 0
         for trace_id in sorted(traces):
@@ -190,15 +190,15 @@ def compare(
 
 def _case(
     first: Side, second: Side, trace_id: str, mode: str, order_of: Callable[[str], Order]
-) -> ComparedMode:
+) -> Case:
     marks = first.marks.get((trace_id, mode), ())
     other_marks = second.marks.get((trace_id, mode), ())
     if first.value(trace_id, mode) is not VerdictValue.PRESENT:
-        return ComparedMode(trace_id, mode, PresentSide.SECOND, marks, other_marks)
+        return Case(trace_id, mode, PresentSide.SECOND, marks, other_marks)
     if second.value(trace_id, mode) is not VerdictValue.PRESENT:
-        return ComparedMode(trace_id, mode, PresentSide.FIRST, marks, other_marks)
+        return Case(trace_id, mode, PresentSide.FIRST, marks, other_marks)
     meet = _meet(marks, other_marks, order_of(trace_id))
-    return ComparedMode(trace_id, mode, PresentSide.BOTH, marks, other_marks, meet)
+    return Case(trace_id, mode, PresentSide.BOTH, marks, other_marks, meet)
 
 
 def _meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Order) -> bool | None:
@@ -209,7 +209,7 @@ def _meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Order) -> b
     return any(overlap(one, other, order) for one in ranges for other in other_ranges)
 
 
-def _rank(case: ComparedMode) -> tuple[int, str]:
+def _rank(case: Case) -> tuple[int, str]:
     """Sort differences first: about the mode, then about the span range."""
     order = [PresentSide.FIRST, PresentSide.SECOND, PresentSide.BOTH]
     agreed = {False: 0, None: 1, True: 2}[case.meet]

@@ -34,7 +34,7 @@ class TraceStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class TraceProgress:
+class Progress:
     """A report on one trace: the ``done``-th of the run, with its number of suggestions.
 
     ``problem`` is the reason if it could not be judged.
@@ -61,7 +61,7 @@ class RunSummary:
     run_id: str | None = None
     by_mode: Counter[str] = field(default_factory=Counter)
     traces: Counter[TraceStatus] = field(default_factory=Counter)
-    failed: list[TraceProgress] = field(default_factory=list)
+    failed: list[Progress] = field(default_factory=list)
     stopped: str | None = None
 
     @property
@@ -69,7 +69,7 @@ class RunSummary:
         """The number of suggestions of this run."""
         return self.by_mode.total()
 
-    def add(self, progress: TraceProgress) -> TraceProgress:
+    def add(self, progress: Progress) -> Progress:
         """Count a trace, and return its report with its number in the run."""
         self.traces[progress.status] += 1
         progress = replace(progress, done=self.traces.total())
@@ -176,7 +176,7 @@ def run_judge(
     workspace: Workspace,
     *,
     covered_by: Collection[str] | None = (),
-    on_progress: Callable[[TraceProgress], None] = lambda _: None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> RunSummary:
     """Judge traces and store the suggestions, each trace in one transaction.
@@ -233,7 +233,7 @@ class _Run:
         self._names = names
         self.summary = RunSummary(judge.name, taxonomy.ref)
 
-    def add(self, trace: Trace | JudgedTrace) -> TraceProgress:
+    def add(self, trace: Trace | JudgedTrace) -> Progress:
         """Judge one trace and store the result."""
         if not isinstance(trace, JudgedTrace):
             judged = TraceJudging(self._judge).judge_unless(trace, self._is_known)
@@ -250,7 +250,7 @@ class _Run:
         stored = self._workspace.find_trace(record)
         return stored is not None and self._has_judged(stored, record)
 
-    def _store_result(self, judged: JudgedTrace) -> TraceProgress:
+    def _store_result(self, judged: JudgedTrace) -> Progress:
         trace_id = self._workspace.register_trace(judged.record)
         suggestions = 0
         if judged.problem is not None:
@@ -262,7 +262,7 @@ class _Run:
             status = TraceStatus.JUDGED
             suggestions = self._store(trace_id, judged.judgement, judged.indices)
         return self.summary.add(
-            TraceProgress(0, trace_id, judged.path, status, suggestions, judged.problem)
+            Progress(0, trace_id, judged.path, status, suggestions, judged.problem)
         )
 
     def end(self) -> RunSummary:

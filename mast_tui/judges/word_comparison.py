@@ -95,7 +95,7 @@ class WordLikeness(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class WordDifference:
+class Difference:
     """Words that differ, as ranges of characters in the quote and in the text; one may be empty.
 
     ``altering`` tells whether they change the meaning.
@@ -115,7 +115,7 @@ class WordComparison:
     """
 
     likeness: WordLikeness
-    differences: tuple[WordDifference, ...]
+    differences: tuple[Difference, ...]
     start: int
     end: int
     loose: bool = False
@@ -292,7 +292,7 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
         )
         if block_likeness is not WordLikeness.SAME:
             altering = block_likeness is WordLikeness.ALTERED
-            differences.append(WordDifference(quoted.span(a, b), original.span(c, d), altering))
+            differences.append(Difference(quoted.span(a, b), original.span(c, d), altering))
         likeness = min(likeness, block_likeness)
     start = original.ranges[first][0] if 0 < first < len(original) else 0
     end = original.ranges[last - 1][1] if first < last < len(original) else len(text)

@@ -24,7 +24,7 @@ MOST_EXAMPLES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class FailureExample:
+class LabelExample:
     """A label of a failed trace.
 
     ``first`` and ``last`` are the numbers of spans on screen, from 1; None if the label is on the
@@ -54,7 +54,7 @@ class Extras:
 
     taxonomy: Taxonomy | None = None
     decided: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    examples: tuple[FailureExample, ...] = ()
+    examples: tuple[LabelExample, ...] = ()
 
 
 def extras_from_workspace(
@@ -150,11 +150,11 @@ def _example(
     order: Order,
     text_of: Callable[[str, str], str],
     called: Callable[[str], str],
-) -> FailureExample:
+) -> LabelExample:
     target = label.target
     first = None if target.first is None else order(target.first)
     last = None if target.last is None else order(target.last)
-    return FailureExample(
+    return LabelExample(
         group,
         code,
         trace,

@@ -15,7 +15,7 @@ from mast_tui.figures.prevalence import PATHS
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, nested_json, rate_json
 from mast_tui.figures.signatures.bill import AMOUNTS
 from mast_tui.figures.signatures.groups import SHAPES
-from mast_tui.figures.signatures.model import OVERALL, SignatureInput, SignatureRules
+from mast_tui.figures.signatures.model import OVERALL, Rules, SignatureInput
 from mast_tui.figures.signatures.modes import severity
 from mast_tui.figures.signatures.onset import BINS, chain_of
 from mast_tui.figures.signatures.report import SignatureReport
@@ -130,7 +130,7 @@ def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Docu
     }
 
 
-def mode_document(mode: FigureTable, rules: SignatureRules, stated: str | None) -> Document:
+def mode_document(mode: FigureTable, rules: Rules, stated: str | None) -> Document:
     """Return the figures of a mode in one group as JSON.
 
     Args:

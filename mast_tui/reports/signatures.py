@@ -58,7 +58,7 @@ from mast_tui.reports.signature_document import (
 if TYPE_CHECKING:
     from mast_tui.figures.experiment import Experiment
     from mast_tui.figures.signatures.trend import TrendAxis
-    from mast_tui.reports.examples import Extras, FailureExample
+    from mast_tui.reports.examples import Extras, LabelExample
     from mast_tui.taxonomy.model import Taxonomy
 
 MOST_PAIRS: Final = 6
@@ -1494,7 +1494,7 @@ def _pair_words(which: str, pair: FigureTable) -> Iterator[str]:
         yield f"{often}; correlation φ {phi.value:+.2f}."
 
 
-def _example_words(mode: str, example: FailureExample) -> str:
+def _example_words(mode: str, example: LabelExample) -> str:
     location = "whole trace" if example.whole else ""
     if example.first is not None:
         location = f"#{example.first}"

@@ -18,7 +18,7 @@ from mast_tui.figures.signatures.model import (
     NO_VALUE,
     SUCCEEDED,
     UNKNOWN,
-    SignatureRules,
+    Rules,
 )
 from mast_tui.figures.signatures.modes import Counts, mode_figures
 from mast_tui.figures.signatures.report import stated_for
@@ -138,7 +138,7 @@ def shard_report(
     folder: ShardFolder,
     *,
     group_by: str = "model",
-    rules: SignatureRules | None = None,
+    rules: Rules | None = None,
     failed_below: float | None = None,
     workers: Workers | None = None,
     tell: Callable[[int, int], object] = lambda _done, _total: None,
@@ -148,7 +148,7 @@ def shard_report(
     Args:
         folder: The folder of the shards.
         group_by: The field that groups the traces: one of ``FIELDS``, or ``all``.
-        rules: The thresholds of the report; None for the defaults of ``SignatureRules``.
+        rules: The thresholds of the report; None for the defaults of ``Rules``.
         failed_below: The score below which a trace counts as failed; None to use its outcome.
         workers: The processes that read and count; None for this process alone.
         tell: Called with the number of counted shards and that of all shards.
@@ -183,7 +183,7 @@ def shard_report(
             seen: set[int] = set()
             for table in _tables(folder, files, counts.columns):
                 counts.add(table, _first_rows(table, repeated, seen))
-    return counts.report(SignatureRules() if rules is None else rules, len(files))
+    return counts.report(Rules() if rules is None else rules, len(files))
 
 
 def judged_beyond(address: str, judge: str, stored: Iterable[TraceRecord]) -> JudgedBeyond:
@@ -355,7 +355,7 @@ class _Counts:
         cells: Integers = group * _SIDES + outcome
         return cells
 
-    def report(self, rules: SignatureRules, done: int) -> ShardReport:
+    def report(self, rules: Rules, done: int) -> ShardReport:
         """Make the report of the counts.
 
         Args:
@@ -393,7 +393,7 @@ class _Counts:
             "cannot_say": cannot_say,
         }
 
-    def _group(self, group: int, rules: SignatureRules) -> ShardGroupJson:
+    def _group(self, group: int, rules: Rules) -> ShardGroupJson:
         cells = slice(group * _SIDES, (group + 1) * _SIDES)
         traces = self._traces[cells]
         failed = self._counted(cells.start + FAILED)

@@ -25,7 +25,7 @@ from mast_tui.traces.io.remote import fetch_all
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.outcomes import FILE_NAME
 from mast_tui.traces.scan.scanning import Scan, Unit
-from mast_tui.workspace import RequestUsage, TraceRecord
+from mast_tui.workspace import TraceRecord, Usage
 
 _MOST_FILES: Final = 512
 _FEWEST_FILES: Final = 8
@@ -42,7 +42,7 @@ _LONGEST: Final = 4
 """The ratio of the most files of a shard to the average, and of the average to the fewest."""
 
 
-_NOTHING_USED: Final = RequestUsage()
+_NOTHING_USED: Final = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class UnitResult:
     reports: tuple[FileReport, ...] = ()
     unanswered: tuple[tuple[str, str], ...] = ()
     stopped: str | None = None
-    usage: RequestUsage = _NOTHING_USED
+    usage: Usage = _NOTHING_USED
     requests: frozenset[RequestSize] = frozenset()
 
 
@@ -106,7 +106,7 @@ class ShardTotals:
     failed: list[tuple[str, str]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     stopped: str | None = None
-    usage: RequestUsage = _NOTHING_USED
+    usage: Usage = _NOTHING_USED
 
     def add(self, other: ShardTotals) -> None:
         """Add the counts of another shard."""

@@ -25,7 +25,7 @@ from mast_tui.traces.io.remote import fetch_all
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.scanning import Scan, Unit
-from mast_tui.workspace import RequestUsage, TraceRecord
+from mast_tui.workspace import TraceRecord, Usage
 
 ANSWERS: Final = "answers"
 """The folder within that of the shards with a file for each answer, named after its request."""
@@ -78,7 +78,7 @@ class JudgeUnitsByModel:
         try:
             if self.allowance is not None:
                 budget = SharedBudget(self.allowance, setup.allowance, setup.prices)
-            connection = connect_to_server(setup, RequestUsage(), budget=budget)
+            connection = connect_to_server(setup, Usage(), budget=budget)
             async with connection as client:
                 answers = ShardAnswers(self.folder)
                 judged_units = await _ConcurrentJudging(setup, answers, client).all(units)

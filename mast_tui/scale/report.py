@@ -18,13 +18,13 @@ from mast_tui.scale.folder import ShardFolder
 
 if TYPE_CHECKING:
     from mast_tui.cli.report import ReportRequest
-    from mast_tui.figures.signatures.model import SignatureRules
+    from mast_tui.figures.signatures.model import Rules
     from mast_tui.scale.figures import ShardGroupJson, ShardReport
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 
 
-def report_shards(request: ReportRequest, rules: SignatureRules) -> None:
+def report_shards(request: ReportRequest, rules: Rules) -> None:
     """Print the report on a folder of shards.
 
     Args:

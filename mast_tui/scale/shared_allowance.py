@@ -25,7 +25,7 @@ from mast_tui.judges.llm.client.budget import Allowance, Budget, Reserved
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.scale.folder import ShardFolder
-from mast_tui.workspace import RequestUsage
+from mast_tui.workspace import Usage
 
 SPENT: Final = "spent.json"
 """The file in the folder of the shards that records the part of the allowance in use."""
@@ -205,7 +205,7 @@ class SharedBudget(Budget):
         """Return the share of the allowance that is used or planned."""
         used = self.used
         for reserved in planned:
-            used += RequestUsage(0, reserved.tokens_in, reserved.tokens_out)
+            used += Usage(0, reserved.tokens_in, reserved.tokens_out)
         return self._whole.share(used, self._prices)
 
 

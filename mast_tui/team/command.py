@@ -14,7 +14,7 @@ from mast_tui.cli.shared.common import open_workspace, print_json, print_line, p
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.workspace import WHOLE_REFUSAL
 from mast_tui.columns import TableColumn
-from mast_tui.workspace.records import TeamMember, TeamRole
+from mast_tui.workspace.records import Member, TeamRole
 
 _ASSISTED_REFUSAL: Final = "it is a setting of one annotator: team add NAME --assisted"
 
@@ -118,7 +118,7 @@ def list_command(request: TeamListRequest) -> None:
     elif not members:
         click.echo("The team has no members; add one with: team add NAME --role ROLE")
     else:
-        columns: tuple[TableColumn[TeamMember], ...] = (
+        columns: tuple[TableColumn[Member], ...] = (
             TableColumn("name", lambda member: member.name),
             TableColumn("role", lambda member: member.role.value),
             TableColumn("assisted", lambda member: "yes" if member.assisted else ""),

@@ -63,7 +63,7 @@ from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import check_version
 from mast_tui.workspace.outbox import Outbox
 from mast_tui.workspace.presence import Presence
-from mast_tui.workspace.records import TeamMember, TeamRole
+from mast_tui.workspace.records import Member, TeamRole
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.workspace.sqlite_file import SqliteFile, new_file
 from mast_tui.writes import deadline, pause, write_status
@@ -673,7 +673,7 @@ class PostgresServer(Database):
 
     # The team
 
-    def team(self) -> tuple[TeamMember, ...]:
+    def team(self) -> tuple[Member, ...]:
         with self.reading() as connection:
             return rights.members(connection)
 
@@ -683,7 +683,7 @@ class PostgresServer(Database):
                 f"{self.name}: only the user who created the workspace can change the team"
             )
 
-    def add_member(self, new: TeamMember) -> str | None:
+    def add_member(self, new: Member) -> str | None:
         with self.writing(whole=True) as connection:
             return rights.add(connection, new)
 

@@ -34,7 +34,7 @@ from mast_tui.workspace import schema
 from mast_tui.workspace.database import driver_of
 from mast_tui.workspace.events.model import IMPORT_PREFIX
 from mast_tui.workspace.events.types import KIND_OF, Revealed
-from mast_tui.workspace.records import TeamMember, TeamRole
+from mast_tui.workspace.records import Member, TeamRole
 from mast_tui.workspace.registers.hold_out import SETTING as SET_ASIDE
 from mast_tui.workspace.registers.imports import MIGRATION
 from mast_tui.workspace.registers.tags import SETTING as TAGS
@@ -73,22 +73,22 @@ _SIZE_COLUMNS: Final = (
 # The team
 
 
-def members(connection: Connection) -> tuple[TeamMember, ...]:
+def members(connection: Connection) -> tuple[Member, ...]:
     """Return all members, by name."""
     driver = driver_of(connection)
     if driver.execute("SELECT to_regnamespace('team')").fetchone()[0] is None:
         return ()
     rows = driver.execute("SELECT name, role, assisted FROM team.members ORDER BY name")
-    return tuple(TeamMember(name, TeamRole(role), assisted) for name, role, assisted in rows)
+    return tuple(Member(name, TeamRole(role), assisted) for name, role, assisted in rows)
 
 
-def member(connection: Connection) -> TeamMember | None:
+def member(connection: Connection) -> Member | None:
     """Return the member of this connection; None for the owner, or if there is no team."""
     (name,) = driver_of(connection).execute("SELECT session_user::text").fetchone()
     return next((candidate for candidate in members(connection) if candidate.name == name), None)
 
 
-def add(connection: Connection, new: TeamMember) -> str | None:
+def add(connection: Connection, new: Member) -> str | None:
     """Add a person to the team, or give a member another role.
 
     Args:
@@ -180,7 +180,7 @@ def _make_role(driver: Any, name: str) -> str | None:
     return password
 
 
-def _grant_rights(driver: Any, new_member: TeamMember) -> None:
+def _grant_rights(driver: Any, new_member: Member) -> None:
     role = sql.Identifier(new_member.name)
     database = sql.Identifier(driver.info.dbname)
     for right in _rights(new_member.role):

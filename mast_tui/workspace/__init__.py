@@ -9,11 +9,11 @@ from mast_tui.workspace.judgements import store_judgement
 from mast_tui.workspace.records import (
     Asked,
     PersonChanges,
-    RequestUsage,
     Run,
     RunSettings,
     RunTrace,
     TraceRecord,
+    Usage,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ __all__ = [
     "Event",
     "NewEvent",
     "PersonChanges",
-    "RequestUsage",
+    "Usage",
     "Run",
     "RunSettings",
     "RunTrace",

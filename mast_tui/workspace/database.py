@@ -36,7 +36,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 
 from mast_tui.errors import ServerAway, WorkspaceError
-from mast_tui.workspace.records import TeamMember
+from mast_tui.workspace.records import Member
 from mast_tui.writes import deadline, pause
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Database(ABC):
         self.presence: Presence | None = None
         """Who is where just now, where programs can tell each other."""
         self.last_write = time.monotonic()
-        self.member: TeamMember | None = None
+        self.member: Member | None = None
         """Whose connection this is in a team on a server; None for a file, and for an owner."""
         self.latest: Latest | None = None
         """What was written last on a server, so that it need not be asked for."""
@@ -345,7 +345,7 @@ class Database(ABC):
 
     # The team
 
-    def team(self) -> tuple[TeamMember, ...]:
+    def team(self) -> tuple[Member, ...]:
         """Return the members by name; raises ``WorkspaceError`` for a file."""
         raise self._no_team()
 
@@ -353,7 +353,7 @@ class Database(ABC):
         """Raise ``WorkspaceError`` unless who is connected may change the team."""
         raise self._no_team()
 
-    def add_member(self, new: TeamMember) -> str | None:
+    def add_member(self, new: Member) -> str | None:
         """Take somebody in; see ``Workspace.add_member``."""
         raise self._no_team()
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.output_files import OutputRules, Outputs
+from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.traces.io.packed import beginning
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.readers import recognise
@@ -70,7 +70,7 @@ def outputs_beside(workspace: Workspace, *, force: bool) -> Outputs:
         workspace: The workspace; neither it nor one of its traces is ever overwritten.
         force: Overwrite other files that look like a trace, a database or another user's file.
     """
-    return Outputs(OutputRules(never_replaced(workspace), protected_kind, force))
+    return Outputs(ReplacementRules(never_replaced(workspace), protected_kind, force))
 
 
 def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:

@@ -29,7 +29,7 @@ class TeamRole(StrEnum):
     JUDGE = "judge"
 
 
-class TeamMember(NamedTuple):
+class Member(NamedTuple):
     """Somebody in a team on a server; an annotator who is ``assisted`` sees what judges say."""
 
     name: str
@@ -240,7 +240,7 @@ class Asked:
     tokens_cached: int = 0
 
 
-class RequestUsage(Struct, frozen=True, omit_defaults=True):
+class Usage(Struct, frozen=True, omit_defaults=True):
     """The use of answered requests: their number, and tokens in and out.
 
     Of those in, ``tokens_cached`` were known to the server from earlier requests.
@@ -251,8 +251,8 @@ class RequestUsage(Struct, frozen=True, omit_defaults=True):
     tokens_out: Count = 0
     tokens_cached: Count = 0
 
-    def __add__(self, other: RequestUsage) -> RequestUsage:
-        return RequestUsage(*map(add, astuple(self), astuple(other)))
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ class Run:
     note: str = ""
     traces: tuple[RunTrace, ...] = ()
     settings: RunSettings | None = None
-    usage: RequestUsage = field(default_factory=RequestUsage)
+    usage: Usage = field(default_factory=Usage)
     ending: str | None = None
 
     @property

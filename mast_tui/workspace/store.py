@@ -34,11 +34,11 @@ from mast_tui.workspace.events.types import Decided
 from mast_tui.workspace.ids import IdSource, now
 from mast_tui.workspace.paths import found_trace_path, is_url
 from mast_tui.workspace.records import (
+    Member,
     MergeReport,
     Run,
     RunSettings,
     SpanIndex,
-    TeamMember,
     TeamRole,
     TraceRecord,
     indices_in,
@@ -260,11 +260,11 @@ class Workspace:
     # The team
 
     @property
-    def member(self) -> TeamMember | None:
+    def member(self) -> Member | None:
         """The connected member of a team; None for a file, and for the owner."""
         return self._database.member
 
-    def team(self) -> tuple[TeamMember, ...]:
+    def team(self) -> tuple[Member, ...]:
         """Return the members of the team by name; raises ``WorkspaceError`` for a file."""
         return self._database.team()
 
@@ -287,7 +287,7 @@ class Workspace:
             self.add_taxonomy(load_mast())
         if role is not TeamRole.JUDGE:
             self.add_annotator(name, AnnotatorKind.HUMAN)
-        return self._database.add_member(TeamMember(name, role, assisted))
+        return self._database.add_member(Member(name, role, assisted))
 
     def remove_member(self, name: str) -> bool:
         """Take somebody out of the team; what they said stays.

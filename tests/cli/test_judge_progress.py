@@ -15,8 +15,8 @@ from mast_tui.cli.judge.progress import (
     tokens,
 )
 from mast_tui.configuration import Prices
-from mast_tui.judges.runner import TraceProgress, TraceStatus
-from mast_tui.workspace import RequestUsage
+from mast_tui.judges.runner import Progress, TraceStatus
+from mast_tui.workspace import Usage
 
 
 def test_the_bar_tells_traces_findings_tokens_cost_and_waits(
@@ -24,8 +24,8 @@ def test_the_bar_tells_traces_findings_tokens_cost_and_waits(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     with BarProgress(3, Prices(1.0, 2.0)) as bar:
-        bar.on_use(RequestUsage(1, 20_000, 1_000))
-        bar.on_trace(TraceProgress(1, "t1", Path("a.json"), TraceStatus.JUDGED, 2))
+        bar.on_use(Usage(1, 20_000, 1_000))
+        bar.on_trace(Progress(1, "t1", Path("a.json"), TraceStatus.JUDGED, 2))
         bar.on_wait("asked to wait 34 s")
     out, err = capsys.readouterr()
     assert out == ""
@@ -43,7 +43,7 @@ def test_the_words_of_a_wait_stay_for_a_while_and_go_with_an_answer(
         times = iter((1_000.0, 1_000.0 + later))
         with BarProgress(3, None, times.__next__) as bar:
             bar.on_wait("asked to wait 34 s")
-            bar.on_use(RequestUsage(1, 200, 10))
+            bar.on_use(Usage(1, 200, 10))
         last = capsys.readouterr().err.splitlines()[-1]
         assert ("asked to wait" in last) == stays
 
@@ -54,7 +54,7 @@ def test_foreign_text_is_no_markup_and_no_escape(
 ) -> None:
     with BarProgress(1, None) if kind == "bar" else LineProgress(quiet=False) as shown:
         hostile = "[bold]x[/] \x1b[31m\nnext"
-        shown.on_trace(TraceProgress(1, "t", Path("a.json"), TraceStatus.FAILED, 0, hostile))
+        shown.on_trace(Progress(1, "t", Path("a.json"), TraceStatus.FAILED, 0, hostile))
         shown.on_wait(hostile)
     err = capsys.readouterr().err
     assert "[bold]x[/]" in err

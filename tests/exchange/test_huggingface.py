@@ -24,7 +24,7 @@ from mast_tui.figures.agreement.report import (
     agreement_json,
 )
 from mast_tui.figures.judge.report import JudgeReport, judge_report
-from mast_tui.figures.spans.input import MarkedPlace, SpanInput, TraceReading, TraceReadings
+from mast_tui.figures.spans.input import LabelRange, SpanInput, TraceReading, TraceReadings
 from mast_tui.figures.spans.report import span_figures
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
@@ -146,8 +146,8 @@ def test_the_datasheet_says_what_the_figures_rest_on(filled: Workspace) -> None:
 
 
 def test_it_says_how_places_agree(filled: Workspace) -> None:
-    both = TraceReading({SLUGS[0]: (MarkedPlace(1, 2),)}, None, frozenset())
-    half = TraceReading({SLUGS[0]: (MarkedPlace(1, 1),)}, None, frozenset())
+    both = TraceReading({SLUGS[0]: (LabelRange(1, 2),)}, None, frozenset())
+    half = TraceReading({SLUGS[0]: (LabelRange(1, 1),)}, None, frozenset())
     traces = tuple(TraceReadings(f"t{i}", 9, {NAMES[0]: both, NAMES[1]: half}) for i in range(3))
     given = SpanInput(
         MAST.ref, STUDY.modes, NAMES, "1", traces, dict.fromkeys(NAMES, 3), not_at_hand=2

@@ -35,10 +35,10 @@ from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import (
     Asked,
     NewEvent,
-    RequestUsage,
     RunSettings,
     RunTrace,
     TraceRecord,
+    Usage,
     Workspace,
     schema,
 )
@@ -316,7 +316,7 @@ def test_a_file_of_version_1_is_read_as_it_was_meant(tmp_path: Path) -> None:
         "x": VerdictValue.ABSENT,
     }
     (kept,) = workspace.runs()
-    assert (kept.settings, kept.ending, kept.usage) == (None, None, RequestUsage())
+    assert (kept.settings, kept.ending, kept.usage) == (None, None, Usage())
     assert kept.traces == (RunTrace("t", 1, quotes=QuoteCounts(not_found=1, unsorted=1)),)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.gold.overlaps import Order
-from mast_tui.judges.comparing import ComparedMode, Comparison, Mark, PresentSide, Side, compare
+from mast_tui.judges.comparing import Case, Comparison, Mark, PresentSide, Side, compare
 from mast_tui.labels import WHOLE_TRACE, Target, VerdictValue
 
 TRACES = ("t1", "t2", "t3")
@@ -64,9 +64,9 @@ def test_every_trace_counts_once_for_every_mode(first: Side, second: Side) -> No
 def test_the_other_way_round_the_sides_are_exchanged(first: Side, second: Side) -> None:
     swapped = {PresentSide.FIRST: PresentSide.SECOND, PresentSide.SECOND: PresentSide.FIRST}
 
-    def turned(case: ComparedMode) -> ComparedMode:
+    def turned(case: Case) -> Case:
         outcome = swapped.get(case.outcome, case.outcome)
-        return ComparedMode(case.trace_id, case.mode, outcome, case.second, case.first, case.meet)
+        return Case(case.trace_id, case.mode, outcome, case.second, case.first, case.meet)
 
     one, other = compared(first, second), compared(second, first)
     for mode in MODES:
@@ -90,9 +90,7 @@ def test_what_is_left_out_is_in_no_count(
     assert not shown & left_out
 
 
-def one_mode(
-    first: Target | VerdictValue | None, second: Target | VerdictValue | None
-) -> ComparedMode:
+def one_mode(first: Target | VerdictValue | None, second: Target | VerdictValue | None) -> Case:
     """The one case of a trace in which each side says this of a mode."""
     said = []
     for word in (first, second):

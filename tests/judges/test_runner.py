@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import TraceProgress, TraceStatus, run_judge
+from mast_tui.judges.runner import Progress, TraceStatus, run_judge
 from mast_tui.labels import Finding, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Trace
@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_every_trace_is_judged_and_kept(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
-    told: list[TraceProgress] = []
+    told: list[Progress] = []
     summary = run_judge(Echo(), MAST, traces(folder), workspace, on_progress=told.append)
     assert (summary.suggestions, dict(summary.traces)) == (3, {TraceStatus.JUDGED: 3})
     assert summary.by_mode == {"step_repetition": 3}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mast_tui.figures.agreement.report import Agreement, agreement_figures
 from mast_tui.figures.judge.report import judge_report
-from mast_tui.figures.spans.input import MarkedPlace, SpanInput, TraceReading, TraceReadings
+from mast_tui.figures.spans.input import LabelRange, SpanInput, TraceReading, TraceReadings
 from mast_tui.figures.spans.report import span_figures
 from tests.figures.agreement.build_judge import assisted, given_words, said
 from tests.figures.agreement.build_reports import MODES, study_of
@@ -40,8 +40,8 @@ def agreement() -> Agreement:
 
 
 def _places() -> SpanInput:
-    ann = TraceReading({"m0": (MarkedPlace(1, 2),), "m1": (MarkedPlace(4, 4),)}, None, frozenset())
-    bob = TraceReading({"m0": (MarkedPlace(2, 3),)}, None, frozenset(), unplaced=frozenset({"m1"}))
+    ann = TraceReading({"m0": (LabelRange(1, 2),), "m1": (LabelRange(4, 4),)}, None, frozenset())
+    bob = TraceReading({"m0": (LabelRange(2, 3),)}, None, frozenset(), unplaced=frozenset({"m1"}))
     traces = tuple(TraceReadings(f"t{i}", 10, {"ann": ann, "bob": bob}) for i in range(3))
     finished = {"ann": 3, "bob": 3, "cat": 0}
     return SpanInput("mast@3", MODES, ("ann", "bob", "cat"), "1", traces, finished)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mast_tui.reports.examples import Extras, FailureExample
+from mast_tui.reports.examples import Extras, LabelExample
 from mast_tui.taxonomy.loader import load_mast
 from tests.figures.signatures.small_report import HOSTILE, PLAIN
 
@@ -15,7 +15,7 @@ def small_extras() -> Extras:
         load_mast(),
         {PLAIN: {"3.1": 4, "1.3": 1}},
         (
-            FailureExample(PLAIN, "3.1", f"trace{HOSTILE}", 3, 5, False, quote, note, True),
-            FailureExample(PLAIN, "1.3", "trace-02", 8, None, False, "long " * 200, "", False),
+            LabelExample(PLAIN, "3.1", f"trace{HOSTILE}", 3, 5, False, quote, note, True),
+            LabelExample(PLAIN, "1.3", "trace-02", 8, None, False, "long " * 200, "", False),
         ),
     )

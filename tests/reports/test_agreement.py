@@ -10,7 +10,7 @@ import pytest
 from mast_tui.figures.agreement.report import Agreement, StudyInput
 from mast_tui.figures.agreement.report import agreement_figures as figures_of
 from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Figure, FigureIndex, Sources
-from mast_tui.figures.spans.input import MarkedPlace
+from mast_tui.figures.spans.input import LabelRange
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.agreement import agreement_report, missed_table
@@ -398,15 +398,15 @@ def test_what_was_not_asked_for_is_said() -> None:
 
 
 def placed() -> SpanAgreement:
-    same = {"ann": reading(("a", MarkedPlace(1, 1))), "bob": reading(("a", MarkedPlace(1, 1)))}
-    somewhere = {"ann": reading(("a", MarkedPlace(3, 4))), "bob": reading(unplaced=("a", "b"))}
+    same = {"ann": reading(("a", LabelRange(1, 1))), "bob": reading(("a", LabelRange(1, 1)))}
+    somewhere = {"ann": reading(("a", LabelRange(3, 4))), "bob": reading(unplaced=("a", "b"))}
     return span_figures(places_of(same, somewhere), rounds=0)
 
 
 def test_places_have_rows_by_mode_and_for_finding_and_naming() -> None:
     marked = {
-        "ann": reading(("a", MarkedPlace(1, 4)), ("b", MarkedPlace(7, 7))),
-        "bob": reading(("a", MarkedPlace(2, 4)), ("b", MarkedPlace(8, 8))),
+        "ann": reading(("a", LabelRange(1, 4)), ("b", LabelRange(7, 7))),
+        "bob": reading(("a", LabelRange(2, 4)), ("b", LabelRange(8, 8))),
     }
     found = span_figures(places_of(marked), rounds=0)
     by_mode = table(places_section(found), "spans")

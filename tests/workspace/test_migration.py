@@ -15,10 +15,10 @@ import pytest
 
 from mast_tui.labels import Answer, Evidence, Finding
 from mast_tui.workspace import (
-    RequestUsage,
     RunSettings,
     RunTrace,
     TraceRecord,
+    Usage,
     Workspace,
     WorkspaceError,
     migration,
@@ -140,7 +140,7 @@ def test_everything_is_there_and_new_things_can_be_kept(old: Path, held: dict[st
             ),
         )
         assert workspace.runs()[1].settings == settings
-        assert workspace.runs()[0].usage == RequestUsage()
+        assert workspace.runs()[0].usage == Usage()
         (added,) = (one for one in workspace.labels(annotator=JUDGE) if one.mode == MODES[1])
         assert added.decisive
     with closing(Workspace.open(old, create=False)) as workspace:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from mast_tui.labels import QuoteCounts
-from mast_tui.workspace import Asked, RequestUsage, Run, RunSettings, RunTrace, Workspace, schema
+from mast_tui.workspace import Asked, Run, RunSettings, RunTrace, Usage, Workspace, schema
 from mast_tui.workspace.events import codec
 from tests.workspace.build import MAST
 from tests.workspace.facts import texts
@@ -98,7 +98,7 @@ def test_what_was_used_is_summed_up_per_run_whether_it_was_of_use_or_not(
     workspace.record_asked(asked(one))
     workspace.record_asked(asked(one, "another", usable=False))
     workspace.record_asked(asked(other))
-    used = [RequestUsage(2, 200, 20), RequestUsage(1, 100, 10), RequestUsage()]
+    used = [Usage(2, 200, 20), Usage(1, 100, 10), Usage()]
     runs = workspace.runs()
     assert [run.usage for run in runs] == used
     assert [workspace.usage(run.id) for run in runs] == used
@@ -163,10 +163,10 @@ def test_a_run_of_elsewhere_brings_what_it_used_and_does_not_go_on_here(
             assert workspace.unfinished_run(JUDGE, MAST.ref) is None
         workspace.add_run(early)
         kept = only_run(workspace)
-        assert (kept.usage, kept.ending) == (RequestUsage(2, 200, 20), "spent")
+        assert (kept.usage, kept.ending) == (Usage(2, 200, 20), "spent")
         assert kept.finished_at == late.finished_at
         # Its own export takes nothing from a run and counts nothing twice.
-        for run in (early, late, replace(late, usage=RequestUsage(9, 9, 9))):
+        for run in (early, late, replace(late, usage=Usage(9, 9, 9))):
             other.add_run(run)
             assert only_run(other) == late
 
@@ -210,14 +210,14 @@ all_settings = st.builds(
 counts = st.integers(0, 1 << 40)
 
 
-@given(all_settings, st.builds(RequestUsage, counts, counts, counts))
+@given(all_settings, st.builds(Usage, counts, counts, counts))
 def test_settings_and_usage_come_back_from_json_as_they_were(
-    settings: RunSettings, usage: RequestUsage
+    settings: RunSettings, usage: Usage
 ) -> None:
     values = json.loads(json.dumps(codec.settings_to_values(settings)))
     assert codec.settings_from_values(values, settings.form) == settings
     values = json.loads(json.dumps(codec.to_values(usage)))
-    assert codec.read(values, RequestUsage, "usage") == usage
+    assert codec.read(values, Usage, "usage") == usage
 
 
 @pytest.mark.parametrize(
@@ -235,4 +235,4 @@ def test_settings_that_cannot_be_are_named(values: dict[str, object], words: str
 
 def test_nothing_uses_less_than_nothing() -> None:
     with pytest.raises(ValueError, match=">= 0"):
-        codec.read({"tokens_in": -1}, RequestUsage, "usage")
+        codec.read({"tokens_in": -1}, Usage, "usage")

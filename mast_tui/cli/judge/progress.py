@@ -16,8 +16,8 @@ from mast_tui.safe_text import one_line
 if TYPE_CHECKING:
     from mast_tui.configuration import Prices
     from mast_tui.judges.llm.run.estimate import Estimate
-    from mast_tui.judges.runner import TraceProgress
-    from mast_tui.workspace import RequestUsage
+    from mast_tui.judges.runner import Progress
+    from mast_tui.workspace import Usage
 
 
 WAIT_SECONDS: Final = 10.0
@@ -25,7 +25,7 @@ WAIT_SECONDS: Final = 10.0
 arrive meanwhile, and would hide it."""
 
 
-def show_trace(progress: TraceProgress, *, hidden: bool = False) -> None:
+def show_trace(progress: Progress, *, hidden: bool = False) -> None:
     """Print one line on stderr for a trace that is done.
 
     Args:
@@ -54,12 +54,12 @@ class LineProgress(AbstractContextManager["LineProgress"]):
     def __exit__(self, *_: object) -> None:
         return None
 
-    def on_trace(self, progress: TraceProgress) -> None:
+    def on_trace(self, progress: Progress) -> None:
         """Report a trace that is done."""
         if not self._quiet:
             show_trace(progress, hidden=self._hidden)
 
-    def on_use(self, usage: RequestUsage) -> None:
+    def on_use(self, usage: Usage) -> None:
         """Ignore the cost of an answer."""
 
     def on_wait(self, reason: str) -> None:
@@ -95,7 +95,7 @@ class BarProgress(AbstractContextManager["BarProgress"]):
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def on_trace(self, progress: TraceProgress) -> None:
+    def on_trace(self, progress: Progress) -> None:
         """Count a trace as done; print the problem of a failed one above the bar."""
         self._suggestions += progress.suggestions
         self._bar.update(self._bar.task_ids[0], completed=progress.done)
@@ -106,7 +106,7 @@ class BarProgress(AbstractContextManager["BarProgress"]):
                 one_line(message), markup=False, highlight=False, soft_wrap=True
             )
 
-    def on_use(self, usage: RequestUsage) -> None:
+    def on_use(self, usage: Usage) -> None:
         """Show the tokens and the cost so far."""
         self._usage_text = f"{tokens(usage.tokens_in + usage.tokens_out)} tokens"
         if self._prices is not None:

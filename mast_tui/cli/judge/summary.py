@@ -11,7 +11,7 @@ from mast_tui.cli.judge.progress import money, tokens
 from mast_tui.cli.shared.common import print_json, print_line, print_table, say
 from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
-from mast_tui.judges.runner import RunSummary, TraceProgress, TraceStatus
+from mast_tui.judges.runner import Progress, RunSummary, TraceStatus
 
 if TYPE_CHECKING:
     from mast_tui.judges.llm.run.estimate import Estimate
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.taxonomy.model import Mode, Taxonomy
     from mast_tui.traces.model import FileReport
-    from mast_tui.workspace import RequestUsage
+    from mast_tui.workspace import Usage
 
 Document = dict[str, Any]
 
@@ -153,12 +153,12 @@ def by_code(by_mode: Counter[str], taxonomy: Taxonomy) -> Document:
     return {mode.code: by_mode[mode.slug] for mode in taxonomy.modes if mode.slug in by_mode}
 
 
-def tokens_document(usage: RequestUsage) -> Document:
+def tokens_document(usage: Usage) -> Document:
     """Return the used tokens as JSON values."""
     return {"in": usage.tokens_in, "out": usage.tokens_out, "cached": usage.tokens_cached}
 
 
-def _failed(progress: Iterable[TraceProgress], reports: Iterable[FileReport]) -> list[Document]:
+def _failed(progress: Iterable[Progress], reports: Iterable[FileReport]) -> list[Document]:
     return reasons(
         (
             *((report.path, report.failed) for report in reports),

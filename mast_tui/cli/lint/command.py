@@ -30,7 +30,7 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Finding, Label, QuoteDoubt
-from mast_tui.output_files import OutputRules, Outputs
+from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import database_files, protected_kind
@@ -119,7 +119,9 @@ def lint_command(request: LintRequest) -> int:
     else:
         rules = rules_for(request.rule_names, gate) if request.judge_name == RULES_NOW else ()
     check_may_see_judges(request.common, taxonomy)
-    outputs = Outputs(OutputRules(_never_replaced(request.paths), protected_kind, request.force))
+    outputs = Outputs(
+        ReplacementRules(_never_replaced(request.paths), protected_kind, request.force)
+    )
     if request.output is not None:
         outputs.check(request.output)
     if request.judge_name == RULES_NOW:

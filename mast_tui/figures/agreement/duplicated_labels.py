@@ -31,7 +31,7 @@ _LEAST_PRESENT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class DuplicatedBlock:
+class VerdictBlock:
     """Traces, by their numbers, that share a block of verdicts of these annotators."""
 
     traces: tuple[int, ...]
@@ -44,7 +44,7 @@ class Blocks:
 
     traces: int
     distinct: int
-    identical: tuple[DuplicatedBlock, ...]
+    identical: tuple[VerdictBlock, ...]
 
     def numbers(self, traces: int) -> NDArray[np.int_]:
         """Return a number for each of so many traces, the same for those that share a block."""
@@ -83,7 +83,7 @@ def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blo
         chance = _chance(columns[first], shares, len(inside), len(traces))
         if _at_least(len(inside) - 1, chance * len(traces)) * len(sizes) < _HARDLY:
             members = np.flatnonzero(finished[:, traces[first]])
-            named.append(DuplicatedBlock(tuple(traces[inside].tolist()), tuple(members.tolist())))
+            named.append(VerdictBlock(tuple(traces[inside].tolist()), tuple(members.tolist())))
     named.sort(key=lambda block: (-len(block.traces), block.traces))
     return Blocks(len(traces), len(sizes), tuple(named))
 

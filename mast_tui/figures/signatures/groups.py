@@ -26,8 +26,8 @@ from mast_tui.figures.signatures.model import (
     UNSURE,
     Flags,
     GroupScope,
+    Rules,
     SignatureInput,
-    SignatureRules,
     Whole,
 )
 from mast_tui.figures.signatures.modes import Counts, mode_figures, severity
@@ -40,7 +40,7 @@ Shape = Literal["none", "isolated", "between", "cascading", "open"]
 SHAPES: Final[tuple[Shape, ...]] = ("none", "isolated", "between", "cascading", "open")
 
 
-def shapes(verdicts: NDArray[np.uint8], rules: SignatureRules) -> Whole:
+def shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
     """Return the shape of each trace as an index in ``SHAPES``.
 
     A trace with modes that are open or unsure has a shape only if none of them could change it.
@@ -59,7 +59,7 @@ def shapes(verdicts: NDArray[np.uint8], rules: SignatureRules) -> Whole:
     return np.where(lowest == highest, lowest, SHAPES.index("open"))
 
 
-def _shape(modes: Whole, rules: SignatureRules) -> Whole:
+def _shape(modes: Whole, rules: Rules) -> Whole:
     conditions = [modes == 0, modes <= rules.isolated, modes >= rules.cascading]
     indices = [SHAPES.index(shape) for shape in ("none", "isolated", "cascading")]
     return np.select(conditions, indices, SHAPES.index("between"))
@@ -246,7 +246,7 @@ Verdicts = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class GroupContext:
+class GroupInputs:
     """The values that all groups of a report share.
 
     ``fatal`` are the first failures that were labelled as fatal. ``spent_of`` returns the use of a
@@ -256,13 +256,13 @@ class GroupContext:
     inputs: SignatureInput
     onsets: Onsets
     fatal: FirstFatal
-    rules: SignatureRules
+    rules: Rules
     rounds: int
     seed: int
     spent_of: SpentOf | None = None
 
 
-def group_figures(context: GroupContext, number: int, name: str) -> tuple[Figure, ...]:
+def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure, ...]:
     """Compute the figures of a group.
 
     Args:

@@ -222,7 +222,7 @@ class GroupScope:
 
 
 @dataclass(frozen=True, slots=True)
-class SignatureRules:
+class Rules:
     """The limits of a report's classes; see ``docs/report.md``.
 
     ``margin`` is a difference of rates, 0.1 for ten points. Raises ``ValueError`` for an impossible

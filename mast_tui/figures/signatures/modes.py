@@ -25,7 +25,7 @@ from mast_tui.figures.intervals import (
     why_no_difference,
 )
 from mast_tui.figures.record import OUTCOMES, Figure, FigureScope, FigureTable
-from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED, SignatureRules
+from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED, Rules
 from mast_tui.figures.significance import MANY, LogFactorials, benjamini_hochberg, fisher_exact
 
 Severity = Literal["fatal", "benign", "unclear"]
@@ -224,7 +224,7 @@ def _why_no_ratio(first: Counts, second: Counts, mode: int, sides: tuple[str, st
     return None if second.present[mode] else f"none_in_{sides[1]}"
 
 
-def severity(mode: FigureTable, rules: SignatureRules) -> tuple[Severity, Why]:
+def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
     """Return the class of a mode in a group, and the reason; see ``docs/report.md``.
 
     Args:

@@ -11,14 +11,14 @@ from typing import Final
 from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable
 from mast_tui.figures.signatures.bill import SpentOf
-from mast_tui.figures.signatures.groups import GroupContext, group_figures
+from mast_tui.figures.signatures.groups import GroupInputs, group_figures
 from mast_tui.figures.signatures.model import (
     ALL,
     NO_VALUE,
     OVERALL,
     ModeInfo,
+    Rules,
     SignatureInput,
-    SignatureRules,
 )
 from mast_tui.figures.signatures.onset import first_fatal, onsets
 from mast_tui.figures.signatures.trend import TrendAxis, trend, trend_axis
@@ -66,7 +66,7 @@ class SignatureReport:
     """
 
     inputs: SignatureInput
-    rules: SignatureRules
+    rules: Rules
     rounds: int
     seed: int
     stated: Stated | None
@@ -130,7 +130,7 @@ class SignatureReport:
 def signature_report(
     inputs: SignatureInput,
     *,
-    rules: SignatureRules | None = None,
+    rules: Rules | None = None,
     rounds: int = ROUNDS,
     seed: int = 0,
     corrected: Iterable[Figure] = (),
@@ -140,15 +140,15 @@ def signature_report(
 
     Args:
         inputs: Whose words on which traces, and their groups.
-        rules: Where the lines are drawn; by default as ``SignatureRules`` has them.
+        rules: Where the lines are drawn; by default as ``Rules`` has them.
         rounds: How many resamples; 0 leaves out the intervals that need them.
         seed: What the resamples are drawn from.
         corrected: Prevalences that are corrected for a judge's errors.
         spent_of: What traces used up, for the bill of what they did once they were lost.
     """
-    rules = SignatureRules() if rules is None else rules
+    rules = Rules() if rules is None else rules
     fatal = first_fatal(inputs, inputs.places.fatal)
-    setting = GroupContext(inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of)
+    setting = GroupInputs(inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of)
     one_group = replace(setting, inputs=inputs.as_one_group())
     figures = [*group_figures(one_group, 0, OVERALL)]
     if inputs.fields:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mast_tui.figures.spans.input import (
-    MarkedPlace,
+    LabelRange,
     SpanInput,
     Stretch,
     TraceReading,
@@ -159,7 +159,7 @@ class _TraceLabels:
             mode for mode, value in verdicts.items() if value is not VerdictValue.UNSURE
         )
         unsure = verdicts.keys() - decided
-        places: dict[str, list[MarkedPlace]] = defaultdict(list)
+        places: dict[str, list[LabelRange]] = defaultdict(list)
         whole_trace = 0
         not_found = 0
         for label in self._labels.get(key, ()):

@@ -39,7 +39,7 @@ PassKey = tuple[str, str, int]
 """The annotator, the trace id and the number of a pass."""
 
 
-class SpanMark(NamedTuple):
+class VerdictMark(NamedTuple):
     """A label with spans: its trace, the column of its mode, and the keys of its ends."""
 
     trace: str
@@ -62,7 +62,7 @@ class Marks:
     places of several annotators.
     """
 
-    placed: list[SpanMark] = field(default_factory=list)
+    placed: list[VerdictMark] = field(default_factory=list)
     whole: int = 0
     merged: int = 0
 
@@ -176,7 +176,7 @@ class _Sides:
                     fatal = severity == Severity.FATAL or decisive == 1
                     # Equal keys share one string, as there may be a million of them.
                     last = first if last == first else last
-                    placed.append(SpanMark(self.keys[row][1], columns[mode], first, last, fatal))
+                    placed.append(VerdictMark(self.keys[row][1], columns[mode], first, last, fatal))
             return Marks(placed, whole)
 
         equal_to = {"taxonomy": taxonomy.ref}
@@ -376,5 +376,5 @@ def _replace_by_gold(
             marks.whole += 1
         elif label.mode in columns and first is not None and last is not None:
             fatal = label.severity is Severity.FATAL
-            marks.placed.append(SpanMark(trace, columns[label.mode], first, last, fatal))
+            marks.placed.append(VerdictMark(trace, columns[label.mode], first, last, fatal))
             marks.merged += label.merged

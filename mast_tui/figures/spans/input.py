@@ -18,7 +18,7 @@ Stretch = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class MarkedPlace:
+class LabelRange:
     """The spans from ``first`` to ``last`` (indices, both included), or a quote in one of them.
 
     ``chars`` are the quote's start and end (exclusive) in code points of the span's text, None for
@@ -39,7 +39,7 @@ class MarkedPlace:
 
 def place_of(
     target: Target, order: Order, length_of: Callable[[str], int | None] | None = None
-) -> MarkedPlace | None:
+) -> LabelRange | None:
     """Return the place of a target, None for the whole trace or a span outside the trace.
 
     A quote that does not fit into the text of its span has moved: it counts as the whole span.
@@ -63,10 +63,10 @@ def place_of(
         text = length_of(target.first) if length_of is not None else None
         if 0 <= start < end and (text is None or end <= text):
             chars = (start, end)
-    return MarkedPlace(min(first, last), max(first, last), chars, text if chars else None)
+    return LabelRange(min(first, last), max(first, last), chars, text if chars else None)
 
 
-def level(a: MarkedPlace, b: MarkedPlace) -> int:
+def level(a: LabelRange, b: LabelRange) -> int:
     """Return the overlap of two places in tenths, from 0 to 10: intersection over union.
 
     It is rounded down and counted in spans of length 1, of which a quote is the part that it
@@ -111,7 +111,7 @@ def merged(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ..
     return tuple(joined)
 
 
-def matched(ours: Sequence[MarkedPlace], theirs: Sequence[MarkedPlace]) -> tuple[int, ...]:
+def matched(ours: Sequence[LabelRange], theirs: Sequence[LabelRange]) -> tuple[int, ...]:
     """Return the most pairs that can be made at each level of overlap, from 1 to 10 tenths.
 
     Each place is in one pair at most, and both places of a pair overlap by that level or more. The
@@ -195,7 +195,7 @@ class TraceReading:
     does not have. Raises ``ValueError`` if a mode has places and is unplaced.
     """
 
-    places: Mapping[str, tuple[MarkedPlace, ...]]
+    places: Mapping[str, tuple[LabelRange, ...]]
     read: tuple[Stretch, ...] | None = None
     unanswered: frozenset[str] = frozenset()
     whole_trace: int = 0
@@ -258,12 +258,12 @@ class SpanInput:
                 raise ValueError(f"{twice!r} is compared with itself")
 
 
-def covered(places: Iterable[MarkedPlace]) -> tuple[Stretch, ...]:
+def covered(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:
     """Return the spans that places touch, each once."""
     return merged(((marked.first, marked.last + 1) for marked in places), touching=True)
 
 
-def touches(marked: MarkedPlace, stretches: tuple[Stretch, ...]) -> bool:
+def touches(marked: LabelRange, stretches: tuple[Stretch, ...]) -> bool:
     """Return whether any span of a place is in the stretches.
 
     Args:

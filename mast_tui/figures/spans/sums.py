@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.bootstrap import ratio
 from mast_tui.figures.spans.input import (
     LEVELS,
-    MarkedPlace,
+    LabelRange,
     Stretch,
     TraceReading,
     TraceReadings,
@@ -159,7 +159,7 @@ class Look:
         """Return whether a span without a mark of the mode counts as absent."""
         return mode not in self._silent
 
-    def places(self, mode: str) -> tuple[MarkedPlace, ...]:
+    def places(self, mode: str) -> tuple[LabelRange, ...]:
         """Return the different places marked with the mode."""
         return self.reading.places.get(mode, ())
 
@@ -254,14 +254,14 @@ def finding_sums(
 
 def _findings(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
     sums = np.zeros((1 + len(modes), PAIRS + LEVELS))
-    all_ours: dict[MarkedPlace, None] = {}
-    all_theirs: dict[MarkedPlace, None] = {}
+    all_ours: dict[LabelRange, None] = {}
+    all_theirs: dict[LabelRange, None] = {}
     for block, mode in enumerate(modes, start=1):
         total = len(ours.places(mode)) + len(theirs.places(mode))
         if not total:
             continue
-        our_places: list[MarkedPlace] = []
-        their_places: list[MarkedPlace] = []
+        our_places: list[LabelRange] = []
+        their_places: list[LabelRange] = []
         if ours.answers(mode) and theirs.answers(mode):
             our_places = [marked for marked in ours.places(mode) if touches(marked, theirs.seen)]
             their_places = [marked for marked in theirs.places(mode) if touches(marked, ours.seen)]
@@ -273,9 +273,7 @@ def _findings(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
     return sums
 
 
-def _compared(
-    ours: Sequence[MarkedPlace], theirs: Sequence[MarkedPlace], left_out: int
-) -> list[int]:
+def _compared(ours: Sequence[LabelRange], theirs: Sequence[LabelRange], left_out: int) -> list[int]:
     return [len(ours) + len(theirs), left_out, *matched(ours, theirs)]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mast_tui.errors import MastError
 
 if TYPE_CHECKING:
-    from mast_tui.workspace import RequestUsage
+    from mast_tui.workspace import Usage
 
 
 class AskError(MastError):
@@ -38,7 +38,7 @@ class ContextOverflow(TraceFails):
         *,
         answer_room: int | None = None,
         context_limit: int | None = None,
-        truncated_usage: RequestUsage | None = None,
+        truncated_usage: Usage | None = None,
     ) -> None:
         super().__init__(message)
         self.answer_room = answer_room

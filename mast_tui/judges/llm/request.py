@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final, Literal, Protocol, SupportsInt, get_args
 
 from mast_tui.configuration import ANSWER_TOKENS, WINDOW_TOKENS
-from mast_tui.workspace import RequestUsage
+from mast_tui.workspace import Usage
 
 Finish = Literal["stop", "length", "refusal"]
 Way = Literal["", "whole run", "step by step"]
@@ -206,9 +206,9 @@ class Reply:
     kept: bool = False
 
     @property
-    def usage(self) -> RequestUsage:
+    def usage(self) -> Usage:
         """The usage of the request."""
-        return RequestUsage(1, self.tokens_in, self.tokens_out, self.tokens_cached)
+        return Usage(1, self.tokens_in, self.tokens_out, self.tokens_cached)
 
     @classmethod
     def read(cls, value: object) -> Reply:

@@ -14,9 +14,9 @@ from typing import Final
 import orjson
 
 from mast_tui.judges.rules.phrases import Saying, any_of, last_sentence
-from mast_tui.judges.rules.steps import Quote, RunStep
+from mast_tui.judges.rules.steps import Quote, RuleStep
 from mast_tui.judges.rules.views import is_view
-from mast_tui.judges.rules.walk import ToolCall, Walk, is_output
+from mast_tui.judges.rules.walk import Call, Walk, is_output
 from mast_tui.labels import Finding
 from mast_tui.traces.model import SpanKind
 
@@ -79,7 +79,7 @@ def find(walk: Walk) -> Iterator[Finding]:
 
     Messages and calls of the same agent do not count as a source.
     """
-    passed: dict[str, tuple[ToolCall, str, str]] = {}
+    passed: dict[str, tuple[Call, str, str]] = {}
     for call in walk.calls:
         if call.step.span.kind is SpanKind.TOOL_CALL:
             for name, value in _values(call.step):
@@ -104,7 +104,7 @@ find_assumed: Final = Saying(
 
 def find_unsourced(walk: Walk) -> Iterator[Finding]:
     """Suggest messages with figures that are called looked up but occur nowhere before."""
-    messages: list[tuple[RunStep, Quote, list[str]]] = []
+    messages: list[tuple[RuleStep, Quote, list[str]]] = []
     for step in walk.steps:
         if not step.is_message or is_output(step) or is_view(step):
             continue
@@ -151,7 +151,7 @@ def _first_occurrences(walk: Walk, values: Mapping[str, str | None]) -> dict[str
     return first
 
 
-def _values(step: RunStep) -> Iterator[tuple[str, str]]:
+def _values(step: RuleStep) -> Iterator[tuple[str, str]]:
     """Yield the names and values of a call's arguments, also of nested ones."""
     try:
         arguments = orjson.loads(step.head)
@@ -180,7 +180,7 @@ def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9@]", "", text.lower())
 
 
-def _finding(walk: Walk, call: ToolCall, name: str, value: str) -> Finding:
+def _finding(walk: Walk, call: Call, name: str, value: str) -> Finding:
     start = max(call.step.head.find(value), 0)
     quote = call.step.quote(start, start + len(value))
     named = f"“{value}” as {name}" if name else f"“{value}”"

@@ -15,8 +15,8 @@ from mast_tui.judges.rules.speech import (
     Announcement,
     announcements,
 )
-from mast_tui.judges.rules.steps import RunStep
-from mast_tui.judges.rules.walk import ToolCall, Walk
+from mast_tui.judges.rules.steps import RuleStep
+from mast_tui.judges.rules.walk import Call, Walk
 from mast_tui.labels import Finding
 
 MODE: Final = "reasoning_action_mismatch"
@@ -58,11 +58,11 @@ def find(walk: Walk) -> Iterator[Finding]:
                 break
 
 
-def _calls_after_words(walk: Walk) -> Iterator[tuple[RunStep, list[ToolCall]]]:
+def _calls_after_words(walk: Walk) -> Iterator[tuple[RuleStep, list[Call]]]:
     """Yield each message or thought of an agent with the calls before the next one."""
     calls = {call.index: call for call in walk.calls}
-    speaker: RunStep | None = None
-    following: list[ToolCall] = []
+    speaker: RuleStep | None = None
+    following: list[Call] = []
     for step in walk.steps:
         call = calls.get(step.index)
         if call is not None and speaker is not None and call.works:
@@ -76,9 +76,9 @@ def _calls_after_words(walk: Walk) -> Iterator[tuple[RunStep, list[ToolCall]]]:
         yield speaker, following
 
 
-def _under_way(calls: Sequence[ToolCall]) -> list[ToolCall]:
+def _under_way(calls: Sequence[Call]) -> list[Call]:
     """Return the calls that may carry out an announcement: the first ones up to a change."""
-    near: list[ToolCall] = []
+    near: list[Call] = []
     for call in calls[:_UNDER_WAY]:
         near.append(call)
         if call.effect is Effect.CHANGES:
@@ -97,7 +97,7 @@ def _objects_of_changes(walk: Walk) -> frozenset[str]:
 
 
 def _mismatch(
-    announced: Announcement, near: Sequence[ToolCall], tools: set[str], objects: frozenset[str]
+    announced: Announcement, near: Sequence[Call], tools: set[str], objects: frozenset[str]
 ) -> _Reason | None:
     if announced.refused:
         return _does_what_was_refused(announced, near)
@@ -116,11 +116,11 @@ def _words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-def _words_of_call(call: ToolCall) -> set[str]:
+def _words_of_call(call: Call) -> set[str]:
     return _words(call.command) | {call.tool.lower(), *name_words(call.tool)}
 
 
-def _does_what_was_refused(announced: Announcement, near: Sequence[ToolCall]) -> _Reason | None:
+def _does_what_was_refused(announced: Announcement, near: Sequence[Call]) -> _Reason | None:
     for call in near:
         if announced.verb in CHANGING and call.changed and announced.verb in _words_of_call(call):
             return f"{call.step.number} does just that", 0.75
@@ -128,7 +128,7 @@ def _does_what_was_refused(announced: Announcement, near: Sequence[ToolCall]) ->
 
 
 def _calls_another(
-    announced: Announcement, near: Sequence[ToolCall], tools: set[str]
+    announced: Announcement, near: Sequence[Call], tools: set[str]
 ) -> _Reason | None:
     """Return the reason if a tool or command is announced by name and no next call is of it."""
     named = _named_calls(announced, tools)
@@ -169,7 +169,7 @@ def _is_meant(tool: str, about: str) -> bool:
     return re.search(rf"\b{tool} (?:tool|command|function|action)\b", about.lower()) is not None
 
 
-def _changes_instead_of_looking(announced: Announcement, first: ToolCall) -> _Reason | None:
+def _changes_instead_of_looking(announced: Announcement, first: Call) -> _Reason | None:
     if announced.verb not in LOOKING or first.effect is not Effect.CHANGES:
         return None
     announced_words = _words(announced.about)
@@ -183,7 +183,7 @@ def _changes_instead_of_looking(announced: Announcement, first: ToolCall) -> _Re
 
 
 def _changes_another_thing(
-    announced: Announcement, change: ToolCall, objects: frozenset[str]
+    announced: Announcement, change: Call, objects: frozenset[str]
 ) -> _Reason | None:
     words = set(re.findall(r"[\w#-]+", announced.about.lower()))
     meant = {name for name in objects if name.lower() in words}
@@ -197,7 +197,7 @@ def _changes_another_thing(
     )
 
 
-def _changes_by_another_amount(announced: Announcement, change: ToolCall) -> _Reason | None:
+def _changes_by_another_amount(announced: Announcement, change: Call) -> _Reason | None:
     meant = set(_AMOUNT.findall(announced.about))
     made = set(_AMOUNT.findall(re.sub(r"[=\"':]", " ", change.command)))
     units = {amount.lstrip("0123456789.") for amount in meant}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mast_tui.judges.rules.steps import Quote, RunStep
+from mast_tui.judges.rules.steps import Quote, RuleStep
 from mast_tui.judges.rules.views import is_view
 from mast_tui.judges.rules.walk import Walk, is_output
 from mast_tui.labels import Finding
@@ -47,7 +47,7 @@ def any_of(*phrases: str, hint: str | None = None) -> Phrases:
 
 
 def last_sentence(
-    step: RunStep, phrases: Phrases, *, without: Phrases | None = None
+    step: RuleStep, phrases: Phrases, *, without: Phrases | None = None
 ) -> Quote | None:
     """Find the last of an agent's own sentences with a phrase.
 

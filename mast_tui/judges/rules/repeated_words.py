@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.judges.rules.repetition import MODE
-from mast_tui.judges.rules.steps import RunStep
+from mast_tui.judges.rules.steps import RuleStep
 from mast_tui.judges.rules.views import is_view
 from mast_tui.judges.rules.walk import Walk, is_output
 from mast_tui.judges.word_comparison import WordLikeness, compare
@@ -35,7 +35,7 @@ _TEMPLATE: Final = 2
 class _Message:
     """A message with its own text, and the number of events by others before it."""
 
-    step: RunStep
+    step: RuleStep
     text: str
     events: int
 
@@ -95,7 +95,7 @@ class _EventCounts:
         self._counted: set[tuple[str, str]] = set()
         self._by_agent: dict[str, int] = defaultdict(int)
 
-    def add(self, step: RunStep) -> None:
+    def add(self, step: RuleStep) -> None:
         """Count a step, unless it is a log or repeats an earlier one."""
         event = (step.span.agent, step.head)
         if step.span.kind is not SpanKind.LOG and event not in self._counted:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.judges.rules.effects import Effect
-from mast_tui.judges.rules.walk import ToolCall, Walk, answer_of, is_output
+from mast_tui.judges.rules.walk import Call, Walk, answer_of, is_output
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Role
 
@@ -51,20 +51,20 @@ class _Chain:
     without a wait.
     """
 
-    first: ToolCall
+    first: Call
     plain: str
     answer: str | None
     seen_doubts: int
     fair: bool
     watches: bool
-    exact: list[ToolCall] = field(default_factory=list)
-    alike: list[ToolCall] = field(default_factory=list)
+    exact: list[Call] = field(default_factory=list)
+    alike: list[Call] = field(default_factory=list)
     waits: int = 0
     doubts: int = 0
     moving: bool = False
 
     @property
-    def repetitions(self) -> list[ToolCall]:
+    def repetitions(self) -> list[Call]:
         """All repetitions in their order, the exact ones and the nearly equal ones."""
         return sorted([*self.exact, *self.alike], key=lambda call: call.index)
 
@@ -76,7 +76,7 @@ class _Chain:
         return confidence - 0.15 * (self.answer is None) - 0.25 * self.moving - 0.1 * only_alike
 
     @property
-    def last(self) -> ToolCall:
+    def last(self) -> Call:
         """The last call of the chain."""
         return max([*self.exact, *self.alike], key=lambda call: call.index, default=self.first)
 
@@ -132,7 +132,7 @@ def _chains(walk: Walk) -> list[_Chain]:
     memory = _Memory()
     chains: list[_Chain] = []
     waited = False
-    previous: ToolCall | None = None
+    previous: Call | None = None
     requests = deque(_requests(walk))
     for call in walk.calls:
         while requests and requests[0] < call.index:
@@ -182,7 +182,7 @@ def _forget_reads(memory: _Memory) -> None:
         memory.chains[key] = [chain for chain in chains if chain.first.effect is Effect.CHANGES]
 
 
-def _paused(previous: ToolCall | None, call: ToolCall) -> bool:
+def _paused(previous: Call | None, call: Call) -> bool:
     """Check whether the times in the trace show a wait between two calls."""
     if previous is None or previous.step.span.start is None or call.step.span.start is None:
         return False
@@ -190,7 +190,7 @@ def _paused(previous: ToolCall | None, call: ToolCall) -> bool:
 
 
 def _chain_for(
-    chains: list[_Chain], plain: str, answer: str | None, in_a_row: ToolCall | None
+    chains: list[_Chain], plain: str, answer: str | None, in_a_row: Call | None
 ) -> _Chain | None:
     """Remove the chain that a call continues from ``chains``, and return it.
 
@@ -226,7 +226,7 @@ def _differ_in_numbers(answer: str | None, other: str | None) -> bool:
     return fuzz.ratio(_DIGITS.sub("0", answer), _DIGITS.sub("0", other)) >= _SAME_BUT_NUMBERS
 
 
-def _extend(chain: _Chain, call: ToolCall, plain: str, doubts: int, waited: bool) -> None:
+def _extend(chain: _Chain, call: Call, plain: str, doubts: int, waited: bool) -> None:
     if waited and chain.fair and not chain.repetitions and chain.waits < _FAIR_WAITS:
         chain.waits += 1
         return
@@ -236,7 +236,7 @@ def _extend(chain: _Chain, call: ToolCall, plain: str, doubts: int, waited: bool
 
 
 def _findings(
-    walk: Walk, repetitions: Iterable[tuple[ToolCall, _Chain]], answer: str
+    walk: Walk, repetitions: Iterable[tuple[Call, _Chain]], answer: str
 ) -> Iterator[Finding]:
     """Yield a finding for each block of repetitions without other working calls in between.
 
@@ -263,9 +263,9 @@ def _findings(
 
 
 def _blocks(
-    walk: Walk, repetitions: Iterable[tuple[ToolCall, _Chain]]
-) -> list[list[tuple[ToolCall, _Chain]]]:
-    blocks: list[list[tuple[ToolCall, _Chain]]] = []
+    walk: Walk, repetitions: Iterable[tuple[Call, _Chain]]
+) -> list[list[tuple[Call, _Chain]]]:
+    blocks: list[list[tuple[Call, _Chain]]] = []
     for call, chain in repetitions:
         if blocks and not walk.calls_between(blocks[-1][-1][0].index, call.index):
             blocks[-1].append((call, chain))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mast_tui.judges.rules.phrases import any_of
-from mast_tui.judges.rules.steps import RunStep
-from mast_tui.judges.rules.walk import ToolCall, Walk, is_output
+from mast_tui.judges.rules.steps import RuleStep
+from mast_tui.judges.rules.walk import Call, Walk, is_output
 from mast_tui.labels import Finding
 
 MODE: Final = "conversation_reset"
@@ -57,7 +57,7 @@ def _near(suggested: Sequence[int], index: int) -> bool:
     return any(abs(index - other) < _FAR for other in suggested)
 
 
-def _openings(walk: Walk) -> list[RunStep]:
+def _openings(walk: Walk) -> list[RuleStep]:
     messages = [
         step
         for step in walk.steps
@@ -72,7 +72,7 @@ def _openings(walk: Walk) -> list[RunStep]:
     ]
 
 
-def _returns(walk: Walk, opening: RunStep) -> list[tuple[RunStep, float]]:
+def _returns(walk: Walk, opening: RuleStep) -> list[tuple[RuleStep, float]]:
     """Return later steps of the agent that are similar to the opening, with their similarity."""
     from rapidfuzz import fuzz
 
@@ -93,7 +93,7 @@ def _returns(walk: Walk, opening: RunStep) -> list[tuple[RunStep, float]]:
     return returns
 
 
-def _reset(walk: Walk, opening: RunStep, later: RunStep, similarity: float) -> Finding | None:
+def _reset(walk: Walk, opening: RuleStep, later: RuleStep, similarity: float) -> Finding | None:
     """Make the finding, if the work after the opening is repeated too."""
     later_calls = _calls_from(walk, later.index)
     repeated = _count_repeated(_calls_from(walk, opening.index), later_calls)
@@ -120,17 +120,17 @@ def _reset(walk: Walk, opening: RunStep, later: RunStep, similarity: float) -> F
     )
 
 
-def _calls_from(walk: Walk, index: int) -> list[ToolCall]:
+def _calls_from(walk: Walk, index: int) -> list[Call]:
     return walk.calls_between(index, len(walk.steps))[:_FIRST_CALLS]
 
 
-def _count_repeated(calls: Sequence[ToolCall], later_calls: Sequence[ToolCall]) -> int:
+def _count_repeated(calls: Sequence[Call], later_calls: Sequence[Call]) -> int:
     """Count the later calls that are among the earlier ones."""
     made = {(call.tool, call.command) for call in calls}
     return sum((call.tool, call.command) in made for call in later_calls)
 
 
-def _continues_alike(walk: Walk, opening: RunStep, later: RunStep) -> bool:
+def _continues_alike(walk: Walk, opening: RuleStep, later: RuleStep) -> bool:
     """Check whether the messages after the opening and after its return are similar."""
     from rapidfuzz import fuzz
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from mast_tui.judges.rules.commands import words
 from mast_tui.judges.rules.phrases import any_of, last_sentence
-from mast_tui.judges.rules.steps import Quote, RunStep
+from mast_tui.judges.rules.steps import Quote, RuleStep
 
 _WORK: Final = (
     "(?:task|incident|outage|issue|problem|request|work|investigation|diagnosis|analysis|report|job"
@@ -130,7 +130,7 @@ WORKING_VERBS: Final = LOOKING | CHANGING | CALLING
 """Verbs of work. Others, such as 'wait', 'explain' or 'end', announce no step."""
 
 
-def _finished(step: RunStep) -> Quote | None:
+def _finished(step: RuleStep) -> Quote | None:
     """Return the last sentence that calls the work finished, or a first or last bare 'Done'."""
     quote = last_sentence(step, _FINISHED, without=_HELD_BACK)
     if quote is not None or not step.sentences:
@@ -141,7 +141,7 @@ def _finished(step: RunStep) -> Quote | None:
     return None
 
 
-def says_finished(step: RunStep) -> Quote | None:
+def says_finished(step: RuleStep) -> Quote | None:
     """Return the sentence that calls the whole work finished, unless the step plans more."""
     quote = _finished(step)
     if quote is None:
@@ -149,17 +149,17 @@ def says_finished(step: RunStep) -> Quote | None:
     return None if _GOES_ON.search(step.own_text) else quote
 
 
-def claims_success(step: RunStep) -> Quote | None:
+def claims_success(step: RuleStep) -> Quote | None:
     """Return the last sentence that claims that the work is finished, works, or was verified."""
     return _finished(step) or last_sentence(step, _WORKS, without=_HELD_BACK)
 
 
-def gives_up(step: RunStep) -> Quote | None:
+def gives_up(step: RuleStep) -> Quote | None:
     """Return the last sentence in which the agent gives up."""
     return last_sentence(step, _GIVES_UP)
 
 
-def leaves_open(step: RunStep) -> Quote | None:
+def leaves_open(step: RuleStep) -> Quote | None:
     """Return the last sentence that calls the problem unsolved or the work incomplete."""
     return last_sentence(step, _OPEN)
 
@@ -177,7 +177,7 @@ class Announcement:
     refused: bool = False
 
 
-def announcements(step: RunStep) -> list[Announcement]:
+def announcements(step: RuleStep) -> list[Announcement]:
     """Return the announcements of a step, in the order of the text."""
     announced = []
     for start, sentence in step.sentences:

@@ -49,7 +49,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class RunStep:
+class RuleStep:
     """One span with the head of its text, and the tail of a text that is longer than both.
 
     ``tail_offset`` is the offset of the tail in the whole text, ``length`` that text's length.
@@ -131,7 +131,7 @@ class RunStep:
         return self.quote(start, start + len(sentence))
 
 
-def read_steps(trace: Trace, final_message: str = "") -> tuple[RunStep, ...]:
+def read_steps(trace: Trace, final_message: str = "") -> tuple[RuleStep, ...]:
     """Read the steps of a trace, each text once.
 
     Args:
@@ -156,14 +156,14 @@ def read_steps(trace: Trace, final_message: str = "") -> tuple[RunStep, ...]:
     return _with_sentences(steps)
 
 
-def _step(span: Span, text: str) -> RunStep:
+def _step(span: Span, text: str) -> RuleStep:
     if len(text) <= HEAD + TAIL:
-        return RunStep(span, text, "", len(text), len(text))
+        return RuleStep(span, text, "", len(text), len(text))
     tail_offset = len(text) - TAIL
-    return RunStep(span, text[:HEAD], text[tail_offset:], tail_offset, len(text))
+    return RuleStep(span, text[:HEAD], text[tail_offset:], tail_offset, len(text))
 
 
-def _with_sentences(steps: Sequence[RunStep]) -> tuple[RunStep, ...]:
+def _with_sentences(steps: Sequence[RuleStep]) -> tuple[RuleStep, ...]:
     """Add the agents' own sentences to the steps.
 
     The first step with a line decides whether it is an agent's: frameworks repeat their prompt in
@@ -181,7 +181,7 @@ def _with_sentences(steps: Sequence[RunStep]) -> tuple[RunStep, ...]:
     return tuple(with_sentences)
 
 
-def _sentences(step: RunStep, owned_by_agents: Mapping[str, bool]) -> tuple[tuple[int, str], ...]:
+def _sentences(step: RuleStep, owned_by_agents: Mapping[str, bool]) -> tuple[tuple[int, str], ...]:
     if step.is_speech:
         lines = [pair for pair in _lines(step) if owned_by_agents.get(pair[1].strip(), True)]
     elif step.span.kind is SpanKind.TOOL_CALL and "#" in step.head:
@@ -196,7 +196,7 @@ def _sentences(step: RunStep, owned_by_agents: Mapping[str, bool]) -> tuple[tupl
     )
 
 
-def _lines(step: RunStep) -> Iterator[tuple[int, str]]:
+def _lines(step: RuleStep) -> Iterator[tuple[int, str]]:
     for offset, piece in step.pieces():
         for match in _LINE.finditer(piece):
             yield offset + match.start(), match[0]

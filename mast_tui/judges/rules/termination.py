@@ -10,7 +10,7 @@ from mast_tui.judges.rules import speech
 from mast_tui.judges.rules.effects import name_words
 from mast_tui.judges.rules.phrases import any_of
 from mast_tui.judges.rules.speech import WORKING_VERBS, announcements
-from mast_tui.judges.rules.steps import Quote, RunStep
+from mast_tui.judges.rules.steps import Quote, RuleStep
 from mast_tui.judges.rules.walk import Walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import SpanKind
@@ -70,7 +70,7 @@ def find_limit(walk: Walk) -> Iterator[Finding]:
         return
 
 
-def _limit_in(step: RunStep) -> Quote | None:
+def _limit_in(step: RuleStep) -> Quote | None:
     quote = step.find_last(_LIMIT)
     if quote is None or step.span.kind is SpanKind.TOOL_CALL:
         return None
@@ -115,14 +115,14 @@ def find_early_end(walk: Walk) -> Iterator[Finding]:
         )
 
 
-def _is_refusal(walk: Walk, final: RunStep) -> bool:
+def _is_refusal(walk: Walk, final: RuleStep) -> bool:
     """Check whether the run ends by a policy, or hands over to someone else."""
     if _POLICY.search(final.own_text):
         return True
     return any(_HANDED_OVER.search(call.tool) for call in walk.calls[-2:])
 
 
-def _last_message(walk: Walk) -> RunStep | None:
+def _last_message(walk: Walk) -> RuleStep | None:
     """Return the last message or commented call of an agent, if no call follows it."""
     messages = [
         step for step in walk.steps if step.is_message or (step.sentences and not step.is_speech)
@@ -132,7 +132,7 @@ def _last_message(walk: Walk) -> RunStep | None:
     return messages[-1]
 
 
-def _unmet_goal(final: RunStep) -> tuple[Quote, str] | None:
+def _unmet_goal(final: RuleStep) -> tuple[Quote, str] | None:
     """Return the words of the last message by which the goal was not reached, and the reason."""
     if (quote := speech.gives_up(final)) is not None:
         return quote, "the run ends with the agent giving up."

@@ -9,8 +9,8 @@ from typing import Final
 from mast_tui.judges.rules import speech
 from mast_tui.judges.rules.effects import Effect, name_words
 from mast_tui.judges.rules.phrases import any_of
-from mast_tui.judges.rules.steps import Quote, RunStep
-from mast_tui.judges.rules.walk import ToolCall, Walk, answer_of, is_output
+from mast_tui.judges.rules.steps import Quote, RuleStep
+from mast_tui.judges.rules.walk import Call, Walk, answer_of, is_output
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Role, SpanKind
 
@@ -82,12 +82,12 @@ def find_unchecked(walk: Walk) -> Iterator[Finding]:
 
 def _checked_claims(
     walk: Walk,
-) -> Iterator[tuple[RunStep, Quote, ToolCall | None, ToolCall | None]]:
+) -> Iterator[tuple[RuleStep, Quote, Call | None, Call | None]]:
     """Yield each claim of success with the last change before it and the last check since."""
     calls = iter(call for call in walk.calls if call.works and not _takes_notes(call))
     call = next(calls, None)
-    change: ToolCall | None = None
-    check: ToolCall | None = None
+    change: Call | None = None
+    check: Call | None = None
     for claim, quote in _claims(walk):
         while call is not None and call.index < claim.index:
             if call.changed:
@@ -99,13 +99,13 @@ def _checked_claims(
         yield claim, quote, change, check
 
 
-def _claims(walk: Walk) -> Iterator[tuple[RunStep, Quote]]:
+def _claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote]]:
     """Return the messages that call the work finished, or claim success at the end of a turn.
 
     Only messages after the first change count: before it there is nothing to verify.
     """
     handed_back = True
-    claims: list[tuple[RunStep, Quote]] = []
+    claims: list[tuple[RuleStep, Quote]] = []
     first_change = next((call.index for call in walk.calls if call.changed), len(walk.steps))
     for step in reversed(walk.steps[first_change:]):
         is_message = step.is_message and not is_output(step)
@@ -118,14 +118,14 @@ def _claims(walk: Walk) -> Iterator[tuple[RunStep, Quote]]:
     return reversed(claims)
 
 
-def _takes_notes(call: ToolCall) -> bool:
+def _takes_notes(call: Call) -> bool:
     """Check whether a call only takes notes, in a text file or by a note-taking tool."""
     if _NOTE_WORDS & set(name_words(call.tool)):
         return True
     return call.effect is Effect.CHANGES and _NOTE_FILE.search(call.command) is not None
 
 
-def _contradiction(change: ToolCall, check: ToolCall, claim: RunStep) -> Quote | None:
+def _contradiction(change: Call, check: Call, claim: RuleStep) -> Quote | None:
     """Return the part of a check's result that contradicts a claim about the change."""
     result = check.result
     if result is None or not _share_a_name(change, check):
@@ -137,14 +137,14 @@ def _contradiction(change: ToolCall, check: ToolCall, claim: RunStep) -> Quote |
     return _wrong_value(check.command, result, claim.own_text)
 
 
-def _share_a_name(change: ToolCall, check: ToolCall) -> bool:
+def _share_a_name(change: Call, check: Call) -> bool:
     if change.tool != check.tool:
         return True
     return bool(set(_NAME.findall(change.command)) & set(_NAME.findall(check.command)))
 
 
 def _finding(
-    walk: Walk, check: ToolCall, claim: RunStep, quote: Quote, contradiction: Quote
+    walk: Walk, check: Call, claim: RuleStep, quote: Quote, contradiction: Quote
 ) -> Finding:
     return walk.finding(
         MODE,
@@ -156,7 +156,7 @@ def _finding(
     )
 
 
-def _wrong_value(command: str, result: RunStep, claim: str) -> Quote | None:
+def _wrong_value(command: str, result: RuleStep, claim: str) -> Quote | None:
     """Return the last value that a check read, if it is on the wrong side of the claim's bound.
 
     Only a result that ends in a bare number counts, and only if the command shows its unit

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mast_tui.judges.rules.repetition import MODE
-from mast_tui.judges.rules.steps import RunStep
+from mast_tui.judges.rules.steps import RuleStep
 from mast_tui.judges.rules.walk import Walk
 from mast_tui.labels import Finding
 
@@ -26,14 +26,14 @@ _BODY: Final = 800
 _SAME_BODY: Final = 95.0
 
 
-def is_view(step: RunStep) -> bool:
+def is_view(step: RuleStep) -> bool:
     """Check whether a message is the view of a browsing agent's window."""
     return _VIEW_HEADER.match(step.head) is not None
 
 
 def find(walk: Walk) -> Iterator[Finding]:
     """Suggest each view that equals the last one of its agent."""
-    last_views: dict[str, tuple[RunStep, str, str]] = {}
+    last_views: dict[str, tuple[RuleStep, str, str]] = {}
     for step in walk.steps:
         header_match = _VIEW_HEADER.match(step.head) if step.is_message else None
         if header_match is None:

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.judges.rules.effects import Effect, command_of, effect_of
-from mast_tui.judges.rules.steps import Quote, RunStep, read_steps
+from mast_tui.judges.rules.steps import Quote, RuleStep, read_steps
 from mast_tui.labels import Evidence, Finding
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class Call:
     """A tool call (or a block of code that another agent runs) with its result, if it has one."""
 
-    step: RunStep
-    result: RunStep | None
+    step: RuleStep
+    result: RuleStep | None
     tool: str
     command: str
     effect: Effect
@@ -67,8 +67,8 @@ class Walk:
     ``text_of`` reads a step's whole text by its index.
     """
 
-    steps: tuple[RunStep, ...]
-    calls: tuple[ToolCall, ...]
+    steps: tuple[RuleStep, ...]
+    calls: tuple[Call, ...]
     text_of: Callable[[int], str]
 
     def finding(
@@ -100,7 +100,7 @@ class Walk:
             ),
         )
 
-    def calls_between(self, after: int, before: int) -> list[ToolCall]:
+    def calls_between(self, after: int, before: int) -> list[Call]:
         """Return the working calls that begin between two indices, both excluded.
 
         Args:
@@ -112,7 +112,7 @@ class Walk:
         return [call for call in self.calls[first:last] if call.works]
 
 
-def _index_of(call: ToolCall) -> int:
+def _index_of(call: Call) -> int:
     return call.index
 
 
@@ -145,7 +145,7 @@ _RAN: Final = re.compile(
 )
 
 
-def _calls(steps: Sequence[RunStep]) -> Iterator[ToolCall]:
+def _calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
     results = {
         step.span.parent: step
         for step in reversed(steps)
@@ -165,25 +165,25 @@ def _calls(steps: Sequence[RunStep]) -> Iterator[ToolCall]:
                 yield _call(step, following, tool, block["code"])
 
 
-def _orphan_result(step: RunStep) -> bool:
+def _orphan_result(step: RuleStep) -> bool:
     return step.span.kind is SpanKind.TOOL_RESULT and step.span.parent is None
 
 
-def _runs_code(step: RunStep, following: RunStep) -> bool:
+def _runs_code(step: RuleStep, following: RuleStep) -> bool:
     """Check whether the step after a message with code is the output of the code."""
     if following.span.kind is SpanKind.TOOL_RESULT:
         return True
     return following.span.agent != step.span.agent and is_output(following)
 
 
-def is_output(step: RunStep) -> bool:
+def is_output(step: RuleStep) -> bool:
     """Check whether a message is the output of code."""
     return _RAN.match(step.head) is not None
 
 
-def _call(step: RunStep, result: RunStep | None, tool: str, arguments: str) -> ToolCall:
+def _call(step: RuleStep, result: RuleStep | None, tool: str, arguments: str) -> Call:
     command = command_of(arguments)
-    return ToolCall(
+    return Call(
         step=step,
         result=result,
         tool=tool,
@@ -202,7 +202,7 @@ _VOLATILE: Final = re.compile(
 _SPACE: Final = re.compile(r"\s+")
 
 
-def answer_of(result: RunStep) -> str:
+def answer_of(result: RuleStep) -> str:
     """Return the text of a result for comparison.
 
     The header of the harness, times, ages and white space are removed, so that results with the

@@ -13,7 +13,7 @@ from mast_tui.figures.judge.compare import comparison_json, judges_compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_json, judge_report
 from mast_tui.gold import GoldTrace, Source
-from mast_tui.judges.comparing import ComparedMode
+from mast_tui.judges.comparing import Case
 from mast_tui.judges.llm.answer.json_object import Malformed
 from mast_tui.judges.llm.answer.parsing import notes_by_mode
 from mast_tui.judges.llm.teaching import (
@@ -219,7 +219,7 @@ def test_words(alignment: JudgeAlignment) -> str:
 
 
 def reasons(
-    opened: OpenWorkspace, judge: str, case: ComparedMode, human: TraceWords, marked: str
+    opened: OpenWorkspace, judge: str, case: Case, human: TraceWords, marked: str
 ) -> list[str]:
     """Return what the judge and people say of a mode in a trace, and why. Slow: for workers only.
 
@@ -261,7 +261,7 @@ def _label_words(label: Label) -> str:
     return f"judge: present{quote}: {label.note}"
 
 
-def _notes(opened: OpenWorkspace, judge: str, case: ComparedMode) -> Collection[str]:
+def _notes(opened: OpenWorkspace, judge: str, case: Case) -> Collection[str]:
     """Return the notes on a mode in the answers of a model about a trace, each once."""
     notes: dict[str, None] = {}
     for run in opened.workspace.runs():

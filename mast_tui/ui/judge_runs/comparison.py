@@ -20,7 +20,7 @@ from mast_tui.errors import MastError
 from mast_tui.gold import Order
 from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.judges.comparing import (
-    ComparedMode,
+    Case,
     Comparison,
     Mark,
     ModeCounts,
@@ -332,7 +332,7 @@ def count_columns(
 
 def case_columns(
     taxonomy: Taxonomy, loader: TraceLoader, *, gold: bool, with_mode: bool
-) -> tuple[TableColumn[ComparedMode], ...]:
+) -> tuple[TableColumn[Case], ...]:
     """Return the columns of the traces behind a mode's counts.
 
     Args:
@@ -342,10 +342,10 @@ def case_columns(
         with_mode: Whether the traces are those of several modes.
     """
 
-    def style(case: ComparedMode) -> str:
+    def style(case: Case) -> str:
         return "doubt" if case.differs else "quiet"
 
-    def _ranges(case: ComparedMode, marks: tuple[Mark, ...], only_other_side: PresentSide) -> str:
+    def _ranges(case: Case, marks: tuple[Mark, ...], only_other_side: PresentSide) -> str:
         if case.outcome is only_other_side:
             return "—"
         return ranges_text(marks, loader.known_order(case.trace_id))
@@ -377,7 +377,7 @@ def case_columns(
     )
 
 
-def outcome_text(case: ComparedMode, *, gold: bool) -> str:
+def outcome_text(case: Case, *, gold: bool) -> str:
     """Return which side says present, and if the span ranges of both overlap.
 
     Args:
@@ -501,7 +501,7 @@ class ComparisonScreen(OpensTraces):
         columns = count_columns(self.mast.taxonomy, gold=self._with_gold)
         yield ColumnTable[ModeCounts](attrgetter("mode"), columns, id="counts")
         yield Static(id="cases-heading", classes="heading", markup=False)
-        yield ColumnTable[ComparedMode](attrgetter("mode", "trace_id"), id="cases")
+        yield ColumnTable[Case](attrgetter("mode", "trace_id"), id="cases")
         if self._with_gold:
             yield SpanView(id="reasons", classes="detail")
 
@@ -511,7 +511,7 @@ class ComparisonScreen(OpensTraces):
         return self.query_one("#counts", ColumnTable)
 
     @property
-    def cases(self) -> ColumnTable[ComparedMode]:
+    def cases(self) -> ColumnTable[Case]:
         """The traces of the mode under the cursor."""
         return self.query_one("#cases", ColumnTable)
 
@@ -582,7 +582,7 @@ class ComparisonScreen(OpensTraces):
         row = self.main_list.row
         return ALL_MODES if row is None else row.mode
 
-    def _visible_cases(self) -> list[ComparedMode]:
+    def _visible_cases(self) -> list[Case]:
         """Return the traces of the mode under the cursor, differing ones first."""
         if self._comparison is None:
             return []
@@ -665,9 +665,7 @@ class ComparisonScreen(OpensTraces):
         self._read_reasons(opened, self._comparison, case)
 
     @work(thread=True, group="reasons", exclusive=True)
-    def _read_reasons(
-        self, opened: OpenWorkspace, comparison: RunComparison, case: ComparedMode
-    ) -> None:
+    def _read_reasons(self, opened: OpenWorkspace, comparison: RunComparison, case: Case) -> None:
         marked = comparison.alignment.marked.get((case.trace_id, case.mode), "")
         words = comparison.work_by_trace[case.trace_id]
         try:
@@ -676,7 +674,7 @@ class ComparisonScreen(OpensTraces):
             lines = [str(error)]
         self.call_later(self._show_read_reasons, case, lines)
 
-    def _show_read_reasons(self, case: ComparedMode, lines: list[str]) -> None:
+    def _show_read_reasons(self, case: Case, lines: list[str]) -> None:
         if case is self.cases.row:
             self.query_one("#reasons", SpanView).show_text("\n".join(lines))
 
@@ -727,7 +725,7 @@ class ComparisonScreen(OpensTraces):
             self._with_seen = not self._with_seen
             self.mast.workspace.when_ready(self._compare)
 
-    def _case_in_doubt(self) -> ComparedMode | None:
+    def _case_in_doubt(self) -> Case | None:
         """Return the case under the cursor, or say how to choose one."""
         case = self.cases.row
         if not self._with_gold:
@@ -759,7 +757,7 @@ class ComparisonScreen(OpensTraces):
         before = comparison.alignment.marked.get((case.trace_id, case.mode), "")
         self.app.push_screen(NoteScreen(title, before), written)
 
-    def _mark(self, case: ComparedMode, reason: str) -> None:
+    def _mark(self, case: Case, reason: str) -> None:
         def step(opened: OpenWorkspace) -> str:
             mistake = MarkedMistake(
                 self._first.judge, case.trace_id, case.mode, reason, opened.annotator, now()
@@ -856,7 +854,7 @@ def _write_guideline(opened: OpenWorkspace, mode: str, text: str) -> str:
     return "Written down: the next version of the judge reads it"
 
 
-def evidence_of(case: ComparedMode, order: Order) -> TraceLocation:
+def evidence_of(case: Case, order: Order) -> TraceLocation:
     """Return the first span that the first side marks, or else that the second side marks.
 
     Args:

@@ -15,7 +15,7 @@ from mast_tui.adjudication import TraceWords
 from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
-from mast_tui.judges.comparing import ComparedMode, PresentSide
+from mast_tui.judges.comparing import Case, PresentSide
 from mast_tui.judges.llm.prompt.few_shot import ChosenExamples, choice_parameters
 from mast_tui.judges.llm.run.estimate import estimate_run
 from mast_tui.judges.llm.run.setup import Setup, configured_setup
@@ -69,7 +69,7 @@ class AlignedRun:
     """
 
     run: Run
-    cases: Mapping[str, Sequence[ComparedMode]]
+    cases: Mapping[str, Sequence[Case]]
     alignment: JudgeAlignment
     human: Mapping[str, TraceWords]
 
@@ -132,7 +132,7 @@ class AlignedRun:
                 errors.append(error)
         return most_informative(errors)
 
-    def _reason(self, case: ComparedMode) -> str:
+    def _reason(self, case: Case) -> str:
         """Return what people wrote on a mode in a trace, else what they say in general."""
         human = self.human[case.trace_id]
         written = [

@@ -15,7 +15,7 @@ from mast_tui.figures.agreement.drill_down import (
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.judge.confusion import Compared
 from mast_tui.figures.judge.input import JudgeInput
-from mast_tui.figures.spans.input import MarkedPlace, SpanInput
+from mast_tui.figures.spans.input import LabelRange, SpanInput
 from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
@@ -175,7 +175,7 @@ def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces
     return ComparedTraces.ranked(span_input.annotators, ranked)
 
 
-def _unmatched(sides: Sequence[Sequence[MarkedPlace]]) -> int:
+def _unmatched(sides: Sequence[Sequence[LabelRange]]) -> int:
     """Return the number of span ranges that another side has not marked."""
     return sum(
         any(span_range not in other for other in sides if other is not side)
@@ -184,7 +184,7 @@ def _unmatched(sides: Sequence[Sequence[MarkedPlace]]) -> int:
     )
 
 
-def _ranges_text(ranges: Sequence[MarkedPlace]) -> str:
+def _ranges_text(ranges: Sequence[LabelRange]) -> str:
     if not ranges:
         return "nowhere"
     names = [_range_name(r) for r in sorted(ranges, key=lambda r: (r.first, r.last))]
@@ -192,7 +192,7 @@ def _ranges_text(ranges: Sequence[MarkedPlace]) -> str:
     return ", ".join(names[:MOST_RANGES]) + more
 
 
-def _range_name(span_range: MarkedPlace) -> str:
+def _range_name(span_range: LabelRange) -> str:
     name = f"#{span_range.first + 1}"
     if span_range.last > span_range.first:
         name += f"–{span_range.last + 1}"

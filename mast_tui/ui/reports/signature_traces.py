@@ -14,8 +14,8 @@ from mast_tui.figures.signatures.model import (
     PRESENT,
     SUCCEEDED,
     Flags,
+    Rules,
     SignatureInput,
-    SignatureRules,
 )
 from mast_tui.figures.signatures.onset import Chain, chain_of, onsets
 from mast_tui.reports.model import Column, Kind, Row, Table
@@ -198,7 +198,7 @@ def _shapes(inputs: SignatureInput, members: Flags, failed: Flags) -> dict[int, 
     """Return the shapes of a group's traces: of failed ones among the failed, else among all."""
     shape_of: dict[int, str] = {}
     for population in (members, failed):
-        numbers = shapes(inputs.verdicts[population], SignatureRules()).tolist()
+        numbers = shapes(inputs.verdicts[population], Rules()).tolist()
         rows = population.nonzero()[0].tolist()
         shape_of |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}
     return shape_of

@@ -19,7 +19,7 @@ from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.judges.llm.teaching import default_version
 from mast_tui.judges.protocol import Judge
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.judges.runner import TraceProgress, run_judge
+from mast_tui.judges.runner import Progress, run_judge
 from mast_tui.judges.twins import TwinsJudge, comparable
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
@@ -285,7 +285,7 @@ class JudgeRuns:
         """Run a judge without a model on traces, store its suggestions, and report its end."""
         worker = get_current_worker()
 
-        def report_progress(progress: TraceProgress) -> None:
+        def report_progress(progress: Progress) -> None:
             message = f"{name}: {progress.done} of {counted(len(traces), 'trace')} done"
             self._post_report(JudgeProgress(message, trace_id=progress.trace_id))
 

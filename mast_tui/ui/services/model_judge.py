@@ -19,12 +19,12 @@ from mast_tui.judges.llm.run.run_journal import RunRecord
 from mast_tui.judges.llm.run.running import ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import TraceProgress, TraceStatus
+from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import JudgeProgress
 from mast_tui.ui.wording import cost_words, short_count
-from mast_tui.workspace import RequestUsage
+from mast_tui.workspace import Usage
 
 if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -232,7 +232,7 @@ class _RunReporter:
         self._parts = 0
         self._done = 0
         self._suggestions = 0
-        self._used = RequestUsage()
+        self._used = Usage()
         self._message = f"{plan.name}: no answer yet"
         self._message_time = time.monotonic()
         self._wait_reported = self._message_time
@@ -245,14 +245,14 @@ class _RunReporter:
             waited = duration(round(now - self._message_time))
             self._report(JudgeProgress(f"{self._message} · waiting {waited}", trace_id=""))
 
-    def on_trace(self, progress: TraceProgress) -> None:
+    def on_trace(self, progress: Progress) -> None:
         """Report that a trace is done."""
         self._done = progress.done
         if not self._is_single:
             self._suggestions += progress.suggestions
         self._report_counts(trace_id=progress.trace_id)
 
-    def on_use(self, usage: RequestUsage) -> None:
+    def on_use(self, usage: Usage) -> None:
         """Report that a request was answered."""
         self._used = usage
         self._report_counts(trace_id="")

@@ -76,7 +76,7 @@ def merge(
 
 
 @dataclass(frozen=True, slots=True)
-class EventGrowth:
+class ForeignGrowth:
     """The new events of one annotator among foreign ones.
 
     ``count`` events are here, the last with the counter ``last``; ``fresh`` are the new ones.
@@ -92,7 +92,7 @@ class EventGrowth:
     is_plain: bool
 
 
-def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> EventGrowth:
+def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> ForeignGrowth:
     """Work out what one annotator's foreign events add to those that are here.
 
     Args:
@@ -106,7 +106,7 @@ def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: boo
     changes_nothing_here = not (is_broken or part.edited or part.chains_differ)
     continues = part.history(count, last) in (HistoryRelation.NEW, HistoryRelation.LONGER)
     is_plain = changes_nothing_here and continues and not _may_overrule(connection, part.fresh)
-    return EventGrowth(name, count, last or 0, part.fresh, is_plain)
+    return ForeignGrowth(name, count, last or 0, part.fresh, is_plain)
 
 
 def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
@@ -117,7 +117,7 @@ def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
     return any(entry.annotator != events[0].annotator for entry in entries)
 
 
-def grow(connection: Connection, growth: EventGrowth, events: Sequence[Event]) -> EventGrowth:
+def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event]) -> ForeignGrowth:
     """Add the next events of a plain growth.
 
     Args:

@@ -32,7 +32,7 @@ SHARED_TABLES: Final = tuple(table.name for table in _WRITTEN_AT)
 """The tables whose rows are everybody's: one row is in force for each key."""
 
 
-class EntryInForce(NamedTuple):
+class DatedEntry(NamedTuple):
     """A decision, guideline or study with its time and author, which order it among others."""
 
     at: str
@@ -45,13 +45,13 @@ class EntryInForce(NamedTuple):
         return self.at, self.annotator
 
 
-InForce = Mapping[tuple[str, Key], EntryInForce]
+InForce = Mapping[tuple[str, Key], DatedEntry]
 """The entries in force, by table and key."""
 
 
 def entries_in_force(connection: Connection) -> InForce:
     """Read the decisions, guidelines and studies that are in force."""
-    entries: dict[tuple[str, Key], EntryInForce] = {}
+    entries: dict[tuple[str, Key], DatedEntry] = {}
     for table in _WRITTEN_AT:
         rows = connection.execute(select(table)).all()
         keys = len(table.primary_key)
@@ -79,7 +79,7 @@ def replaced_by(
         annotator's own are among them only where a decision on another item replaces them.
     """
     replaced: set[tuple[str, Key]] = set()
-    decisions: dict[Key, EntryInForce] = {}
+    decisions: dict[Key, DatedEntry] = {}
     for table in SHARED_TABLES:
         for key, row in new[table].items():
             if old[table].get(key) == row:
@@ -101,24 +101,24 @@ def replaced_by(
     return {name: dict(count) for name, count in sorted(counts.items())}
 
 
-def _entry(table: str, annotator: str, row: Key) -> EntryInForce:
+def _entry(table: str, annotator: str, row: Key) -> DatedEntry:
     """Make an entry of the columns outside the key."""
     columns = [column.name for column in schema.metadata.tables[table].columns]
     values = dict(zip(columns[len(columns) - len(row) :], row, strict=True))
     time_column = next(
         name for shared_table, name in _WRITTEN_AT.items() if shared_table.name == table
     )
-    return EntryInForce(values[time_column], annotator, values["document"])
+    return DatedEntry(values[time_column], annotator, values["document"])
 
 
-def _decisions_on_same_mode(new: Mapping[Key, EntryInForce], in_force: InForce) -> Iterator[Key]:
+def _decisions_on_same_mode(new: Mapping[Key, DatedEntry], in_force: InForce) -> Iterator[Key]:
     """Yield decisions on other items of the same mode that lose their effect.
 
     A verdict and places of one mode are decided as items of their own, but gold takes places only
     where the verdict is present, and a later place can stand in for one that came with a verdict.
     """
     traces = {key[:2] for key in new}
-    decisions: dict[Key, list[tuple[Key, EntryInForce, Decision]]] = defaultdict(list)
+    decisions: dict[Key, list[tuple[Key, DatedEntry, Decision]]] = defaultdict(list)
     for (table, key), entry in in_force.items():
         if table == schema.decisions.name and key[:2] in traces:
             decision = _decision(entry)
@@ -131,7 +131,7 @@ def _decisions_on_same_mode(new: Mapping[Key, EntryInForce], in_force: InForce) 
 
 
 def _outweighs(
-    entry: EntryInForce, decision: Decision, known_entry: EntryInForce, known_decision: Decision
+    entry: DatedEntry, decision: Decision, known_entry: DatedEntry, known_decision: Decision
 ) -> bool:
     """Check if a new decision on another item of a mode takes effect from a known one.
 
@@ -157,5 +157,5 @@ def _places(decision: Decision) -> Iterable[Any]:
     return (*decision.targets, *(target for opinion in decision.said for target in opinion.targets))
 
 
-def _decision(entry: EntryInForce) -> Decision:
+def _decision(entry: DatedEntry) -> Decision:
     return decision_from_values(json.loads(entry.document))

@@ -25,10 +25,10 @@ from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import (
     AnswerStatistics,
     Asked,
-    RequestUsage,
     Run,
     RunSettings,
     RunTrace,
+    Usage,
 )
 
 _RUNS: Final = schema.runs
@@ -292,7 +292,7 @@ def answer_keys(connection: Connection) -> frozenset[str]:
     return frozenset(connection.execute(_USABLE_KEYS).scalars())
 
 
-def usage(connection: Connection, run_id: str) -> RequestUsage:
+def usage(connection: Connection, run_id: str) -> Usage:
     """Return the tokens and requests that a run has used.
 
     Args:
@@ -406,9 +406,9 @@ def _settings_of(document: str, form: str | None) -> RunSettings:
     return settings_from_values(json.loads(document), form)
 
 
-def _sum(*parts: tuple[int | None, ...] | None) -> RequestUsage:
+def _sum(*parts: tuple[int | None, ...] | None) -> Usage:
     """Add what was counted here to what was reported."""
     counted = [part for part in parts if part is not None]
-    return RequestUsage(
+    return Usage(
         *(sum(part[index] or 0 for part in counted) for index in range(len(_REPORTED_COLUMNS)))
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.spans.input import MarkedPlace, level, matched, merged, place_of
+from mast_tui.figures.spans.input import LabelRange, level, matched, merged, place_of
 from mast_tui.labels import WHOLE_TRACE
 from tests.gold.build import at, order, quote
 
@@ -17,56 +17,56 @@ class TestOverlap:
     @pytest.mark.parametrize(
         ("a", "b", "tenths"),
         [
-            (MarkedPlace(2, 5), MarkedPlace(2, 5), 10),
-            (MarkedPlace(2, 5), MarkedPlace(6, 8), 0),
-            (MarkedPlace(0, 9), MarkedPlace(0, 2), 3),
-            (MarkedPlace(0, 3), MarkedPlace(2, 5), 3),
-            (MarkedPlace(4, 4), MarkedPlace(0, 99), 0),
-            (MarkedPlace(1, 1, (0, 10), 40), MarkedPlace(1, 1, (5, 15), 40), 3),
-            (MarkedPlace(1, 1, (0, 10), 40), MarkedPlace(1, 1, (10, 20), 40), 0),
-            (MarkedPlace(1, 1, (0, 10), 40), MarkedPlace(2, 2, (0, 10), 40), 0),
-            (MarkedPlace(1, 1, (0, 10), 40), MarkedPlace(1, 1), 2),
-            (MarkedPlace(1, 1, (0, 40), 40), MarkedPlace(1, 1), 10),
-            (MarkedPlace(1, 1, (0, 20), 40), MarkedPlace(0, 1), 2),
+            (LabelRange(2, 5), LabelRange(2, 5), 10),
+            (LabelRange(2, 5), LabelRange(6, 8), 0),
+            (LabelRange(0, 9), LabelRange(0, 2), 3),
+            (LabelRange(0, 3), LabelRange(2, 5), 3),
+            (LabelRange(4, 4), LabelRange(0, 99), 0),
+            (LabelRange(1, 1, (0, 10), 40), LabelRange(1, 1, (5, 15), 40), 3),
+            (LabelRange(1, 1, (0, 10), 40), LabelRange(1, 1, (10, 20), 40), 0),
+            (LabelRange(1, 1, (0, 10), 40), LabelRange(2, 2, (0, 10), 40), 0),
+            (LabelRange(1, 1, (0, 10), 40), LabelRange(1, 1), 2),
+            (LabelRange(1, 1, (0, 40), 40), LabelRange(1, 1), 10),
+            (LabelRange(1, 1, (0, 20), 40), LabelRange(0, 1), 2),
         ],
     )
     def test_it_is_intersection_over_union_in_tenths(
-        self, a: MarkedPlace, b: MarkedPlace, tenths: int
+        self, a: LabelRange, b: LabelRange, tenths: int
     ) -> None:
         assert level(a, b) == level(b, a) == tenths
 
     def test_a_quote_in_a_text_of_unknown_length_is_nearly_the_whole_span(self) -> None:
-        unknown = MarkedPlace(1, 1, (0, 10))
-        assert level(unknown, MarkedPlace(1, 1)) == 9
-        assert level(unknown, MarkedPlace(0, 3)) == 2
-        assert level(unknown, MarkedPlace(1, 1, (0, 10))) == 10
-        assert level(unknown, MarkedPlace(1, 1, (0, 5))) == 5
+        unknown = LabelRange(1, 1, (0, 10))
+        assert level(unknown, LabelRange(1, 1)) == 9
+        assert level(unknown, LabelRange(0, 3)) == 2
+        assert level(unknown, LabelRange(1, 1, (0, 10))) == 10
+        assert level(unknown, LabelRange(1, 1, (0, 5))) == 5
 
 
 class TestPlaceOfATarget:
     def test_keys_become_indices_in_reading_order(self) -> None:
-        assert place_of(at(3, 7), order) == place_of(at(7, 3), order) == MarkedPlace(3, 7)
+        assert place_of(at(3, 7), order) == place_of(at(7, 3), order) == LabelRange(3, 7)
 
     def test_the_whole_trace_and_what_is_not_there_are_no_places(self) -> None:
         assert place_of(WHOLE_TRACE, order) is None
         assert place_of(at(3), lambda key: None) is None
 
     def test_a_quote_is_a_part_of_its_span(self) -> None:
-        assert place_of(quote(2, 4, "pods"), order, {"k2": 20}.get) == MarkedPlace(2, 2, (4, 8), 20)
-        assert place_of(quote(2, 4, "pods"), order) == MarkedPlace(2, 2, (4, 8))
+        assert place_of(quote(2, 4, "pods"), order, {"k2": 20}.get) == LabelRange(2, 2, (4, 8), 20)
+        assert place_of(quote(2, 4, "pods"), order) == LabelRange(2, 2, (4, 8))
 
     def test_a_quote_beyond_the_end_of_the_text_counts_as_the_span(self) -> None:
-        assert place_of(quote(2, 4, "pods"), order, {"k2": 6}.get) == MarkedPlace(2, 2)
+        assert place_of(quote(2, 4, "pods"), order, {"k2": 6}.get) == LabelRange(2, 2)
 
 
 @st.composite
-def some_places(draw: st.DrawFn) -> MarkedPlace:
+def some_places(draw: st.DrawFn) -> LabelRange:
     first = draw(st.integers(0, 6))
     if draw(st.booleans()):
-        return MarkedPlace(first, first + draw(st.integers(0, 3)))
+        return LabelRange(first, first + draw(st.integers(0, 3)))
     start = draw(st.integers(0, 8))
     text = {0: 12, 1: None}.get(first % 3, 15)
-    return MarkedPlace(first, first, (start, start + draw(st.integers(1, 3))), text)
+    return LabelRange(first, first, (start, start + draw(st.integers(1, 3))), text)
 
 
 PLACES = st.lists(some_places(), max_size=4, unique=True)
@@ -74,7 +74,7 @@ PLACES = st.lists(some_places(), max_size=4, unique=True)
 
 @given(PLACES, PLACES)
 def test_no_way_to_pair_places_makes_more_pairs(
-    ours: list[MarkedPlace], theirs: list[MarkedPlace]
+    ours: list[LabelRange], theirs: list[LabelRange]
 ) -> None:
     few, many = sorted((ours, theirs), key=len)
     for tenths, pairs in enumerate(matched(ours, theirs), start=1):
@@ -86,8 +86,8 @@ def test_no_way_to_pair_places_makes_more_pairs(
 
 def test_a_long_chain_of_overlaps_is_paired_along_all_of_it() -> None:
     # Each place overlaps one of the other's on either side: only one way pairs all of them.
-    ours = [MarkedPlace(4 * i, 4 * i + 3) for i in range(300)]
-    theirs = [MarkedPlace(4 * i + 2, 4 * i + 5) for i in range(300)]
+    ours = [LabelRange(4 * i, 4 * i + 3) for i in range(300)]
+    theirs = [LabelRange(4 * i + 2, 4 * i + 5) for i in range(300)]
     assert matched(ours, theirs)[0] == 300
     assert matched(ours[1:], theirs)[0] == 299
 

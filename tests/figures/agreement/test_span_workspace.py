@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mast_tui.figures.source.spans import span_input_from_workspace
-from mast_tui.figures.spans.input import MarkedPlace, SpanInput, TraceReading
+from mast_tui.figures.spans.input import LabelRange, SpanInput, TraceReading
 from mast_tui.gold import Order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, PassKind
 from mast_tui.workspace import Workspace, store_judgement
@@ -39,11 +39,9 @@ class TestPlaces:
         office.finish("ann", at(2, 4), quote(6, 1, "pods"), WHOLE_TRACE)
         office.finish("bob", at(4, 2), value=None)
         found = readings(given(office, length_of=lambda trace, key: 8))
-        assert found["t1", "ann"].places == {
-            MODE: (MarkedPlace(2, 4), MarkedPlace(6, 6, (1, 5), 8))
-        }
+        assert found["t1", "ann"].places == {MODE: (LabelRange(2, 4), LabelRange(6, 6, (1, 5), 8))}
         assert found["t1", "ann"].whole_trace == 1
-        assert found["t1", "bob"].places == {MODE: (MarkedPlace(2, 4),)}
+        assert found["t1", "bob"].places == {MODE: (LabelRange(2, 4),)}
 
     def test_a_label_on_a_span_that_the_trace_lost_is_counted(self) -> None:
         office = Office()
@@ -55,7 +53,7 @@ class TestPlaces:
 
         found = readings(given(office, order_of=lambda trace: (lost, SPANS)))
         assert found["t1", "ann"].not_found == 1
-        assert found["t1", "ann"].places == {MODE: (MarkedPlace(2, 2),)}
+        assert found["t1", "ann"].places == {MODE: (LabelRange(2, 2),)}
 
     def test_a_label_on_the_whole_trace_alone_says_nothing_of_places(self) -> None:
         office = Office("t1", "t2", "t3")
@@ -81,8 +79,8 @@ class TestPlaces:
         office.finish("bob", at(2), number=2, kind=PassKind.SECOND_LOOK)
         office.finish("bob", at(8), number=3, kind=PassKind.RETEST)
         first, last = given(office), given(office, which="last")
-        assert readings(first)["t1", "bob"].places == {MODE: (MarkedPlace(7, 7),)}
-        assert readings(last)["t1", "bob"].places == {MODE: (MarkedPlace(2, 2),)}
+        assert readings(first)["t1", "bob"].places == {MODE: (LabelRange(7, 7),)}
+        assert readings(last)["t1", "bob"].places == {MODE: (LabelRange(2, 2),)}
         assert (first.pass_label, last.pass_label) == ("1", "last")
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
 from mast_tui.figures.spans.input import (
-    MarkedPlace,
+    LabelRange,
     SpanInput,
     Stretch,
     TraceReading,
@@ -31,7 +31,7 @@ SINGLE_RATER = {"value": None, "undefined": "single_rater"}
 
 
 def reading(
-    *marked: tuple[str, MarkedPlace],
+    *marked: tuple[str, LabelRange],
     read: tuple[Stretch, ...] | None = None,
     unanswered: tuple[str, ...] = (),
     unplaced: tuple[str, ...] = (),
@@ -64,25 +64,25 @@ def report(*traces: Mapping[str, TraceReading], spans: int = 10, rounds: int = 0
 
 class TestFindingAndNaming:
     def test_a_place_found_under_another_name_is_found_and_not_named(self) -> None:
-        ann, bob = reading(("a", MarkedPlace(1, 2))), reading(("b", MarkedPlace(1, 2)))
+        ann, bob = reading(("a", LabelRange(1, 2))), reading(("b", LabelRange(1, 2)))
         figures = report({"ann": ann, "bob": bob})["all"]
         assert figures["finding"]["exact"]["value"] == 1
         assert figures["finding_and_naming"]["exact"]["value"] == 0
         assert figures["finding"]["places"] == figures["finding_and_naming"]["places"] == 2
 
     def test_one_place_under_two_names_is_found_once(self) -> None:
-        ann = reading(("a", MarkedPlace(1, 2)), ("b", MarkedPlace(1, 2)))
-        figures = report({"ann": ann, "bob": reading(("a", MarkedPlace(1, 2)))})["all"]
+        ann = reading(("a", LabelRange(1, 2)), ("b", LabelRange(1, 2)))
+        figures = report({"ann": ann, "bob": reading(("a", LabelRange(1, 2)))})["all"]
         assert figures["finding"]["exact"]["value"] == 1
         assert figures["finding_and_naming"]["exact"]["value"] == pytest.approx(2 / 3)
 
     def test_overlap_counts_up_to_its_degree(self) -> None:
-        ann, bob = reading(("a", MarkedPlace(0, 3))), reading(("a", MarkedPlace(2, 5)))
+        ann, bob = reading(("a", LabelRange(0, 3))), reading(("a", LabelRange(2, 5)))
         overlap = report({"ann": ann, "bob": bob})["all"]["finding"]["overlap"]
         assert [overlap[t]["value"] for t in THRESHOLDS] == [1] * 3 + [0] * 7
 
     def test_places_add_up_over_traces_and_over_pairs(self) -> None:
-        here, there = reading(("a", MarkedPlace(1, 1))), reading(("a", MarkedPlace(5, 5)))
+        here, there = reading(("a", LabelRange(1, 1))), reading(("a", LabelRange(5, 5)))
         three = report({"ann": here, "bob": here, "cat": there}, {"ann": there, "bob": there})
         # ann|bob agree twice; ann|cat and bob|cat differ once each.
         assert three["pairs"]["ann|bob"]["finding"]["exact"]["value"] == 1
@@ -90,14 +90,14 @@ class TestFindingAndNaming:
         assert three["all"]["finding"]["exact"]["value"] == pytest.approx(2 * 2 / 8)
 
     def test_who_marked_nothing_missed_what_the_other_marked(self) -> None:
-        figures = report({"ann": reading(("a", MarkedPlace(1, 1))), "bob": reading()})["all"]
+        figures = report({"ann": reading(("a", LabelRange(1, 1))), "bob": reading()})["all"]
         assert figures["finding"]["exact"]["value"] == 0
 
 
 class TestUnseenIsNotNegative:
     def test_a_place_that_the_other_has_not_read_is_left_out(self) -> None:
-        ann = reading(("a", MarkedPlace(1, 1)), ("a", MarkedPlace(8, 8)))
-        bob = reading(("a", MarkedPlace(1, 1)), read=((0, 5),))
+        ann = reading(("a", LabelRange(1, 1)), ("a", LabelRange(8, 8)))
+        bob = reading(("a", LabelRange(1, 1)), read=((0, 5),))
         figures = report({"ann": ann, "bob": bob})["all"]
         assert figures["finding"]["exact"]["value"] == 1
         assert (figures["finding"]["places"], figures["finding"]["left_out"]) == (2, 1)
@@ -106,15 +106,15 @@ class TestUnseenIsNotNegative:
         assert mode["krippendorff_alpha"]["value"] == mode["krippendorff_alpha_u"]["value"] == 1
 
     def test_what_somebody_marked_they_have_seen(self) -> None:
-        ann = reading(("a", MarkedPlace(8, 9)), read=((0, 9),))
-        bob = reading(("a", MarkedPlace(8, 9)), read=((0, 5),))
+        ann = reading(("a", LabelRange(8, 9)), read=((0, 9),))
+        bob = reading(("a", LabelRange(8, 9)), read=((0, 5),))
         figures = report({"ann": ann, "bob": bob})["all"]
         assert figures["modes"]["1.1"]["spans"] == 7
         assert figures["finding"]["exact"]["value"] == 1
 
     def test_a_mode_without_an_answer_is_left_out(self) -> None:
-        ann, unsure = reading(("a", MarkedPlace(1, 1))), reading(unanswered=("a",))
-        read = reading(("a", MarkedPlace(1, 1)), ("b", MarkedPlace(2, 2)))
+        ann, unsure = reading(("a", LabelRange(1, 1))), reading(unanswered=("a",))
+        read = reading(("a", LabelRange(1, 1)), ("b", LabelRange(2, 2)))
         figures = report({"ann": ann, "bob": unsure}, {"ann": read, "bob": read})["all"]
         first, second = figures["modes"]["1.1"], figures["modes"]["1.2"]
         assert (first["traces"], first["spans"], first["spans_left_out"]) == (1, 10, 10)
@@ -123,9 +123,9 @@ class TestUnseenIsNotNegative:
         assert first["f1"]["left_out"] == figures["finding"]["left_out"] == 1
 
     def test_units_on_both_sides_of_what_was_not_read_stay_two(self) -> None:
-        both = reading(("a", MarkedPlace(0, 1)), ("a", MarkedPlace(4, 5)))
+        both = reading(("a", LabelRange(0, 1)), ("a", LabelRange(4, 5)))
         bob = replace(both, read=((0, 2), (4, 10)))
-        ann = reading(("a", MarkedPlace(0, 5)))
+        ann = reading(("a", LabelRange(0, 5)))
         assert report({"ann": both, "bob": bob})["all"]["modes"]["1.1"]["units"] == 4
         figures = report({"ann": ann, "bob": bob})["all"]["modes"]["1.1"]
         assert (figures["units"], figures["positions"]) == (3, 8)
@@ -137,8 +137,8 @@ class TestUnseenIsNotNegative:
 
 class TestPresentWithoutAPlace:
     def test_it_says_nothing_of_where(self) -> None:
-        same = {"ann": reading(("a", MarkedPlace(1, 1))), "bob": reading(("a", MarkedPlace(1, 1)))}
-        somewhere = {"ann": reading(("a", MarkedPlace(3, 4))), "bob": reading(unplaced=("a",))}
+        same = {"ann": reading(("a", LabelRange(1, 1))), "bob": reading(("a", LabelRange(1, 1)))}
+        somewhere = {"ann": reading(("a", LabelRange(3, 4))), "bob": reading(unplaced=("a",))}
         figures = report(same, somewhere)["all"]
         for f1 in (
             figures["finding"],
@@ -154,7 +154,7 @@ class TestPresentWithoutAPlace:
         assert figures["modes"]["1.2"]["traces"] == 2
 
     def test_two_others_are_compared_there_all_the_same(self) -> None:
-        near, far = reading(("a", MarkedPlace(1, 1))), reading(("a", MarkedPlace(5, 5)))
+        near, far = reading(("a", LabelRange(1, 1))), reading(("a", LabelRange(5, 5)))
         traces = [{"ann": near, "bob": near, "cat": near}]
         traces.append({"ann": near, "bob": far, "cat": reading(unplaced=("a",))})
         found = report(*traces)
@@ -165,7 +165,7 @@ class TestPresentWithoutAPlace:
 
     def test_who_never_says_where_is_in_no_figure_on_places(self) -> None:
         # Bob's table has no places: his absences alone would only count against ann.
-        ann = reading(("a", MarkedPlace(1, 1)))
+        ann = reading(("a", LabelRange(1, 1)))
         traces = [{"ann": ann, "bob": reading(unplaced=("a",))}, {"ann": ann, "bob": reading()}]
         found = report(*traces, rounds=20)
         figures = found["all"]
@@ -182,10 +182,10 @@ class TestPresentWithoutAPlace:
         assert found["annotators"]["ann"]["never_placed"] == []
 
     def test_who_never_says_where_one_mode_shows_counts_for_the_others(self) -> None:
-        ann = reading(("a", MarkedPlace(1, 1)), ("b", MarkedPlace(2, 2)))
+        ann = reading(("a", LabelRange(1, 1)), ("b", LabelRange(2, 2)))
         bob, none = (
-            reading(("b", MarkedPlace(2, 2)), unplaced=("a",)),
-            reading(("b", MarkedPlace(2, 2))),
+            reading(("b", LabelRange(2, 2)), unplaced=("a",)),
+            reading(("b", LabelRange(2, 2))),
         )
         found = report({"ann": ann, "bob": bob}, {"ann": ann, "bob": none})
         assert found["annotators"]["bob"]["never_placed"] == ["1.1"]
@@ -194,11 +194,11 @@ class TestPresentWithoutAPlace:
 
     def test_a_mode_has_places_or_none(self) -> None:
         with pytest.raises(ValueError, match="says where it shows"):
-            reading(("a", MarkedPlace(1, 1)), unplaced=("a",))
+            reading(("a", LabelRange(1, 1)), unplaced=("a",))
 
     def test_present_without_a_place_is_counted(self) -> None:
-        same = {"ann": reading(("a", MarkedPlace(1, 1))), "bob": reading(("a", MarkedPlace(1, 1)))}
-        somewhere = {"ann": reading(("a", MarkedPlace(3, 4))), "bob": reading(unplaced=("a", "b"))}
+        same = {"ann": reading(("a", LabelRange(1, 1))), "bob": reading(("a", LabelRange(1, 1)))}
+        somewhere = {"ann": reading(("a", LabelRange(3, 4))), "bob": reading(unplaced=("a", "b"))}
         found = report(same, somewhere)
         assert found["all"]["no_places"] == 2
         assert found["annotators"]["bob"]["never_placed"] == ["1.2"]
@@ -219,8 +219,8 @@ class TestUndefined:
             assert figure == NO_VARIANCE
 
     def test_nothing_shared_is_no_overlap(self) -> None:
-        ann = {"ann": reading(("a", MarkedPlace(1, 1))), "cat": reading()}
-        bob = {"bob": reading(("a", MarkedPlace(1, 1))), "cat": reading()}
+        ann = {"ann": reading(("a", LabelRange(1, 1))), "cat": reading()}
+        bob = {"bob": reading(("a", LabelRange(1, 1))), "cat": reading()}
         figures = report(ann, bob)["pairs"]["ann|bob"]
         assert figures["traces"] == 0
         assert figures["finding"]["exact"] == NO_OVERLAP
@@ -247,7 +247,7 @@ class TestUndefined:
 
 
 def test_it_says_what_it_rests_on() -> None:
-    ann = TraceReading({"a": (MarkedPlace(1, 1),)}, ((0, 4),), whole_trace=2, not_found=1)
+    ann = TraceReading({"a": (LabelRange(1, 1),)}, ((0, 4),), whole_trace=2, not_found=1)
     given = replace(study({"ann": ann, "bob": reading()}), not_at_hand=3, examples={"bob": 2})
     found = span_document(given, rounds=100, seed=4)
     assert found["traces"] == {
@@ -269,7 +269,7 @@ def test_it_says_what_it_rests_on() -> None:
 
 
 def test_intervals_hold_the_figure_and_follow_the_seed() -> None:
-    same, other = reading(("a", MarkedPlace(1, 3))), reading(("a", MarkedPlace(2, 6)))
+    same, other = reading(("a", LabelRange(1, 3))), reading(("a", LabelRange(2, 6)))
     traces = [{"ann": same, "bob": same if i % 3 else other} for i in range(24)]
     once, again = report(*traces, rounds=200), report(*traces, rounds=200)
     assert once == again
@@ -290,8 +290,8 @@ def test_intervals_hold_the_figure_and_follow_the_seed() -> None:
 
 def test_traces_that_are_all_alike_give_no_interval() -> None:
     ann, bob = (
-        reading(("a", MarkedPlace(1, 3))),
-        reading(("a", MarkedPlace(1, 3)), ("b", MarkedPlace(5, 5))),
+        reading(("a", LabelRange(1, 3))),
+        reading(("a", LabelRange(1, 3)), ("b", LabelRange(5, 5))),
     )
     figures = report(*[{"ann": ann, "bob": bob}] * 5, rounds=50)["all"]
     assert figures["modes"]["1.1"]["f1"]["exact"] == {"value": 1, "ci": None}
@@ -306,9 +306,9 @@ SPANS = 8
 
 @st.composite
 def readings(draw: st.DrawFn, whole: bool = False) -> TraceReading:
-    def place() -> MarkedPlace:
+    def place() -> LabelRange:
         first = draw(st.integers(0, SPANS - 1))
-        return MarkedPlace(first, min(SPANS - 1, first + draw(st.integers(0, 3))))
+        return LabelRange(first, min(SPANS - 1, first + draw(st.integers(0, 3))))
 
     marked = [(slug, place()) for slug, _, _ in MODES for _ in range(draw(st.integers(0, 2)))]
     unanswered = tuple(

@@ -18,7 +18,7 @@ from mast_tui.figures.signatures.groups import (
     resampled,
     shapes,
 )
-from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE, SignatureRules
+from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE, Rules
 from mast_tui.figures.signatures.modes import Counts, mode_figures
 from mast_tui.reports.signature_document import mode_document
 
@@ -26,7 +26,7 @@ from mast_tui.reports.signature_document import mode_document
 def tables(
     failed: list[tuple[int, int]],
     succeeded: list[tuple[int, int]],
-    rules: SignatureRules | None = None,
+    rules: Rules | None = None,
 ) -> list[Any]:
     """The tables of modes that show in so many of so many traces."""
     sides = []
@@ -39,12 +39,10 @@ def tables(
         sides.append(side)
     verdicts = np.concatenate(sides)
     lost = np.arange(len(verdicts)) < len(sides[0])
-    return tables_of(verdicts, lost, rules or SignatureRules())
+    return tables_of(verdicts, lost, rules or Rules())
 
 
-def tables_of(
-    verdicts: NDArray[np.uint8], lost: NDArray[np.bool_], rules: SignatureRules
-) -> list[Any]:
+def tables_of(verdicts: NDArray[np.uint8], lost: NDArray[np.bool_], rules: Rules) -> list[Any]:
     """The tables of all modes, from traces that either failed or succeeded."""
     modes = range(verdicts.shape[1])
     figures = mode_figures(
@@ -68,7 +66,7 @@ def test_a_mode_of_failures_alone_is_fatal_and_one_of_all_traces_benign() -> Non
 def test_too_few_traces_are_never_enough() -> None:
     (found,) = tables([(1000, 1000)], [(0, 4)])
     assert (found["severity"], found["severity_because"]) == ("unclear", "too_few_traces")
-    (allowed,) = tables([(1000, 1000)], [(0, 4)], SignatureRules(least=4))
+    (allowed,) = tables([(1000, 1000)], [(0, 4)], Rules(least=4))
     assert allowed["severity"] == "fatal"
 
 
@@ -80,13 +78,13 @@ def test_a_rare_mode_is_not_benign_because_nobody_saw_it() -> None:
 def test_the_lines_can_be_moved() -> None:
     failed, succeeded = [(12, 40)], [(8, 40)]
     assert tables(failed, succeeded)[0]["severity"] == "unclear"
-    assert tables(failed, succeeded, SignatureRules(margin=0.5))[0]["severity"] == "benign"
-    assert tables(failed, succeeded, SignatureRules(alpha=0.9))[0]["severity"] == "fatal"
+    assert tables(failed, succeeded, Rules(margin=0.5))[0]["severity"] == "benign"
+    assert tables(failed, succeeded, Rules(alpha=0.9))[0]["severity"] == "fatal"
 
 
 def test_open_and_unsure_are_not_absent() -> None:
     verdicts = np.array([[PRESENT], [ABSENT], [UNSURE], [OPEN]], dtype=np.uint8)
-    (found,) = tables_of(verdicts, np.ones(4, dtype=bool), SignatureRules())
+    (found,) = tables_of(verdicts, np.ones(4, dtype=bool), Rules())
     assert (found["failed"]["count"], found["failed"]["n"]) == (1, 2)
     assert (found["unsure"], found["open"]) == (1, 1)
     assert found["difference_pp"] is None
@@ -131,7 +129,7 @@ def test_many_kinds_of_traces_have_the_interval_that_resampling_would_give() -> 
 
 @given(st.lists(st.sampled_from([PRESENT, ABSENT, UNSURE, OPEN]), min_size=6, max_size=6))
 def test_a_trace_has_a_shape_only_where_nothing_open_could_change_it(row: list[int]) -> None:
-    rules = SignatureRules()
+    rules = Rules()
     settled = np.full((1, 6), ABSENT, dtype=np.uint8)
 
     def shape(cells: list[int]) -> str:
@@ -147,4 +145,4 @@ def test_a_trace_has_a_shape_only_where_nothing_open_could_change_it(row: list[i
 def test_lines_where_none_can_be_are_refused() -> None:
     for wrong in ({"alpha": 0.0}, {"margin": 2.0}, {"least": 0}, {"isolated": 4}):
         with pytest.raises(ValueError, match=r"lies|needed|below"):
-            SignatureRules(**wrong)
+            Rules(**wrong)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.answer.json_object import Malformed
-from mast_tui.judges.llm.answer.parsing import ParsedAnswer, parse_answer
+from mast_tui.judges.llm.answer.parsing import Answer, parse_answer
 from mast_tui.judges.llm.request import Window
 from mast_tui.labels import Evidence, Finding, VerdictValue
 from tests.judges.llm.entries import entry, finding
@@ -27,7 +27,7 @@ REPEATS = "step_repetition"
 PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
 
 
-def read(answer: object, window: Window = WHOLE, spans: int = 20) -> ParsedAnswer:
+def read(answer: object, window: Window = WHOLE, spans: int = 20) -> Answer:
     text = answer if isinstance(answer, str) else json.dumps(answer)
     return parse_answer(text, MAST, window, view_of(run_that_says(["x"] * spans)))
 
@@ -47,7 +47,7 @@ def quote_of(found: Finding) -> str | None:
     return found.evidence.quote
 
 
-def read_one(*findings: object, **changes: object) -> ParsedAnswer:
+def read_one(*findings: object, **changes: object) -> Answer:
     """The answer that says of 1.3 what is given."""
     return read({"modes": [entry("1.3", changes.get("verdict", "present"), *findings)]})
 

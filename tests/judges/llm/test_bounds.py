@@ -18,7 +18,7 @@ from mast_tui.judges.llm.answer.parsing import (
     MOST_FINDINGS,
     QUOTE_CHARS,
     RATIONALE_CHARS,
-    ParsedAnswer,
+    Answer,
     parse_answer,
 )
 from mast_tui.judges.llm.client.bounded_http import MOST_BYTES
@@ -190,7 +190,7 @@ async def test_an_error_of_any_shape_ends_in_words(body: bytes, code: int) -> No
 WINDOW = Window(0, 3, True, tuple(mode.slug for mode in MAST.modes))
 
 
-def parsed(text: str) -> ParsedAnswer:
+def parsed(text: str) -> Answer:
     return parse_answer(text, MAST, WINDOW, view_of(run_that_says(["x"] * 4)))
 
 

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from mast_tui.configuration import Prices
 from mast_tui.judges.llm.client.budget import Allowance, Budget, Reserved
 from mast_tui.judges.llm.errors import AllowanceSpent
-from mast_tui.workspace import RequestUsage
+from mast_tui.workspace import Usage
 
 
 async def test_a_budget_without_bounds_only_counts() -> None:
-    budget = Budget(used=RequestUsage(1, 1_000, 100))
+    budget = Budget(used=Usage(1, 1_000, 100))
     reserved = await budget.reserve(500_000, 4_000)
     budget.settle(reserved, 499_000, 900)
-    assert budget.used == RequestUsage(2, 500_000, 1_000)
+    assert budget.used == Usage(2, 500_000, 1_000)
     assert budget.tokens == 501_000
 
 
 async def test_what_was_spent_before_counts() -> None:
-    budget = Budget(Allowance(10_000), used=RequestUsage(9, 8_000, 1_500))
+    budget = Budget(Allowance(10_000), used=Usage(9, 8_000, 1_500))
     with pytest.raises(AllowanceSpent, match=re.escape("9,500 of the 10,000 tokens")):
         await budget.reserve(600, 100)
     await budget.reserve(400, 100)
@@ -42,7 +42,7 @@ async def test_money_is_kept_to_as_well_as_tokens() -> None:
 async def test_a_request_that_alone_is_too_much_is_told_as_that() -> None:
     words = re.escape("one request alone may take 1,100 of the 1,000 tokens allowed")
     with pytest.raises(AllowanceSpent, match=words):
-        await Budget(Allowance(1_000), used=RequestUsage(1, 500)).reserve(1_000, 400)
+        await Budget(Allowance(1_000), used=Usage(1, 500)).reserve(1_000, 400)
     dear = Budget(Allowance(cost=0.001), prices=Prices(1.0, 10.0))
     with pytest.raises(AllowanceSpent, match=re.escape("0.0020 of the 0.0010 allowed")):
         await dear.reserve(1_000, 400)

@@ -28,7 +28,7 @@ from mast_tui.judges.llm.run.batch_files import AnswerFiles, BatchFileError, out
 from mast_tui.judges.llm.run.recording import RecordingError, replaying
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.workspace import RequestUsage
+from mast_tui.workspace import Usage
 from tests.judges.llm.asking import a_request
 from tests.judges.llm.server import Action, ModelServer, Seen, raw
 from tests.judges.llm.test_any_answer import ODD
@@ -121,7 +121,7 @@ async def test_a_recorded_answer_is_one_or_its_line_is_named(
         except RecordingError:
             refused += 1
             continue
-        async with connect(setup, RequestUsage(), lambda _: None, lambda _: None) as client:
+        async with connect(setup, Usage(), lambda _: None, lambda _: None) as client:
             try:
                 reply = await client.ask(a_request(), 100)
             except (ContextOverflow, Unanswered):

@@ -19,12 +19,12 @@ from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, Watch, run_model_judge
-from mast_tui.judges.runner import TraceProgress, TraceStatus
+from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.labels import QuoteCounts, VerdictValue
 from mast_tui.redaction.engine import Redaction
 from mast_tui.redaction.rules import SecretRule
 from mast_tui.traces.model import Trace
-from mast_tui.workspace import RequestUsage
+from mast_tui.workspace import Usage
 from tests.judges.llm.bench import Bench, traces
 from tests.judges.llm.made_answers import said, user_text
 from tests.judges.llm.server import Action, Script, answer, hang, status
@@ -61,14 +61,14 @@ def many(bench: Bench) -> Bench:
 
 
 def test_every_trace_is_judged_once_with_places_that_were_checked(six: Bench) -> None:
-    told: list[TraceProgress] = []
-    used: list[RequestUsage] = []
+    told: list[Progress] = []
+    used: list[Usage] = []
     summary = six.judge(watch=Watch(on_trace=told.append, on_use=used.append))
     assert len(six.chats) == 6
     assert dict(summary.traces) == {TraceStatus.JUDGED: 6}
     assert summary.by_mode == {"step_repetition": 6}
     assert summary.quotes == QuoteCounts(exact=6)
-    assert summary.usage == RequestUsage(6, 18_000, 3_000) == used[-1]
+    assert summary.usage == Usage(6, 18_000, 3_000) == used[-1]
     assert [progress.done for progress in told] == [1, 2, 3, 4, 5, 6]
     six.assert_each_judged_once(6)
     label = six.workspace.labels()[0]
@@ -214,7 +214,7 @@ def test_a_run_that_was_broken_off_goes_on_within_its_allowance(six: Bench) -> N
     async def cancelled() -> None:
         two, seen = asyncio.Event(), []
 
-        def on_trace(progress: TraceProgress) -> None:
+        def on_trace(progress: Progress) -> None:
             seen.append(progress)
             if len(seen) == 2:
                 two.set()
@@ -232,7 +232,7 @@ def test_a_run_that_was_broken_off_goes_on_within_its_allowance(six: Bench) -> N
     six.server.script = lambda body, n: hang() if n >= 2 else right(body, n)
     asyncio.run(cancelled())
     [run] = six.workspace.runs()
-    assert (run.finished_at, run.usage) == (None, RequestUsage(2, 6_000, 1_000))
+    assert (run.finished_at, run.usage) == (None, Usage(2, 6_000, 1_000))
     six.server.script = right
     summary = six.judge(allowance=Allowance(tokens=9_000), concurrency=1)
     assert summary.ending == ALLOWANCE_SPENT, "what was spent before counts"
@@ -256,7 +256,7 @@ def test_few_more_traces_are_open_than_are_asked_about_at_once(many: Bench) -> N
             drawn.append(trace)
             yield trace
 
-    def on_trace(_: TraceProgress) -> None:
+    def on_trace(_: Progress) -> None:
         open_ones.append(len(drawn) - len(open_ones))
 
     many.server.script = lambda body, n: (

@@ -15,7 +15,7 @@ from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, TraceFails, Unanswered
 from mast_tui.judges.llm.request import Correction, Parameters
-from mast_tui.workspace import RequestUsage
+from mast_tui.workspace import Usage
 from tests.judges.llm.asking import after, asking, failed, replied
 from tests.judges.llm.server import MODEL, Action, answer, document, html, raw, status
 
@@ -102,7 +102,7 @@ async def test_different_requests_that_count_the_same_were_cut(
         if cut:
             overflow = await to.fails(ContextOverflow, text="other", tokens=second)
             assert overflow.context_limit == count
-            assert overflow.truncated_usage == RequestUsage(1, count, 50)
+            assert overflow.truncated_usage == Usage(1, count, 50)
         else:
             await to.ask("other", tokens=second)
 

@@ -86,7 +86,7 @@ class NumberedSpans(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedAnswer:
+class Answer:
     """The answer of a model on one window.
 
     ``verdicts`` are by slug, without the modes that the answer leaves out. A mode is ``present`` if
@@ -153,9 +153,7 @@ def object_schema(**properties: dict[str, object]) -> dict[str, object]:
     }
 
 
-def parse_answer(
-    text: str, taxonomy: Taxonomy, window: Window, view: NumberedSpans
-) -> ParsedAnswer:
+def parse_answer(text: str, taxonomy: Taxonomy, window: Window, view: NumberedSpans) -> Answer:
     """Read the answer of a model on a window.
 
     A field in another form than the schema's is read if it has only one possible meaning, with a
@@ -227,7 +225,7 @@ class _Reader:
         """Check whether an object can be an answer."""
         return _entries(value, self._taxonomy) is not None
 
-    def read(self, value: Mapping[str, object], *, repaired: bool) -> ParsedAnswer:
+    def read(self, value: Mapping[str, object], *, repaired: bool) -> Answer:
         """Read an answer from its object.
 
         Args:
@@ -245,7 +243,7 @@ class _Reader:
             self._entry(name, entry)
         if not self._verdicts:
             raise Malformed("the answer names no mode that was asked for")
-        return ParsedAnswer(
+        return Answer(
             verdicts=self._verdicts,
             findings=tuple(self._findings_by_place.values()),
             digest=read_digest(value, self._window, self._remark),

@@ -8,7 +8,7 @@ from typing import Final
 
 from mast_tui.configuration import Prices
 from mast_tui.judges.llm.errors import AllowanceSpent
-from mast_tui.workspace import RequestUsage
+from mast_tui.workspace import Usage
 
 FIRST_SHARE: Final = 0.25
 """The share of the longest answer that the first answer is expected to use."""
@@ -29,7 +29,7 @@ class Allowance:
     tokens: int | None = None
     cost: float | None = None
 
-    def share(self, used: RequestUsage, prices: Prices | None) -> float:
+    def share(self, used: Usage, prices: Prices | None) -> float:
         """Return the used share of the allowance, the greater one if both are limited.
 
         Args:
@@ -68,13 +68,13 @@ class Budget:
         allowed: Allowance = UNBOUNDED,
         *,
         prices: Prices | None = None,
-        used: RequestUsage | None = None,
+        used: Usage | None = None,
     ) -> None:
         if allowed.cost is not None and prices is None:
             raise ValueError("an allowance in money needs prices")
         self._allowed = allowed
         self._prices = prices
-        self.used = used or RequestUsage()
+        self.used = used or Usage()
         """The usage so far."""
         self._answers = 0
         self._answered_out = 0
@@ -140,7 +140,7 @@ class Budget:
         return min(answer_tokens, -(-self._answered_out // self._answers))
 
     def _use(self, tokens_in: int, tokens_out: int, tokens_cached: int) -> None:
-        self.used += RequestUsage(1, tokens_in, tokens_out, tokens_cached)
+        self.used += Usage(1, tokens_in, tokens_out, tokens_cached)
 
     def _fits(self, planned: list[Reserved]) -> bool:
         tokens_in = self.used.tokens_in + sum(each.tokens_in for each in planned)

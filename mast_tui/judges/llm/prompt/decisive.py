@@ -15,7 +15,7 @@ from mast_tui.judges.llm.answer.json_object import Malformed, find_object
 from mast_tui.judges.llm.answer.parsing import (
     CONFIDENCE,
     RATIONALE_CHARS,
-    ParsedAnswer,
+    Answer,
     as_text,
     find_mode,
     first_of,
@@ -126,9 +126,7 @@ def schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
     )
 
 
-def parse_decisive(
-    text: str, taxonomy: Taxonomy, window: Window, view: RedactedView
-) -> ParsedAnswer:
+def parse_decisive(text: str, taxonomy: Taxonomy, window: Window, view: RedactedView) -> Answer:
     """Read the decisive step of a window.
 
     Args:
@@ -155,7 +153,7 @@ def parse_decisive(
         findings = (_finding(step, taxonomy, window, view, remarks),)
     digest = read_digest(answer, window, remarks.append)
     verdicts = {finding.mode: VerdictValue.PRESENT for finding in findings}
-    return ParsedAnswer(verdicts, findings, digest, tuple(remarks))
+    return Answer(verdicts, findings, digest, tuple(remarks))
 
 
 def _finding(

@@ -11,7 +11,7 @@ from typing import Final
 
 from mast_tui.judges.llm.answer.parsing import (
     SMALL_ANSWER,
-    ParsedAnswer,
+    Answer,
     answer_schema,
     parse_answer,
 )
@@ -136,7 +136,7 @@ class Prompt:
         data = data_section(view, window, digest, budget, question, facts=window_facts)
         return self.system.request(data, schema, view.trace_id, sample)
 
-    def read(self, text: str, view: RedactedView, window: Window) -> ParsedAnswer:
+    def read(self, text: str, view: RedactedView, window: Window) -> Answer:
         """Read the answer of a model on a window.
 
         Args:

@@ -39,7 +39,7 @@ from mast_tui.judges.llm.run.running import Report
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.io.private_files import open_private
-from mast_tui.workspace import Asked, RequestUsage, Workspace
+from mast_tui.workspace import Asked, Usage, Workspace
 
 ENDPOINT: Final = "/v1/chat/completions"
 
@@ -292,7 +292,7 @@ class Batch:
 
     @asynccontextmanager
     async def connect(
-        self, setup: Setup, spent: RequestUsage, _on_wait: Report, on_remark: Report
+        self, setup: Setup, spent: Usage, _on_wait: Report, on_remark: Report
     ) -> AsyncIterator[ModelClient]:
         """Answer from the files."""
         budget = Budget(setup.allowance, prices=setup.prices, used=spent)

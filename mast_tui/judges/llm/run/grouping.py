@@ -20,7 +20,7 @@ from mast_tui.judges.llm.run.running import Connect, connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.redaction.engine import SecretNumbers
 from mast_tui.safe_text import one_line
-from mast_tui.workspace import RequestUsage
+from mast_tui.workspace import Usage
 
 MOST_OF_A_NOTE: Final = 400
 """The most code points of a note that are sent."""
@@ -51,7 +51,7 @@ class Proposal(NamedTuple):
     """The proposal of a model: the name of the group by note, and the usage."""
 
     groups: Mapping[str, str]
-    usage: RequestUsage
+    usage: Usage
 
 
 def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
@@ -160,7 +160,7 @@ def what_it_takes(setup: Setup, notes: Sequence[str]) -> str:
     )
 
 
-def used_words(used: RequestUsage) -> str:
+def used_words(used: Usage) -> str:
     """Write a usage: ``1 request, 812 tokens in and 96 out``."""
     requests = counted(used.requests, "request")
     return f"{requests}, {used.tokens_in:,} tokens in and {used.tokens_out:,} out"
@@ -188,7 +188,7 @@ async def propose_groups(
     room = _answer_tokens(setup, notes)
     setup = replace(setup, allowance=Allowance(tokens=SPARE * (request.tokens + room)))
     store = _UsageCounter()
-    async with connect(setup, RequestUsage(), on_wait, on_wait) as client:
+    async with connect(setup, Usage(), on_wait, on_wait) as client:
         loop = RequestLoop[Mapping[str, str]](client, store, AnswerRoom(room), lambda *_: "")
         groups = await loop.answer(request, lambda text: read_groups(text, notes), "the notes")
     return Proposal(groups, store.used)
@@ -198,7 +198,7 @@ class _UsageCounter:
     """A store that counts the usage and keeps no answer."""
 
     def __init__(self) -> None:
-        self.used = RequestUsage()
+        self.used = Usage()
 
     async def known(self, key: str) -> Reply | None:
         return None

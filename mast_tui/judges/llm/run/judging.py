@@ -19,7 +19,7 @@ from mast_tui.judges.llm.answer.merging import (
     partial_judgement,
     verdict_of,
 )
-from mast_tui.judges.llm.answer.parsing import ParsedAnswer
+from mast_tui.judges.llm.answer.parsing import Answer
 from mast_tui.judges.llm.errors import (
     ContextOverflow,
     Deferred,
@@ -137,7 +137,7 @@ class TraceJudge:
             RunStops: No trace can be judged.
         """
         key_of = self._prompt.answer_key
-        self._requests: RequestLoop[ParsedAnswer] = RequestLoop(client, store, room, key_of)
+        self._requests: RequestLoop[Answer] = RequestLoop(client, store, room, key_of)
         windows = self._windows
         if not windows:
             raise TraceFails("the trace has no spans; there is nothing to judge")
@@ -263,7 +263,7 @@ class TraceJudge:
                 on_part(await self._aside(self._partial_judgement))
         return tuple(answer.window for answer in answers)
 
-    async def _answer(self, sample: int, window: Window, digest: str) -> ParsedAnswer:
+    async def _answer(self, sample: int, window: Window, digest: str) -> Answer:
         request = self.first
         self.first = None
         if request is None:
@@ -311,7 +311,7 @@ class TraceJudge:
     def _partial_judgement(self) -> Judgement:
         return partial_judgement(self._sightings())
 
-    def _window_answer(self, sample: int, window: Window, answer: ParsedAnswer) -> WindowAnswer:
+    def _window_answer(self, sample: int, window: Window, answer: Answer) -> WindowAnswer:
         """Return the answer on a window with its findings anchored."""
         shown = (window.first, window.last)
         locate = partial(self._locator.locate, around=shown)

@@ -32,7 +32,7 @@ from mast_tui.judges.llm.run.running import Connect, Report, connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.io.private_files import open_private
-from mast_tui.workspace import RequestUsage
+from mast_tui.workspace import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def recording(file: IO[bytes]) -> Connect:
 
     @asynccontextmanager
     async def connect(
-        setup: Setup, spent: RequestUsage, on_wait: Report, on_remark: Report
+        setup: Setup, spent: Usage, on_wait: Report, on_remark: Report
     ) -> AsyncIterator[ModelClient]:
         async with connect_to_server(setup, spent, on_wait, on_remark) as client:
             yield _Recorder(client, setup.parameters, file)
@@ -97,7 +97,7 @@ def replaying(path: Path) -> Connect:
 
     @asynccontextmanager
     async def connect(
-        setup: Setup, _spent: RequestUsage, _on_wait: Report, _on_remark: Report
+        setup: Setup, _spent: Usage, _on_wait: Report, _on_remark: Report
     ) -> AsyncIterator[ModelClient]:
         yield _Player(answers, setup.parameters, path)
 

@@ -25,10 +25,10 @@ from mast_tui.labels import Label
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import (
     Asked,
-    RequestUsage,
     Run,
     RunTrace,
     TraceRecord,
+    Usage,
     Workspace,
     store_judgement,
 )
@@ -151,9 +151,9 @@ class RunRecord:
         estimates of their tokens."""
 
     @property
-    def spent(self) -> RequestUsage:
+    def spent(self) -> Usage:
         """The usage of the run before it was continued."""
-        return RequestUsage() if self.before is None else self.before.usage
+        return Usage() if self.before is None else self.before.usage
 
     def failed_before(self, trace_id: str) -> bool:
         """Check whether a trace failed before the run was continued."""
@@ -369,9 +369,9 @@ class RunRecord:
         if self.id is not None:
             self._workspace.finish_run(self.id, ending=ending)
 
-    def usage(self) -> RequestUsage:
+    def usage(self) -> Usage:
         """Return the total usage of the run."""
-        return RequestUsage() if self.id is None else self._workspace.usage(self.id)
+        return Usage() if self.id is None else self._workspace.usage(self.id)
 
 
 class KeptAnswers:

@@ -25,15 +25,15 @@ from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import (
     CANCELLED,
+    Progress,
     RunSummary,
-    TraceProgress,
     TraceStatus,
     finding_indices,
 )
 from mast_tui.labels import QuoteCounts
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
-from mast_tui.workspace import RequestUsage, Workspace, WorkspaceError
+from mast_tui.workspace import Usage, Workspace, WorkspaceError
 
 LEAST_READ_AHEAD: Final = 2
 READ_AHEAD: Final = 2
@@ -57,7 +57,7 @@ _OF_SHORTENED: Final = ("shortened", "the task is shortened")
 """The beginnings of remarks on shortened texts, which name spans and so differ by trace."""
 
 Report = Callable[[str], None]
-Connect = Callable[[Setup, RequestUsage, Report, Report], AbstractAsyncContextManager[ModelClient]]
+Connect = Callable[[Setup, Usage, Report, Report], AbstractAsyncContextManager[ModelClient]]
 """Opens a client of the model, given the usage so far and two functions: one is called with the
 reason when requests wait, the other with settings that the server does not accept."""
 
@@ -76,8 +76,8 @@ class Watch:
     a cancelled run.
     """
 
-    on_trace: Callable[[TraceProgress], object] = _nothing
-    on_use: Callable[[RequestUsage], object] = _nothing
+    on_trace: Callable[[Progress], object] = _nothing
+    on_use: Callable[[Usage], object] = _nothing
     on_wait: Report = _nothing
     on_part: Callable[[str, Judgement], object] | None = None
     on_cancelled: Callable[[ModelRunSummary], object] = _nothing
@@ -95,7 +95,7 @@ class ModelRunSummary(RunSummary):
     another command.
     """
 
-    usage: RequestUsage = field(default_factory=RequestUsage)
+    usage: Usage = field(default_factory=Usage)
     asked: int = 0
     quotes: QuoteCounts = field(default_factory=QuoteCounts)
     form: str | None = None
@@ -146,7 +146,7 @@ async def run_model_judge(
 @asynccontextmanager
 async def connect_to_server(
     setup: Setup,
-    spent: RequestUsage,
+    spent: Usage,
     on_wait: Report = _nothing,
     on_remark: Report = _nothing,
     budget: Budget | None = None,
@@ -355,13 +355,13 @@ class _Run:
                     )
             del loaded
 
-    async def _judge(self, loaded: _LoadedTrace, client: ModelClient) -> TraceProgress:
+    async def _judge(self, loaded: _LoadedTrace, client: ModelClient) -> Progress:
         """Judge one trace and store the result."""
         begun = loaded.begun
         trace_judge = loaded.trace_judge
         if begun.new:  # not in the thread that reads, which would wait for each commit
             begun = await self._writer.do(partial(self._record.register, begun))
-        progress = partial(TraceProgress, 0, begun.trace_id, loaded.trace.path)
+        progress = partial(Progress, 0, begun.trace_id, loaded.trace.path)
         if begun.stale and trace_judge is not None:
             await self._check_again(trace_judge, begun, loaded.trace)
         if begun.stale or (loaded.problem is None and trace_judge is None):
@@ -458,9 +458,7 @@ class _Run:
         if suspect is not None and self._feed is not None:
             self._feed.put_back(suspect)
             return
-        failed = TraceProgress(
-            0, trace.trace_id, trace.path, TraceStatus.FAILED, problem=trace.problem
-        )
+        failed = Progress(0, trace.trace_id, trace.path, TraceStatus.FAILED, problem=trace.problem)
         self._watch.on_trace(so_far.add(failed))
 
     def _on_remark(self, remark: str) -> None:
