@@ -122,32 +122,32 @@ class JudgeConfiguration(NamedTuple):
     base_url: Annotated[
         _Text | None,
         Setting(
-            f"Where it is asked, unless {BASE_URL_VARIABLE} says so.",
+            f"The address of its server; {BASE_URL_VARIABLE} goes before it.",
             _TEXT,
             f'"{DEFAULT_BASE_URL}"',
             is_default=True,
         ),
     ] = None
-    concurrency: Annotated[_Count, Setting("Requests under way at a time.", _COUNT)] = CONCURRENCY
+    concurrency: Annotated[_Count, Setting("Requests at a time.", _COUNT)] = CONCURRENCY
     temperature: Annotated[
         Annotated[float, Meta(ge=0, le=2)] | None,
-        Setting("The temperature, where not the server's own.", "a number from 0 to 2", "0.0"),
+        Setting("The temperature; default: that of the server.", "a number from 0 to 2", "0.0"),
     ] = None
-    samples: Annotated[_Count, Setting("How often each trace is asked about.", _COUNT)] = 1
-    window_tokens: Annotated[
-        _Tokens, Setting("The most of a trace that one request shows.", _TOKENS)
-    ] = WINDOW_TOKENS
+    samples: Annotated[_Count, Setting("Answers for each trace.", _COUNT)] = 1
+    window_tokens: Annotated[_Tokens, Setting("Tokens of a trace in one request.", _TOKENS)] = (
+        WINDOW_TOKENS
+    )
     answer_tokens: Annotated[
         _Tokens,
         Setting(
-            "The most that an answer may take at first; a model that thinks gets more by itself.",
+            "Tokens of an answer at first; models that think get more.",
             _TOKENS,
         ),
     ] = ANSWER_TOKENS
     timeout: Annotated[
         Annotated[float, Meta(ge=1, le=86_400)],
         Setting(
-            "Seconds that one answer may take.",
+            "Seconds to wait for an answer.",
             "a number from 1 to 86400",
             f"{TIMEOUT:g}",
             is_default=True,
@@ -155,22 +155,19 @@ class JudgeConfiguration(NamedTuple):
     ] = TIMEOUT
     hints: Annotated[
         bool,
-        Setting(
-            "Whether the model is shown what the rules have counted, such as repeated calls.", _FLAG
-        ),
+        Setting("Show the model what the rules counted, such as repeated calls.", _FLAG),
     ] = True
     verify: Annotated[
         bool,
         Setting(
-            "Whether each finding is put before the model once more; what does not hold is "
-            "dropped.",
+            "Ask the model again about each finding, and drop what it takes back.",
             _FLAG,
         ),
     ] = False
     body: Annotated[
         Mapping[_BodyName, Any],
         Setting(
-            "What else is sent with each request: [judge.body] with lines such as seed = 7.",
+            "Further fields of each request: [judge.body] with lines such as seed = 7.",
             "",
             item="left out: it is always sent as the judge needs it",
         ),
@@ -178,7 +175,7 @@ class JudgeConfiguration(NamedTuple):
     headers: Annotated[
         Mapping[_HeaderName, _HeaderValue],
         Setting(
-            'Headers of each request: [judge.headers]; "$NAME" takes what the environment says.',
+            'Headers of each request: [judge.headers]; "$NAME" is an environment variable.',
             "",
             item='text, such as "x" or "$VARIABLE"',
         ),
@@ -186,30 +183,33 @@ class JudgeConfiguration(NamedTuple):
     key_variable: Annotated[
         Annotated[str, Meta(pattern=r"^[^\W\d]\w*\Z")],
         Setting(
-            "The environment variable that holds the key; never the key itself.",
+            "The environment variable with the key, never the key itself.",
             f"the name of an environment variable, such as {KEY_VARIABLE}",
         ),
     ] = KEY_VARIABLE
     redact: Annotated[
         Path | None,
         Setting(
-            "A file of patterns, one a line, to take out of what is sent; beside this file.",
+            "A file with patterns to mask in what is sent, one a line; relative to this file.",
             _TEXT,
             '"patterns.txt"',
         ),
     ] = None
     allow_http: Annotated[
-        bool, Setting("Whether another machine is asked in the clear.", _FLAG)
+        bool, Setting("Allow http:// to another machine, without encryption.", _FLAG)
     ] = False
     batch_price: Annotated[
         Annotated[float, Meta(ge=0, le=10)],
-        Setting("What requests in batches cost: so many times the price.", "a number from 0 to 10"),
+        Setting(
+            "The price of requests in batches, as a share of the usual one.",
+            "a number from 0 to 10",
+        ),
     ] = BATCH_PRICE
     prices: Annotated[
         Mapping[str, Prices],
         Setting(
             'What models cost per million tokens: [judge.prices."MODEL"] with input and output, '
-            "and cached for what the server knows already.",
+            "and cached for cached input.",
             "",
             item="a table of prices per million tokens, such as input = 0.25 and output = 2",
         ),
@@ -256,7 +256,7 @@ class Configuration(NamedTuple):
 
     Attributes:
         path: The path of the file, even if there is none.
-        annotator: The name that the first start of a workspace offers.
+        annotator: The name offered at the first start of a workspace.
         theme: The name of a theme of Textual.
         preset: One of ``PRESETS``.
         keys: Keys by the id of their action.
@@ -268,12 +268,12 @@ class Configuration(NamedTuple):
     path: Path
     annotator: Annotated[
         _Text | None,
-        Setting("The name that the first start of a workspace offers.", _TEXT, '"alice"'),
+        Setting("The name offered at the first start of a workspace.", _TEXT, '"alice"'),
     ] = None
     theme: Annotated[
         _Text | None,
         Setting(
-            "The colours; F9 in the app shows all themes and keeps the one that is taken.",
+            "The colours; F9 in the app shows and saves themes.",
             _TEXT,
             '"textual-dark"',
             is_default=True,

@@ -92,7 +92,7 @@ class PassKind(StrEnum):
         return self not in (PassKind.ADJUDICATION, PassKind.RETEST)
 
 
-class Answer(StrEnum):
+class ReviewAnswer(StrEnum):
     """A person's answer to a suggestion."""
 
     ACCEPT = "accept"
@@ -519,7 +519,7 @@ class Review:
 
     annotator: str
     suggestion: str
-    answer: Answer
+    answer: ReviewAnswer
     label: str | None = None
     reason: str = ""
     trace_id: str = ""

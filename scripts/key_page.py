@@ -1,9 +1,9 @@
-"""Writes the table of keys in docs/keys.md from the registry of actions.
+"""Writes the tables of keys in docs/keys.md from the registry of actions.
 
-    .venv/bin/python scripts/key_page.py            rewrites the table
+    .venv/bin/python scripts/key_page.py            rewrites the tables
     .venv/bin/python scripts/key_page.py --check    exit code 1 where it is not up to date
 
-The table stands between two comments, and nothing else of the page is touched.
+The tables are between two comments; the rest of the page stays.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SCREENS: Final = tuple(where for where in Where if where is not Where.EVERYWHERE
 
 
 def _same(action: KeyAction) -> tuple[str, ...]:
-    """By what two actions of different screens are one for a reader."""
+    """Return what makes two actions of different screens the same for a reader."""
     return (*action.keys, action.help)
 
 
 def _rows(where: Where) -> Iterator[tuple[str, str]]:
-    """Keys and what they do; what every screen has stands under 'everywhere' only."""
+    """Yield keys and what they do; what every screen has is under 'everywhere' alone."""
     count = Counter(_same(action) for screen in SCREENS for action in actions_for(screen))
     shared = {same for same, screens in count.items() if screens == len(SCREENS)}
     if where is Where.EVERYWHERE:
@@ -54,18 +54,18 @@ def _keys(action: KeyAction) -> str:
 
 
 def key_table() -> str:
-    """The table in Markdown."""
-    lines = ["| where | keys | does |", "|---|---|---|"]
+    """Return a table for each screen, in Markdown."""
+    lines = []
     for where in Where:
-        name = where.replace("_", " ")
-        for keys, words in _rows(where):
-            lines.append(f"| {name} | {keys} | {words} |")
-            name = ""
-    return "\n".join(lines)
+        heading = where.replace("_", " ").capitalize()
+        lines += [f"## {heading}", "", "keys | what they do", "--- | ---"]
+        lines += [f"{keys} | {text}" for keys, text in _rows(where)]
+        lines.append("")
+    return "\n".join(lines[:-1])
 
 
 def with_table(page: str) -> str:
-    """The page with the table as it should be; raises ``ValueError`` where it has no place."""
+    """Return the page with the tables of today; raises ``ValueError`` without the two comments."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -74,7 +74,7 @@ def with_table(page: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Rewrite or check the table; the exit code."""
+    """Rewrite or check the tables, and return the exit code."""
     page = PAGE.read_text("utf-8")
     wanted = with_table(page)
     if arguments == ["--check"]:

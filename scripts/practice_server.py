@@ -191,13 +191,22 @@ def answer_to(body: dict[str, Any], errors: Errors | None = None) -> dict[str, A
             "verdict": "holds",
             "confidence": 0.5,
         }
-    if "decisive step" in user.splitlines()[-1]:
+    last_line = user.splitlines()[-1]
+    if "Summarise these spans." in last_line:
+        spans = spans_of(user)
+        failed = ", ".join(f"#{span.number}" for span in spans if span.failed)[:200]
+        read = f"#{spans[0].number} to #{spans[-1].number} were read" if spans else "No spans"
+        return {"summary": f"{read}; errors: {failed or 'none'}"}
+    if "Tell the whole run." in last_line:
+        parts = re.findall(r"^#\d+ to #\d+ were read; errors: .*$", user, re.MULTILINE)
+        return {"story": "\n".join(parts) or "There is nothing to tell."}
+    if "decisive step" in last_line:
         found = sorted(findings(spans_of(user)), key=lambda one: one[1]["first"])
         if not found:
-            return {"notes": "", "decisive": [], "digest": ""}
+            return {"notes": "", "decisive": []}
         code, finding = found[0]
         remedy = {"correction": "Stop and look at what came back", "then": "It goes on from there"}
-        return {"notes": "", "decisive": [finding | remedy | {"mode": code}], "digest": ""}
+        return {"notes": "", "decisive": [finding | remedy | {"mode": code}]}
     asked = _ASKED.search(f"{user} ")
     codes = asked[1].split(", ") if asked else []
     spans = spans_of(user)
@@ -221,11 +230,6 @@ def answer_to(body: dict[str, Any], errors: Errors | None = None) -> dict[str, A
             for code in codes
         }
     }
-    if "give the digest too" in user and spans:
-        errors = ", ".join(f"#{span.number}" for span in spans if span.failed)[:200]
-        answer["digest"] = (
-            f"#{spans[0].number} to #{spans[-1].number} were read; errors: {errors or 'none'}"
-        )
     return answer
 
 

@@ -120,7 +120,7 @@ Edit = Callable[[Drawn], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class QuoteKind:
     """A way of editing, and how long the stretches are. ``only`` is what they must hold."""
 
     name: str
@@ -224,30 +224,30 @@ def _plain_word_left_out(d: Drawn) -> str | None:
 
 
 HONEST: Final = (
-    Kind("as it is", lambda d: d.quote),
-    Kind("in “ ”", lambda d: f"“{d.quote}”"),
-    Kind("in a fence", lambda d: f"```\n{d.quote}\n```"),
-    Kind("lines joined", _joined, only="\n"),
-    Kind("lines broken elsewhere", _broken),
-    Kind("no-break spaces", lambda d: _changed(d, d.quote.replace(" ", "\u00a0"))),
-    Kind("curly quotes, long dashes", _curly, only="['\"-]"),
-    Kind("straight quotes, short dashes", _straight, only="[“”’‘—–]"),
-    Kind("escaped as in JSON", _escaped, only='[\\n"—’“]'),
-    Kind("escapes of JSON gone", _unescaped, only=r"\\[nt\"]"),
-    Kind("JSON set otherwise", _reformatted, only=r'": ["{\[\d]'),
-    Kind("first letter's case", _case),
-    Kind("lower case", lambda d: _changed(d, d.quote.lower())),
-    Kind("final period added", _period),
-    Kind("final period gone", _no_period, only=r"[.!?:]\s"),
-    Kind("markdown gone", _no_markdown, only=r"\*\*|`|(?m:^#+ )|(?m:^[-*] )"),
-    Kind("table pipes gone", _no_pipes, only=r"\|.*\|"),
-    Kind("tags gone", _no_tags, only=r"</?[a-z][^<>\n]*>"),
-    Kind("`&lt;` for `<`", lambda d: _changed(d, html.escape(d.quote)), only='[<>&"]'),
-    Kind("`#12: ` before", lambda d: f"#{d.span + 1}: {d.quote}"),
-    Kind("a speaker before", lambda d: d.chance.choice(_SPEAKERS) + d.quote),
-    Kind("`...` at the end", lambda d: f"{d.quote} ..."),
-    Kind("`&amp;lt;` for `<`", _escaped_twice, only='[<>&"]'),
-    Kind("the agent's name before", _agent_before),
+    QuoteKind("as it is", lambda d: d.quote),
+    QuoteKind("in “ ”", lambda d: f"“{d.quote}”"),
+    QuoteKind("in a fence", lambda d: f"```\n{d.quote}\n```"),
+    QuoteKind("lines joined", _joined, only="\n"),
+    QuoteKind("lines broken elsewhere", _broken),
+    QuoteKind("no-break spaces", lambda d: _changed(d, d.quote.replace(" ", "\u00a0"))),
+    QuoteKind("curly quotes, long dashes", _curly, only="['\"-]"),
+    QuoteKind("straight quotes, short dashes", _straight, only="[“”’‘—–]"),
+    QuoteKind("escaped as in JSON", _escaped, only='[\\n"—’“]'),
+    QuoteKind("escapes of JSON gone", _unescaped, only=r"\\[nt\"]"),
+    QuoteKind("JSON set otherwise", _reformatted, only=r'": ["{\[\d]'),
+    QuoteKind("first letter's case", _case),
+    QuoteKind("lower case", lambda d: _changed(d, d.quote.lower())),
+    QuoteKind("final period added", _period),
+    QuoteKind("final period gone", _no_period, only=r"[.!?:]\s"),
+    QuoteKind("markdown gone", _no_markdown, only=r"\*\*|`|(?m:^#+ )|(?m:^[-*] )"),
+    QuoteKind("table pipes gone", _no_pipes, only=r"\|.*\|"),
+    QuoteKind("tags gone", _no_tags, only=r"</?[a-z][^<>\n]*>"),
+    QuoteKind("`&lt;` for `<`", lambda d: _changed(d, html.escape(d.quote)), only='[<>&"]'),
+    QuoteKind("`#12: ` before", lambda d: f"#{d.span + 1}: {d.quote}"),
+    QuoteKind("a speaker before", lambda d: d.chance.choice(_SPEAKERS) + d.quote),
+    QuoteKind("`...` at the end", lambda d: f"{d.quote} ..."),
+    QuoteKind("`&amp;lt;` for `<`", _escaped_twice, only='[<>&"]'),
+    QuoteKind("the agent's name before", _agent_before),
 )
 
 # Between honest and altered: told, and bound by nothing
@@ -301,19 +301,19 @@ def _left_out(sign: str, *, before: int = 6, after: int = 6) -> Edit:
 
 
 BETWEEN: Final = (
-    Kind("`[the agent]` put in", _note),
-    Kind("two letters turned", _typo),
-    Kind("another form of a word", _other_form),
-    Kind("a small word for another", _small_word),
-    Kind("a plain word left out", _plain_word_left_out),
+    QuoteKind("`[the agent]` put in", _note),
+    QuoteKind("two letters turned", _typo),
+    QuoteKind("another form of a word", _other_form),
+    QuoteKind("a small word for another", _small_word),
+    QuoteKind("a plain word left out", _plain_word_left_out),
 )
 
 PARTS: Final = (
-    Kind("`…` in the middle", _left_out("…"), 120, 280),
-    Kind("`...` in the middle", _left_out("..."), 120, 280),
-    Kind("`[...]` in the middle", _left_out("[...]"), 120, 280),
-    Kind("`…` before two words", _left_out("…", after=2), 120, 280),
-    Kind("`…` after two words", _left_out("…", before=2), 120, 280),
+    QuoteKind("`…` in the middle", _left_out("…"), 120, 280),
+    QuoteKind("`...` in the middle", _left_out("..."), 120, 280),
+    QuoteKind("`[...]` in the middle", _left_out("[...]"), 120, 280),
+    QuoteKind("`…` before two words", _left_out("…", after=2), 120, 280),
+    QuoteKind("`…` after two words", _left_out("…", before=2), 120, 280),
 )
 
 # Altered
@@ -527,38 +527,40 @@ def _altered_part(d: Drawn) -> str | None:
 
 
 ALTERED: Final = (
-    Kind("a number changed", _number, only=_NUMBER.pattern),
-    Kind("a digit in a name changed", _digit_of_word, only=r"[A-Za-z_-]\d\b"),
-    Kind("a decimal point gone", _point, only=r"\d\.\d", check=False),
-    Kind("a negation put in", _negated, only=_VERB.pattern),
-    Kind("a negation taken out", _affirmed, only=_NEGATION.pattern),
-    Kind("the opposite of a word", _opposite),
-    Kind("another name", _name, only=_NAME.pattern),
-    Kind("one letter of a name", _near_name, only=_NAME.pattern),
-    Kind("one letter of a word", _near_word),
-    Kind("another word", _other_words(1)),
-    Kind("three other words", _other_words(3)),
-    Kind("a word put in", _added),
-    Kind("a qualifier left out", _qualified, only=_QUALIFIER.pattern),
-    Kind("a number left out", lambda d: _without(d, _inner(d, _NUMBER)), only=_NUMBER.pattern),
-    Kind("a name left out", lambda d: _without(d, _inner(d, _NAME)), only=_NAME.pattern),
-    Kind("a word with an opposite left out", _opposite_left_out),
-    Kind("two words turned", _turned),
-    Kind("words of another trace", _elsewhere),
-    Kind("a stock phrase", _stock),
-    Kind("long: a made-up middle", _made_up_middle, 500, 700),
-    Kind("long: words put in", _put_in, 400, 700),
-    Kind("long: a number changed", _in_the_middle(_number), 400, 700, r"\d"),
-    Kind("long: a negation put in", _in_the_middle(_negated), 400, 700),
-    Kind("long: the opposite of a word", _in_the_middle(_opposite), 400, 700),
+    QuoteKind("a number changed", _number, only=_NUMBER.pattern),
+    QuoteKind("a digit in a name changed", _digit_of_word, only=r"[A-Za-z_-]\d\b"),
+    QuoteKind("a decimal point gone", _point, only=r"\d\.\d", check=False),
+    QuoteKind("a negation put in", _negated, only=_VERB.pattern),
+    QuoteKind("a negation taken out", _affirmed, only=_NEGATION.pattern),
+    QuoteKind("the opposite of a word", _opposite),
+    QuoteKind("another name", _name, only=_NAME.pattern),
+    QuoteKind("one letter of a name", _near_name, only=_NAME.pattern),
+    QuoteKind("one letter of a word", _near_word),
+    QuoteKind("another word", _other_words(1)),
+    QuoteKind("three other words", _other_words(3)),
+    QuoteKind("a word put in", _added),
+    QuoteKind("a qualifier left out", _qualified, only=_QUALIFIER.pattern),
+    QuoteKind("a number left out", lambda d: _without(d, _inner(d, _NUMBER)), only=_NUMBER.pattern),
+    QuoteKind("a name left out", lambda d: _without(d, _inner(d, _NAME)), only=_NAME.pattern),
+    QuoteKind("a word with an opposite left out", _opposite_left_out),
+    QuoteKind("two words turned", _turned),
+    QuoteKind("words of another trace", _elsewhere),
+    QuoteKind("a stock phrase", _stock),
+    QuoteKind("long: a made-up middle", _made_up_middle, 500, 700),
+    QuoteKind("long: words put in", _put_in, 400, 700),
+    QuoteKind("long: a number changed", _in_the_middle(_number), 400, 700, r"\d"),
+    QuoteKind("long: a negation put in", _in_the_middle(_negated), 400, 700),
+    QuoteKind("long: the opposite of a word", _in_the_middle(_opposite), 400, 700),
 )
 
 STITCHED: Final = (
-    Kind("`A … B`, less than 2,000 apart", _stitched(100, 1_500, " … "), 80, 200, check=False),
-    Kind("`A … B`, more than 2,000 apart", _stitched(2_100, 9_000, " … "), 80, 200, check=False),
-    Kind("`B … A`", _stitched(100, 5_000, " … ", turned=True), 80, 200, check=False),
-    Kind("`A B`, nothing between", _stitched(100, 5_000, " "), 80, 200),
-    Kind("`A … B`, B altered", _altered_part, 120, 280),
+    QuoteKind("`A … B`, less than 2,000 apart", _stitched(100, 1_500, " … "), 80, 200, check=False),
+    QuoteKind(
+        "`A … B`, more than 2,000 apart", _stitched(2_100, 9_000, " … "), 80, 200, check=False
+    ),
+    QuoteKind("`B … A`", _stitched(100, 5_000, " … ", turned=True), 80, 200, check=False),
+    QuoteKind("`A B`, nothing between", _stitched(100, 5_000, " "), 80, 200),
+    QuoteKind("`A … B`, B altered", _altered_part, 120, 280),
 )
 
 GROUPS: Final = {
@@ -674,7 +676,7 @@ def _stretch(
 
 
 @dataclass(slots=True)
-class Tally:
+class QuoteTally:
     """What became of one kind of quotes: how they were found, and how many in the right place."""
 
     counts: QuoteCounts = field(default_factory=QuoteCounts)
@@ -692,7 +694,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class QuoteCase:
     """One quote and what became of it."""
 
     group: str
@@ -703,7 +705,9 @@ class Case:
     shown: str
 
 
-def cases(texts: Sequence[Text], kind: Kind, count: int, seed: int) -> Iterator[tuple[Drawn, str]]:
+def cases(
+    texts: Sequence[Text], kind: QuoteKind, count: int, seed: int
+) -> Iterator[tuple[Drawn, str]]:
     """Stretches with the quote that was made of each, by seed."""
     chance = Random(f"{seed} {kind.name}")
     order = list(texts)
@@ -722,13 +726,13 @@ def cases(texts: Sequence[Text], kind: Kind, count: int, seed: int) -> Iterator[
 
 def measure(
     texts: Sequence[Text], count: int, seed: int
-) -> tuple[dict[str, dict[str, Tally]], list[Case]]:
+) -> tuple[dict[str, dict[str, QuoteTally]], list[QuoteCase]]:
     """The tallies by group and kind, and every case."""
-    tallies: dict[str, dict[str, Tally]] = {}
+    tallies: dict[str, dict[str, QuoteTally]] = {}
     seen = []
     for group, kinds in GROUPS.items():
         for kind in kinds:
-            tally = tallies.setdefault(group, {})[kind.name] = Tally()
+            tally = tallies.setdefault(group, {})[kind.name] = QuoteTally()
             for drawn, quote in cases(texts, kind, count, seed):
                 untrue = group in ("altered", "stitched") and kind.check
                 if untrue and letters_of(quote) in drawn.of.letters:
@@ -750,7 +754,7 @@ def _evidence(quote: str, found: QuoteLocation | None) -> Evidence:
     )
 
 
-def _take(tally: Tally, group: str, kind: str, drawn: Drawn, quote: str) -> Case:
+def _take(tally: QuoteTally, group: str, kind: str, drawn: Drawn, quote: str) -> QuoteCase:
     span = drawn.span
     if drawn.chance.random() < 0.5:
         span = min(max(span + drawn.chance.choice((-3, -2, -1, 1, 2, 3)), 0), _last(drawn))
@@ -763,20 +767,20 @@ def _take(tally: Tally, group: str, kind: str, drawn: Drawn, quote: str) -> Case
         one, other = letters_of(shown), letters_of(drawn.quote)
         tally.right += one in other or other in one
     result = next(name for name in KINDS if getattr(counted, name))
-    return Case(group, kind, quote, drawn.quote, result, shown)
+    return QuoteCase(group, kind, quote, drawn.quote, result, shown)
 
 
 def _last(drawn: Drawn) -> int:
     return len(drawn.of.texts) - 1
 
 
-def share_found(tallies: dict[str, Tally]) -> float:
+def share_found(tallies: dict[str, QuoteTally]) -> float:
     """Which share of a group counts as found in the trace."""
     counts = sum((tally.counts for tally in tallies.values()), QuoteCounts())
     return counts.found / counts.all if counts.all else 0.0
 
 
-def rows_of(tallies: dict[str, dict[str, Tally]]) -> Iterator[tuple[object, ...]]:
+def rows_of(tallies: dict[str, dict[str, QuoteTally]]) -> Iterator[tuple[object, ...]]:
     """Yield the rows of the table in docs/simulations/quotes.csv, its header first."""
     yield "group", "edit", "quotes", "found", *KINDS
     for group, kinds in tallies.items():

@@ -72,7 +72,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Tally:
+class RuleTally:
     """How many of something there are, and how many were suggested, per mode."""
 
     total: Counter[str] = field(default_factory=Counter)
@@ -145,9 +145,11 @@ def rows(name: str) -> Iterator[Row]:
         )
 
 
-def on_samples(judged: Judged, rules: Sequence[Rule]) -> tuple[dict[str, Tally], list[str]]:
+def on_samples(judged: Judged, rules: Sequence[Rule]) -> tuple[dict[str, RuleTally], list[str]]:
     """The tallies on plants and negatives, and the lines that tell what went wrong."""
-    tallies = {name: Tally() for name in ("mechanical", "all plants", "clean", "clean looked at")}
+    tallies = {
+        name: RuleTally() for name in ("mechanical", "all plants", "clean", "clean looked at")
+    }
     looked_at = {rule.mode for rule in rules}
     wrong = []
     for row in rows("planted.jsonl"):
@@ -183,7 +185,7 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class RuleCase:
     """A labelled trace of a set, with what the rules find and the task by which it is split."""
 
     task: str
@@ -198,7 +200,7 @@ class Case:
         return HALVES[digest[0] % 2]
 
 
-Labelled = Mapping[str, Sequence[Case]]
+Labelled = Mapping[str, Sequence[RuleCase]]
 """By the name of a set its traces."""
 
 
@@ -207,7 +209,7 @@ def touches(place: range, places: Iterable[range]) -> bool:
     return any(place.start < other.stop and other.start < place.stop for other in places)
 
 
-def of_mast_human(judged: Judged, corpus: Path) -> Iterator[Case]:
+def of_mast_human(judged: Judged, corpus: Path) -> Iterator[RuleCase]:
     """Three people on whole traces; the majority is the truth.
 
     A suggestion is right where they call its mode present, wrong where absent. Only modes count
@@ -222,7 +224,7 @@ def of_mast_human(judged: Judged, corpus: Path) -> Iterator[Case]:
 
         modes = frozenset(mode for mode, present in people.items() if present)
         truth = Truth(right, whole=True, modes=modes)
-        yield Case(trace.identity.content_hash, trace, found, truth)
+        yield RuleCase(trace.identity.content_hash, trace, found, truth)
 
 
 def _labelled_records(judged: Judged, corpus: Path) -> Iterator[tuple[Any, Trace, Found]]:
@@ -258,7 +260,7 @@ def _majority(
     return people
 
 
-def of_agentrx(judged: Judged, corpus: Path) -> Iterator[Case]:
+def of_agentrx(judged: Judged, corpus: Path) -> Iterator[RuleCase]:
     """Every failed step of a run, with categories of its own.
 
     Only 2.6 has a counterpart among them (misread results): a suggestion of it is right where it
@@ -270,13 +272,13 @@ def of_agentrx(judged: Judged, corpus: Path) -> Iterator[Case]:
         def right(rule: Rule, place: range, places: Sequence[range] = places) -> bool | None:
             return touches(place, places) if rule.mode == mismatch.MODE else None
 
-        yield Case(task, trace, found, Truth(right, tuple(places)))
+        yield RuleCase(task, trace, found, Truth(right, tuple(places)))
 
 
-def of_who_and_when(judged: Judged, corpus: Path) -> Iterator[Case]:
+def of_who_and_when(judged: Judged, corpus: Path) -> Iterator[RuleCase]:
     """The one decisive step of a failed run: what else went wrong nobody has marked."""
     for task, trace, found, places in _marked(judged, read_who_and_when([corpus / "who-and-when"])):
-        yield Case(task, trace, found, Truth(lambda rule, place: None, tuple(places)))
+        yield RuleCase(task, trace, found, Truth(lambda rule, place: None, tuple(places)))
 
 
 def _marked(judged: Judged, read: Incoming) -> Iterator[tuple[str, Trace, Found, list[range]]]:
@@ -301,18 +303,18 @@ def _task_of(trace: Trace) -> str:
     return trace.path.stem if trace.record is None else f"{trace.path.stem}:{trace.record}"
 
 
-def of_tau_bench(judged: Judged, corpus: Path) -> Iterator[Case]:
+def of_tau_bench(judged: Judged, corpus: Path) -> Iterator[RuleCase]:
     """Whether a run reached its goal."""
     for path in sorted((corpus / "tau-bench").glob("*.json")):
         yield from _with_outcomes(judged, path, "tau")
 
 
-def of_inspect(judged: Judged, corpus: Path) -> Iterator[Case]:
+def of_inspect(judged: Judged, corpus: Path) -> Iterator[RuleCase]:
     """Whether a run got its points."""
     yield from _with_outcomes(judged, corpus / "inspect" / "docent_log.eval", "docent")
 
 
-def _with_outcomes(judged: Judged, path: Path, name: str) -> Iterator[Case]:
+def _with_outcomes(judged: Judged, path: Path, name: str) -> Iterator[RuleCase]:
     """The runs of a file that end well or not.
 
     Two rules say that they did not (3.1 by the last words, 3.3 by the last check): they are right
@@ -325,10 +327,10 @@ def _with_outcomes(judged: Judged, path: Path, name: str) -> Iterator[Case]:
         def right(rule: Rule, _: range, failed: bool = failed) -> bool | None:
             return failed if rule.mode in ends else None
 
-        yield Case(f"{name}:{trace.record}", trace, found, Truth(right))
+        yield RuleCase(f"{name}:{trace.record}", trace, found, Truth(right))
 
 
-def of_agentrx_recorded(judged: Judged, corpus: Path) -> Iterator[Case]:
+def of_agentrx_recorded(judged: Judged, corpus: Path) -> Iterator[RuleCase]:
     """Simulated runs with one planted fault, and nothing else wrong.
 
     A suggestion is right where it covers the planted step, else wrong.
@@ -342,7 +344,7 @@ def of_agentrx_recorded(judged: Judged, corpus: Path) -> Iterator[Case]:
         def right(_: Rule, place: range, places: Sequence[range] = places) -> bool | None:
             return touches(place, places)
 
-        yield Case(task, trace, found, Truth(right, tuple(places)))
+        yield RuleCase(task, trace, found, Truth(right, tuple(places)))
 
 
 SETS: Final = {
@@ -373,7 +375,7 @@ class Count:
     met: int = 0
     marked: int = 0
 
-    def add(self, case: Case, rules: Sequence[Rule]) -> list[tuple[Rule, range, bool | None]]:
+    def add(self, case: RuleCase, rules: Sequence[Rule]) -> list[tuple[Rule, range, bool | None]]:
         """Count a trace, and give what was judged."""
         truth = case.truth
         mine = []
@@ -455,7 +457,7 @@ def on_corpus(labelled: Labelled, halves: Sequence[str]) -> tuple[Counts, list[s
     return counts, lines
 
 
-def _line(name: str, case: Case, rule: Rule, place: range, right: bool | None) -> str:
+def _line(name: str, case: RuleCase, rule: Rule, place: range, right: bool | None) -> str:
     word = {True: "right", False: "wrong", None: "untold"}[right]
     why = next(
         finding.rationale

@@ -103,7 +103,7 @@ Outcome = dict[str, Interval | None]
 
 
 @dataclass(slots=True)
-class Tally:
+class StudyTally:
     """How the intervals of one figure did."""
 
     held: int = 0
@@ -236,7 +236,7 @@ def simulate(seeds: range, prevalence: float, rounds: int, jobs: int) -> bool:
         Whether all intervals that must hold the true value do so often enough.
     """
     truth = true_values(prevalence)
-    tallies = {name: Tally() for name in truth}
+    tallies = {name: StudyTally() for name in truth}
     positives: list[int] = []
     run = partial(one_run, prevalence=prevalence, rounds=rounds)
     with ProcessPoolExecutor(jobs) as pool:
@@ -265,7 +265,7 @@ def simulate(seeds: range, prevalence: float, rounds: int, jobs: int) -> bool:
     return fine
 
 
-def count(tally: Tally, interval: Interval | None, truth: float) -> None:
+def count(tally: StudyTally, interval: Interval | None, truth: float) -> None:
     """Add the interval of one run to a tally.
 
     Args:
@@ -280,7 +280,7 @@ def count(tally: Tally, interval: Interval | None, truth: float) -> None:
     tally.widths.append(interval[1] - interval[0])
 
 
-class Design(NamedTuple):
+class StudyDesign(NamedTuple):
     """How many annotators there are, and whether only two of them label each trace."""
 
     name: str
@@ -294,9 +294,9 @@ class Design(NamedTuple):
 
 
 DESIGNS: Final = (
-    Design("2, both label all", 2, False),
-    Design("4, all label all", 4, False),
-    Design("4, two a trace", 4, True),
+    StudyDesign("2, both label all", 2, False),
+    StudyDesign("4, all label all", 4, False),
+    StudyDesign("4, two a trace", 4, True),
 )
 PEOPLE: Final = (Rates(0.85, 0.95), Rates(0.80, 0.93), Rates(0.90, 0.90), Rates(0.75, 0.97))
 SHOWS: Final = (
@@ -330,7 +330,7 @@ Cells = dict[tuple[str, str], list[tuple[float, Interval | None]]]
 """By figure and column of the table: what came out of every run, with its interval."""
 
 
-def drawn(design: Design, traces: int, random: np.random.Generator) -> VerdictArray:
+def drawn(design: StudyDesign, traces: int, random: np.random.Generator) -> VerdictArray:
     """Draw the verdicts of one study.
 
     Args:
@@ -359,7 +359,7 @@ def drawn(design: Design, traces: int, random: np.random.Generator) -> VerdictAr
     return table
 
 
-def expected(design: Design, prevalence: float) -> TableSums:
+def expected(design: StudyDesign, prevalence: float) -> TableSums:
     """Return the sums of an endless study of one mode.
 
     Args:
@@ -397,7 +397,7 @@ def chance_of(answers: Sequence[bool], prevalence: float) -> float:
     return sum(likely)
 
 
-def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
+def design_truth(design: StudyDesign) -> dict[tuple[str, int | str], float]:
     """By figure, and mode, ``POOLED`` or ``MACRO``: its value in an endless study."""
     tables = [expected(design, prevalence) for prevalence in SHOWS]
     modes = [table_values(values) for values in tables]
@@ -418,14 +418,14 @@ def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
 
 
 @cache
-def true_sets(design: Design) -> float:
+def true_sets(design: StudyDesign) -> float:
     """α of the sets of modes in a study that is endless for our purposes."""
     many = drawn(design, 12_000, np.random.default_rng(1))
     return FigureTable(set_agreement(many, 0, 0)).value("krippendorff_alpha_jaccard") or 0.0
 
 
 def design_run(
-    seed: int, design: Design, traces: int, rounds: int, percentiles: bool
+    seed: int, design: StudyDesign, traces: int, rounds: int, percentiles: bool
 ) -> dict[tuple[str, int | str], Coefficient]:
     """Compute the figures of one study with their intervals.
 
@@ -474,7 +474,7 @@ def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Coefficient]:
 
 
 def design_rows(
-    design: Design, traces: int, runs: range, rounds: int, jobs: int, percentiles: bool
+    design: StudyDesign, traces: int, runs: range, rounds: int, jobs: int, percentiles: bool
 ) -> list[tuple[str, list[str]]]:
     """For each figure a cell per band of modes, then pooled, then the mean over modes."""
     truth = design_truth(design)

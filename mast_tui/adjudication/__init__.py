@@ -19,8 +19,8 @@ from mast_tui.adjudication.decisions import (
     targets_taken,
 )
 from mast_tui.adjudication.guidelines import (
-    Case,
     GuidelineBook,
+    GuidelineCase,
     ModePage,
     guidelines_document,
     mode_page,
@@ -41,6 +41,7 @@ from mast_tui.adjudication.trace_files import (
     OrderOf,
     SpanOrders,
     keep_missing_indices,
+    scores_from_files,
     traces_from_files,
 )
 from mast_tui.errors import AdjudicationError
@@ -49,11 +50,11 @@ __all__ = [
     "Access",
     "Adjudication",
     "AdjudicationError",
-    "Case",
     "Choices",
     "ConflictGroup",
     "Dispute",
     "GuidelineBook",
+    "GuidelineCase",
     "JudgeWord",
     "ModePage",
     "OrderOf",
@@ -78,6 +79,7 @@ __all__ = [
     "queue",
     "resolves_conflict",
     "row_id",
+    "scores_from_files",
     "take_on",
     "take_on_as_study_says",
     "targets_taken",

@@ -21,7 +21,7 @@ from mast_tui.workspace.store import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class GuidelineCase:
     """One decision of an adjudicator, and the trace on which it was made."""
 
     trace_id: str
@@ -37,7 +37,7 @@ class ModePage:
 
     mode: Mode
     guidelines: tuple[Guideline, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[GuidelineCase, ...]
     hidden: int = 0
 
 
@@ -58,7 +58,7 @@ def mode_page(
     """
     written = tuple(g for g in workspace.guidelines(taxonomy.ref) if g.mode == mode)
     cases = [
-        Case(trace_id, decision)
+        GuidelineCase(trace_id, decision)
         for trace_id, decisions in workspace.all_decisions(taxonomy.ref).items()
         for decision in decisions
         if decision.mode == mode and (resolves_conflict(decision) or decision.reason)
@@ -132,7 +132,7 @@ def _guideline_values(guideline: Guideline) -> dict[str, Any]:
     return values
 
 
-def _case_values(case: Case) -> dict[str, Any]:
+def _case_values(case: GuidelineCase) -> dict[str, Any]:
     decision = case.decision
     return {
         "trace": case.trace_id,

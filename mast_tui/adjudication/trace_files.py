@@ -12,7 +12,8 @@ from mast_tui.figures.source.spans import UnknownSpan
 from mast_tui.gold import Order
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.model import Trace
+from mast_tui.traces.model import Named, Trace
+from mast_tui.traces.trials import trial_facts
 from mast_tui.workspace.records import SpanIndex, TraceRecord, indices_in, missing_indices
 from mast_tui.workspace.store import Workspace
 
@@ -57,6 +58,25 @@ def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -
         return trace
 
     return trace_of
+
+
+def scores_from_files(workspace: Workspace) -> Callable[[str], Named]:
+    """Return a function for the scores in the answer key of a trace, by the id of the trace.
+
+    Of a trial in several files the scores are those of the trial's folder.
+    """
+    paths = {record.trace_id: record.path for record in workspace.traces()}
+    trace_of = traces_from_files(workspace)
+
+    def scores_of(trace_id: str) -> Named:
+        path = paths.get(trace_id)
+        facts = None if path is None else trial_facts(path)
+        if facts is None:
+            trace = trace_of(trace_id)
+            facts = None if trace is None else trace.meta
+        return () if facts is None else facts.answer_key.scores
+
+    return scores_of
 
 
 class SpanOrders:

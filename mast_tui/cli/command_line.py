@@ -68,7 +68,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "Show why runs fail: which failure modes, how certain, and where.",
         ),
         "experiment": Command(
-            "cli.experiment", "Say whether a change helped: arms over the same tasks."
+            "cli.experiment", "Test whether a change helped: arms over the same tasks."
         ),
         "export": Command(
             "cli.export",

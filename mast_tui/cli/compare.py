@@ -13,7 +13,7 @@ from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import print_json, print_table
 from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
-from mast_tui.traces.alignment import Alignment, Likeness, align, sentences
+from mast_tui.traces.alignment import Likeness, RunAlignment, align, sentences
 from mast_tui.traces.io.named_paths import file_or_record, only_records
 from mast_tui.traces.io.remote import is_url, trace_path
 from mast_tui.traces.library import read_file, read_fully
@@ -99,7 +99,7 @@ def _read_trace(name: str) -> Trace:
     return trace
 
 
-def _steps(alignment: Alignment, everything: bool) -> range:
+def _steps(alignment: RunAlignment, everything: bool) -> range:
     """Return the steps to print: all, or those around the divergence."""
     if everything:
         return range(len(alignment.pairs))
@@ -109,7 +109,7 @@ def _steps(alignment: Alignment, everything: bool) -> range:
     )
 
 
-def _sign(alignment: Alignment, step: int) -> str:
+def _sign(alignment: RunAlignment, step: int) -> str:
     mark = "▶" if step == alignment.fork else " "
     return f"{mark}{_SIGNS[alignment.pairs[step].likeness]}"
 
@@ -124,7 +124,7 @@ def _cell(trace: Trace, index: int | None) -> str:
 
 
 def _document(
-    trace_a: Trace, trace_b: Trace, alignment: Alignment, hide_outcomes: bool
+    trace_a: Trace, trace_b: Trace, alignment: RunAlignment, hide_outcomes: bool
 ) -> dict[str, object]:
     def step_json(step: int | None) -> object:
         if step is None:

@@ -189,7 +189,7 @@ _RULES: Final = (
 @click.command()
 @options.takes(ExperimentRequest, _RULES)
 def experiment_command(request: ExperimentRequest) -> None:
-    """Test whether a change helped: arms over the same tasks, with several runs of each.
+    """Test whether a change helped: arms over the same tasks.
 
     With PATH … only the runs in these files and folders count. Runs belong to one task if their
     task_id is the same; without a task_id, if the text of the task is the same.

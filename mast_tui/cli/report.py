@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Final
 import click
 import numpy as np
 
-from mast_tui.adjudication import SpanOrders, keep_missing_indices, traces_from_files
+from mast_tui.adjudication import (
+    SpanOrders,
+    keep_missing_indices,
+    scores_from_files,
+    traces_from_files,
+)
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
@@ -28,7 +33,11 @@ from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.figures.source.experiment import experiment_of
-from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
+from mast_tui.figures.source.signatures import (
+    benchmark_scores,
+    input_from_workspace,
+    without_outcomes,
+)
 from mast_tui.figures.source.verdicts import GOLD
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
@@ -39,6 +48,8 @@ from mast_tui.workspace.registers.outcome_files import take_outcomes
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from mast_tui.adjudication import OrderOf
     from mast_tui.figures.experiment import Experiment
     from mast_tui.figures.signatures.model import SignatureInput
@@ -134,6 +145,12 @@ class ReportRequest:
         is_flag=True,
         help="Count tokens and minutes after the first fatal failure; reads the files of failed "
         "runs.",
+    )
+    scores: bool = options.option(
+        "--scores",
+        is_flag=True,
+        help="Report the means of further scores of the benchmark, such as entity@k; reads the "
+        "files of the runs.",
     )
     html_file: Path | None = options.report_file(
         "--html", help="Write the report as one HTML page that needs no network."
@@ -307,7 +324,17 @@ def report_command(request: ReportRequest) -> None:
         viewer.reveal(() if visibility is None else visibility.told)
         inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
         letters = pseudonyms_of(workspace) if request.pseudonyms else None
-        report = compute_report(workspace, taxonomy, inputs, request, traces=viewer.traces)
+        scores = None
+        if request.scores:
+            scores_of = scores_from_files(workspace)
+            visible = visible_outcomes(viewer, inputs.traces)
+            scores = benchmark_scores(
+                inputs.traces,
+                lambda trace: scores_of(trace) if visible is None or trace in visible else (),
+            )
+        report = compute_report(
+            workspace, taxonomy, inputs, request, traces=viewer.traces, scores=scores
+        )
         if letters is not None:
             report = replace(report, inputs=_with_letters(report.inputs, letters))
         experiment = experiment_of_pair(report.inputs, request)
@@ -385,6 +412,7 @@ def compute_report(
     request: ReportRequest,
     *,
     traces: Container[str] | None = None,
+    scores: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> SignatureReport:
     """Compute the report from the input of a workspace.
 
@@ -394,6 +422,7 @@ def compute_report(
         inputs: The input.
         request: The options of the command.
         traces: The traces that may be seen, None for all.
+        scores: Further scores of the benchmark by metric.
     """
     spent_of = spent_from(traces_from_files(workspace)) if request.bill else None
     return signature_report(
@@ -403,6 +432,7 @@ def compute_report(
         seed=request.seed,
         corrected=corrected_prevalence(workspace, taxonomy, inputs, traces),
         spent_of=spent_of,
+        scores=scores,
     )
 
 

@@ -24,7 +24,7 @@ from mast_tui.session import QueueKind, progress, queue, sample_texts
 from mast_tui.study import overlap_traces
 
 if TYPE_CHECKING:
-    from mast_tui.session import Progress
+    from mast_tui.session import StudyProgress
     from mast_tui.study import Draw, Study
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
@@ -274,7 +274,7 @@ def progress_rows(
     return [{**_progress_json(own), "left": len(queue(workspace, taxonomy, annotator))}]
 
 
-def _progress_json(person: Progress) -> dict[str, Any]:
+def _progress_json(person: StudyProgress) -> dict[str, Any]:
     return {
         "name": person.name,
         "assigned": person.assigned,
@@ -286,7 +286,7 @@ def _progress_json(person: Progress) -> dict[str, Any]:
     }
 
 
-def _retests_json(person: Progress) -> dict[str, int]:
+def _retests_json(person: StudyProgress) -> dict[str, int]:
     return {
         "planned": person.planned,
         "due": len(person.retests.now),

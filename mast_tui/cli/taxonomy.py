@@ -29,7 +29,7 @@ from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.exchange.crosswalk import find_crosswalk
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
-from mast_tui.exchange.migration.mapping import Change, CodebookMap, codebook_map
+from mast_tui.exchange.migration.mapping import CodebookMap, ModeChange, codebook_map
 from mast_tui.exchange.migration.migrate import (
     GONE_ON,
     OWN_WORK,
@@ -540,7 +540,7 @@ def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
 
 
 def _becomes(entry: Mapping[str, Any], mapping: CodebookMap) -> str:
-    if mapping.change(entry["mode"]) is Change.SAME:
+    if mapping.change(entry["mode"]) is ModeChange.SAME:
         return ""
     return ", ".join(mapping.new.mode(slug).code for slug in entry["becomes"])
 

@@ -122,7 +122,7 @@ def judge_pair_figures(
         seed: The seed of the resamples.
     """
 
-    def share(
+    def _share(
         numerator: Callable[[TraceComparison], int], denominator: Callable[[TraceComparison], int]
     ) -> CoefficientJson:
         counts = [(numerator(trace), denominator(trace)) for trace in comparisons]
@@ -130,16 +130,16 @@ def judge_pair_figures(
 
     return {
         "n": len(comparisons),
-        "verdicts": share(
+        "verdicts": _share(
             lambda trace: trace.both + trace.neither,
             lambda trace: trace.both + trace.neither + trace.first + trace.second,
         ),
-        "modes": share(
+        "modes": _share(
             lambda trace: 2 * trace.both,
             lambda trace: 2 * trace.both + trace.first + trace.second,
         ),
-        "places": share(lambda trace: trace.meet, lambda trace: trace.meet + trace.apart),
-        "step": share(
+        "places": _share(lambda trace: trace.meet, lambda trace: trace.meet + trace.apart),
+        "step": _share(
             lambda trace: trace.same_step is True,
             lambda trace: trace.same_step is not None,
         ),

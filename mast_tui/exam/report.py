@@ -16,8 +16,8 @@ from mast_tui.reports.model import (
     Kind,
     Note,
     Report,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
     figure_cells,
@@ -125,7 +125,7 @@ def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
     )
 
 
-def _coverage(document: Values) -> Section | None:
+def _coverage(document: Values) -> ReportSection | None:
     """Return the sets of steps that contain the decisive step with 90 % probability."""
     if "coverage" not in document:
         return None
@@ -174,7 +174,7 @@ def _coverage(document: Values) -> Section | None:
         "Means over repeated splits of the runs.",
         tuple(notes),
     )
-    return Section("coverage", "Look here", (table,))
+    return ReportSection("coverage", "Look here", (table,))
 
 
 def consistency_report(document: Values) -> Report:
@@ -201,7 +201,7 @@ def consistency_report(document: Values) -> Report:
             ),
         ),
     )
-    sections = [Section("steady", "Without a truth", (alone,))]
+    sections = [ReportSection("steady", "Without a truth", (alone,))]
     if pairs["others"]:
         rows = tuple(
             Row(
@@ -226,7 +226,7 @@ def consistency_report(document: Values) -> Report:
                 ),
             ),
         )
-        sections.append(Section("beside", "Asked otherwise", (table,)))
+        sections.append(ReportSection("beside", "Asked otherwise", (table,)))
     return Report(
         "exam",
         "Exam without a truth",
@@ -255,7 +255,7 @@ def _changed_settings(pair: Values) -> str:
     return ", ".join(settings) or "the prompt"
 
 
-def _decisive(document: Values, judges: Values) -> Section | None:
+def _decisive(document: Values, judges: Values) -> ReportSection | None:
     """Return the shares of traces in which each judge names the decisive step."""
     scored = {name: judge["decisive"] for name, judge in judges.items() if judge["decisive"]}
     if not scored:
@@ -307,7 +307,7 @@ def _decisive(document: Values, judges: Values) -> Section | None:
             *_not_asked(scored),
         ),
     )
-    return Section("decisive", "Decisive step", (table,))
+    return ReportSection("decisive", "Decisive step", (table,))
 
 
 def _published_note(scored: Values) -> Iterator[Note]:
@@ -352,7 +352,7 @@ def _baselines(document: Values) -> Iterator[Row]:
         yield Row(name, cells)
 
 
-def _places(document: Values, judges: Values) -> Section | None:
+def _places(document: Values, judges: Values) -> ReportSection | None:
     """Return precision, recall and F1 of the marked locations for each judge."""
     scored = {name: judge["places"] for name, judge in judges.items() if judge["places"]}
     if not scored:
@@ -380,10 +380,10 @@ def _places(document: Values, judges: Values) -> Section | None:
         _over_traces(document),
         tuple(_not_asked(scored)),
     )
-    return Section("places", "Places", (table,))
+    return ReportSection("places", "Places", (table,))
 
 
-def _levels(judges: Values) -> Section | None:
+def _levels(judges: Values) -> ReportSection | None:
     """Return the shares with the right category at each level; None if there are no levels."""
     rows = [
         _level_row(name, level, judge)
@@ -393,7 +393,7 @@ def _levels(judges: Values) -> Section | None:
     if not rows:
         return None
     table = Table("levels", "Categories of each level", (_JUDGE, *_LEVEL), (tuple(rows),))
-    return Section("levels", "Levels", (table,))
+    return ReportSection("levels", "Levels", (table,))
 
 
 def _level_row(name: str, level: str, judge: Values) -> Row:
@@ -422,7 +422,7 @@ def _not_asked(scored: Values) -> Iterator[Note]:
             )
 
 
-def _verdicts(reports: Mapping[str, JudgeReport]) -> Iterator[Section]:
+def _verdicts(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSection]:
     """Yield the sections on verdicts: one of all judges, then one for each of several."""
     if len(reports) == 1:
         yield from map(judge_section, reports.values())
@@ -432,10 +432,10 @@ def _verdicts(reports: Mapping[str, JudgeReport]) -> Iterator[Section]:
             # Each judge has these two tables; the number keeps their ids unique in the report.
             tables = judge_section(report).tables[:2]
             renamed = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
-            yield Section(f"judge_{number}", name, renamed)
+            yield ReportSection(f"judge_{number}", name, renamed)
 
 
-def _cost_and_quotes(judges: Values) -> Section | None:
+def _cost_and_quotes(judges: Values) -> ReportSection | None:
     """Return the mean cost of a trace and the kinds of quotes; None if no model was asked."""
     rows = [
         Row(name, {"judge": name, **_cost_cells(judge["cost"] or {}), **(judge["quotes"] or {})})
@@ -450,7 +450,7 @@ def _cost_and_quotes(judges: Values) -> Section | None:
         (_JUDGE, *_COST, *_QUOTES),
         (tuple(rows),),
     )
-    return Section("took", "Cost and quotes", (table,))
+    return ReportSection("took", "Cost and quotes", (table,))
 
 
 def _cost_cells(cost: Values) -> dict[str, Cell]:

@@ -24,7 +24,7 @@ _COLUMNS: Final = ("from", "to", "taxonomy")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CrosswalkEntry:
     """One line of a crosswalk: a mode and its counterparts; there may be none.
 
     ``taxonomy`` is the reference of the mode's own, empty where any with such a mode is meant.
@@ -49,7 +49,7 @@ def find_crosswalk(path: Path) -> Path:
     raise ExchangeError(f"{path}: no such file, nor a crosswalk of the package ({names})")
 
 
-def read_crosswalk(path: Path) -> tuple[Entry, ...]:
+def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
     """Return the entries of a CSV, TOML or JSON file.
 
     The columns of CSV are ``from``, ``to`` and, optional, ``taxonomy``.
@@ -64,14 +64,14 @@ def read_crosswalk(path: Path) -> tuple[Entry, ...]:
     return _from_tables(_tables(path), path)
 
 
-def _from_csv(path: Path) -> tuple[Entry, ...]:
+def _from_csv(path: Path) -> tuple[CrosswalkEntry, ...]:
     links = []
     for row in read_rows(path, allowed=_COLUMNS, needed=_COLUMNS[:2]):
         source = row.cells["from"].strip()
         target = row.cells["to"].strip()
         if not source or not target:
             raise ExchangeError(str(row.problem("both 'from' and 'to' are needed")))
-        links.append(Entry(source, (target,), row.cells.get("taxonomy", "").strip()))
+        links.append(CrosswalkEntry(source, (target,), row.cells.get("taxonomy", "").strip()))
     if not links:
         raise ExchangeError(f"{path}: the crosswalk is empty")
     return tuple(links)
@@ -93,7 +93,7 @@ def _tables(path: Path) -> Mapping[str, object]:
     return document
 
 
-def _from_tables(document: Mapping[str, object], path: Path) -> tuple[Entry, ...]:
+def _from_tables(document: Mapping[str, object], path: Path) -> tuple[CrosswalkEntry, ...]:
     entries = []
     if not document:
         raise ExchangeError(f"{path}: the crosswalk is empty")
@@ -104,11 +104,13 @@ def _from_tables(document: Mapping[str, object], path: Path) -> tuple[Entry, ...
             listed = targets if isinstance(targets, list) else [targets]
             if not all(isinstance(target, str) for target in listed):
                 raise ExchangeError(f'{path}: {source!r} wants a code such as "1.3"')
-            entries.append(Entry(source, tuple(listed), ANY if name == "modes" else name))
+            entries.append(CrosswalkEntry(source, tuple(listed), ANY if name == "modes" else name))
     return tuple(entries)
 
 
-def crossed(incoming: Incoming, entries: Sequence[Entry], target: Taxonomy, path: Path) -> Incoming:
+def crossed(
+    incoming: Incoming, entries: Sequence[CrosswalkEntry], target: Taxonomy, path: Path
+) -> Incoming:
     """Return the incoming work with its labels made labels of ``target``.
 
     A mode of ``target`` is present where any mode that stands for it is; absent where all of
@@ -149,7 +151,7 @@ def _sources(incoming: Incoming, target: Taxonomy) -> list[str]:
 
 
 def _mapping(
-    ref: str, incoming: Incoming, entries: Sequence[Entry], target: Taxonomy
+    ref: str, incoming: Incoming, entries: Sequence[CrosswalkEntry], target: Taxonomy
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the target's slugs by the slug of each linked mode of the taxonomy ``ref``."""
     source = next(t for t in incoming.taxonomies if t.ref == ref)
@@ -167,7 +169,7 @@ def _mapping(
 
 
 def _refuse_unused(
-    entries: Sequence[Entry], incoming: Incoming, target: Taxonomy, path: Path
+    entries: Sequence[CrosswalkEntry], incoming: Incoming, target: Taxonomy, path: Path
 ) -> None:
     for entry in entries:
         sources = [t for t in incoming.taxonomies if entry.taxonomy in (ANY, t.ref)]

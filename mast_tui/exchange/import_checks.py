@@ -15,7 +15,7 @@ from mast_tui.adjudication import traces_from_files
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import Remedy, RowProblem
 from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
-from mast_tui.exchange.jsonl import Content
+from mast_tui.exchange.jsonl import JsonlContent
 from mast_tui.exchange.label_studio import CHANGED_THERE
 from mast_tui.labels import Label, Target
 from mast_tui.traces.model import Trace
@@ -82,7 +82,7 @@ def without_unknown(incoming: Incoming, workspace: Workspace, *, named: str | No
     )
 
 
-def unknown_people(file: Path, content: Content, workspace: Workspace) -> list[RowProblem]:
+def unknown_people(file: Path, content: JsonlContent, workspace: Workspace) -> list[RowProblem]:
     """Return a problem for each author of events who is in no register.
 
     Known authors are in the register of the file or in the workspace.

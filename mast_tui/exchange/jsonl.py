@@ -309,7 +309,7 @@ def _text(values: Mapping[str, Any]) -> str:
 
 
 @dataclass(slots=True)
-class Content:
+class JsonlContent:
     """The contents of a file in the order of its lines; its events after ``examined``."""
 
     taxonomies: list[Revision] = field(default_factory=list)
@@ -322,9 +322,9 @@ class Content:
     foreign: Foreign = field(default_factory=Foreign)
 
 
-def read_jsonl(path: Path) -> Content:
+def read_jsonl(path: Path) -> JsonlContent:
     """Read an export; raises ``ExchangeError`` with file and line for a bad one."""
-    content = Content()
+    content = JsonlContent()
     events = list[Event]()
     lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, line in enumerate(lines, start=1):
@@ -361,7 +361,7 @@ def _check_author(event: Event) -> None:
         raise ValueError(f"an event of {event.annotator!r} is written as by {author!r}")
 
 
-def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
+def _take(value: dict[str, Any], content: JsonlContent, *, is_first: bool) -> None:
     kind = read(value.get("record"), str, "record")
     if is_first != (kind == "workspace"):
         raise ValueError("the first line, and no other, has the record 'workspace'")
@@ -391,7 +391,7 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
 
 
 def merge_content(
-    content: Content, workspace: Workspace, *, replacing: Collection[str] = ()
+    content: JsonlContent, workspace: Workspace, *, replacing: Collection[str] = ()
 ) -> MergeReport:
     """Bring what a workspace lacks into it, in one transaction.
 
@@ -413,7 +413,7 @@ def merge_content(
         return workspace.merge_events(register_content(content, workspace), replacing=replacing)
 
 
-def register_content(content: Content, workspace: Workspace) -> Foreign:
+def register_content(content: JsonlContent, workspace: Workspace) -> Foreign:
     """Bring all but the events into a workspace, the traces piece by piece.
 
     Args:

@@ -15,7 +15,7 @@ from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.change_words import branches_in_words, changes_in_words
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import undone_id
-from mast_tui.exchange.jsonl import Content, merge_content, register_content
+from mast_tui.exchange.jsonl import JsonlContent, merge_content, register_content
 from mast_tui.study import Study
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
@@ -58,7 +58,7 @@ class MergeResult:
 
 
 def merge_files(
-    contents: Mapping[Path, Content],
+    contents: Mapping[Path, JsonlContent],
     workspace: Workspace,
     *,
     asked: str,
@@ -141,7 +141,7 @@ class _Writing:
     def __init__(
         self,
         file: Path,
-        content: Content,
+        content: JsonlContent,
         workspace: Workspace,
         record: ImportRecord,
         replacing: Collection[str],
@@ -201,7 +201,7 @@ class _Writing:
 
 def _merge_file(
     file: Path,
-    content: Content,
+    content: JsonlContent,
     workspace: Workspace,
     merged: MergeResult,
     replacing: Collection[str],

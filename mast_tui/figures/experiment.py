@@ -6,24 +6,23 @@ compared with the baseline over the tasks that both have run. Where they share n
 count as independent.
 
 An interval of a rate is Wilson's for as many cases as have the variance between tasks (Korn and
-Graubard 1998), with Student's t. That of a difference joins the intervals of both rates by their
-correlation over tasks (Newcombe 1998; Zou and Donner 2008, Statistics in Medicine 27:1693-1702).
-The test flips the signs of the differences of whole tasks. ``docs/simulations.md`` reports how well
-these and other methods hold.
+Graubard 1998), with Student's t. That of a difference is Student's over the differences of tasks.
+The test flips the signs of these differences; between arms without a common task it exchanges whole
+tasks. ``docs/simulations.md`` reports how well these and other methods hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import erfc, lcm, sqrt
+from math import lcm, sqrt
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Interval, ratio
-from mast_tui.figures.intervals import Z, joined_interval, to_resolve, wilson_of
+from mast_tui.figures.intervals import Z, to_resolve, wilson_of
 from mast_tui.figures.jackknife import student_t
 from mast_tui.figures.record import Figure, FigureScope, Sources
 from mast_tui.figures.signatures.model import (
@@ -36,7 +35,7 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
     Whole,
 )
-from mast_tui.figures.significance import holm, sign_flips_of_rows
+from mast_tui.figures.significance import group_permutations, holm, sign_flips_of_rows
 
 Values = NDArray[np.float64]
 
@@ -201,17 +200,12 @@ def powered_means(people: Values, judge: Values, task: Whole, tasks: int) -> Tas
 
 @dataclass(frozen=True, slots=True)
 class MeanEstimate:
-    """A mean over tasks, with its variance and its interval.
-
-    ``cases`` is the number of independent cases with the same variance of their share.
-    """
+    """A mean over tasks, with its variance and its interval."""
 
     value: float | None
     variance: float = 0.0
     interval: Interval | None = None
     reason: str = ""
-    cases: float = 0.0
-    tasks: int = 0
 
 
 def estimate(means: TaskMeans, kind: Kind) -> MeanEstimate:
@@ -230,24 +224,19 @@ def estimate(means: TaskMeans, kind: Kind) -> MeanEstimate:
         return MeanEstimate(value, reason="few_tasks")
     variance = float(((values - value) ** 2).sum()) / (tasks - 1) / tasks
     if kind == "mean":
-        half = student_t(tasks - 1) * sqrt(variance)
-        interval = (value - half, value + half)
-        cases = 0.0
+        if not variance:
+            return MeanEstimate(value, reason="no_variance")
+        interval = _student(value, sqrt(variance), tasks - 1, kind)
     else:
         value = min(1.0, max(0.0, value))
         spread = value * (1 - value)
         runs = float(means.runs[means.defined].sum())
         # Equal tasks give no estimate of their variance; then each counts as one case.
         cases = min(runs, spread / variance) if variance and spread else float(tasks)
-        interval = _wilson_t(value, cases, _degrees_of_freedom(values))
+        # Wilson's formula has the quantile of the normal distribution in it.
+        interval = wilson_of(value, cases * (Z / student_t(_degrees_of_freedom(values))) ** 2)
     reason = "few_tasks" if tasks < LEAST_TASKS else ""
-    return MeanEstimate(value, variance, interval, reason, cases, tasks)
-
-
-def _wilson_t(value: float, cases: float, degrees: int) -> Interval:
-    """Return Wilson's interval of a share with the quantile of Student's t."""
-    # The formula has the quantile of the normal distribution in it.
-    return wilson_of(value, cases * (Z / student_t(degrees)) ** 2)
+    return MeanEstimate(value, variance, interval, reason)
 
 
 def _degrees_of_freedom(values: Values) -> int:
@@ -295,44 +284,38 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference
     reason = "few_tasks" if tasks < LEAST_TASKS else _too_rare(sides, kind)
     if tasks < 2:
         return ArmDifference(value, None, reason, p_value, tasks)
-    if kind == "mean":
-        half = student_t(tasks - 1) * float(apart.std(ddof=1)) / sqrt(tasks)
-        return ArmDifference(value, (value - half, value + half), reason, p_value, tasks)
-    ends = [estimate(side, kind) for side in sides]
-    spreads = ends[0].variance * ends[1].variance
-    both = float(a.sum()) * float(b.sum()) / tasks
-    covariance = (float((a * b).sum()) - both) / (tasks - 1) / tasks
-    correlation = covariance / sqrt(spreads) if spreads else 0.0
-    return ArmDifference(value, _joined(ends, correlation), reason, p_value, tasks)
+    error = float(apart.std(ddof=1)) / sqrt(tasks)
+    if not error:
+        return ArmDifference(value, None, reason or "no_variance", p_value, tasks)
+    return ArmDifference(value, _student(value, error, tasks - 1, kind), reason, p_value, tasks)
 
 
 def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
-    """Return the difference of arms that share no task, whose tasks are independent."""
+    """Return the difference of arms that share no task, by Welch's test over their tasks."""
     sides = [first.subset(first.defined), second.subset(second.defined)]
     ends = [estimate(side, kind) for side in sides]
-    tasks = min(len(side.values) for side in sides)
+    sizes = [len(side.values) for side in sides]
+    tasks = min(sizes)
     if ends[0].value is None or ends[1].value is None:
         return ArmDifference(None, reason="no_runs")
     value = ends[0].value - ends[1].value
     variance = ends[0].variance + ends[1].variance
-    p_value = erfc(abs(value) / sqrt(2 * variance)) if variance else 1.0
+    p_value = group_permutations(*_whole_numbers([side.values for side in sides], sides))
     reason = "few_tasks" if tasks < LEAST_TASKS else _too_rare(sides, kind)
-    if tasks < 2:
-        return ArmDifference(value, None, reason, None, tasks)
-    if kind == "share":
-        return ArmDifference(value, _joined(ends, 0.0), reason, p_value, tasks)
-    half = student_t(max(1, 2 * tasks - 2)) * sqrt(variance)
-    return ArmDifference(value, (value - half, value + half), reason, p_value, tasks)
+    if tasks < 2 or not variance:
+        return ArmDifference(value, None, reason or "no_variance", p_value, tasks)
+    parts = (end.variance**2 / (size - 1) for end, size in zip(ends, sizes, strict=True))
+    degrees = max(1, int(variance**2 / sum(parts)))
+    interval = _student(value, sqrt(variance), degrees, kind)
+    return ArmDifference(value, interval, reason, p_value, tasks)
 
 
-def _joined(ends: Sequence[MeanEstimate], correlation: float) -> Interval | None:
-    """Return the interval of a difference of two shares."""
-    first, second = ends
-    if first.value is None or second.value is None:
-        return None
-    interval = _wilson_t(first.value, first.cases, first.tasks - 1)
-    second_interval = _wilson_t(second.value, second.cases, second.tasks - 1)
-    return joined_interval(first.value, interval, second.value, second_interval, correlation)
+def _student(value: float, error: float, degrees: int, kind: Kind) -> Interval:
+    """Return Student's interval; that of a difference of shares ends at -1 and 1."""
+    half = student_t(degrees) * error
+    if kind == "mean":
+        return value - half, value + half
+    return max(-1.0, value - half), min(1.0, value + half)
 
 
 def _too_rare(sides: Sequence[TaskMeans], kind: Kind) -> str:
@@ -350,15 +333,22 @@ def _too_rare(sides: Sequence[TaskMeans], kind: Kind) -> str:
 
 
 def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
-    """Test the differences of tasks, in whole numbers as far as the runs of a task allow."""
-    apart = sides[0].values - sides[1].values
+    (apart,) = _whole_numbers([sides[0].values - sides[1].values], sides)
+    return float(sign_flips_of_rows(apart[None, :])[0])
+
+
+def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list[Whole]:
+    """Return the values of tasks in a unit that makes them whole numbers.
+
+    The unit of shares is that of all numbers of runs of a task; other values, or those of very many
+    runs, are rounded to a thousandth of the largest one.
+    """
     sizes = {n for side in sides for n in side.runs.tolist() if n}
-    parts = lcm(*sizes) if sizes else 1
-    largest = float(np.abs(apart).max(initial=0.0))
+    parts: float = lcm(*sizes) if sizes else 1
+    largest = max(float(np.abs(of_side).max(initial=0.0)) for of_side in values)
     if parts > _FINEST or largest > 1:
-        parts = 1
-        apart = apart / largest * _FINEST if largest else apart
-    return float(sign_flips_of_rows(np.rint(apart * parts).astype(np.int64)[None, :])[0])
+        parts = _FINEST / largest if largest else 1
+    return [np.rint(of_side * parts).astype(np.int64) for of_side in values]
 
 
 # The measures of an experiment

@@ -171,7 +171,7 @@ def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interv
     other_ends = wilson(other_hits, other_n)
     if ends is None or other_ends is None:
         return None
-    return joined_interval(hits / n, ends, other_hits / other_n, other_ends, 0.0)
+    return _joined(hits / n, ends, other_hits / other_n, other_ends, 0.0)
 
 
 def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) -> Interval | None:
@@ -202,21 +202,11 @@ def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) 
     if cross > 0:
         cross = max(cross - n / 2, 0)
     phi = cross / sqrt(margins) if margins else 0.0
-    return joined_interval(first / n, ends, second / n, ends_of_second, phi)
+    return _joined(first / n, ends, second / n, ends_of_second, phi)
 
 
-def joined_interval(
-    p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float
-) -> Interval:
-    """Return the interval of a difference from the intervals of both sides.
-
-    Args:
-        p: The first share.
-        ends: Its interval.
-        q: The second share.
-        ends_of_q: Its interval.
-        phi: The correlation of both.
-    """
+def _joined(p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float) -> Interval:
+    """Return the interval of ``p - q`` from the intervals of both, whose correlation is ``phi``."""
 
     def distance(a: float, b: float) -> float:
         # Rounding may bring a square below 0.

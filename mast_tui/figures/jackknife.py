@@ -246,15 +246,15 @@ def student_t(degrees: int, level: float = LEVEL) -> float:
         raise ValueError(f"Student's t has one degree of freedom or more, not {degrees}")
     low = 0.0
     high = 1.0
-    while _within(high, degrees) < level:
+    while student_mass(high, degrees) < level:
         high *= 2
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, degrees) < level else (low, middle)
+        low, high = (middle, high) if student_mass(middle, degrees) < level else (low, middle)
     return high
 
 
-def _within(t: float, degrees: int) -> float:
+def student_mass(t: float, degrees: int) -> float:
     """Return the mass between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
     angle = atan(t / sqrt(degrees))
     odd = degrees % 2

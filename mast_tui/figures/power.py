@@ -46,7 +46,7 @@ _STEPS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class RateChange:
     """A rate in two arms over the same tasks.
 
     Args:
@@ -112,7 +112,7 @@ def logit_normal(rate: float, between: float) -> tuple[float, float]:
 
 
 def draw_hits(
-    design: Design, tasks: int, runs: int, draws: int, random: np.random.Generator
+    design: RateChange, tasks: int, runs: int, draws: int, random: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Draw the hits of each task in both arms, the baseline first.
 
@@ -137,7 +137,9 @@ def draw_hits(
     return sides[0], sides[1]
 
 
-def power(design: Design, tasks: int, runs: int, *, draws: int = _DRAWS, seed: int = 0) -> float:
+def power(
+    design: RateChange, tasks: int, runs: int, *, draws: int = _DRAWS, seed: int = 0
+) -> float:
     """Return the share of simulated experiments in which the change is seen.
 
     Args:
@@ -151,7 +153,7 @@ def power(design: Design, tasks: int, runs: int, *, draws: int = _DRAWS, seed: i
     return float((sign_flips_of_rows(changed_hits - hits) < design.alpha).mean())
 
 
-def tasks_needed(design: Design, runs: int, *, seed: int = 0) -> int | None:
+def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
     """Return the fewest tasks with the power of ``TARGET``; None if ``MOST_TASKS`` do not suffice.
 
     Args:
@@ -188,7 +190,7 @@ def tasks_needed(design: Design, runs: int, *, seed: int = 0) -> int | None:
     return high if high <= MOST_TASKS else None
 
 
-def detectable(design: Design, tasks: int, runs: int, *, seed: int = 0) -> float | None:
+def detectable(design: RateChange, tasks: int, runs: int, *, seed: int = 0) -> float | None:
     """Return the least change towards ``design.changed`` with the power of ``TARGET``.
 
     Args:
@@ -220,7 +222,7 @@ def detectable(design: Design, tasks: int, runs: int, *, seed: int = 0) -> float
     return high
 
 
-def design_of(experiment: Experiment, measure: Measure, change: float) -> Design | None:
+def design_of(experiment: Experiment, measure: Measure, change: float) -> RateChange | None:
     """Return the design of a planned change from the data so far; None without runs.
 
     The correlation within an arm is estimated from tasks with two runs or more, that across arms
@@ -250,7 +252,7 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> Design
     changed = rate + change
     if not 0 <= changed <= 1 or not 0 < rate < 1:
         return None
-    return Design(rate, changed, min(between, 0.99), min(shared, between, 0.99))
+    return RateChange(rate, changed, min(between, 0.99), min(shared, between, 0.99))
 
 
 def between_runs(means: TaskMeans) -> float | None:
@@ -267,7 +269,15 @@ def between_runs(means: TaskMeans) -> float | None:
 
 
 def across_arms(first: TaskMeans, second: TaskMeans) -> float | None:
-    """Return the correlation of two runs of one task in two arms."""
+    """Return the correlation of two runs of one task in two arms.
+
+    Args:
+        first: The rates of one arm by task.
+        second: The rates of the other arm.
+
+    Returns:
+        The correlation; None with fewer than two tasks in both arms, or if a rate is 0 or 1.
+    """
     both = first.defined & second.defined
     if both.sum() < 2:
         return None

@@ -1063,14 +1063,15 @@ _SIGNATURES: Final = (
         "arm_difference", "difference", "difference from the baseline",
         "mean over the shared tasks of the arm less the baseline",
         undefined="a side has no run with it",
-        interval="of shares Newcombe 1998 with the intervals of both arms and their correlation "
-        "over tasks (Zou and Donner 2008), of means Student's t over tasks",
+        interval="Student's t over the differences of tasks",
         withheld="fewer than 5 tasks; a share that fewer than 5 tasks have in a run, or lack; "
-        "unresolved verdicts over 2 %", lowest=-1.0, form=JsonForm.ESTIMATE, key="difference",
+        "the same difference in all tasks; unresolved verdicts over 2 %",
+        lowest=-1.0, form=JsonForm.ESTIMATE, key="difference",
     ),
     Statistic(
         "flip_p", "p", "p-value", "Fisher's randomisation test: the signs of the differences of "
-        "whole tasks flipped", "Fisher 1935", "a side has no run with it", key="difference.p",
+        "whole tasks flipped, or tasks exchanged between arms that share none",
+        "Fisher 1935", "a side has no run with it", key="difference.p",
     ),
     Statistic(
         "flip_p_adjusted", "p adj", "adjusted p-value", "p-value adjusted over the tested modes "

@@ -18,6 +18,9 @@ _TIE: Final = 1e-7
 _MOST_STEPS: Final = 20_000_000
 """The number of additions beyond which the normal distribution replaces an exact test."""
 
+_MOST_CASES: Final = 900
+"""The number of cases whose divisions into two groups still fit into a float."""
+
 _RARE: Final = 50
 """The number of hits, and of misses, beyond which the normal distribution is near enough."""
 
@@ -188,6 +191,44 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
     least = 2.0 ** (1 - np.minimum((sizes > 0).sum(axis=1), 1000))
     p_values: NDArray[np.float64] = np.where(observed == 0, 1.0, np.clip(both_sides, least, 1.0))
     return p_values
+
+
+def group_permutations(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    """Test whether two independent groups of whole numbers have the same mean.
+
+    This is Fisher's randomisation test: it counts all divisions of the cases into groups of these
+    two sizes. With zeros and ones alone it is Fisher's exact test.
+
+    Args:
+        first: A number for each case of one group; at least one.
+        second: Those of the other group; at least one.
+
+    Returns:
+        The share of all divisions whose means are as far apart or farther. If there are too many
+        sums to count, it is that of the normal distribution with the variance over all divisions.
+    """
+    cases = np.concatenate([first, second])
+    cases -= cases.min()
+    smaller = cases[: len(first)] if len(first) <= len(second) else cases[len(first) :]
+    size = len(smaller)
+    # In units of 1 / n, so that sums and their mean are whole numbers.
+    mean = size * int(cases.sum())
+    observed = abs(len(cases) * int(smaller.sum()) - mean)
+    if observed == 0:
+        return 1.0
+    highest = int(np.sort(cases)[-size:].sum())
+    if len(cases) * size * (highest + 1) > _MOST_STEPS or len(cases) > _MOST_CASES:
+        squares = float(((cases - cases.mean()) ** 2).sum())
+        variance = size * (len(cases) - size) / len(cases) / (len(cases) - 1) * squares
+        return erfc(observed / len(cases) / sqrt(2 * variance))
+    # Divisions by the number of cases in the smaller group so far, and by their sum.
+    divisions = np.zeros((size + 1, highest + 1))
+    divisions[0, 0] = 1
+    for case in cases.tolist():
+        divisions[1:, case:] += divisions[:-1, : highest + 1 - case]
+    complete = divisions[size]
+    far = np.abs(len(cases) * np.arange(highest + 1) - mean) >= observed
+    return float(complete[far].sum() / complete.sum())
 
 
 class Trend(NamedTuple):

@@ -156,8 +156,9 @@ def difference(
     """Return a mean over passes with suggestions less that over passes without.
 
     The difference d of each annotator counts with the weight m·n/(m + n), where m and n are the
-    units with and without suggestions (Cochran 1954, Biometrics 10:417-451), so that slow and fast
-    annotators do not blur it. Its interval is by the jackknife over traces, with Student's t.
+    units with and without suggestions (Cochran 1954, Biometrics 10:417-451), so that differences
+    between slow and fast annotators cancel out. Its interval is by the jackknife over traces, with
+    Student's t.
 
     Args:
         passes: The passes of annotators who worked both ways.

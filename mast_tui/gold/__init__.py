@@ -8,8 +8,8 @@ from mast_tui.gold.model import (
     GoldTrace,
     GoldVerdict,
     Guideline,
+    Resolution,
     Said,
-    Source,
 )
 from mast_tui.gold.overlaps import Order, no_order, no_orders
 from mast_tui.gold.resolve import gold_of_trace, words_on
@@ -25,8 +25,8 @@ __all__ = [
     "GoldVerdict",
     "Guideline",
     "Order",
+    "Resolution",
     "Said",
-    "Source",
     "gold_of_trace",
     "no_order",
     "no_orders",

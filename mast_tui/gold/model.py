@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from mast_tui.labels import Label, Severity, Target, VerdictValue
 
 
-class Source(StrEnum):
+class Resolution(StrEnum):
     """The way in which a verdict or a place of the gold was resolved."""
 
     UNANIMOUS = "unanimous"
@@ -106,7 +106,7 @@ class GoldVerdict:
 
     mode: str
     value: VerdictValue | None
-    source: Source
+    source: Resolution
     sides: Mapping[str, VerdictValue | None]
     judge_seen: bool = False
     decided_by: str | None = None
@@ -127,13 +127,13 @@ class GoldLabel:
 
     mode: str
     target: Target
-    source: Source
+    source: Resolution
     merged: bool = False
     labels: tuple[str, ...] = ()
     annotators: tuple[str, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
     severity: Severity | None = None
-    severity_source: Source | None = None
+    severity_source: Resolution | None = None
     judge_seen: bool = False
     decided_by: str | None = None
     decided_at: str | None = None

@@ -39,8 +39,8 @@ from mast_tui.gold.model import (
     GoldLabel,
     GoldTrace,
     GoldVerdict,
+    Resolution,
     Said,
-    Source,
 )
 from mast_tui.gold.overlaps import (
     Item,
@@ -159,7 +159,7 @@ def _resolve(
         labels, open_places = _places(mode, sides, decisions, rules)
         return GoldTrace((verdict,), labels, open_places)
     answers = words_on(mode, sides)
-    if verdict.source is not Source.UNRESOLVED or not answers:
+    if verdict.source is not Resolution.UNRESOLVED or not answers:
         return GoldTrace((verdict,), (), ())
     items = items_of_mode(_labels(mode, sides), rules.order)
     conflict = Conflict(
@@ -184,7 +184,7 @@ def _verdict(
         return GoldVerdict(
             mode,
             decided.value,
-            Source.ADJUDICATED,
+            Resolution.ADJUDICATED,
             every,
             judge_seen=seen or decided.judge_seen,
             decided_by=decided.decided_by,
@@ -198,15 +198,15 @@ def _verdict(
 
 def _common_value(
     values: Sequence[VerdictValue], majority: bool
-) -> tuple[VerdictValue | None, Source]:
+) -> tuple[VerdictValue | None, Resolution]:
     if len(values) == 1:
-        return values[0], Source.SINGLE
+        return values[0], Resolution.SINGLE
     if values and all(value is values[0] for value in values):
-        return values[0], Source.UNANIMOUS
+        return values[0], Resolution.UNANIMOUS
     for value in (VerdictValue.PRESENT, VerdictValue.ABSENT):
         if majority and 2 * values.count(value) > len(values):
-            return value, Source.MAJORITY
-    return None, Source.UNRESOLVED
+            return value, Resolution.MAJORITY
+    return None, Resolution.UNRESOLVED
 
 
 def _places(
@@ -234,7 +234,7 @@ def _places(
             continue
         peers = set(item.annotators) if item.target.is_whole else placing
         source = _common_place(item, peers, rules)
-        if source is Source.UNRESOLVED:
+        if source is Resolution.UNRESOLVED:
             open_places.append(_place_conflict(item, sides, peers))
         elif source is not None:
             labels += _accepted_labels(item, source, sides)
@@ -309,23 +309,23 @@ def _by_decision(
     ]
 
 
-def _common_place(item: Item, peers: set[str], rules: _Rules) -> Source | None:
+def _common_place(item: Item, peers: set[str], rules: _Rules) -> Resolution | None:
     """Return the source of an item that all who could mark it share; None if it is voted down."""
     marked = len(item.annotators)
     if len(peers) == 1:
-        return Source.SINGLE
+        return Resolution.SINGLE
     if rules.boundaries and marked > 1 and len(item.targets) > 1:
-        return Source.UNRESOLVED
+        return Resolution.UNRESOLVED
     if joins_separate_places(item, rules.order):
-        return Source.UNRESOLVED
+        return Resolution.UNRESOLVED
     if marked == len(peers):
-        return Source.UNANIMOUS
+        return Resolution.UNANIMOUS
     if rules.majority and 2 * marked != len(peers):
-        return Source.MAJORITY if 2 * marked > len(peers) else None
-    return Source.UNRESOLVED
+        return Resolution.MAJORITY if 2 * marked > len(peers) else None
+    return Resolution.UNRESOLVED
 
 
-def _accepted_labels(item: Item, source: Source, sides: Sequence[TraceWork]) -> list[GoldLabel]:
+def _accepted_labels(item: Item, source: Resolution, sides: Sequence[TraceWork]) -> list[GoldLabel]:
     """Return an item's labels as gold: one target for several sides, a side's own as they stand."""
     if len(item.annotators) == 1:
         return [
@@ -354,7 +354,7 @@ def _gold_label(
     target: Target,
     labels: Sequence[Label],
     sides: Sequence[TraceWork],
-    origin: Source | Decision,
+    origin: Resolution | Decision,
     changed: bool = False,
 ) -> GoldLabel:
     decision = origin if isinstance(origin, Decision) else None
@@ -365,7 +365,7 @@ def _gold_label(
     return GoldLabel(
         mode,
         target,
-        Source.ADJUDICATED if isinstance(origin, Decision) else origin,
+        Resolution.ADJUDICATED if isinstance(origin, Decision) else origin,
         labels=tuple(label.id for label in labels),
         annotators=names,
         notes=tuple((label.annotator, label.note) for label in labels if label.note),
@@ -379,11 +379,11 @@ def _gold_label(
     )
 
 
-def _severity_source(graded: int, annotators: int) -> Source:
+def _severity_source(graded: int, annotators: int) -> Resolution:
     """Return how far a severity is shared: by all annotators of a label, by several, or by one."""
     if graded == 1:
-        return Source.SINGLE
-    return Source.UNANIMOUS if graded == annotators else Source.MAJORITY
+        return Resolution.SINGLE
+    return Resolution.UNANIMOUS if graded == annotators else Resolution.MAJORITY
 
 
 def _item_at(mode: str, target: Target, marks: Sequence[Label], order: Order) -> Item:

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Literal, TypedDict
 
-from mast_tui.gold.model import GoldTrace, GoldVerdict, Source
+from mast_tui.gold.model import GoldTrace, GoldVerdict, Resolution
 
 GoldKind = Literal["all", "settled"]
 """Which verdicts of the gold count: all that have a value, or those that are settled."""
 
-SETTLED: Final = (Source.UNANIMOUS, Source.MAJORITY, Source.ADJUDICATED)
-SOURCES: Final = (*SETTLED, Source.SINGLE, Source.UNRESOLVED)
+SETTLED: Final = (Resolution.UNANIMOUS, Resolution.MAJORITY, Resolution.ADJUDICATED)
+SOURCES: Final = (*SETTLED, Resolution.SINGLE, Resolution.UNRESOLVED)
 """The sources that are counted; an unresolved verdict has no value."""
 
 
@@ -41,7 +41,7 @@ class GoldMixJson(TypedDict):
 
 
 def gold_mix(
-    verdicts: Mapping[str, Iterable[Source]],
+    verdicts: Mapping[str, Iterable[Resolution]],
     annotators: Iterable[str],
     *,
     settled_only: bool,
@@ -57,8 +57,8 @@ def gold_mix(
         not_in_study: Finished traces of people without a part in the study, left out before.
         merged: How many places cover different ones of several people.
     """
-    verdict_counts: Counter[Source] = Counter()
-    traces: Counter[Source] = Counter()
+    verdict_counts: Counter[Resolution] = Counter()
+    traces: Counter[Resolution] = Counter()
     for trace_sources in verdicts.values():
         counts = Counter(trace_sources)
         verdict_counts.update(counts)
@@ -73,12 +73,12 @@ def gold_mix(
     }
 
 
-def counted_source(verdict: GoldVerdict) -> Source | None:
+def counted_source(verdict: GoldVerdict) -> Resolution | None:
     """Return the source of a verdict; None where nobody has one, or its value was left out."""
     if verdict.value is not None:
         return verdict.source
-    differ = verdict.source is Source.UNRESOLVED
-    return Source.UNRESOLVED if differ and any(verdict.sides.values()) else None
+    differ = verdict.source is Resolution.UNRESOLVED
+    return Resolution.UNRESOLVED if differ and any(verdict.sides.values()) else None
 
 
 def only_settled(gold: GoldTrace) -> GoldTrace:
@@ -87,7 +87,7 @@ def only_settled(gold: GoldTrace) -> GoldTrace:
     Such a verdict has no value, such a place, or one of such a verdict, is no label, and such a
     severity is none, unless an adjudicator took that person's word.
     """
-    single = {verdict.mode for verdict in gold.verdicts if verdict.source is Source.SINGLE}
+    single = {verdict.mode for verdict in gold.verdicts if verdict.source is Resolution.SINGLE}
     return GoldTrace(
         tuple(
             replace(verdict, value=None) if verdict.mode in single else verdict
@@ -95,10 +95,11 @@ def only_settled(gold: GoldTrace) -> GoldTrace:
         ),
         tuple(
             label
-            if label.severity_source is not Source.SINGLE or label.source is Source.ADJUDICATED
+            if label.severity_source is not Resolution.SINGLE
+            or label.source is Resolution.ADJUDICATED
             else replace(label, severity=None, severity_source=None)
             for label in gold.labels
-            if label.mode not in single and label.source is not Source.SINGLE
+            if label.mode not in single and label.source is not Resolution.SINGLE
         ),
         tuple(conflict for conflict in gold.conflicts if conflict.mode not in single),
     )
@@ -111,7 +112,7 @@ def is_gold(mix: GoldMixJson) -> bool:
 
 def gold_name(mix: GoldMixJson) -> str:
     """Return a short name for the labels: gold, or their author if no two agree on any verdict."""
-    if is_gold(mix) or not mix["sources"][Source.SINGLE.value]:
+    if is_gold(mix) or not mix["sources"][Resolution.SINGLE.value]:
         return "gold"
     people = mix["annotators"]
     return people[0] if len(people) == 1 else f"{len(people)} people, each alone"

@@ -25,8 +25,8 @@ from mast_tui.reports.model import (
     Kind,
     Note,
     Report,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
     estimates,
@@ -255,14 +255,14 @@ def _without_kappa(agreement: Agreement) -> Iterator[str]:
             yield f"κ {meaning} for {modes} ({reasons})."
 
 
-def modes_section(agreement: Agreement) -> Section:
+def modes_section(agreement: Agreement) -> ReportSection:
     """Make the page of single modes: with totals, sets of modes, rounds and retests."""
     people = _People.from_agreement(agreement)
     tables = [people.modes(), missed_table(agreement), people.sets(), people.rounds()]
     tables += [people.retests(), people.agents()]
     notes = [*_left_out(agreement), *_halving(agreement), *_missed_untold(agreement)]
     parts = tuple(table for table in tables if table is not None)
-    return Section("modes", "Modes", parts, tuple(people.facts()), tuple(notes))
+    return ReportSection("modes", "Modes", parts, tuple(people.facts()), tuple(notes))
 
 
 def missed_table(agreement: Agreement) -> Table | None:
@@ -383,20 +383,20 @@ def _dependent(pair: FigureTable, p_adjusted: float) -> Note:
     )
 
 
-def categories_section(agreement: Agreement) -> Section | None:
+def categories_section(agreement: Agreement) -> ReportSection | None:
     """Make the page of categories of modes; None where the taxonomy has none."""
     if not agreement.categories:
         return None
     people = _People.from_agreement(agreement)
-    return Section("categories", "Categories", (people.categories(), *people.levels()))
+    return ReportSection("categories", "Categories", (people.categories(), *people.levels()))
 
 
-def pairs_section(agreement: Agreement) -> Section | None:
+def pairs_section(agreement: Agreement) -> ReportSection | None:
     """Make the page of every two of three annotators or more; None for fewer."""
     if len(agreement.annotators) < 3:
         return None
     people = _People.from_agreement(agreement)
-    return Section("pairs", "Pairs", (people.matrix(), people.pairs(), *people.by_pair()))
+    return ReportSection("pairs", "Pairs", (people.matrix(), people.pairs(), *people.by_pair()))
 
 
 def few_shared_by_pair(agreement: Agreement) -> Mapping[str, float | None]:

@@ -16,8 +16,8 @@ from mast_tui.reports.model import (
     Column,
     Estimate,
     Note,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
 )
@@ -40,7 +40,7 @@ _SHARES: Final = """
     baseline | {baseline} | share | runs of {baseline} that show it | 95
     arm | {arm} | share | runs of {arm} that show it | 95
     arm_difference | points | points | {arm} minus {baseline}, points | 94
-    flip_p | p | p_value | p, signs of whole tasks flipped | 40
+    flip_p | p | p_value | p, randomisation test over whole tasks | 40
     flip_p_adjusted | p adj | p_value | p, adjusted over the modes and arms | 80
 """
 _MEANS: Final = """
@@ -48,7 +48,7 @@ _MEANS: Final = """
     baseline | {baseline} | number | mean of {baseline} | 95
     arm | {arm} | number | mean of {arm} | 95
     arm_difference | difference | number | {arm} minus {baseline} | 94
-    flip_p | p | p_value | p, signs of whole tasks flipped | 40
+    flip_p | p | p_value | p, randomisation test over whole tasks | 40
     flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
 _PLAN: Final = """
@@ -86,6 +86,7 @@ _WHY: Final[Mapping[str, str]] = {
     "few_tasks": f"no interval, as there are fewer than {LEAST_TASKS} tasks",
     "rare_mode": f"no interval of a difference, as fewer than {LEAST_TASKS} tasks show it in a run,"
     " or lack it",
+    "no_variance": "no interval, as all tasks have the same value, or the same difference",
     "unresolved": "no interval, as over 2 % of the verdicts are unresolved",
 }
 
@@ -102,7 +103,7 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
     """
     sections = (
         *experiment_sections(experiment, figures),
-        Section("method", "How it was counted", (_method(experiment), published_gains())),
+        ReportSection("method", "How it was counted", (_method(experiment), published_gains())),
     )
     return model.Report(
         id="experiment",
@@ -114,21 +115,21 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
     )
 
 
-def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterator[Section]:
+def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterator[ReportSection]:
     """Yield the sections of an experiment: all arms, each arm, and its power.
 
     Args:
         experiment: The runs.
         figures: Its figures.
     """
-    yield Section("arms", "Arms", (_arms_table(experiment, figures),))
+    yield ReportSection("arms", "Arms", (_arms_table(experiment, figures),))
     for number, arm in enumerate(experiment.compared, 1):
         parts = tuple(_tables_of_arm(experiment, figures, arm, number))
         facts = tuple(_in_short(experiment, figures, arm))
-        yield Section(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
+        yield ReportSection(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
     plan = _plan_table(experiment, figures)
     if plan.rows:
-        yield Section("plan", "What it takes to see a change", (plan,))
+        yield ReportSection("plan", "What it takes to see a change", (plan,))
 
 
 def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[model.Part, ...]:
@@ -377,8 +378,7 @@ def _method(experiment: Experiment) -> model.Text:
             "A task counts once, however often it was run: rates are means over tasks. Differences "
             "are over the tasks that both arms have run.",
             "Intervals are 95 %: of shares Wilson's for as many cases as have the variance between "
-            "tasks, of differences joined from those of both arms with their correlation, of means "
-            "Student's over tasks.",
+            "tasks, of means and differences Student's over tasks.",
             "p: Fisher's randomisation test, which flips the signs of the differences of whole "
             "tasks in all ways; adjusted after Holm over the tested modes and the arms, so that "
             "any false finding has a chance of at most 5 %.",

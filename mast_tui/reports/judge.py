@@ -19,8 +19,8 @@ from mast_tui.reports.model import (
     Estimate,
     Kind,
     Note,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
     estimates,
@@ -152,7 +152,7 @@ def judge_section(
     comparison: JudgeComparison | None = None,
     *,
     sight: Mapping[str, Any] | None = None,
-) -> Section:
+) -> ReportSection:
     """Make the page of a judge.
 
     Args:
@@ -172,10 +172,10 @@ def judge_section(
         None if comparison is None else compared_table(comparison),
     )
     made = tuple(table for table in tables if table is not None)
-    return Section("judge", "Judge", made, _facts(report), tuple(_notes(report)))
+    return ReportSection("judge", "Judge", made, _facts(report), tuple(_notes(report)))
 
 
-def judges_section(reports: Mapping[str, JudgeReport]) -> Section:
+def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
     """Make a table of several judges with a row for each, over all modes.
 
     Args:
@@ -201,7 +201,7 @@ def judges_section(reports: Mapping[str, JudgeReport]) -> Section:
         (tuple(rows),),
         notes=withheld_notes(*pooled.values()),
     )
-    return Section("judges", "Judges", (table,))
+    return ReportSection("judges", "Judges", (table,))
 
 
 def compared_table(comparison: JudgeComparison) -> Table:

@@ -288,7 +288,7 @@ Part = Table | Chart | Text
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A page of a report; ``id`` is fit for anchors.
 
     ``facts`` are numbers at its head, as (name, value, explanation).
@@ -324,7 +324,7 @@ class Report:
     id: str
     title: str
     about: str
-    sections: tuple[Section, ...]
+    sections: tuple[ReportSection, ...]
     notes: tuple[Note, ...] = ()
     facts: tuple[tuple[str, str, str], ...] = ()
     document: Mapping[str, Any] = field(default_factory=dict)

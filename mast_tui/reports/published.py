@@ -136,7 +136,7 @@ def _verdict(figure: Figure | None, published: float, digits: int) -> tuple[Verd
     return "contradicted", "outside the interval"
 
 
-def claims_section(report: SignatureReport) -> model.Section | None:
+def claims_section(report: SignatureReport) -> model.ReportSection | None:
     """Return the claims beside our figures as a section; None where no group is claimed about.
 
     Args:
@@ -167,7 +167,7 @@ def claims_section(report: SignatureReport) -> model.Section | None:
         "claims",
     )
     table = Table("claims", "Published claims", columns(_COLUMNS), (rows,), notes=(note,))
-    return model.Section("claims", "Published claims beside these figures", (table,))
+    return model.ReportSection("claims", "Published claims beside these figures", (table,))
 
 
 def claims_json(report: SignatureReport) -> list[dict[str, Any]]:

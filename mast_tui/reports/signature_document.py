@@ -94,6 +94,7 @@ def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Docu
         "succeeded": table.count("traces", "succeeded"),
         "unknown": table.count("traces", "unknown"),
         "mean_score": _mean(table["mean_score"]),
+        "scores": {metric: _mean(figure) for metric, figure in table.by_name("mean_score").items()},
         "modes_per_failed_trace": _per_failed(table),
         "shapes": {shape: table.count("shape", shape) for shape in SHAPES},
         "categories": _categories(report, name, "category", dict(inputs.categories)),

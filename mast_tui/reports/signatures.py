@@ -41,8 +41,8 @@ from mast_tui.reports.model import (
     Estimate,
     Kind,
     Note,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
 )
@@ -285,6 +285,11 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The title and the columns of each table of a group; where rows are modes, these come first."""
 
+_SCORES: Final = """
+    metric | metric | text | | 100
+    mean | mean | share | mean over the traces | 95
+    n | traces | count | traces with the score | 90
+"""
 _ALL_SHARES: Final = """
     name | category | text | | 100
     share:all#value | share | share | share of all that shows
@@ -328,7 +333,7 @@ def signatures_report(
     for name in (OVERALL, *group_names):
         group = _Group(figures, name, f"-{parts[name]}", extras=extras)
         brief = name == OVERALL and by_groups
-        section = Section(
+        section = ReportSection(
             f"group-{parts[name]}",
             group_words(figures, name),
             tuple(_prevalence_of(group) if brief else _page_of(group)),
@@ -344,7 +349,7 @@ def signatures_report(
     if figures.axis is not None:
         sections.append(_trend(figures, figures.axis))
     method = (_method(figures), *_measured(extras))
-    sections.append(Section("method", "How it was counted", method))
+    sections.append(ReportSection("method", "How it was counted", method))
     notes = [
         *_cannot_say(cannot_say(figures.inputs)),
         *_small_groups(figures, len(group_names)),
@@ -418,17 +423,17 @@ def group_report(
     reading = tuple(Note(text, "method") for text in _reading(figures))
     no_places = () if tables.places is not None else (_no_places(figures),)
     sections = [
-        Section(
+        ReportSection(
             "modes",
             "modes",
             _tables(tables.prevalence(), tables.modes(), *tables.categories(), *tables.of_judges()),
         ),
-        Section("onset", "onset", _tables(*tables.onset_tables()), notes=no_places),
-        Section("together", "together", _tables(tables.matrix(), tables.pairs())),
+        ReportSection("onset", "onset", _tables(*tables.onset_tables()), notes=no_places),
+        ReportSection("together", "together", _tables(tables.matrix(), tables.pairs())),
     ]
     helps = tables.helps_table()
     if helps is not None:
-        sections.append(Section("helps", "what helps", (helps, *_measured(extras))))
+        sections.append(ReportSection("helps", "what helps", (helps, *_measured(extras))))
     notes = [
         *_cannot_say(group_cannot_say(figures, group)),
         *_cannot_say(cannot_say(figures.inputs)),
@@ -457,6 +462,7 @@ def _page_of(group: _Group) -> Iterator[model.Part]:
         return (drawn[kind] for kind in kinds if kind in drawn)
 
     yield from _prevalence_of(group)
+    yield from _tables(group.scores())
     yield from charts("prevalence", "difference")
     yield from _tables(group.modes(), group.counts(), *group.of_judges())
     yield from charts("distribution", "shapes", "categories")
@@ -847,6 +853,17 @@ class _Group:
         sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
         ratios = _no_ratio(self.of_modes, sides)
         return self.table("modes", rows, *self._fewer(), *ratios, *withheld)
+
+    def scores(self) -> Table | None:
+        """Make the table of further scores of the benchmark."""
+        means = self.group.by_name("mean_score")
+        rows = tuple(
+            Row(metric, {"metric": metric, "mean": Estimate.from_figure(figure), "n": figure.n})
+            for metric, figure in means.items()
+        )
+        table_columns = columns(_SCORES)
+        title = "Further scores of the benchmark"
+        return Table(f"scores{self.suffix}", title, table_columns, (rows,)) if rows else None
 
     def counts(self) -> Table | None:
         """Make the table of counts, tests and reasons, for which the table of modes has no room."""
@@ -1359,7 +1376,11 @@ class _Group:
             ("length", "Share of runs with the mode, by spans of the run", "spans"),
             ("hazard", "Hazard: runs in which it sets on, of those that came so far", "steps"),
         ):
-            tables = self.figures.rows(scope, self.name)
+            tables = {
+                code: table
+                for code, table in self.figures.rows(scope, self.name).items()
+                if any(figure.value is not None for figure in table.figures)
+            }
             if not tables:
                 continue
             bins = [
@@ -1511,7 +1532,7 @@ def _example_words(mode: str, example: LabelExample) -> str:
     return f"{head}: {' '.join(parts)}"
 
 
-def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
+def _trend(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
     """Make the section on the trend of each mode along the groups."""
     span = 1
     slope = "each step"
@@ -1555,7 +1576,7 @@ def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
         folded = side != "failed"
         made = Table(id, title, all_columns, (tuple(rows),), caption, tuple(notes), folded)
         parts += _tables(_with_values(made))
-    return Section("trend", f"Trend by {figures.inputs.by}", tuple(parts))
+    return ReportSection("trend", f"Trend by {figures.inputs.by}", tuple(parts))
 
 
 def _reading(figures: SignatureReport) -> Iterator[str]:

@@ -16,8 +16,8 @@ from mast_tui.reports.model import (
     Estimate,
     Kind,
     Note,
+    ReportSection,
     Row,
-    Section,
     Table,
     columns,
     estimates,
@@ -72,13 +72,13 @@ _SELDOM: Final = ("whole_trace", "no_places", "not_found")
 """The columns that are left out if they are 0 for all annotators."""
 
 
-def places_section(spans: SpanAgreement) -> Section:
+def places_section(spans: SpanAgreement) -> ReportSection:
     """Make the page of places."""
     if not spans.compared:
-        return Section("spans", "Places", notes=(_nothing(spans.not_at_hand),))
+        return ReportSection("spans", "Places", notes=(_nothing(spans.not_at_hand),))
     tables = [_by_mode(spans), _overlaps(spans), _by_pair(spans), _by_annotator(spans)]
     parts = tuple(table for table in tables if table is not None)
-    return Section("spans", "Places", parts, notes=tuple(_left_out(spans)))
+    return ReportSection("spans", "Places", parts, notes=tuple(_left_out(spans)))
 
 
 def _nothing(missing: int) -> Note:

@@ -4,7 +4,7 @@ from mast_tui.errors import SessionError
 from mast_tui.session.messages import Change
 from mast_tui.session.progress import (
     AnnotatorStatus,
-    Progress,
+    StudyProgress,
     anybody_finished,
     progress,
     status,
@@ -56,12 +56,12 @@ __all__ = [
     "AnnotatorStatus",
     "Change",
     "LibraryEntry",
-    "Progress",
     "QueueItem",
     "QueueKind",
     "Retests",
     "Session",
     "SessionError",
+    "StudyProgress",
     "Suggestion",
     "Viewer",
     "VisibleWork",

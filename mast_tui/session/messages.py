@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mast_tui.labels import Answer, Label, Target, VerdictValue, confidence_words
+from mast_tui.labels import Label, ReviewAnswer, Target, VerdictValue, confidence_words
 from mast_tui.session.read_model import Suggestion
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -22,9 +22,9 @@ from mast_tui.workspace.events.types import (
 )
 
 _ANSWERED = {
-    Answer.ACCEPT: "accepted",
-    Answer.EDIT: "accepted with changes",
-    Answer.REJECT: "rejected",
+    ReviewAnswer.ACCEPT: "accepted",
+    ReviewAnswer.EDIT: "accepted with changes",
+    ReviewAnswer.REJECT: "rejected",
 }
 
 

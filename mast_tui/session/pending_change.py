@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from mast_tui.labels import Answer, Label, Origin, PassKind, Severity, Target, VerdictValue
+from mast_tui.labels import Label, Origin, PassKind, ReviewAnswer, Severity, Target, VerdictValue
 from mast_tui.session.pass_state import Passes, PassState
 from mast_tui.workspace.events.types import (
     Fact,
@@ -169,8 +169,8 @@ class PendingChange:
     def mark_as_edited(self, label: Label) -> None:
         """Turn accepted suggestions of a label into edited ones."""
         for suggestion, review in self._reviews_of(label):
-            if review.answer is Answer.ACCEPT:
-                self.set_review(suggestion, replace(review, answer=Answer.EDIT))
+            if review.answer is ReviewAnswer.ACCEPT:
+                self.set_review(suggestion, replace(review, answer=ReviewAnswer.EDIT))
 
     def remove_label(self, label: Label) -> None:
         """Remove a label; suggestions that were answered with it wait again."""

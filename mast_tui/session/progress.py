@@ -12,7 +12,7 @@ from mast_tui.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StudyProgress:
     """One annotator's share of a study, in traces.
 
     Attributes:
@@ -41,7 +41,7 @@ class Progress:
         return self.assigned - self.finished
 
 
-def progress(workspace: Workspace, study: Study) -> tuple[Progress, ...]:
+def progress(workspace: Workspace, study: Study) -> tuple[StudyProgress, ...]:
     """Return everybody's progress, in the order of the study; one query.
 
     Args:
@@ -76,7 +76,7 @@ def anybody_finished(workspace: Workspace, study: Study) -> bool:
     )
 
 
-def _progress(study: Study, name: str, shared: frozenset[str], passes: list[Pass]) -> Progress:
+def _progress(study: Study, name: str, shared: frozenset[str], passes: list[Pass]) -> StudyProgress:
     passes_by_trace = by_trace(passes)
     ids = assigned(study, name)
     finished = [
@@ -87,7 +87,7 @@ def _progress(study: Study, name: str, shared: frozenset[str], passes: list[Pass
         for trace_id in ids
         if any(work.kind.is_reading for work in passes_by_trace.get(trace_id, ()))
     ]
-    return Progress(
+    return StudyProgress(
         name,
         assigned=len(ids),
         shared=sum(trace_id in shared for trace_id in ids),

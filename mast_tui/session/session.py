@@ -14,11 +14,11 @@ from mast_tui.counts import counted
 from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, SessionError
 from mast_tui.labels import (
     AnnotatorKind,
-    Answer,
     Label,
     Origin,
     Pass,
     PassKind,
+    ReviewAnswer,
     Severity,
     Target,
     VerdictValue,
@@ -491,7 +491,7 @@ class Session:
     def accept(self, suggestion_id: str) -> Change:
         """Accept a suggestion as a label; an equal label that exists already is used."""
         suggestion = self._visible(suggestion_id)
-        return self._accept_as(suggestion, suggestion.mode, suggestion.target, Answer.ACCEPT)
+        return self._accept_as(suggestion, suggestion.mode, suggestion.target, ReviewAnswer.ACCEPT)
 
     def edit(self, suggestion_id: str, mode: str, target: Target) -> Change:
         """Accept a suggestion with another mode or target; with its own it is accepted unchanged.
@@ -510,7 +510,7 @@ class Session:
         target = self._checked_target(target)
         if (mode, target) == (suggestion.mode, suggestion.target):
             return self.accept(suggestion_id)
-        return self._accept_as(suggestion, mode, target, Answer.EDIT)
+        return self._accept_as(suggestion, mode, target, ReviewAnswer.EDIT)
 
     def reject(self, suggestion_id: str, reason: str = "") -> Change:
         """Reject a suggestion, which is no verdict on its mode.
@@ -532,7 +532,9 @@ class Session:
         return self._commit_answer(change, suggestion)
 
     def answer_all(
-        self, suggestion_ids: Sequence[str], answer: Literal[Answer.ACCEPT, Answer.REJECT]
+        self,
+        suggestion_ids: Sequence[str],
+        answer: Literal[ReviewAnswer.ACCEPT, ReviewAnswer.REJECT],
     ) -> Change:
         """Accept or reject several suggestions as one change, which is undone as one.
 
@@ -550,7 +552,7 @@ class Session:
         self._judge_on_screen = True
         change = self._begin()
         for suggestion in suggestions:
-            if answer is Answer.REJECT:
+            if answer is ReviewAnswer.REJECT:
                 self._reject(change, suggestion)
             else:
                 self._accept(change, suggestion, suggestion.mode, suggestion.target, answer)
@@ -560,10 +562,10 @@ class Session:
         label = self._label_from(change, suggestion)
         if label is not None:
             change.remove_label(label)
-        change.set_review(suggestion.id, ReviewGiven(Answer.REJECT, reason=reason.strip()))
+        change.set_review(suggestion.id, ReviewGiven(ReviewAnswer.REJECT, reason=reason.strip()))
 
     def _accept_as(
-        self, suggestion: Suggestion, mode: str, target: Target, answer: Answer
+        self, suggestion: Suggestion, mode: str, target: Target, answer: ReviewAnswer
     ) -> Change:
         self._check_mode(mode)
         self._judge_on_screen = True
@@ -577,9 +579,9 @@ class Session:
         suggestion: Suggestion,
         mode: str,
         target: Target,
-        answer: Answer,
+        answer: ReviewAnswer,
     ) -> None:
-        origin = Origin.ACCEPTED if answer is Answer.ACCEPT else Origin.EDITED
+        origin = Origin.ACCEPTED if answer is ReviewAnswer.ACCEPT else Origin.EDITED
         accepted = self._label_from(change, suggestion)
         label = change.state.find(mode, target)
         if label is None and accepted is not None:

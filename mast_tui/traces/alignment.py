@@ -58,7 +58,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Alignment:
+class RunAlignment:
     """Two runs side by side.
 
     Attributes:
@@ -95,7 +95,7 @@ class Alignment:
         return sum(same), len(same)
 
 
-def align(a: Trace, b: Trace) -> Alignment:
+def align(a: Trace, b: Trace) -> RunAlignment:
     """Put the steps of two runs side by side.
 
     Steps that say the same are put together first (the longest common subsequence); between them
@@ -124,7 +124,7 @@ def align(a: Trace, b: Trace) -> Alignment:
     alike = [acts and not differs for acts, differs in zip(actions, unlike, strict=True)]
     first = next((position for position, differs in enumerate(unlike) if differs), None)
     fork = _fork(pairs, unlike, alike)
-    return Alignment(pairs, actions, first, fork, _cause(pairs, actions, fork))
+    return RunAlignment(pairs, actions, first, fork, _cause(pairs, actions, fork))
 
 
 def is_action(span: Span) -> bool:
@@ -296,7 +296,7 @@ def _cause(pairs: Sequence[Pair], actions: Sequence[bool], fork: int | None) -> 
     return None
 
 
-def sentences(alignment: Alignment) -> Iterator[str]:
+def sentences(alignment: RunAlignment) -> Iterator[str]:
     """Yield sentences on whether two runs part, where, and how alike they are before and after."""
     if alignment.first is None:
         yield "The agents do the same in both."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast, runtime_c
 if TYPE_CHECKING:
     from textual.dom import DOMNode
 
-    from mast_tui.adjudication.guidelines import Case
+    from mast_tui.adjudication.guidelines import GuidelineCase
     from mast_tui.reports.model import Report
     from mast_tui.traces.model import Trace
     from mast_tui.ui.actions.registry import Keymap, Where
@@ -108,7 +108,7 @@ class ShowGuidelines(NamedTuple):
     mode_slug: str
     may_write: bool = False
     occasion: tuple[str, str] | None = None
-    go: Callable[[Case], bool] | None = None
+    go: Callable[[GuidelineCase], bool] | None = None
 
 
 class ShowHelp(NamedTuple):

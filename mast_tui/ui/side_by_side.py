@@ -12,7 +12,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from mast_tui.columns import padded
-from mast_tui.traces.alignment import Alignment, Likeness, Pair, align, sentences
+from mast_tui.traces.alignment import Likeness, Pair, RunAlignment, align, sentences
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
@@ -49,7 +49,7 @@ class PairList(VirtualLines):
         super().__init__(id=id)
         self._a = a
         self._b = b
-        self.alignment = Alignment(pairs=(), actions=(), first=None, fork=None, cause=None)
+        self.alignment = RunAlignment(pairs=(), actions=(), first=None, fork=None, cause=None)
 
     @property
     def row_count(self) -> int:
@@ -169,7 +169,7 @@ class SideBySideScreen(BaseScreen):
             return
         self.call_later(self._show_aligned, alignment)
 
-    def _show_aligned(self, alignment: Alignment) -> None:
+    def _show_aligned(self, alignment: RunAlignment) -> None:
         """Show the summary and the pairs, and move to the fork."""
         if not alignment.pairs:
             self.show_words("These runs have no steps to compare.")

@@ -21,7 +21,7 @@ from mast_tui.adjudication import (
     trace_disagreement,
     words_by_trace,
 )
-from mast_tui.gold import Source, gold_of_trace
+from mast_tui.gold import Resolution, gold_of_trace
 from mast_tui.gold.choice import NOBODY, take_all, take_side
 from mast_tui.labels import Finding, PassKind, TraceWork, VerdictValue
 from mast_tui.study.model import Study
@@ -143,7 +143,11 @@ def test_boundaries_are_conflicts_where_the_study_says_so(office: Office) -> Non
     (conflict,) = work.gold.conflicts
     work.decide(conflict, take_side(conflict, "bob"))
     (mark,) = words_by_trace(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order).labels
-    assert (mark.target, mark.source, mark.annotators) == (at(4, 8), Source.ADJUDICATED, ("bob",))
+    assert (mark.target, mark.source, mark.annotators) == (
+        at(4, 8),
+        Resolution.ADJUDICATED,
+        ("bob",),
+    )
     work.undo()
     work.decide(conflict, take_all(conflict, order) or NOBODY)
     assert [label.target for label in work.gold.labels] == [at(3, 8)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mast_tui.adjudication import AdjudicationError, take_on, words_by_trace
-from mast_tui.gold import Source
+from mast_tui.gold import Resolution
 from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.labels import AnnotatorKind, Finding, PassKind, Target
 from mast_tui.study import Study
@@ -42,7 +42,7 @@ def test_a_decision_is_there_for_whoever_opens_the_trace_next(office: Office) ->
     verdict = again.gold.verdict(MODE)
     assert (verdict.value, verdict.source, verdict.decided_by, verdict.reason) == (
         PRESENT,
-        Source.ADJUDICATED,
+        Resolution.ADJUDICATED,
         "ann",
         "seen it too",
     )
@@ -189,7 +189,7 @@ def test_an_agreed_place_can_be_moved() -> None:
     work = adjudication(office)
     taken_over(work, MODE, at(4, 6))
     (mark,) = work.gold.labels
-    assert (mark.target, mark.source) == (at(4, 6), Source.ADJUDICATED)
+    assert (mark.target, mark.source) == (at(4, 6), Resolution.ADJUDICATED)
     assert (mark.annotators, mark.changed) == (("ann", "bob"), False)
 
 

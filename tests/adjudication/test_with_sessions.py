@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import Adjudication, take_on
-from mast_tui.gold import Source
+from mast_tui.gold import Resolution
 from mast_tui.gold.choice import take_side
 from mast_tui.labels import PassKind, Target
 from mast_tui.session import Session
@@ -65,7 +65,7 @@ def test_from_two_sessions_to_gold_and_on_to_a_second_look(
     work = adjudication(workspace, ann.trace_id, "ann", trace)
     (conflict,) = work.gold.conflicts
     decision = work.decide(conflict, take_side(conflict, "ann"))
-    assert work.gold.verdict(MODE).source is Source.ADJUDICATED
+    assert work.gold.verdict(MODE).source is Resolution.ADJUDICATED
 
     # ann's own finish stands now, and what ann changes opens a second look.
     later = session(workspace, trace, "ann")

@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from mast_tui.exchange import apply, merge_files, undo_import
-from mast_tui.labels import Answer, PassKind, VerdictValue
+from mast_tui.labels import PassKind, ReviewAnswer, VerdictValue
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import (
     Fact,
@@ -285,7 +285,7 @@ def reviewed(workspace: Workspace) -> None:
     label = workspace.labels(annotator="alice", trace_id="t1")[0]
     facts: list[Fact] = [
         PassStarted(PassKind.ASSISTED),
-        ReviewSet(label.id, None, ReviewGiven(Answer.REJECT)),
+        ReviewSet(label.id, None, ReviewGiven(ReviewAnswer.REJECT)),
     ]
     workspace.append([NewEvent("dora", "t1", MAST.ref, 1, fact) for fact in facts])
 

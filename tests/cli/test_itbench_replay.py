@@ -47,7 +47,14 @@ def write_runs(folder: Path) -> None:
             ]
             write_json_lines(place / "session.jsonl", *lines)
             write_json(place / "agent_output.json", {"entities": []})
-            scores = {"root_cause_entity": {"calculation_recall": recall(scenario, run)}}
+            found = recall(scenario, run)
+            scores = {
+                "root_cause_entity": {"calculation_recall": found},
+                "root_cause_entity_k": {
+                    "calculation_recall": 2 * found if found < 0.5 else 1,
+                    "k": 5,
+                },
+            }
             write_json(place / "judge_output.json", {"scores": scores})
 
 
@@ -105,6 +112,25 @@ def test_the_study_is_replayed(replay: Cli) -> None:
     assert at_risk[0] == 105
     runs = replay("experiment", "--arms", "model", "--labels", "ann")
     assert "an experiment has two arms or more" in runs.err
+
+
+def test_the_means_of_further_scores_are_reported(replay: Cli) -> None:
+    asked = ("report", "--labels", "ann", "--rounds", "0")
+    assert replay(*asked, "--json").json["overall"]["scores"] == {}
+    scores = replay(*asked, "--scores", "--json").json["groups"][MODEL]["scores"]
+    assert list(scores) == [
+        "root_cause_entity calculation_recall",
+        "root_cause_entity_k calculation_recall",
+    ]
+    main, at_k = scores.values()
+    assert main["value"] == pytest.approx(0.124, abs=0.0005)
+    assert at_k["value"] == pytest.approx((10 + 30 * 0.2) / 105)
+    assert (at_k["n"], at_k["ci"][0] < at_k["value"] < at_k["ci"][1]) == (105, True)
+    assert "root_cause_entity_k calculation_recall" in replay(*asked, "--scores").out
+    # An annotator who works blind sees no score of the benchmark, and none of its further ones.
+    blind = (*asked, "--scores", "--annotator", "ann", "--blind", "--json")
+    group = replay(*blind).json["groups"][MODEL]
+    assert (group["mean_score"]["n"], group["scores"]) == (0, {})
 
 
 def test_the_page_shows_each_claim_beside_our_figure(replay: Cli, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.exchange.crosswalk import Entry, crossed, read_crosswalk
+from mast_tui.exchange.crosswalk import CrosswalkEntry, crossed, read_crosswalk
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
 from mast_tui.labels import AnnotatorKind, Label, Target, VerdictValue
@@ -50,11 +50,11 @@ def one_work(
     return Incoming((OWN,), (TraceRecord("t"),), (draft,))
 
 
-def cross(incoming: Incoming, *entries: Entry) -> ImportedWork:
+def cross(incoming: Incoming, *entries: CrosswalkEntry) -> ImportedWork:
     return crossed(incoming, entries, MAST, FILE).work[0]
 
 
-LOOPS, STUCK = Entry("loops", ("1.3",)), Entry("Is stuck", ("step_repetition",))
+LOOPS, STUCK = CrosswalkEntry("loops", ("1.3",)), CrosswalkEntry("Is stuck", ("step_repetition",))
 
 
 def test_labels_become_labels_of_the_target_at_the_same_place() -> None:
@@ -79,7 +79,7 @@ def test_two_modes_for_one_at_one_place_make_one_label_with_both_notes() -> None
 
 def test_one_mode_may_stand_for_two() -> None:
     incoming = one_work((label("loops", "k", ""),))
-    made = cross(incoming, Entry("loops", ("1.3", "1.5"))).labels.values()
+    made = cross(incoming, CrosswalkEntry("loops", ("1.3", "1.5"))).labels.values()
     assert [one.mode for one in made] == ["step_repetition", "unaware_of_termination_conditions"]
 
 
@@ -115,9 +115,9 @@ def test_both_file_forms_say_the_same(tmp_path: Path) -> None:
     toml = tmp_path / "links.toml"
     toml.write_text('[modes]\nloops = "1.3"\n["own@1"]\n"Is stuck" = ["1.5", "3.1"]\n')
     one, *others = read_crosswalk(table)
-    assert one == Entry("loops", ("1.3",))
-    assert others == [Entry("Is stuck", (code,), "own@1") for code in ("1.5", "3.1")]
-    assert read_crosswalk(toml) == (one, Entry("Is stuck", ("1.5", "3.1"), "own@1"))
+    assert one == CrosswalkEntry("loops", ("1.3",))
+    assert others == [CrosswalkEntry("Is stuck", (code,), "own@1") for code in ("1.5", "3.1")]
+    assert read_crosswalk(toml) == (one, CrosswalkEntry("Is stuck", ("1.5", "3.1"), "own@1"))
     incoming = one_work((label("stuck", "k", ""),))
     made = (crossed(incoming, read_crosswalk(file), MAST, FILE).work for file in (table, toml))
     assert next(made) == next(made)
@@ -140,8 +140,8 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
 
 def test_a_link_that_names_no_mode_is_refused() -> None:
     with pytest.raises(ExchangeError, match=r"'9\.9' is no mode of mast"):
-        cross(one_work(), Entry("loops", ("9.9",)))
+        cross(one_work(), CrosswalkEntry("loops", ("9.9",)))
     with pytest.raises(ExchangeError, match="'lops' is no mode of the import"):
-        cross(one_work(), Entry("lops", ("1.3",)))
+        cross(one_work(), CrosswalkEntry("lops", ("1.3",)))
     with pytest.raises(ExchangeError, match="no mode of the import"):
-        cross(one_work(), Entry("loops", ("1.3",), "other@1"))
+        cross(one_work(), CrosswalkEntry("loops", ("1.3",), "other@1"))

@@ -17,13 +17,13 @@ from mast_tui.exchange.jsonl import VERSION, merge_content, read_jsonl, workspac
 from mast_tui.gold import Decision, Guideline
 from mast_tui.labels import (
     AnnotatorKind,
-    Answer,
     Evidence,
     Label,
     Match,
     Origin,
     PassKind,
     QuoteCounts,
+    ReviewAnswer,
     Severity,
     Target,
     VerdictValue,
@@ -147,7 +147,7 @@ def full_workspace(path: Path) -> Workspace:
         "alice",
         "now",
     )
-    given = ReviewGiven(Answer.REJECT, None, "no")
+    given = ReviewGiven(ReviewAnswer.REJECT, None, "no")
     facts: list[tuple[str, str, Fact]] = [
         ("alice", "t", PassStarted(PassKind.ASSISTED)),
         ("alice", "t", SuggestionsSeen()),

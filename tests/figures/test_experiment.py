@@ -21,7 +21,7 @@ from mast_tui.figures.experiment import (
     powered_means,
     task_means,
 )
-from mast_tui.figures.power import Design, detectable, power, power_figures, tasks_needed
+from mast_tui.figures.power import RateChange, detectable, power, power_figures, tasks_needed
 from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.model import ABSENT, NO_VALUE, OPEN, PRESENT
 from mast_tui.figures.significance import holm, mcnemar, sign_flips, sign_flips_of_rows
@@ -182,6 +182,15 @@ def test_arms_without_common_tasks_are_independent() -> None:
     loop = document["arms"]["new"]["modes"]["1.3"]["difference"]
     assert loop["value"] == pytest.approx(-0.4)
     assert loop["ci"][0] < -0.4 < loop["ci"][1]
+    # All divisions of 8 hits among 20 tasks into tens with 6 and 2 hits, or farther apart.
+    assert loop["p"] == pytest.approx(0.16980233)
+
+
+def test_few_tasks_of_arms_without_common_ones_tell_nothing() -> None:
+    rows = [f"old a{i} F 10" for i in range(2)] + [f"new b{i} F {int(i < 1)}0" for i in range(3)]
+    document = document_of(experiment_of(input_of(*rows), baseline="old"))
+    # In 3 of the 10 divisions of the tasks both of the two have the mode, in one none has it.
+    assert document["arms"]["new"]["modes"]["1.3"]["difference"]["p"] == pytest.approx(0.4)
 
 
 def test_people_on_a_part_and_a_judge_on_all_runs() -> None:
@@ -200,7 +209,7 @@ def test_people_on_a_part_and_a_judge_on_all_runs() -> None:
 
 def test_a_plan_is_kept() -> None:
     """So many tasks as were planned see the change as often as was promised."""
-    design = Design(0.4, 0.2, between=0.3, shared=0.2, alpha=0.05)
+    design = RateChange(0.4, 0.2, between=0.3, shared=0.2, alpha=0.05)
     needed = tasks_needed(design, 3)
     assert needed is not None
     assert power(design, needed, 3, draws=4000, seed=5) == pytest.approx(0.8, abs=0.04)
@@ -209,8 +218,8 @@ def test_a_plan_is_kept() -> None:
     assert from_single_runs > needed
     least = detectable(design, needed, 3)
     assert least == pytest.approx(0.2, abs=0.03)
-    assert power(Design(0.4, 0.4, 0.3, 0.2, 0.05), 40, 3, draws=4000) <= 0.06
-    assert detectable(Design(0.05, 0.0), 5, 1) is None
+    assert power(RateChange(0.4, 0.4, 0.3, 0.2, 0.05), 40, 3, draws=4000) <= 0.06
+    assert detectable(RateChange(0.05, 0.0), 5, 1) is None
 
 
 def test_planning_uses_the_runs_so_far() -> None:

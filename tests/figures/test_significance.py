@@ -13,7 +13,12 @@ from scipy.stats import norm
 from statsmodels.stats.contingency_tables import Table
 
 from mast_tui.figures.intervals import newcombe_paired, wilson
-from mast_tui.figures.significance import cochran_armitage, mcnemar, sign_flips
+from mast_tui.figures.significance import (
+    cochran_armitage,
+    group_permutations,
+    mcnemar,
+    sign_flips,
+)
 
 groups = st.lists(
     st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
@@ -105,6 +110,32 @@ def test_of_single_cases_the_test_by_signs_is_mcnemars() -> None:
         assert sign_flips([1] * a + [-1] * b + [0] * 4) == pytest.approx(mcnemar(a, b))
     many = [1] * 3000 + [-1] * 2800
     assert sign_flips(many * 2) == pytest.approx(mcnemar(6000, 5600), rel=0.05)
+
+
+cases = st.lists(st.integers(-4, 4), min_size=1, max_size=6)
+
+
+@given(cases, cases)
+@settings(max_examples=60, deadline=None)
+def test_the_test_of_two_groups_counts_every_division(first: list[int], second: list[int]) -> None:
+    everyone = first + second
+    total, n, size = sum(everyone), len(everyone), len(first)
+    apart = [
+        abs(n * sum(everyone[i] for i in group) - size * total)
+        for group in combinations(range(n), size)
+    ]
+    expected = sum(one >= abs(n * sum(first) - size * total) for one in apart) / len(apart)
+    p_value = group_permutations(np.array(first), np.array(second))
+    assert p_value == pytest.approx(expected)
+
+
+def test_of_many_cases_the_test_of_two_groups_is_nearly_normal() -> None:
+    random = np.random.default_rng(1)
+    few = [random.binomial(1, rate, 300) for rate in (0.3, 0.4)]
+    many = [np.concatenate([group, group]) for group in few]
+    exact = group_permutations(few[0], few[1])
+    normal = group_permutations(many[0], many[1])
+    assert norm.isf(normal / 2) == pytest.approx(norm.isf(exact / 2) * sqrt(2), rel=0.05)
 
 
 def test_the_paired_interval_worked_by_hand() -> None:

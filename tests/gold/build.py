@@ -8,7 +8,7 @@ from mast_tui.gold import (
     Conflict,
     Decision,
     GoldTrace,
-    Source,
+    Resolution,
     gold_of_trace,
 )
 from mast_tui.labels import WHOLE_TRACE, Label, Severity, Target, TraceWork, VerdictValue
@@ -109,5 +109,5 @@ def decide(
     )
 
 
-def places(result: GoldTrace) -> list[tuple[Target, Source, bool]]:
+def places(result: GoldTrace) -> list[tuple[Target, Resolution, bool]]:
     return [(x.target, x.source, x.merged) for x in result.labels]

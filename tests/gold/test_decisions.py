@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mast_tui.gold import Decision, Said, Source
+from mast_tui.gold import Decision, Resolution, Said
 from mast_tui.gold.overlaps import item_id
 from mast_tui.labels import VerdictValue
 from tests.gold.build import (
@@ -27,10 +27,10 @@ class TestDecisions:
         (conflict,) = gold(sides).conflicts
         result = gold(sides, decide(conflict, PRESENT, at(3), sides=("ann",)))
         verdict = result.verdict(MODE)
-        assert (verdict.value, verdict.source) == (PRESENT, Source.ADJUDICATED)
+        assert (verdict.value, verdict.source) == (PRESENT, Resolution.ADJUDICATED)
         assert (verdict.decided_by, verdict.changed) == ("judy", False)
         (mark,) = result.labels
-        assert (mark.target, mark.source) == (at(3), Source.ADJUDICATED)
+        assert (mark.target, mark.source) == (at(3), Resolution.ADJUDICATED)
         assert mark.annotators == ("ann",)
         assert result.conflicts == ()
 
@@ -52,11 +52,11 @@ class TestDecisions:
         sides = [side("ann", at(20)), side("bob", at(40))]
         first, second = gold(sides).conflicts
         result = gold(sides, decide(first, PRESENT, at(19, 21), sides=("ann",)))
-        assert places(result) == [(at(19, 21), Source.ADJUDICATED, False)]
+        assert places(result) == [(at(19, 21), Resolution.ADJUDICATED, False)]
         assert result.conflicts == (second,)
         result = gold(sides, decide(first, ABSENT), decide(second, PRESENT, at(40)))
-        assert places(result) == [(at(40), Source.ADJUDICATED, False)]
-        assert result.verdict(MODE).source is Source.UNANIMOUS
+        assert places(result) == [(at(40), Resolution.ADJUDICATED, False)]
+        assert result.verdict(MODE).source is Resolution.UNANIMOUS
 
     def test_the_last_decision_on_an_item_holds(self) -> None:
         sides = [side("ann", at(3)), side("bob", value=ABSENT)]
@@ -69,16 +69,16 @@ class TestDecisions:
         said = (Said("ann", ABSENT), Said("bob", ABSENT))
         added = Decision(MODE, MODE, PRESENT, (at(7),), (), said, "judy", "now")
         result = gold(sides, added)
-        assert result.verdict(MODE).source is Source.ADJUDICATED
+        assert result.verdict(MODE).source is Resolution.ADJUDICATED
         assert not result.verdict(MODE).changed
-        assert places(result) == [(at(7), Source.ADJUDICATED, False)]
+        assert places(result) == [(at(7), Resolution.ADJUDICATED, False)]
 
     def test_an_adjudicator_may_add_a_place_to_what_all_found(self) -> None:
         sides = [side("ann", at(3)), side("bob", at(3))]
         added = Decision(MODE, item_id(MODE, at(7)), PRESENT, (at(7),), (), (), "judy", "now")
         assert places(gold(sides, added)) == [
-            (at(3), Source.UNANIMOUS, False),
-            (at(7), Source.ADJUDICATED, False),
+            (at(3), Resolution.UNANIMOUS, False),
+            (at(7), Resolution.ADJUDICATED, False),
         ]
         assert not any(mark.changed for mark in gold(sides, added).labels)
 
@@ -114,8 +114,8 @@ class TestDecisions:
         moved = Decision(
             MODE, item_id(MODE, at(3, 5)), PRESENT, (at(3, 4),), ("ann",), (), "judy", "now"
         )
-        assert places(gold(sides, taken, moved)) == [(at(3, 4), Source.ADJUDICATED, False)]
-        assert places(gold(sides, moved, taken)) == [(at(3, 5), Source.ADJUDICATED, False)]
+        assert places(gold(sides, taken, moved)) == [(at(3, 4), Resolution.ADJUDICATED, False)]
+        assert places(gold(sides, moved, taken)) == [(at(3, 5), Resolution.ADJUDICATED, False)]
 
     def test_an_added_place_outlasts_a_later_verdict_on_other_places(self) -> None:
         sides = [side("ann", at(3)), side("bob", value=ABSENT)]
@@ -125,8 +125,8 @@ class TestDecisions:
         assert waiting.conflicts == (conflict,)
         assert waiting.labels == ()
         assert places(gold(sides, added, decide(conflict, PRESENT, at(3)))) == [
-            (at(3), Source.ADJUDICATED, False),
-            (at(7), Source.ADJUDICATED, False),
+            (at(3), Resolution.ADJUDICATED, False),
+            (at(7), Resolution.ADJUDICATED, False),
         ]
 
     def test_a_decision_made_in_sight_of_a_judge_is_marked(self) -> None:

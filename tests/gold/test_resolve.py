@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mast_tui.gold import (
     ConflictKind,
     Decision,
+    Resolution,
     Said,
-    Source,
     gold_of_trace,
     no_order,
 )
@@ -41,24 +41,24 @@ class TestVerdicts:
     def test_equal_ones_are_unanimous(self, value: VerdictValue) -> None:
         result = gold([side("ann", value=value), side("bob", value=value)])
         verdict = result.verdict(MODE)
-        assert (verdict.value, verdict.source) == (value, Source.UNANIMOUS)
+        assert (verdict.value, verdict.source) == (value, Resolution.UNANIMOUS)
         assert verdict.sides == {"ann": value, "bob": value}
         assert result.conflicts == ()
 
     def test_one_annotator_is_single(self) -> None:
         verdict = gold([side("ann", value=ABSENT)]).verdict(MODE)
-        assert (verdict.value, verdict.source) == (ABSENT, Source.SINGLE)
+        assert (verdict.value, verdict.source) == (ABSENT, Resolution.SINGLE)
 
     def test_open_disagrees_with_nobody(self) -> None:
         result = gold([side("ann", at(3)), side("bob")])
-        assert result.verdict(MODE).source is Source.SINGLE
-        assert places(result) == [(at(3), Source.SINGLE, False)]
+        assert result.verdict(MODE).source is Resolution.SINGLE
+        assert places(result) == [(at(3), Resolution.SINGLE, False)]
         assert result.conflicts == ()
 
     def test_a_mode_that_nobody_judged_has_no_verdict_and_nothing_to_decide(self) -> None:
         result = gold([side("ann"), side("bob")])
         assert result.verdict(MODE).value is None
-        assert result.verdict(MODE).source is Source.UNRESOLVED
+        assert result.verdict(MODE).source is Resolution.UNRESOLVED
         assert result.conflicts == ()
 
     @pytest.mark.parametrize("other", [ABSENT, UNSURE])
@@ -76,13 +76,13 @@ class TestVerdicts:
 
     def test_majority_only_on_request(self) -> None:
         sides = [side("ann", at(3)), side("bob", at(3)), side("cat", value=ABSENT)]
-        assert gold(sides).verdict(MODE).source is Source.UNRESOLVED
+        assert gold(sides).verdict(MODE).source is Resolution.UNRESOLVED
         result = gold(sides, majority=True)
         assert (result.verdict(MODE).value, result.verdict(MODE).source) == (
             PRESENT,
-            Source.MAJORITY,
+            Resolution.MAJORITY,
         )
-        assert places(result) == [(at(3), Source.UNANIMOUS, False)]
+        assert places(result) == [(at(3), Resolution.UNANIMOUS, False)]
         assert result.conflicts == ()
 
     @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ class TestVerdicts:
         self, values: tuple[VerdictValue, ...]
     ) -> None:
         sides = [side(f"a{i}", value=value) for i, value in enumerate(values)]
-        assert gold(sides, majority=True).verdict(MODE).source is Source.UNRESOLVED
+        assert gold(sides, majority=True).verdict(MODE).source is Resolution.UNRESOLVED
 
     def test_judge_seen_is_that_of_sides_with_a_verdict(self) -> None:
         blind = side("ann", value=ABSENT)
@@ -110,13 +110,13 @@ class TestPlaces:
     def test_equal_targets_are_taken_over(self) -> None:
         result = gold([side("ann", at(3, 5)), side("bob", at(3, 5))])
         (mark,) = result.labels
-        assert (mark.target, mark.source, mark.merged) == (at(3, 5), Source.UNANIMOUS, False)
+        assert (mark.target, mark.source, mark.merged) == (at(3, 5), Resolution.UNANIMOUS, False)
         assert mark.annotators == ("ann", "bob")
         assert len(mark.labels) == 2
 
     def test_overlapping_ones_give_the_span_that_covers_both(self) -> None:
         sides = [side("ann", at(3, 5)), side("bob", at(4, 8))]
-        assert places(gold(sides)) == [(at(3, 8), Source.UNANIMOUS, True)]
+        assert places(gold(sides)) == [(at(3, 8), Resolution.UNANIMOUS, True)]
 
     @pytest.mark.parametrize("majority", [False, True])
     @pytest.mark.parametrize(
@@ -140,27 +140,27 @@ class TestPlaces:
         }
         decided = gold(sides, decide(conflict, PRESENT, at(1), at(8), sides=("bob",)))
         assert places(decided) == [
-            (at(1), Source.ADJUDICATED, False),
-            (at(8), Source.ADJUDICATED, False),
+            (at(1), Resolution.ADJUDICATED, False),
+            (at(8), Resolution.ADJUDICATED, False),
         ]
 
     def test_places_of_one_annotator_that_touch_are_one(self) -> None:
         sides = [side("ann", at(0, 9)), side("bob", at(1, 4), at(3, 6))]
-        assert places(gold(sides)) == [(at(0, 9), Source.UNANIMOUS, True)]
+        assert places(gold(sides)) == [(at(0, 9), Resolution.UNANIMOUS, True)]
 
     @pytest.mark.parametrize(
         ("severities", "severity", "source"),
         [
-            (["fatal", "fatal"], "fatal", Source.UNANIMOUS),
-            (["fatal", None], "fatal", Source.SINGLE),
-            (["fatal", "fatal", None], "fatal", Source.MAJORITY),
+            (["fatal", "fatal"], "fatal", Resolution.UNANIMOUS),
+            (["fatal", None], "fatal", Resolution.SINGLE),
+            (["fatal", "fatal", None], "fatal", Resolution.MAJORITY),
             (["fatal", "benign"], None, None),
             ([None, None], None, None),
-            (["fatal"], "fatal", Source.SINGLE),
+            (["fatal"], "fatal", Resolution.SINGLE),
         ],
     )
     def test_a_severity_says_how_many_gave_it(
-        self, severities: list[str | None], severity: str | None, source: Source | None
+        self, severities: list[str | None], severity: str | None, source: Resolution | None
     ) -> None:
         sides = [
             side(
@@ -180,17 +180,17 @@ class TestPlaces:
         assert conflict.kind is ConflictKind.PLACE
         assert conflict.where == at(3, 8)
         same = [side("ann", at(3, 5)), side("bob", at(3, 5))]
-        assert places(gold(same, boundaries=True)) == [(at(3, 5), Source.UNANIMOUS, False)]
+        assert places(gold(same, boundaries=True)) == [(at(3, 5), Resolution.UNANIMOUS, False)]
 
     def test_one_annotators_labels_stand_as_they_are(self) -> None:
         mine = (at(3, 5), quote(4, 0, "again"))
         result = gold([side("ann", *mine)])
-        assert {(t, s) for t, s, _ in places(result)} == {(t, Source.SINGLE) for t in mine}
+        assert {(t, s) for t, s, _ in places(result)} == {(t, Resolution.SINGLE) for t in mine}
 
     def test_a_place_that_only_one_of_two_marked_is_a_conflict(self) -> None:
         result = gold([side("ann", at(3), at(20)), side("bob", at(3), at(40))])
-        assert result.verdict(MODE).source is Source.UNANIMOUS
-        assert places(result) == [(at(3), Source.UNANIMOUS, False)]
+        assert result.verdict(MODE).source is Resolution.UNANIMOUS
+        assert places(result) == [(at(3), Resolution.UNANIMOUS, False)]
         first, second = result.conflicts
         assert first.kind is second.kind is ConflictKind.PLACE
         assert first.said == (Said("ann", PRESENT, (at(20),)), Said("bob", PRESENT))
@@ -199,8 +199,8 @@ class TestPlaces:
     def test_a_side_that_names_no_place_is_not_asked_about_places(self) -> None:
         for other in (side("bob", WHOLE_TRACE), side("bob", value=PRESENT)):
             result = gold([side("ann", at(3)), other])
-            assert result.verdict(MODE).source is Source.UNANIMOUS
-            assert (at(3), Source.SINGLE, False) in places(result)
+            assert result.verdict(MODE).source is Resolution.UNANIMOUS
+            assert (at(3), Resolution.SINGLE, False) in places(result)
             assert result.conflicts == ()
 
     def test_majority_takes_and_drops_places(self) -> None:
@@ -211,15 +211,15 @@ class TestPlaces:
         ]
         result = gold(sides, majority=True)
         assert places(result) == [
-            (at(3, 4), Source.UNANIMOUS, True),
-            (at(9), Source.MAJORITY, False),
+            (at(3, 4), Resolution.UNANIMOUS, True),
+            (at(9), Resolution.MAJORITY, False),
         ]
         assert result.conflicts == ()
 
     def test_majority_drops_one_sides_own_overlapping_marks_without_asking_about_them(self) -> None:
         sides = [side("ann", at(3)), side("bob", at(3)), side("cat", at(3), at(8, 9), at(9, 10))]
         result = gold(sides, majority=True, boundaries=True)
-        assert places(result) == [(at(3), Source.UNANIMOUS, False)]
+        assert places(result) == [(at(3), Resolution.UNANIMOUS, False)]
         assert result.conflicts == ()
 
     def test_an_absent_mode_has_no_places(self) -> None:
@@ -239,7 +239,7 @@ class TestPlaces:
     def test_without_the_trace_only_equal_targets_are_one_item(self) -> None:
         sides = [side("ann", at(3, 5), at(9, 10)), side("bob", at(4, 8), at(9, 10))]
         result = gold_of_trace(sides, (), MODES, no_order)
-        assert places(result) == [(at(9, 10), Source.UNANIMOUS, False)]
+        assert places(result) == [(at(9, 10), Resolution.UNANIMOUS, False)]
         assert len(result.conflicts) == 2
 
 
@@ -305,4 +305,4 @@ def test_gold_never_holds_what_nobody_marked_and_no_order_of_sides_matters(
         assert result.verdict(MODE).value is PRESENT
     for mark in result.labels:
         assert mark.labels
-        assert mark.source not in (Source.ADJUDICATED, Source.UNRESOLVED)
+        assert mark.source not in (Resolution.ADJUDICATED, Resolution.UNRESOLVED)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mast_tui.reports.model import Estimate, Note, Report, Row, Section, Table
+from mast_tui.reports.model import Estimate, Note, Report, ReportSection, Row, Table
 
 
-def section(report: Report, ident: str) -> Section:
+def section(report: Report, ident: str) -> ReportSection:
     return next(one for one in report.sections if one.id == ident)
 
 
-def table(where: Report | Section, ident: str) -> Table:
+def table(where: Report | ReportSection, ident: str) -> Table:
     return next(one for one in where.tables if one.id == ident)
 
 
@@ -28,23 +28,23 @@ def keys(of: Table) -> list[str]:
     return [column.key for column in of.split_columns()[0]]
 
 
-def notes(where: Report | Section) -> list[Note]:
+def notes(where: Report | ReportSection) -> list[Note]:
     """Every note there, of all its parts."""
     inside = where.sections if isinstance(where, Report) else ()
     found = [*where.notes, *(note for one in inside for note in one.notes)]
     return [*found, *(note for one in where.tables for note in one.notes)]
 
 
-def told(where: Report | Section) -> str:
+def told(where: Report | ReportSection) -> str:
     """All notes in one text."""
     return " ".join(note.text for note in notes(where))
 
 
-def note(where: Report | Section, reason: str) -> Note:
+def note(where: Report | ReportSection, reason: str) -> Note:
     return next(one for one in notes(where) if one.reason == reason)
 
 
-def reasons(where: Report | Section) -> set[str]:
+def reasons(where: Report | ReportSection) -> set[str]:
     return {one.reason for one in notes(where)}
 
 

@@ -11,8 +11,8 @@ from mast_tui.reports.model import (
     Kind,
     Note,
     Report,
+    ReportSection,
     Row,
-    Section,
     Table,
     Text,
 )
@@ -116,7 +116,7 @@ def report(*, columns: tuple[Column, ...] = COLUMNS) -> Report:
         "Agreement",
         f"mast@3, pass 1, {SCRIPT}; finished by all: 8 traces.",
         (
-            Section(
+            ReportSection(
                 "modes",
                 "Modes",
                 (
@@ -136,7 +136,7 @@ def report(*, columns: tuple[Column, ...] = COLUMNS) -> Report:
                 facts=(("traces", "8", ""), ("mean score", "0.50", "n 4")),
                 notes=(Note("4 of 8 traces share one block of labels.", "blocks", warning=True),),
             ),
-            Section("pictures", SCRIPT, (chart(),), notes=(Note("Drawn of 8 traces.", "n"),)),
+            ReportSection("pictures", SCRIPT, (chart(),), notes=(Note("Drawn of 8 traces.", "n"),)),
         ),
         notes=(
             Note("Left out: 3 traces that bob has not finished.", "left_out"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.judge import judge_section
-from mast_tui.reports.model import Section
+from mast_tui.reports.model import ReportSection
 from tests.figures.agreement.build_judge import (
     assisted,
     counted,
@@ -19,7 +19,7 @@ from tests.reports.reading import detail, estimate, note, reasons, row, table, t
 USELESS = (6, 13, 33, 106)
 
 
-def of_counts(tp: int, fp: int, fn: int, tn: int) -> Section:
+def of_counts(tp: int, fp: int, fn: int, tn: int) -> ReportSection:
     return judge_section(judge_report(counted(tp, fp, fn, tn), rounds=200))
 
 

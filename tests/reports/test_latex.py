@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.reports.agreement import agreement_report
-from mast_tui.reports.model import Column, Estimate, Kind, Note, Report, Row, Section, Table
+from mast_tui.reports.model import Column, Estimate, Kind, Note, Report, ReportSection, Row, Table
 from mast_tui.reports.render.latex import escaped, render_latex
 from mast_tui.reports.signatures import signatures_report
 from tests.figures.signatures.small_report import small_report
@@ -164,7 +164,7 @@ def test_sentences_between_tables_stand_in_quotations_and_a_question_has_no_full
 
 def small(*rows: Row, columns: tuple[Column, ...], title: str = "T") -> str:
     table = Table("t", title, columns, (rows,), notes=(Note("Beware.", "x", warning=True),))
-    return render_latex(Report("r", "R", "", (Section("s", "S", (table,)),)))
+    return render_latex(Report("r", "R", "", (ReportSection("s", "S", (table,)),)))
 
 
 NAME = Column("name", "mode", Kind.TEXT)

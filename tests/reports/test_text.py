@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from mast_tui.reports.model import Column, Estimate, Kind, Note, Report, Row, Section, Table
+from mast_tui.reports.model import Column, Estimate, Kind, Note, Report, ReportSection, Row, Table
 from mast_tui.reports.render.html import render_html
 from mast_tui.reports.render.latex import render_latex
 from mast_tui.reports.render.markdown import render_markdown
@@ -20,7 +20,7 @@ from tests.reports import sample
 def lines_of(*rows: Row, columns: tuple[Column, ...], width: int | None = None) -> list[str]:
     """The lines of a table alone, below its title."""
     table = Table("t", "Title", columns, (rows,))
-    report = Report("agreement", "Head", "", (Section("s", "S", (table,)),))
+    report = Report("agreement", "Head", "", (ReportSection("s", "S", (table,)),))
     lines = render_text(report, width)
     return lines[lines.index("Title") + 1 :]
 
@@ -112,7 +112,7 @@ def test_what_stands_above_is_not_told_again() -> None:
         for name, notes in (("one", (Note("Few traces.", "few"),)),
                             ("two", (Note("Few traces.", "few"), Note("Left out.", "left"))))
     )  # fmt: skip
-    report = Report("agreement", "Head", "", (Section("s", "S", tables),))
+    report = Report("agreement", "Head", "", (ReportSection("s", "S", tables),))
     lines = render_text(report, None)
     assert [line for line in lines if line.endswith(".")] == [
         "Whose labels.", "Few traces.", "Left out.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.labels import Answer, Pass, PassKind, VerdictValue
+from mast_tui.labels import Pass, PassKind, ReviewAnswer, VerdictValue
 from mast_tui.session import Session, SessionError, status
 from mast_tui.traces.model import Loaded
 from mast_tui.workspace import NewEvent
@@ -189,9 +189,9 @@ def test_answers_of_a_finished_pass_stay_with_it(desk: Desk) -> None:
     assert session.labels == ()
     review = review_of(session, first.id)
     assert review is not None
-    assert (review.answer, review.pass_number) == (Answer.REJECT, 2)
+    assert (review.answer, review.pass_number) == (ReviewAnswer.REJECT, 2)
     kept = desk.workspace.reviews(pass_number=1)
-    assert [r.answer for r in kept] == [Answer.ACCEPT]
+    assert [r.answer for r in kept] == [ReviewAnswer.ACCEPT]
 
 
 def test_a_stray_key_after_the_finish_is_taken_back_whole(desk: Desk) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.labels import Answer, Evidence, Finding, Match, Origin, Severity, VerdictValue
+from mast_tui.labels import Evidence, Finding, Match, Origin, ReviewAnswer, Severity, VerdictValue
 from mast_tui.session import Session, SessionError, Suggestion
 from mast_tui.workspace import store_judgement
 from tests.session.build import JUDGE, Desk, content, finding, put, review_of, span, spans
@@ -25,7 +25,7 @@ def by_mode(session: Session) -> dict[str, Suggestion]:
     return {s.mode: s for s in session.suggestions}
 
 
-def answers(session: Session) -> dict[str, Answer | None]:
+def answers(session: Session) -> dict[str, ReviewAnswer | None]:
     reviews = {s.mode: review_of(session, s.id) for s in session.suggestions}
     return {mode: None if r is None else r.answer for mode, r in reviews.items()}
 
@@ -120,7 +120,7 @@ def test_accepting_makes_a_label_of_ones_own(desk: Desk, session: Session) -> No
     assert [s.mode for s in session.pending] == [TWO]
     (review,) = desk.workspace.reviews()
     assert review == review_of(session, suggestion.id)
-    assert (review.answer, review.label) == (Answer.ACCEPT, label.id)
+    assert (review.answer, review.label) == (ReviewAnswer.ACCEPT, label.id)
     assert session.current is not None
     assert session.current.judge_seen
 
@@ -149,7 +149,7 @@ def test_rejecting_says_nothing_of_the_mode(session: Session) -> None:
     session.reject(suggestion.id, " polling ")
     review = review_of(session, suggestion.id)
     assert review is not None
-    assert (review.answer, review.reason, review.label) == (Answer.REJECT, "polling", None)
+    assert (review.answer, review.reason, review.label) == (ReviewAnswer.REJECT, "polling", None)
     assert session.verdict(ONE) is None
     assert session.labels == ()
     assert [s.mode for s in session.pending] == [TWO]
@@ -161,13 +161,13 @@ def test_editing_takes_another_mode_or_place(session: Session) -> None:
     session.edit(suggestion.id, THREE, spans(2, 1))
     (label,) = session.labels
     assert (label.mode, label.target, label.origin) == (THREE, spans(1, 2), Origin.EDITED)
-    assert answers(session)[ONE] is Answer.EDIT
+    assert answers(session)[ONE] is ReviewAnswer.EDIT
 
 
 def test_editing_to_the_same_is_accepting(session: Session) -> None:
     suggestion = by_mode(session)[ONE]
     session.edit(suggestion.id, suggestion.mode, suggestion.target)
-    assert answers(session)[ONE] is Answer.ACCEPT
+    assert answers(session)[ONE] is ReviewAnswer.ACCEPT
     assert session.labels[0].origin is Origin.ACCEPTED
 
 
@@ -183,7 +183,7 @@ def test_another_answer_takes_the_place_of_the_first(session: Session) -> None:
     assert [(x.target, x.origin) for x in session.labels] == [(spans(0, 2), Origin.ACCEPTED)]
     session.reject(suggestion.id)
     assert session.labels == ()
-    assert answers(session)[ONE] is Answer.REJECT
+    assert answers(session)[ONE] is ReviewAnswer.REJECT
     session.accept(suggestion.id)
     assert len(session.labels) == 1
 
@@ -199,12 +199,12 @@ def test_the_same_answer_again_writes_nothing(desk: Desk, session: Session) -> N
 def test_changing_the_place_of_an_accepted_label_makes_it_edited(session: Session) -> None:
     session.accept(by_mode(session)[ONE].id)
     session.edit_label(session.labels[0].id, note="why", confidence=1.0)
-    assert answers(session)[ONE] is Answer.ACCEPT
+    assert answers(session)[ONE] is ReviewAnswer.ACCEPT
     session.edit_label(session.labels[0].id, target=span(0))
-    assert answers(session)[ONE] is Answer.EDIT
+    assert answers(session)[ONE] is ReviewAnswer.EDIT
     assert origin(session) is Origin.EDITED
     session.undo()
-    assert answers(session)[ONE] is Answer.ACCEPT
+    assert answers(session)[ONE] is ReviewAnswer.ACCEPT
     assert origin(session) is Origin.ACCEPTED
 
 

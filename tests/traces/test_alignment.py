@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.traces.alignment import Alignment, Likeness, align
+from mast_tui.traces.alignment import Likeness, RunAlignment, align
 from mast_tui.traces.model import Trace
 from tests.judges.memory_trace import MemoryTrace
 
@@ -24,7 +24,7 @@ def start() -> MemoryTrace:
     return MemoryTrace().user("Find out why the shop is slow.")
 
 
-def shown(found: Alignment) -> list[str]:
+def shown(found: RunAlignment) -> list[str]:
     """Each place in few signs, numbers from 1."""
     signs = dict(zip(Likeness, "=~|<>", strict=True))
     return [

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.byte_prefilter import Prefilter, folded
 from mast_tui.traces.index.line_index import LineIndex, MemoryContent
 from mast_tui.traces.index.lines import LineSpans
-from mast_tui.traces.index.multi_file_trace import Member, join_members
+from mast_tui.traces.index.multi_file_trace import MemberFile, join_members
 from mast_tui.traces.keys import identity_by_content
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanKind, Thread, Trace
@@ -329,7 +329,7 @@ def test_the_files_of_a_run_are_searched_as_one(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.jsonl"
         path.write_bytes(rollout_bytes(records))
         trace = read_file(path, named=True).traces[0]
-        members.append(Member(Thread(name), trace, name))
+        members.append(MemberFile(Thread(name), trace, name))
     run = join_members(members[0], members[1:]).with_id("run")
     read_fully(run)
     assert len(run) == 7

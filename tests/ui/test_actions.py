@@ -46,6 +46,7 @@ AGREED: Final = {
 
 PLAIN_TWINS: Final = {
     "everywhere.suspend": "everywhere.palette",
+    "everywhere.mouse": "everywhere.palette",
     "everywhere.theme": "everywhere.palette",
     "annotate.search_regex": "annotate.search",
     "annotate.extend_down": "annotate.range",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.labels import Answer, Evidence, Finding, Match, Origin
+from mast_tui.labels import Evidence, Finding, Match, Origin, ReviewAnswer
 from mast_tui.session import Suggestion
 from mast_tui.ui.annotate.suggestions import Suggestions
 from tests.session.build import review_of
@@ -39,7 +39,7 @@ def judged(small: Path, tmp_path: Path) -> Path:
     return place
 
 
-def answers(on: Stage) -> list[Answer | None]:
+def answers(on: Stage) -> list[ReviewAnswer | None]:
     """What was said of the three suggestions, in the order of their evidence."""
     given = [review_of(on.session, s.id) for s in on.session.suggestions]
     return [None if review is None else review.answer for review in given]
@@ -76,7 +76,7 @@ async def test_one_key_answers_and_goes_on_to_the_next(small: Path, judged: Path
         assert on.labels == {("1.3", 3, 8)}
         await on.press("a")
         assert on.labels == {("1.3", 3, 8), ("3.2", 12, 12)}
-        assert answers(on) == [Answer.ACCEPT, Answer.REJECT, Answer.ACCEPT]
+        assert answers(on) == [ReviewAnswer.ACCEPT, ReviewAnswer.REJECT, ReviewAnswer.ACCEPT]
         # A rejection says nothing about the mode.
         assert on.session.verdict(next(s for s in CODES if CODES[s] == "1.1")) is None
         assert "all suggestions answered" in on.message
@@ -125,7 +125,7 @@ async def test_a_suggestion_is_edited_to_another_mode_and_range(small: Path, jud
         await on.press("k", "k", "1", "5")
         assert on.labels == {("1.5", 3, 6)}
         assert on.session.labels[0].origin is Origin.EDITED
-        assert answers(on)[0] is Answer.EDIT
+        assert answers(on)[0] is ReviewAnswer.EDIT
         assert on.number == 10
 
 
@@ -136,7 +136,7 @@ async def test_an_edit_can_take_a_quote_or_the_whole_trace(small: Path, judged: 
         await on.press("e", "w", "v", "w", "3", "3")
         quote = next(x.target for x in on.session.labels if x.target.quote)
         assert quote.quote == "Done:"
-        assert answers(on) == [None, Answer.EDIT, Answer.EDIT]
+        assert answers(on) == [None, ReviewAnswer.EDIT, ReviewAnswer.EDIT]
 
 
 async def test_the_rules_judge_runs_from_here(small: Path) -> None:

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from mast_tui.traces.library import read_file
 from mast_tui.traces.readers.codex.reader import CodexParser
 from mast_tui.traces.scan.big_documents import BIG_LINES
-from mast_tui.traces.scan.document_process import STOPPED, Progress
+from mast_tui.traces.scan.document_process import STOPPED, ReadingProgress
 from mast_tui.traces.scan.unread import FileToRead, unread_trace
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
@@ -35,7 +35,7 @@ class Process:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.progress = Progress(37, 100, WORDS)
+        self.progress = ReadingProgress(37, 100, WORDS)
         self.failed: str | None = None
         self.asked = Event()
         self._over = Event()

@@ -53,7 +53,7 @@ async def test_a_key_that_does_nothing_says_so_and_where_the_keys_are(
     small: Path, tmp_path: Path
 ) -> None:
     async with stage(small, workspace=tmp_path / "w.db") as on:
-        for key, shown in (("&", "&"), ("ctrl+x", "^x"), ("f6", "F6")):
+        for key, shown in (("&", "&"), ("ctrl+x", "^x"), ("f7", "F7")):
             await on.press(key)
             assert on.message == f"{shown} does nothing here · ? shows the keys"
         await on.press("escape", "L", "&")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.configuration import configuration_path
-from mast_tui.judges.llm.run.estimate import Estimate
+from mast_tui.judges.llm.run.estimate import RunEstimate
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.labels import Evidence, Finding, Match, QuoteCounts
 from mast_tui.traces.model import Trace
@@ -153,7 +153,7 @@ def test_the_choice_of_a_judge(
     assert snap_compare(opened, terminal_size=NARROW, run_before=pressing("J", "m"))
 
 
-def estimated(setup: Setup, traces: Iterable[Trace], *_: object, **options: object) -> Estimate:
+def estimated(setup: Setup, traces: Iterable[Trace], *_: object, **options: object) -> RunEstimate:
     """An estimate that no word of the prompt changes."""
     count = sum(1 for _ in traces)
-    return Estimate(count, windows=2, requests=2, tokens_in=31_000, tokens_out=900)
+    return RunEstimate(count, windows=2, requests=2, tokens_in=31_000, tokens_out=900)

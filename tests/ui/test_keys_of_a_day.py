@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from mast_tui.labels import Answer
+from mast_tui.labels import ReviewAnswer
 from mast_tui.ui.annotate.text_screen import TextScreen
 from tests.session.build import review_of
 from tests.ui.stage import SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
@@ -55,7 +55,7 @@ def stretched(on: Stage) -> None:
 
 def rejected(on: Stage) -> None:
     reviews = [review_of(on.session, one.id) for one in on.session.suggestions]
-    assert [x.answer for x in reviews if x is not None] == [Answer.REJECT] * 28
+    assert [x.answer for x in reviews if x is not None] == [ReviewAnswer.REJECT] * 28
     assert {one.mode for one in on.session.pending} == {SLUGS["1.3"], SLUGS["3.1"]}
 
 

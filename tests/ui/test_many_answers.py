@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from mast_tui.labels import Answer, Finding
+from mast_tui.labels import Finding, ReviewAnswer
 from mast_tui.traces.model import Trace
 from mast_tui.ui.suggestion_wording import rule_words
 from tests.session.build import review_of
@@ -84,11 +84,11 @@ async def test_all_of_a_rule_a_mode_or_a_judge_are_answered_in_one_step(
             if keys == "h":
                 assert all(review_of(on.session, s.id) is None for s in on.session.suggestions)
                 continue
-            answer = {"x": Answer.REJECT, "a": Answer.ACCEPT}[keys[-1]]
+            answer = {"x": ReviewAnswer.REJECT, "a": ReviewAnswer.ACCEPT}[keys[-1]]
             reviews = [review_of(on.session, s.id) for s in on.session.suggestions]
             answers = [review.answer for review in reviews if review is not None]
             assert answers == [answer] * (31 - sum(left.values()))
-            assert len(on.labels) == (len(answers) if answer is Answer.ACCEPT else 0)
+            assert len(on.labels) == (len(answers) if answer is ReviewAnswer.ACCEPT else 0)
             assert f"{len(answers)} suggestions" in on.message
             await on.press("u")
             assert pending(on) == {"1.3": 30, "3.1": 1}
@@ -146,7 +146,7 @@ async def test_an_answer_goes_on_to_each_trace_that_is_opened_until_it_is_ended(
         assert pending(on) == {"3.1": 1}
         assert "as on earlier traces" in on.message
         reviews = [review_of(on.session, s.id) for s in on.session.suggestions]
-        assert [r.answer for r in reviews if r is not None] == [Answer.REJECT] * 30
+        assert [r.answer for r in reviews if r is not None] == [ReviewAnswer.REJECT] * 30
         await on.press("u")
         assert pending(on) == {"1.3": 30, "3.1": 1}
         await on.press("<", ">")

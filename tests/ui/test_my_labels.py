@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.labels import Answer, VerdictValue
+from mast_tui.labels import ReviewAnswer, VerdictValue
 from tests.session.build import review_of
 from tests.ui.stage import JUDGE, SLUGS, Stage, finding, read_trace, stage, suggest
 
@@ -131,7 +131,7 @@ async def test_a_label_taken_off_there_leaves_its_suggestion_waiting(
         await on.press("]", "a")
         review = review_of(on.session, on.session.suggestions[0].id)
         assert review is not None
-        assert review.answer is Answer.ACCEPT
+        assert review.answer is ReviewAnswer.ACCEPT
         await on.press("M", "backspace")
         assert len(on.session.pending) == 1
 

@@ -9,7 +9,7 @@ from threading import Event
 from typing import ClassVar
 
 from mast_tui.figures.record import Sources
-from mast_tui.reports.model import Column, Estimate, Kind, Row, Section, Table
+from mast_tui.reports.model import Column, Estimate, Kind, ReportSection, Row, Table
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.context import TraceLocation
@@ -85,7 +85,7 @@ class GivenScreen(ReportScreen):
             return Page()
         if self.page == "pairs":
             return Page(text="Nothing is here. x does something.")
-        return Page(Section(self.page, "", (self.found,)))
+        return Page(ReportSection(self.page, "", (self.found,)))
 
     def whole_report(self) -> None:
         """Nothing is written."""

@@ -11,7 +11,7 @@ from mast_tui.configuration import configuration_path
 from mast_tui.traces.model import AnswerKey
 from mast_tui.ui.annotate.text_screen import TextScreen
 from mast_tui.ui.text.answer_page import TITLES, hidden_sentence, page_of
-from tests.ui.stage import Stage, shown_key, stage, write_trace
+from tests.ui.stage import Stage, call, result, shown_key, stage, write_trace
 
 TRUTH = "the pod was out of memory"
 
@@ -140,6 +140,45 @@ async def test_sums_of_time_and_tokens_name_prices_or_their_lack(tmp_path: Path)
         await on.press("$")
         assert "500     2" in shown(on)
         assert "no prices" not in shown(on)
+
+
+async def test_files_are_shown_as_of_the_step_under_the_cursor(tmp_path: Path) -> None:
+    steps = [
+        {"role": "user", "content": "Go"},
+        call(1, "Write", json.dumps({"file_path": "/a.py", "content": "x = 1\n"})),
+        result(1, "ok"),
+        call(2, "Edit", json.dumps({"file_path": "/a.py", "old_string": "1", "new_string": "2"})),
+        result(2, "ok"),
+    ]
+    path = write_trace(tmp_path / "run.json", steps, reward=0.25)
+    async with stage(path) as on:
+        await on.press("s")
+        assert "What the run made up to #1" in on.text
+        assert "the last in" not in on.text
+        await on.press("escape", "G", "k", "k", "s")
+        assert "1 change, the last in #2" in on.text
+        assert "result" in on.text
+        await on.press("enter")
+        assert shown(on).split("\n")[-1] == "x = 1"
+        await on.press("enter")
+        assert on.app.screen is on.annotate
+        assert on.annotate.index == 1
+        await on.press("G", "s", "enter")
+        assert shown(on).split("\n") == [
+            *("/a.py", "", "Change in #4", "-1", "+2", ""),
+            *("Change in #2", "@@ all of it @@", "+x = 1", ""),
+            *("The whole file, unless a command has changed it otherwise", "x = 2"),
+        ]
+        await on.press("s")
+        assert on.app.screen is on.annotate
+        await on.press("s", *"rewards", "enter")
+        assert "reward: 0.25" in shown(on)
+
+
+async def test_results_are_hidden_from_those_who_work_blind(path: Path) -> None:
+    async with stage(path, blind=True) as on:
+        await on.press("G", "s")
+        assert "No call up to" in on.message
 
 
 async def test_all_of_it_can_be_copied(path: Path) -> None:

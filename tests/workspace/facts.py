@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from mast_tui.gold.model import Decision, Guideline, Said
 from mast_tui.labels import (
-    Answer,
     Evidence,
     Label,
     Match,
     Origin,
     PassKind,
+    ReviewAnswer,
     Severity,
     Target,
     VerdictValue,
@@ -102,7 +102,9 @@ def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[
 
 
 verdicts = st.none() | st.sampled_from([VerdictValue.ABSENT, VerdictValue.UNSURE])
-reviews = st.none() | st.builds(ReviewGiven, st.sampled_from(Answer), st.none() | names, texts)
+reviews = st.none() | st.builds(
+    ReviewGiven, st.sampled_from(ReviewAnswer), st.none() | names, texts
+)
 said = st.builds(
     Said,
     names,

@@ -11,12 +11,12 @@ import pytest
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import (
     AnnotatorKind,
-    Answer,
     Evidence,
     Finding,
     Match,
     PassKind,
     QuoteCounts,
+    ReviewAnswer,
     Target,
     VerdictValue,
 )
@@ -64,7 +64,7 @@ def store(
 
 
 def answer(workspace: Workspace, suggestion: str) -> None:
-    review = ReviewSet(suggestion, None, ReviewGiven(Answer.REJECT))
+    review = ReviewSet(suggestion, None, ReviewGiven(ReviewAnswer.REJECT))
     workspace.append([event(PassStarted(PassKind.ASSISTED)), event(review)])
 
 

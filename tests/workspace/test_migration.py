@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from mast_tui.labels import Answer, Evidence, Finding
+from mast_tui.labels import Evidence, Finding, ReviewAnswer
 from mast_tui.workspace import (
     RunSettings,
     RunTrace,
@@ -74,7 +74,7 @@ def held(tmp_path: Path) -> dict[str, Any]:
         workspace.finish_run(run)
         started(workspace, label(workspace, note="mine"))
         (suggestion,) = workspace.labels(annotator=JUDGE)
-        workspace.append([event(ReviewSet(suggestion.id, None, ReviewGiven(Answer.REJECT)))])
+        workspace.append([event(ReviewSet(suggestion.id, None, ReviewGiven(ReviewAnswer.REJECT)))])
         workspace.set_setting("a", "b")
         found = content(workspace)
     write_version_one(tmp_path / "old.db", tmp_path / "today.db")

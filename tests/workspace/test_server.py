@@ -82,7 +82,7 @@ def test_what_is_no_workspace_is_refused_in_words(postgres: PostgresServer) -> N
         (postgres.url(new), "no workspace in this database.*workspace create"),
         (postgres.url("nowhere"), "no such database"),
         (postgres.url(new, host="localhost") + "?sslmode=require", "no encrypted connection"),
-        ("postgresql://[::1/x", "this is no address of a PostgreSQL database"),
+        ("postgresql://[::1/x", "this is not the address of a PostgreSQL database"),
         (f"postgresql://postgres@/{new}?host=/nowhere", "no server answers there"),
         ("postgresql://a:secret@localhost/x", "a password in an address"),
         ("mysql://localhost/x", "postgresql://"),
@@ -106,7 +106,7 @@ def test_a_password_is_asked_for_and_a_wrong_one_refused(
         Workspace.open(mine)
     monkeypatch.setenv("PGPASSWORD", "secret")
     # Into the database this user gets, but not at the tables.
-    with pytest.raises(WorkspaceError, match="lets this user not do that"):
+    with pytest.raises(WorkspaceError, match="does not allow this user to do that"):
         Workspace.open(mine)
 
 
@@ -191,7 +191,7 @@ def test_whoever_reads_cannot_write_and_sees_one_state(workspace: Workspace) -> 
         add(workspace)
         assert connection.execute(count).scalar_one() == 1
         with (
-            pytest.raises(WorkspaceError, match="may not be written"),
+            pytest.raises(WorkspaceError, match="is read-only"),
             workspace._database._in_words(),
         ):
             connection.execute(text("DELETE FROM labels"))

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from mast_tui.gold.model import Decision, Guideline, Said
 from mast_tui.labels import (
-    Answer,
     Evidence,
     Match,
     Origin,
     PassKind,
+    ReviewAnswer,
     Severity,
     Target,
     VerdictValue,
@@ -88,7 +88,7 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
     changed = replace(full, target=Target("k0", "k2"), evidence=None, remedy="", confidence=1.0)
     bare = replace(plain, id=workspace.new_id(), target=Target(), confidence=1e-7)
     copy = replace(plain, id=workspace.new_id(), pass_number=2)
-    given = ReviewGiven(Answer.EDIT, plain.id, ODD)
+    given = ReviewGiven(ReviewAnswer.EDIT, plain.id, ODD)
     first: list[Fact] = [
         PassStarted(PassKind.BLIND, withheld=True),
         PassStarted(PassKind.ASSISTED),
@@ -106,8 +106,8 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
         VerdictSet(MODES[2], None, VerdictValue.ABSENT),
         VerdictSet(MODES[2], VerdictValue.ABSENT, None),
         ReviewSet("suggested", None, given),
-        ReviewSet("other", None, ReviewGiven(Answer.REJECT)),
-        ReviewSet("other", ReviewGiven(Answer.REJECT), None),
+        ReviewSet("other", None, ReviewGiven(ReviewAnswer.REJECT)),
+        ReviewSet("other", ReviewGiven(ReviewAnswer.REJECT), None),
         SpanNoteSet("k0", "", ODD),
         SpanNoteSet("k1", "", "note"),
         SpanNoteSet("k1", "note", ""),

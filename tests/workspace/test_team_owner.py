@@ -122,7 +122,7 @@ def test_the_owner_brings_a_server_of_version_10_up_to_date(
         assert "DELETE 1" in asked(carol, "DELETE FROM public.verdicts WHERE annotator = 'carol'")
     before = rows_of_all(team)
     for name in ("mira", "carol", "lea"):
-        with pytest.raises(WorkspaceError, match="whoever made it brings it up to date with"):
+        with pytest.raises(WorkspaceError, match="the user who created it updates it with"):
             Workspace.open(team.url(name))
     assert command("team", "list", "--json", "--workspace", team.url("postgres")) == 0
     assert len(json.loads(capsys.readouterr().out)["members"]) == len(TEAM)
@@ -182,7 +182,7 @@ def test_the_owner_brings_a_server_of_version_9_up_to_date(
             "INSERT INTO events VALUES ('x', 'mira', -1, 'x', 'nonsense', 'run-1', 'mast@3', 1, "
             "'not json', 'x', 'a', NULL, NULL, NULL)"
         )
-    with pytest.raises(WorkspaceError, match="whoever made it brings it up to date with"):
+    with pytest.raises(WorkspaceError, match="the user who created it updates it with"):
         Workspace.open(team.url("mira"))
     assert command("team", "list", "--json", "--workspace", team.url("postgres")) == 0
     assert len(json.loads(capsys.readouterr().out)["members"]) == len(TEAM)

@@ -35,7 +35,7 @@ from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.run.batch_files import AnswerFiles, Batch, RequestFiles
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent, what_is_written
-from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
+from mast_tui.judges.llm.run.estimate import RunEstimate, estimate_run
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
 from mast_tui.judges.llm.run.running import (
     Connect,
@@ -103,7 +103,7 @@ def _open_workspace(request: JudgeRequest) -> Workspace | None:
 
 def _estimate(
     request: JudgeRequest, setup: Setup, workspace: Workspace | None, reports: list[FileReport]
-) -> Estimate:
+) -> RunEstimate:
     with EstimateProgress(request.quiet) as counting:
         return estimate_run(
             setup,
@@ -147,7 +147,7 @@ class _ModelRun:
         self._request = request
         self._setup = setup
         self._workspace = workspace
-        self._estimate: Estimate | None = None
+        self._estimate: RunEstimate | None = None
         self._reports: list[FileReport] = []
         viewer = command_viewer(workspace, setup.taxonomy.ref, request.common, allow_unknown=True)
         self._hidden = viewer.judges_hidden

@@ -15,7 +15,7 @@ from mast_tui.safe_text import one_line
 
 if TYPE_CHECKING:
     from mast_tui.configuration import Prices
-    from mast_tui.judges.llm.run.estimate import Estimate
+    from mast_tui.judges.llm.run.estimate import RunEstimate
     from mast_tui.judges.runner import Progress
     from mast_tui.workspace import Usage
 
@@ -134,7 +134,7 @@ class BarProgress(AbstractContextManager["BarProgress"]):
 
 
 def run_progress(
-    estimate: Estimate | None, prices: Prices | None, *, hidden: bool = False
+    estimate: RunEstimate | None, prices: Prices | None, *, hidden: bool = False
 ) -> LineProgress | BarProgress:
     """Create the progress display: a bar if stderr is a terminal; nothing without an estimate.
 
@@ -159,7 +159,7 @@ class EstimateProgress(AbstractContextManager["EstimateProgress"]):
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
-    def on_trace(self, estimate: Estimate) -> None:
+    def on_trace(self, estimate: RunEstimate) -> None:
         """Show the number of traces read so far."""
         if self._in_terminal and estimate.traces % 10 == 0:
             sys.stderr.write(f"\r{estimate.traces} traces read")

@@ -14,7 +14,7 @@ from mast_tui.counts import counted
 from mast_tui.judges.runner import Progress, RunSummary, TraceStatus
 
 if TYPE_CHECKING:
-    from mast_tui.judges.llm.run.estimate import Estimate
+    from mast_tui.judges.llm.run.estimate import RunEstimate
     from mast_tui.judges.llm.run.running import ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
     from mast_tui.taxonomy.model import Mode, Taxonomy
@@ -54,7 +54,7 @@ def run_document(
 def model_document(
     summary: ModelRunSummary,
     setup: Setup,
-    estimate: Estimate | None,
+    estimate: RunEstimate | None,
     reports: Sequence[FileReport],
 ) -> Document:
     """Return the summary of a model's run; tokens and cost are those of the whole run.
@@ -110,7 +110,7 @@ def without_findings(document: Document) -> Document:
 
 
 def estimate_document(
-    estimate: Estimate, setup: Setup, sent: str, reports: Sequence[FileReport]
+    estimate: RunEstimate, setup: Setup, sent: str, reports: Sequence[FileReport]
 ) -> Document:
     """Return the estimate of a run as JSON values.
 
@@ -323,7 +323,7 @@ def _any_trace(document: Document) -> bool:
     return any(document["traces"].values()) or bool(shards.get("known") or document.get("batch"))
 
 
-def say_estimate(estimate: Estimate, setup: Setup) -> None:
+def say_estimate(estimate: RunEstimate, setup: Setup) -> None:
     """Report the estimate on stderr before a run.
 
     Args:
@@ -334,7 +334,7 @@ def say_estimate(estimate: Estimate, setup: Setup) -> None:
         say(line)
 
 
-def print_estimate(document: Document, estimate: Estimate, setup: Setup) -> None:
+def print_estimate(document: Document, estimate: RunEstimate, setup: Setup) -> None:
     """Print the estimate of a dry run, and what would be sent where.
 
     Args:
@@ -347,7 +347,7 @@ def print_estimate(document: Document, estimate: Estimate, setup: Setup) -> None
     print_line("Nothing was sent and nothing was written (--dry-run).")
 
 
-def _estimate_lines(estimate: Estimate, setup: Setup) -> list[str]:
+def _estimate_lines(estimate: RunEstimate, setup: Setup) -> list[str]:
     known = f", {estimate.known} of them judged before" if estimate.known else ""
     lines = [f"{setup.judge}: {counted(estimate.traces, 'trace')}{known}"]
     if estimate.requests:

@@ -22,9 +22,9 @@ from mast_tui.exchange.migration.mapping import CodebookMap
 from mast_tui.gold.model import Decision, Guideline, Said
 from mast_tui.labels import (
     AnnotatorKind,
-    Answer,
     Label,
     PassKind,
+    ReviewAnswer,
     Target,
     VerdictValue,
     annotator_kind,
@@ -310,7 +310,7 @@ class CarriedWork:
             name = self._names.suggestions.get(suggestion)
             label = None if review.label is None else self.owners.get(review.label)
             # What was accepted for a mode that is split stands with its label: in the old one.
-            if name is not None and (label is not None or review.answer is Answer.REJECT):
+            if name is not None and (label is not None or review.answer is ReviewAnswer.REJECT):
                 reviews[name] = replace(review, label=label)
         return reviews
 

@@ -8,14 +8,14 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from mast_tui.exchange.crosswalk import ANY, Entry, read_crosswalk
+from mast_tui.exchange.crosswalk import ANY, CrosswalkEntry, read_crosswalk
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.labels import Label, Target
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
 from mast_tui.workspace.registers.tags import TaggedPlace
 
 
-class Change(StrEnum):
+class ModeChange(StrEnum):
     """The change of a mode."""
 
     SAME = "same"
@@ -83,16 +83,16 @@ class CodebookMap:
     def _targets(self, slug: str) -> tuple[str, ...]:
         return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())
 
-    def change(self, slug: str) -> Change:
+    def change(self, slug: str) -> ModeChange:
         """Return the change of a mode of ``old``."""
         slugs = self._targets(slug)
         if not slugs:
-            return Change.DROPPED
+            return ModeChange.DROPPED
         if len(slugs) > 1:
-            return Change.SPLIT
+            return ModeChange.SPLIT
         if len(self.sources.get(slugs[0], ())) > 1:
-            return Change.MERGED
-        return Change.SAME if slugs[0] == slug else Change.RENAMED
+            return ModeChange.MERGED
+        return ModeChange.SAME if slugs[0] == slug else ModeChange.RENAMED
 
 
 def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap:
@@ -151,7 +151,7 @@ def _mode_named(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
     return mode
 
 
-def _refuse_contradictions(entries: Sequence[Entry], path: Path) -> None:
+def _refuse_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> None:
     """Refuse a mode that is dropped in one place and kept in another."""
     dropped = _named(entry for entry in entries if not entry.targets)
     both = dropped & _named(entry for entry in entries if entry.targets)
@@ -159,5 +159,5 @@ def _refuse_contradictions(entries: Sequence[Entry], path: Path) -> None:
         raise ExchangeError(f"{path}: {sorted(both)[0]!r} is both dropped and kept")
 
 
-def _named(entries: Iterable[Entry]) -> set[str]:
+def _named(entries: Iterable[CrosswalkEntry]) -> set[str]:
     return {entry.source for entry in entries}

@@ -15,7 +15,7 @@ from typing import Final
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.migration.carrying import CarriedWork, Names, carried_of_study
-from mast_tui.exchange.migration.mapping import Change, CodebookMap
+from mast_tui.exchange.migration.mapping import CodebookMap, ModeChange
 from mast_tui.labels import AnnotatorKind, Label, annotator_kind
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Event, NewEvent, Workspace
@@ -248,13 +248,13 @@ class _Migration:
         last = self._workspace.labels(taxonomy=self._map.old.ref)
         places: dict[Work, list[Label]] = defaultdict(list)
         for label in last:
-            if self._map.change(label.mode) is Change.SPLIT:
+            if self._map.change(label.mode) is ModeChange.SPLIT:
                 places[label.annotator, label.trace_id].append(label)
         done.dropped = [
             label
             for label in last
             if (label.annotator, label.trace_id) in carried_works
-            and self._map.change(label.mode) is Change.DROPPED
+            and self._map.change(label.mode) is ModeChange.DROPPED
         ]
         done.look_again = [
             LookAgain(*work, self._repeated[work], tuple(places[work]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.record import FigureScope, Sources
-from mast_tui.gold.model import GoldTrace, Source
+from mast_tui.gold.model import GoldTrace, Resolution
 from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.gold.sources import only_settled
 from mast_tui.labels import (
@@ -55,7 +55,7 @@ class Reference:
     seen: frozenset[Unit] = frozenset()
     places: Mapping[Unit, tuple[Target, ...]] = field(default_factory=dict)
     unresolved: frozenset[Unit] = frozenset()
-    sources: Mapping[Unit, Source] = field(default_factory=dict)
+    sources: Mapping[Unit, Resolution] = field(default_factory=dict)
     sides: Mapping[Unit, tuple[str, ...]] = field(default_factory=dict)
     settled_only: bool = False
     not_in_study: Mapping[str, int] = field(default_factory=dict)
@@ -249,7 +249,7 @@ def _reference_of_gold(
     merged: dict[Unit, frozenset[Target]] = {}
     seen: set[Unit] = set()
     unresolved: set[Unit] = set()
-    sources: dict[Unit, Source] = {}
+    sources: dict[Unit, Resolution] = {}
     sides: dict[Unit, tuple[str, ...]] = {}
     for trace_id, whole_gold in gold.items():
         settled = only_settled(whole_gold) if settled_only else whole_gold
@@ -263,7 +263,7 @@ def _reference_of_gold(
                 )
                 if verdict.judge_seen:
                     seen.add(unit)
-            elif verdict.source is not Source.SINGLE and any(
+            elif verdict.source is not Resolution.SINGLE and any(
                 value is not None for value in verdict.sides.values()
             ):
                 unresolved.add(unit)

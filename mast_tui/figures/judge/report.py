@@ -28,7 +28,7 @@ from mast_tui.figures.record import (
     renamed,
     scope_paths,
 )
-from mast_tui.gold import Source
+from mast_tui.gold import Resolution
 from mast_tui.gold.sources import GoldMixJson, gold_mix
 
 _PATHS: Final = PREVALENCE_PATHS | scope_paths("""
@@ -189,14 +189,14 @@ def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
     """Return what the compared gold is made of; None where the reference is an annotator."""
     if reference.name != GOLD:
         return None
-    sources: dict[str, list[Source]] = {}
+    sources: dict[str, list[Resolution]] = {}
     annotators: set[str] = set()
     for unit in units.reference:
         if unit in reference.sources:
             sources.setdefault(unit[0], []).append(reference.sources[unit])
             annotators.update(reference.sides[unit])
     for trace, _ in units.doubtful:
-        sources.setdefault(trace, []).append(Source.UNRESOLVED)
+        sources.setdefault(trace, []).append(Resolution.UNRESOLVED)
     return gold_mix(
         sources,
         annotators,

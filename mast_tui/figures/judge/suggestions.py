@@ -12,9 +12,9 @@ from mast_tui.figures.judge.confusion import Compared
 from mast_tui.figures.judge.input import JudgeInput, Reference, Unit
 from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.gold.overlaps import Order, overlap
-from mast_tui.labels import Answer, Label, Review, Target
+from mast_tui.labels import Label, Review, ReviewAnswer, Target
 
-_Outcome = TypeVar("_Outcome", bool, Answer)
+_Outcome = TypeVar("_Outcome", bool, ReviewAnswer)
 
 BINS: Final = 10
 """Equal parts of [0, 1]; a bin holds its lower end, and the last one 1 as well."""
@@ -129,14 +129,14 @@ def _calibration_error(cases: Sequence[tuple[float, bool]]) -> Coefficient:
     return Coefficient(distance / len(cases))
 
 
-def _answers(scope: FigureScope, answers: Sequence[Answer]) -> Iterator[Figure]:
+def _answers(scope: FigureScope, answers: Sequence[ReviewAnswer]) -> Iterator[Figure]:
     n = len(answers)
-    accept = answers.count(Answer.ACCEPT)
-    edit = answers.count(Answer.EDIT)
+    accept = answers.count(ReviewAnswer.ACCEPT)
+    edit = answers.count(ReviewAnswer.EDIT)
     yield scope.number("n", n)
     yield scope.number("accept", accept)
     yield scope.number("edit", edit)
-    yield scope.number("reject", answers.count(Answer.REJECT))
+    yield scope.number("reject", answers.count(ReviewAnswer.REJECT))
     yield share_figure(scope, "accepted", accept, n)
     yield share_figure(scope, "taken", accept + edit, n)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Final, Literal
 
@@ -260,6 +260,7 @@ class GroupInputs:
     rounds: int
     seed: int
     spent_of: SpentOf | None = None
+    scores: Mapping[str, Values] = field(default_factory=dict)
 
 
 def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure, ...]:
@@ -290,6 +291,10 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
     figures = [scope.number("traces", n, condition=side) for side, n in counts.items()]
     task = None if inputs.task is None else inputs.task[chosen]
     figures.append(_mean_score(scope, inputs.score[chosen], task))
+    figures += [
+        _mean_score(scope, scores[chosen], task, metric)
+        for metric, scores in context.scores.items()
+    ]
     values = resampled(verdicts[failed], context.rounds, context.seed, of_failed)
     per_failed, *distribution = _modes_per_trace(
         scope, verdicts[failed], values, context.rounds, of_failed
@@ -345,12 +350,12 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
     return tuple(figures)
 
 
-def _mean_score(scope: FigureScope, scores: Values, task: Whole | None) -> Figure:
-    """Return the mean score; where each trace names a task, its interval rests on the tasks."""
+def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: str = "") -> Figure:
+    """Return the mean of a score; if each trace names a task, its interval rests on the tasks."""
     has_score = ~np.isnan(scores)
     values = scores[has_score]
     if not len(values):
-        return scope.number("mean_score", None, n=0, reason="no_scores")
+        return scope.number("mean_score", None, condition=metric, n=0, reason="no_scores")
     mean = float(values.mean())
     clusters = np.arange(len(values))
     if task is not None and (task[has_score] >= 0).all():
@@ -358,14 +363,19 @@ def _mean_score(scope: FigureScope, scores: Values, task: Whole | None) -> Figur
     units = int(clusters.max()) + 1
     if units < LEAST_OF_DIFFERENCE or not 0 < mean < 1:
         return scope.figure(
-            "mean_score", mean, n=len(values), reason="few_traces", needs=LEAST_OF_DIFFERENCE
+            "mean_score",
+            mean,
+            condition=metric,
+            n=len(values),
+            reason="few_traces",
+            needs=LEAST_OF_DIFFERENCE,
         )
     pulls = np.bincount(clusters, weights=values - mean, minlength=units)
     variance = units / (units - 1) * float((pulls**2).sum()) / len(values) ** 2
     cases = mean * (1 - mean) / variance if variance else float(units)
     # Wilson's formula has the normal distribution's quantile in it.
     ends = wilson_of(mean, cases * (Z / student_t(units - 1)) ** 2)
-    return scope.figure("mean_score", mean, interval=ends, n=len(values))
+    return scope.figure("mean_score", mean, condition=metric, interval=ends, n=len(values))
 
 
 def _modes_per_trace(

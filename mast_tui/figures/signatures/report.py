@@ -11,7 +11,7 @@ from typing import Final
 from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable
 from mast_tui.figures.signatures.bill import SpentOf
-from mast_tui.figures.signatures.groups import GroupInputs, group_figures
+from mast_tui.figures.signatures.groups import GroupInputs, Values, group_figures
 from mast_tui.figures.signatures.model import (
     ALL,
     NO_VALUE,
@@ -135,6 +135,7 @@ def signature_report(
     seed: int = 0,
     corrected: Iterable[Figure] = (),
     spent_of: SpentOf | None = None,
+    scores: Mapping[str, Values] | None = None,
 ) -> SignatureReport:
     """Compute the figures of a report; none is ever NaN.
 
@@ -145,10 +146,13 @@ def signature_report(
         seed: What the resamples are drawn from.
         corrected: Prevalences that are corrected for a judge's errors.
         spent_of: What traces used up, for the bill of what they did once they were lost.
+        scores: Further scores of the benchmark, an array over the traces for each metric.
     """
     rules = Rules() if rules is None else rules
     fatal = first_fatal(inputs, inputs.places.fatal)
-    setting = GroupInputs(inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of)
+    setting = GroupInputs(
+        inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of, scores or {}
+    )
     one_group = replace(setting, inputs=inputs.as_one_group())
     figures = [*group_figures(one_group, 0, OVERALL)]
     if inputs.fields:

@@ -37,6 +37,7 @@ from mast_tui.traces.model import Outcome, task_key
 if TYPE_CHECKING:
     from mast_tui.study import Study
     from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.traces.model import Named
     from mast_tui.workspace import Workspace
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "reader", "version", "date")
@@ -223,6 +224,34 @@ def without_outcomes(
     outcome = np.where(hidden, UNKNOWN, signature_input.outcome).astype(np.int8)
     score = np.where(hidden, np.nan, signature_input.score)
     return replace(signature_input, outcome=outcome, score=score), int(hidden.sum())
+
+
+def benchmark_scores(
+    traces: Sequence[str], scores_of: Callable[[str], Named]
+) -> dict[str, NDArray[np.float64]]:
+    """Return the scores between 0 and 1 that a benchmark gives besides the main score.
+
+    Args:
+        traces: The ids of the traces.
+        scores_of: Returns the names and values of the scores of a trace.
+
+    Returns:
+        An array over the traces for each metric, NaN where a trace has no such score.
+    """
+    scores: dict[str, NDArray[np.float64]] = {}
+    for row, trace_id in enumerate(traces):
+        for metric, text in scores_of(trace_id):
+            try:
+                value = float(text)
+            except ValueError:
+                continue
+            values = scores.setdefault(metric, np.full(len(traces), np.nan))
+            values[row] = value
+    return {
+        metric: values
+        for metric, values in sorted(scores.items())
+        if ((values >= 0) & (values <= 1) | np.isnan(values)).all()
+    }
 
 
 class _TraceFacts(NamedTuple):

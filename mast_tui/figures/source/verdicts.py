@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNRESOLVED, UNSURE
-from mast_tui.gold.model import GoldTrace, Source
+from mast_tui.gold.model import GoldTrace, Resolution
 from mast_tui.gold.overlaps import Order
 from mast_tui.gold.sources import SOURCES, GoldKind, GoldMixJson, counted_source, only_settled
 from mast_tui.labels import AnnotatorKind, PassKind, Severity, VerdictValue, annotator_kind
@@ -50,8 +50,8 @@ class VerdictMark(NamedTuple):
 
 
 _READINGS: Final = frozenset(kind.value for kind in PassKind if kind.is_reading)
-_UNANIMOUS: Final = SOURCES.index(Source.UNANIMOUS)
-_SINGLE: Final = SOURCES.index(Source.SINGLE)
+_UNANIMOUS: Final = SOURCES.index(Resolution.UNANIMOUS)
+_SINGLE: Final = SOURCES.index(Resolution.SINGLE)
 
 
 @dataclass(slots=True)
@@ -308,7 +308,7 @@ def labelled_by_gold(
         decided = {trace for trace in decided if trace in traces}
     ids, verdicts, several = sides.settled(decided)
     sources = np.where(several, _UNANIMOUS, _SINGLE).astype(np.uint8)
-    sources[verdicts == UNRESOLVED] = SOURCES.index(Source.UNRESOLVED)
+    sources[verdicts == UNRESOLVED] = SOURCES.index(Resolution.UNRESOLVED)
     shared = {trace for (_, trace), (_, next_trace) in pairwise(sides.keys) if trace == next_trace}
     marks = sides.marks
     if which == "settled":

@@ -88,11 +88,6 @@ class Window:
     tokens: int | None = None
     step: int | None = None
 
-    @property
-    def goes_on(self) -> bool:
-        """True if a request on later spans follows."""
-        return not self.final and self.step is None
-
 
 @dataclass(frozen=True, slots=True)
 class Fact:

@@ -80,9 +80,7 @@ def find_unchecked(walk: Walk) -> Iterator[Finding]:
             )
 
 
-def _checked_claims(
-    walk: Walk,
-) -> Iterator[tuple[RuleStep, Quote, Call | None, Call | None]]:
+def _checked_claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote, Call | None, Call | None]]:
     """Yield each claim of success with the last change before it and the last check since."""
     calls = iter(call for call in walk.calls if call.works and not _takes_notes(call))
     call = next(calls, None)

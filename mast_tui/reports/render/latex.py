@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from mast_tui.reports.model import Column, Note, Report, Row, Section, Table
+from mast_tui.reports.model import Column, Note, Report, ReportSection, Row, Table
 from mast_tui.reports.render.cells import as_sentence, is_right, naming, written
 from mast_tui.safe_text import one_line
 
@@ -130,7 +130,7 @@ def render_latex(report: Report) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _section(report: Report, section: Section) -> Iterator[str]:
+def _section(report: Report, section: ReportSection) -> Iterator[str]:
     if section.tables:
         yield f"% {one_line(section.title)}"
     yield from _quotation(section.title, (note for note in section.notes if note.warning))

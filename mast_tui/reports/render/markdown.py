@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from mast_tui.reports.model import Chart, Note, Report, Section, Table, Text
+from mast_tui.reports.model import Chart, Note, Report, ReportSection, Table, Text
 from mast_tui.reports.render.cells import as_sentence, is_right, written
 from mast_tui.safe_text import one_line
 
@@ -63,7 +63,7 @@ def render_markdown(report: Report, *, level: int = 1) -> str:
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
-def _section(section: Section, marks: str) -> Iterator[str]:
+def _section(section: ReportSection, marks: str) -> Iterator[str]:
     yield _facts(section.facts)
     yield from _notes(note for note in section.notes if note.warning)
     for part in section.parts:

@@ -10,7 +10,7 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 
 from mast_tui.columns import padded
-from mast_tui.reports.model import Chart, Column, Kind, Note, Report, Section, Table, Text
+from mast_tui.reports.model import Chart, Column, Kind, Note, Report, ReportSection, Table, Text
 from mast_tui.reports.render.cells import WITHHELD, Written, is_right, naming, written
 from mast_tui.safe_text import one_line
 
@@ -68,7 +68,7 @@ def _once(report: Report) -> Report:
     def notes(all_notes: Iterable[Note]) -> tuple[Note, ...]:
         return tuple(note for note in all_notes if first(note.text))
 
-    def section(whole: Section) -> Section:
+    def section(whole: ReportSection) -> ReportSection:
         open_parts = (part for part in whole.parts if isinstance(part, Chart) or not part.folded)
         parts = tuple(table(part) if isinstance(part, Table) else part for part in open_parts)
         return replace(whole, parts=parts, notes=notes(whole.notes))
@@ -77,7 +77,7 @@ def _once(report: Report) -> Report:
     return replace(report, sections=sections, notes=notes(report.notes))
 
 
-def _section(section: Section, width: int | None) -> list[str]:
+def _section(section: ReportSection, width: int | None) -> list[str]:
     warnings = (note for note in section.notes if note.warning)
     parts = [[*_facts(section.facts, width), *_notes(warnings, width)]]
     for part in section.parts:

@@ -30,7 +30,7 @@ _WATCHED: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MemberFile:
     """One file of a run: the thread it holds, its trace, and its name as places show it."""
 
     thread: Thread
@@ -46,7 +46,7 @@ class _Progress:
     began the member.
     """
 
-    member: Member
+    member: MemberFile
     parent: str | None = None
     begun: bool = False
     places: array[int] = field(default_factory=lambda: array("Q"))
@@ -60,7 +60,7 @@ class RunSpans(Spans):
     begin with the file's name.
     """
 
-    def __init__(self, main: Member, sub_agents: Iterable[Member]) -> None:
+    def __init__(self, main: MemberFile, sub_agents: Iterable[MemberFile]) -> None:
         self._files = [_Progress(main), *(_Progress(other) for other in sub_agents)]
         self._read_last = self._files[0]
         self._by_thread = {
@@ -254,7 +254,7 @@ class RunSpans(Spans):
         return self._files[self._order[index]], self._inner[index]
 
 
-def join_members(main: Member, members: Sequence[Member]) -> Trace:
+def join_members(main: MemberFile, members: Sequence[MemberFile]) -> Trace:
     """Join the files of a run to one trace; a thread that is there twice is used once.
 
     Args:

@@ -59,7 +59,7 @@ READ_HERE_AT_MOST: Final = 64 << 20
 """The largest document that is read here where nothing can be kept."""
 
 
-class Progress(NamedTuple):
+class ReadingProgress(NamedTuple):
     """The progress of reading a document in bytes, and ``description`` to show."""
 
     done: int
@@ -93,7 +93,7 @@ class DocumentProcess:
         self.failed: str | None = None
         """The reason why the document is not kept, at the end; None for success."""
         size = path.stat().st_size
-        self._progress = Progress(0, size, "reading …")
+        self._progress = ReadingProgress(0, size, "reading …")
         self._parsing_since: float | None = None
         cache_path = documents.path_of_lines(path) if lines else documents.path_of(path)
         self.index_path = cache_path
@@ -128,7 +128,7 @@ class DocumentProcess:
         self._done = False
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> ReadingProgress:
         """The progress: by bytes first, then by spans."""
         since = self._parsing_since
         if since is None:
@@ -136,7 +136,7 @@ class DocumentProcess:
         # Parsing is one call without progress, so its duration is shown.
         size = self._progress.total
         seconds = monotonic() - since
-        return Progress(size, size, f"making sense of {size / 1e6:,.0f} MB, {seconds:.0f} s")
+        return ReadingProgress(size, size, f"making sense of {size / 1e6:,.0f} MB, {seconds:.0f} s")
 
     @property
     def pid(self) -> int:
@@ -189,7 +189,7 @@ class DocumentProcess:
             self.failed = str(done)
         elif event == READING and isinstance(done, int):
             read = size * done // max(1, total)
-            self._progress = Progress(
+            self._progress = ReadingProgress(
                 read, size, f"reading {done / max(1, total):.0%} of {of_size}"
             )
         elif event == PARSING:
@@ -197,7 +197,7 @@ class DocumentProcess:
         elif event == WRITING:
             self.writing = True
             self._parsing_since = None
-            self._progress = Progress(size, size, f"setting out its spans, {done} %")
+            self._progress = ReadingProgress(size, size, f"setting out its spans, {done} %")
         elif event == WRITTEN:
             self.written = True
         elif event == DONE:

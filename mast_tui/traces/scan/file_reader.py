@@ -266,7 +266,7 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
     if not members or len(report.traces) != 1:
         return report
     # Start-up: most runs are one file.
-    from mast_tui.traces.index.multi_file_trace import Member, join_members
+    from mast_tui.traces.index.multi_file_trace import MemberFile, join_members
 
     sub_agents = []
     problems = list(report.problems)
@@ -275,9 +275,9 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
         problems += member_report.problems
         for trace in member_report.traces[:1]:
             member_thread = member_report.thread or Thread(member.stem, path.stem)
-            sub_agents.append(Member(member_thread, trace, relative_name(member, path)))
+            sub_agents.append(MemberFile(member_thread, trace, relative_name(member, path)))
     thread = report.thread or Thread(report.traces[0].identity.trace_id)
-    run = join_members(Member(thread, report.traces[0], path.name), sub_agents)
+    run = join_members(MemberFile(thread, report.traces[0], path.name), sub_agents)
     return report._replace(traces=(run,), problems=tuple(problems))
 
 

@@ -9,10 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from mast_tui.traces.model import TraceMeta
 from mast_tui.traces.trials import events, harbor, itbench, session_folders, terminal_bench
 from mast_tui.traces.trials.base import Trial
 
-__all__ = ["Trial", "trial_in"]
+__all__ = ["Trial", "trial_facts", "trial_in"]
+
+_FOLDERS_UP: Final = 4
+"""The folders between a run's file and the folder of its trial, at most."""
 
 _KINDS: Final[tuple[Callable[[Path, frozenset[str]], Trial | None], ...]] = (
     itbench.find,
@@ -32,3 +36,16 @@ def trial_in(folder: Path, names: frozenset[str]) -> Trial | None:
         names: The names of its members.
     """
     return next((trial for find in _KINDS if (trial := find(folder, names)) is not None), None)
+
+
+def trial_facts(path: Path) -> TraceMeta | None:
+    """Return the facts of the trial whose run is in a file; None if no trial has that file."""
+    for folder in path.parents[:_FOLDERS_UP]:
+        try:
+            names = frozenset(member.name for member in folder.iterdir())
+        except OSError:
+            return None
+        trial = trial_in(folder, names)
+        if trial is not None:
+            return trial.facts if any(path in group for group in trial.sources) else None
+    return None

@@ -367,6 +367,12 @@ ANNOTATE: Final = (
         "Show expected actions, reference answer, rewards, the scorer's reasons, patches",
     ),
     _read(
+        "artefacts",
+        "s",
+        "files, results",
+        "Show a file as it is at this step, with its changes, or the patch, tests and scores",
+    ),
+    _read(
         "usage",
         "$",
         "time, tokens",

@@ -33,8 +33,8 @@ from mast_tui.gold import (
     GoldTrace,
     GoldVerdict,
     Order,
+    Resolution,
     Said,
-    Source,
 )
 from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import (
@@ -374,7 +374,7 @@ class TraceItems:
             state = RowState.AGREED
             summary = subject.value.value if subject.value is not None else "open"
             answered = [name for name, answer in subject.sides.items() if answer is not None]
-            has_single_source = subject.source is Source.SINGLE and answered
+            has_single_source = subject.source is Resolution.SINGLE and answered
             sides = f"only {names.display_name(answered[0])}" if has_single_source else ""
         elif subject.is_open:
             state = RowState.OPEN

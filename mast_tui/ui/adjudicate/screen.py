@@ -13,10 +13,10 @@ from textual.containers import Container, Vertical
 
 from mast_tui.adjudication import (
     Adjudication,
-    Case,
     Choices,
     ConflictGroup,
     Dispute,
+    GuidelineCase,
     take_on,
     targets_taken,
 )
@@ -1202,7 +1202,7 @@ class AdjudicateScreen(BaseScreen):
             occasion = (row.trace_id, subject.decisions[0].item)
         self.mast.go(ShowGuidelines(mode, may_write=True, occasion=occasion, go=self._go_to_case))
 
-    def _go_to_case(self, case: Case) -> bool:
+    def _go_to_case(self, case: GuidelineCase) -> bool:
         """Move the cursor to a decided case; return False if it is not listed."""
         if not self.queue.go_to_item(case.trace_id, case.decision.item):
             return False

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -85,6 +85,7 @@ from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session
+    from mast_tui.ui.annotate.text_screen import Subject
     from mast_tui.ui.context import MastApp
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
@@ -1529,11 +1530,15 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Show the answer key of the trace, unless it is hidden."""
         self._show_beside("answer key")
 
+    def action_artefacts(self) -> None:
+        """Offer the files as of the span under the cursor, and the results of the run."""
+        self._show_beside("artefacts")
+
     def action_usage(self) -> None:
         """Show the sums of time, tokens and money by agent and by tool."""
         self._show_beside("usage")
 
-    def _show_beside(self, subject: Literal["answer key", "usage", "repeat"]) -> None:
+    def _show_beside(self, subject: Subject) -> None:
         # Start-up: rarely used, and it imports the formatting of JSON.
         from mast_tui.ui.annotate.text_screen import show_beside
 

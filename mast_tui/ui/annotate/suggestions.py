@@ -11,7 +11,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal
 
-from mast_tui.labels import Answer, QuoteDoubt, Target
+from mast_tui.labels import QuoteDoubt, ReviewAnswer, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.traces.model import Span
@@ -603,8 +603,8 @@ class Suggestions:
 
 def _answer_those(session: Session, key: str, suggestions: Sequence[Suggestion]) -> Change:
     """Accept (``a``) or reject suggestions, as one change."""
-    answer: Literal[Answer.ACCEPT, Answer.REJECT]
-    answer = Answer.ACCEPT if key == "a" else Answer.REJECT
+    answer: Literal[ReviewAnswer.ACCEPT, ReviewAnswer.REJECT]
+    answer = ReviewAnswer.ACCEPT if key == "a" else ReviewAnswer.REJECT
     return session.answer_all([suggestion.id for suggestion in suggestions], answer)
 
 

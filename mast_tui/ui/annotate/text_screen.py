@@ -1,8 +1,10 @@
-"""Texts about a trace in a window beside it: the answer key, sums, and differences of steps."""
+"""Texts in a window beside the trace: answer key, files, results, sums, and differences."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import events, on
@@ -12,10 +14,23 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from mast_tui.configuration import ConfigurationError, read_judge_configuration
+from mast_tui.counts import counted
+from mast_tui.safe_text import one_line
 from mast_tui.session import Session
+from mast_tui.traces.file_edits import FileEdit, edits_by_file, file_edits
+from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.dialogs.dialog import LinesDialog
-from mast_tui.ui.text.answer_page import TextPage, answer_page, hidden_sentence, usage_page
+from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
+from mast_tui.ui.text.answer_page import (
+    TITLES,
+    TextPage,
+    answer_page,
+    file_page,
+    hidden_sentence,
+    section_page,
+    usage_page,
+)
 from mast_tui.ui.text.differences import MOST_LINES, TextComparison, compare
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.repeats import earlier_repetition
@@ -39,18 +54,22 @@ _KEYS: Final = "/ finds · y copies · Esc closes"
 class TextScreen(LinesDialog):
     """A text beside the trace, with scrolling, search and copying."""
 
-    dialog_keys: ClassVar = (
-        *(("j k", "scroll"), ("/", "finds"), ("n N", "next, previous match")),
-        *(("y", "copies"), ("Esc", "closes")),
-    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "search", show=False),
         Binding("n", "match(1)", show=False),
         Binding("N", "match(-1)", show=False),
         Binding("y", "copy", show=False),
+        Binding("enter", "source", show=False),
     ]
 
-    def __init__(self, title: str, page: TextPage, key: str, copying: Copying) -> None:
+    def __init__(
+        self,
+        title: str,
+        page: TextPage,
+        key: str,
+        copying: Copying,
+        go_to_source: Callable[[], object] | None = None,
+    ) -> None:
         """Show a text.
 
         Args:
@@ -58,8 +77,10 @@ class TextScreen(LinesDialog):
             page: The text.
             key: The key that opened it, which closes it too.
             copying: Copies it.
+            go_to_source: Goes to the span that the text is from, for Enter.
         """
         super().__init__()
+        self._go_to_source = go_to_source
         self._title = title
         self._page = page
         self._key = key
@@ -69,6 +90,13 @@ class TextScreen(LinesDialog):
         self.lines: SpanView = SpanView(id="beside")
         self.line = TextLine(placeholder="find in this text", id="beside-search")
         """The search line."""
+
+    @property
+    def dialog_keys(self) -> tuple[tuple[str, str], ...]:
+        """The keys in the last line."""
+        keys = (("j k", "scroll"), ("/", "finds"), ("n N", "next, previous match"))
+        source = () if self._go_to_source is None else (("Enter", "to its step"),)
+        return (*keys, ("y", "copies"), *source, ("Esc", "closes"))
 
     def compose(self) -> ComposeResult:
         """Yield the text and the search line."""
@@ -139,6 +167,12 @@ class TextScreen(LinesDialog):
         """Copy the whole text."""
         self._copying.copy_in_background(f"the {self._title.lower()}", lambda: self._page.text)
 
+    def action_source(self) -> None:
+        """Close the text, and go to the span that it is from."""
+        if self._go_to_source is not None:
+            self.dismiss(None)
+            self._go_to_source()
+
     def action_leave(self) -> None:
         """End the search, or close if there is none."""
         if not self.line.display and not self._matches:
@@ -183,17 +217,24 @@ class CompareScreen(LinesDialog):
         )
 
 
-def show_beside(screen: AnnotateScreen, subject: Literal["answer key", "usage", "repeat"]) -> None:
+Subject = Literal["answer key", "artefacts", "usage", "repeat"]
+"""The subject of a text beside the trace."""
+
+
+def show_beside(screen: AnnotateScreen, subject: Subject) -> None:
     """Open the text on a subject beside the open trace.
 
     Args:
         screen: The screen of the trace.
-        subject: The answer key; the sums of time, tokens and money by agent and by tool; or the
-            differences between the step under the cursor and the one that it repeats.
+        subject: The answer key; the files as of the step under the cursor and the results of the
+            run; the sums of time, tokens and money by agent and by tool; or the differences between
+            the step under the cursor and the one that it repeats.
     """
     match subject:
         case "answer key":
             _show_answer_key(screen)
+        case "artefacts":
+            _choose_artefact(screen)
         case "usage":
             _show_usage(screen)
         case "repeat":
@@ -239,7 +280,13 @@ def _show_usage(screen: AnnotateScreen) -> None:
     screen.in_background(count, "usage")
 
 
-def show_text(screen: AnnotateScreen, title: str, page: TextPage, action: str) -> None:
+def show_text(
+    screen: AnnotateScreen,
+    title: str,
+    page: TextPage,
+    action: str,
+    go_to_source: Callable[[], object] | None = None,
+) -> None:
     """Open a text beside the trace.
 
     Args:
@@ -247,9 +294,80 @@ def show_text(screen: AnnotateScreen, title: str, page: TextPage, action: str) -
         title: The title.
         page: The text.
         action: The id of the action, whose key closes the text too.
+        go_to_source: Goes to the span that the text is from, for Enter.
     """
     key = screen.context.key_of(action)
-    screen.app.push_screen(TextScreen(title, page, key, screen.copying))
+    screen.app.push_screen(TextScreen(title, page, key, screen.copying, go_to_source))
+
+
+_RESULT_SECTIONS: Final = ("patch", "tests", "scores", "explanations")
+"""The sections of the answer key that say what the run resulted in."""
+
+
+def _choose_artefact(screen: AnnotateScreen) -> None:
+    """Offer the files as of the span under the cursor, and the results of the run.
+
+    The results are offered once the annotator may see the answer key.
+    """
+
+    def choose(session: Session) -> None:
+        trace = screen.state.trace
+        if trace is None or session is not screen.state.session or not screen.state.has_spans:
+            return
+        index = screen.state.index
+        screen.in_background(partial(_find_artefacts, screen, trace, index), "artefacts")
+
+    screen.commands.when_session_opens(choose)
+
+
+def _find_artefacts(screen: AnnotateScreen, trace: Trace, index: int) -> None:
+    """Find the files that were changed up to a span, in a worker thread."""
+    try:
+        files = edits_by_file(file_edits(trace, index + 1))
+    except OSError as error:
+        message = f"The changes cannot be read: {error.strerror or error}"
+        screen.call_later(screen.hints.say, message, error=True)
+        return
+    screen.call_later(_offer_artefacts, screen, trace, index, files)
+
+
+def _offer_artefacts(
+    screen: AnnotateScreen, trace: Trace, index: int, files: Mapping[str, list[FileEdit]]
+) -> None:
+    """Open a list of the files and results; Enter shows one."""
+    session = screen.state.session
+    if trace is not screen.state.trace or session is None or not screen.is_current:
+        return
+    choices = []
+    for number, (path, edits) in enumerate(files.items()):
+        detail = f"{counted(len(edits), 'change')}, the last in #{edits[-1].index + 1}"
+        choices.append(FinderChoice(str(number), "file", one_line(path), detail))
+    key = trace.meta.answer_key
+    if session.hidden_visible:
+        for section in _RESULT_SECTIONS:
+            if getattr(key, section):
+                choices.append(FinderChoice(section, "result", TITLES[section]))
+    if not choices:
+        screen.hints.say(f"No call up to #{index + 1} is known to have changed a file")
+        return
+
+    def show(choice: str | None) -> None:
+        if choice is None or trace is not screen.state.trace:
+            return
+        if choice in _RESULT_SECTIONS:
+            show_text(screen, TITLES[choice], section_page(key, choice), "annotate.artefacts")
+            return
+        path, edits = list(files.items())[int(choice)]
+        show_text(
+            screen,
+            f"As of #{index + 1}",
+            file_page(path, edits),
+            "annotate.artefacts",
+            partial(screen.go_to_place, str(edits[-1].index + 1)),
+        )
+
+    title = f"What the run made up to #{index + 1}"
+    screen.app.push_screen(FinderDialog(title, choices, placeholder="a file or result"), show)
 
 
 def _compare_step(screen: AnnotateScreen) -> None:

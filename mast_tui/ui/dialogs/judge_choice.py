@@ -14,7 +14,7 @@ from textual.worker import get_current_worker
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.request import Way
-from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
+from mast_tui.judges.llm.run.estimate import RunEstimate, estimate_run
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
@@ -105,7 +105,7 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
         key = self._estimated_key
         setup = setup.deciding(WAYS[key]) if WAYS[key] else setup
 
-        def report_progress(partial_estimate: Estimate) -> None:
+        def report_progress(partial_estimate: RunEstimate) -> None:
             if partial_estimate.traces % REPORT_EVERY == 0:
                 self.call_later(self._show_counted, partial_estimate.traces)
 

@@ -12,7 +12,7 @@ from mast_tui.counts import counted
 from mast_tui.figures.judge.compare import comparison_json, judges_compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_json, judge_report
-from mast_tui.gold import GoldTrace, Source
+from mast_tui.gold import GoldTrace, Resolution
 from mast_tui.judges.comparing import Case
 from mast_tui.judges.llm.answer.json_object import Malformed
 from mast_tui.judges.llm.answer.parsing import notes_by_mode
@@ -136,7 +136,7 @@ def read_alignment(
             (trace_id, verdict.mode)
             for trace_id, trace_gold in development.items()
             for verdict in trace_gold.verdicts
-            if verdict.source in (Source.UNANIMOUS, Source.ADJUDICATED)
+            if verdict.source in (Resolution.UNANIMOUS, Resolution.ADJUDICATED)
         ),
         is_default=default_judge(workspace, taxonomy.ref) == judge,
     )

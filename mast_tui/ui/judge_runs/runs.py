@@ -12,7 +12,7 @@ from typing import Final
 from textual import work
 
 from mast_tui.columns import ColumnWidth, TableColumn, padded, table_lines
-from mast_tui.labels import Answer, QuoteCounts
+from mast_tui.labels import QuoteCounts, ReviewAnswer
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import KeyOf, Where
@@ -39,11 +39,11 @@ class AnswerCounts:
     rejected: int = 0
     waiting: int = 0
 
-    def add(self, answer: Answer | None) -> None:
+    def add(self, answer: ReviewAnswer | None) -> None:
         """Count one suggestion; its answer is None while it waits for one."""
         if answer is None:
             self.waiting += 1
-        elif answer is Answer.REJECT:
+        elif answer is ReviewAnswer.REJECT:
             self.rejected += 1
         else:
             self.accepted += 1
@@ -144,7 +144,7 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
             examples.setdefault(run.judge, set()).update(run.settings.examples)
     # The reviews are in the order of passes, so the last answer to a suggestion wins.
     answers = {review.suggestion: review.answer for review in reviews}
-    answers_by_trace: dict[tuple[str, str, str], list[tuple[str, Answer | None]]] = {}
+    answers_by_trace: dict[tuple[str, str, str], list[tuple[str, ReviewAnswer | None]]] = {}
     for label in suggestions:
         key = (label.annotator, label.trace_id, label.taxonomy)
         answers_by_trace.setdefault(key, []).append((label.mode, answers.get(label.id)))

@@ -25,7 +25,7 @@ from mast_tui.gold import Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report, traces_compared
 from mast_tui.reports.judge import against_words, judge_section
-from mast_tui.reports.model import Note, Report, Section
+from mast_tui.reports.model import Note, Report, ReportSection
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
@@ -90,7 +90,7 @@ class PeopleFigures:
     finished: Mapping[str, int] = field(default_factory=dict)
     visible: frozenset[str] = frozenset()
     problem: str | None = None
-    sections: Mapping[str, Section] = field(default_factory=dict)
+    sections: Mapping[str, ReportSection] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 
 
@@ -100,7 +100,7 @@ class SpanFigures:
 
     report: SpanAgreement | None = None
     span_input: SpanInput | None = None
-    section: Section | None = None
+    section: ReportSection | None = None
     pending: bool = False
     problem: str | None = None
 
@@ -117,7 +117,7 @@ class JudgeFigures:
     report: JudgeReport | None = None
     judge_input: JudgeInput | None = None
     confusion: Compared | None = None
-    section: Section | None = None
+    section: ReportSection | None = None
     judges: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     hidden: int = 0

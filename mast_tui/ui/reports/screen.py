@@ -24,7 +24,7 @@ from mast_tui.adjudication import OrderOf, take_on
 from mast_tui.errors import MastError
 from mast_tui.figures.record import Sources
 from mast_tui.gold import Order
-from mast_tui.reports.model import Note, Report, Row, Section, Table
+from mast_tui.reports.model import Note, Report, ReportSection, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
@@ -52,7 +52,7 @@ class PageBar(RenderCache):
     """
 
     @dataclass
-    class Chosen(Message):
+    class PageChosen(Message):
         """The message that a page was clicked."""
 
         page: str
@@ -91,7 +91,7 @@ class PageBar(RenderCache):
         """Open the page that was clicked."""
         for start, end, page in self._spans:
             if start <= event.x < end:
-                self.post_message(self.Chosen(page))
+                self.post_message(self.PageChosen(page))
                 return
 
 
@@ -138,7 +138,7 @@ class Page:
     ``about`` is a line over the tables, and ``keys`` are shown beside the row under the cursor.
     """
 
-    section: Section | None = None
+    section: ReportSection | None = None
     text: str = COUNTING
     pending: bool = False
     notes: Sequence[Note] = ()
@@ -478,8 +478,8 @@ class ReportScreen(TablesScreen):
         if not self._open_page.pending:
             self.hints.clear()
 
-    @on(PageBar.Chosen)
-    def _page_chosen(self, event: PageBar.Chosen) -> None:
+    @on(PageBar.PageChosen)
+    def _page_chosen(self, event: PageBar.PageChosen) -> None:
         event.stop()
         titles = list(self.pages.values())
         self.action_show_page(list(self.pages)[titles.index(event.page)])

@@ -33,7 +33,7 @@ from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
 from mast_tui.reports.experiment import arm_parts, experiment_notes
-from mast_tui.reports.model import Section
+from mast_tui.reports.model import ReportSection
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
@@ -248,7 +248,7 @@ class SignaturesScreen(ReportScreen):
             return self._experiment_page(signatures)
         report, failing = self._report(signatures)
         if page == TRACES:
-            section = Section(TRACES, TRACES, (traces_table(failing, signatures.names),))
+            section = ReportSection(TRACES, TRACES, (traces_table(failing, signatures.names),))
         else:
             section = next(section for section in report.sections if section.id == page)
         if not any(table.rows for table in section.tables):
@@ -275,7 +275,7 @@ class SignaturesScreen(ReportScreen):
         experiment, figures = signatures.experiment
         arm = self.group if self.group in experiment.compared else experiment.compared[0]
         about = f"baseline: {one_line(experiment.baseline, 60)} · arm: {one_line(arm, 60)}"
-        section = Section(EXPERIMENT, EXPERIMENT, arm_parts(experiment, figures, arm))
+        section = ReportSection(EXPERIMENT, EXPERIMENT, arm_parts(experiment, figures, arm))
         notes = experiment_notes(experiment, figures)
         return Page(section, pending=signatures.pending, notes=notes, about=about)
 
@@ -323,7 +323,7 @@ class SignaturesScreen(ReportScreen):
         ]
         return one_line(" · ".join(facts), 400)
 
-    def _empty_page_text(self, signatures: Signatures, section: Section) -> str:
+    def _empty_page_text(self, signatures: Signatures, section: ReportSection) -> str:
         """Return why a page of the group has no rows."""
         traces = "traces" if self._shows_all(signatures) else "failed traces"
         key = self.mast.key_of("signatures.every")

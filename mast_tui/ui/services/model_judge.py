@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from mast_tui.counts import counted, duration
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.client.budget import Allowance
-from mast_tui.judges.llm.run.estimate import Estimate
+from mast_tui.judges.llm.run.estimate import RunEstimate
 from mast_tui.judges.llm.run.run_journal import RunRecord
 from mast_tui.judges.llm.run.running import ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.run.setup import Setup
@@ -55,7 +55,7 @@ class Plan:
     """A run to come: its setup and its estimate."""
 
     setup: Setup
-    estimate: Estimate
+    estimate: RunEstimate
 
     @property
     def name(self) -> str:

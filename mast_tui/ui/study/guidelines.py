@@ -15,8 +15,8 @@ from textual.strip import Strip
 from textual.worker import get_current_worker
 
 from mast_tui.adjudication import (
-    Case,
     GuidelineBook,
+    GuidelineCase,
     ModePage,
     decided_words,
     mode_page,
@@ -56,7 +56,7 @@ class PageParagraph:
     style: str
     text: str
     below: tuple[str, ...] = ()
-    entry: Guideline | Case | None = None
+    entry: Guideline | GuidelineCase | None = None
 
 
 def page_paragraphs(
@@ -109,7 +109,7 @@ def _guideline_paragraph(guideline: Guideline, name_of: Callable[[str], str]) ->
     return PageParagraph("guideline", guideline.text, (below,), guideline)
 
 
-def _step_of(case: Case) -> tuple[str, str, str, str]:
+def _step_of(case: GuidelineCase) -> tuple[str, str, str, str]:
     """Return what the cases that were decided in one step have in common."""
     decision = case.decision
     single = decision.item if decision.is_verdict else ""
@@ -117,7 +117,7 @@ def _step_of(case: Case) -> tuple[str, str, str, str]:
 
 
 def _case_paragraph(
-    cases: Sequence[Case], name_of: Callable[[str], str], order: Order
+    cases: Sequence[GuidelineCase], name_of: Callable[[str], str], order: Order
 ) -> PageParagraph:
     """Describe what was decided in one step: a verdict, or span ranges."""
     decision = cases[0].decision
@@ -269,7 +269,7 @@ class GuidelinesScreen(OpensTraces):
         *,
         may_write: bool = False,
         occasion: tuple[str, str] | None = None,
-        go: Callable[[Case], bool] | None = None,
+        go: Callable[[GuidelineCase], bool] | None = None,
     ) -> None:
         super().__init__()
         self.mode_slug = mode_slug
@@ -404,7 +404,7 @@ class GuidelinesScreen(OpensTraces):
         """Open the decided case under the cursor."""
         paragraph = self.main_list.paragraph
         case = None if paragraph is None else paragraph.entry
-        if not isinstance(case, Case):
+        if not isinstance(case, GuidelineCase):
             key_of = self.mast.key_of
             self.hints.say(
                 f"{key_of('guidelines.open')} goes to a decided case: "

@@ -16,7 +16,7 @@ from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
-    Progress,
+    StudyProgress,
     known_trace,
     progress,
     sample_texts,
@@ -70,7 +70,7 @@ class StudyView:
     """
 
     study: Study
-    progress: Sequence[Progress]
+    progress: Sequence[StudyProgress]
     overlap: Overlap
     shows_retests: bool
     conflicts: int | None
@@ -162,12 +162,12 @@ SEVERAL: Final = ""
 """The name in the row of the traces that several annotators label."""
 
 
-def table_rows(view: StudyView) -> list[Progress]:
+def table_rows(view: StudyView) -> list[StudyProgress]:
     """Return the progress of each annotator, and that on traces with several annotators."""
     rows = list(view.progress)
     shared = view.overlap
     if shared.traces:
-        several = Progress(
+        several = StudyProgress(
             name=SEVERAL,
             assigned=shared.traces,
             shared=shared.traces,
@@ -181,7 +181,7 @@ def table_rows(view: StudyView) -> list[Progress]:
     return rows
 
 
-def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[Progress], ...]:
+def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgress], ...]:
     """Return the columns of the progress.
 
     Args:
@@ -190,39 +190,41 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[Progress], 
     """
 
     # An annotator sees a retest as an ordinary trace that is not finished.
-    def finished(row: Progress) -> int:
+    def finished(row: StudyProgress) -> int:
         return row.finished - (0 if view.shows_retests else len(row.retests.now))
 
-    def begun(row: Progress) -> int:
+    def begun(row: StudyProgress) -> int:
         return row.begun + (0 if view.shows_retests else len(row.retests.begun))
 
-    def sign(row: Progress) -> str:
+    def sign(row: StudyProgress) -> str:
         if row.name == SEVERAL:
             return " "
         if finished(row) == row.assigned:
             return "●"
         return "◐" if finished(row) or begun(row) else "○"
 
-    def _private_count(row: Progress, number: int, has_any: bool) -> str:
+    def _private_count(row: StudyProgress, number: int, has_any: bool) -> str:
         # An annotator sees this count only in their own row, as in the command.
         return f"{number:,}" if has_any and (view.shows_retests or row.name == reader) else ""
 
-    def shared(row: Progress) -> str:
+    def shared(row: StudyProgress) -> str:
         return _private_count(row, row.shared, row.shared < row.assigned)
 
-    def without_suggestions(row: Progress) -> str:
+    def without_suggestions(row: StudyProgress) -> str:
         return _private_count(row, row.withheld, row.withheld > 0)
 
-    def repeated(row: Progress) -> str:
+    def repeated(row: StudyProgress) -> str:
         if not view.shows_retests or not row.planned:
             return ""
         lost = len(row.retests.lost)
         return f"{len(row.retests.done)} of {row.planned}" + (f", {lost} lost" if lost else "")
 
-    def style(row: Progress) -> str:
+    def style(row: StudyProgress) -> str:
         return "total" if row.name == SEVERAL else "figure"
 
-    def _counts(title: str, cell: Callable[[Progress], str], keeps: int) -> TableColumn[Progress]:
+    def _counts(
+        title: str, cell: Callable[[StudyProgress], str], keeps: int
+    ) -> TableColumn[StudyProgress]:
         return TableColumn(title, cell, style, ColumnWidth(keeps, filled=SOME), right=True)
 
     return (
@@ -397,7 +399,7 @@ BATCH_SIZE: Final = 100
 """The traces that are registered in one transaction; others can write between two."""
 
 
-class StudyScreen(TableScreen[Progress]):
+class StudyScreen(TableScreen[StudyProgress]):
     """The progress of each annotator. An annotator sees nothing that reveals answers of others."""
 
     CSS_PATH = [BASE_SCREEN, RUNS, STUDY]

@@ -1,4 +1,4 @@
-"""Texts about a trace: its answer key, and the sums of time, tokens and money."""
+"""Texts about a trace: its answer key, sums of time, tokens and money, and changed files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.columns import table_lines
 from mast_tui.safe_text import one_line
+from mast_tui.traces.file_edits import FileEdit, file_text
 from mast_tui.traces.model import AnswerKey, Named, Trace
 from mast_tui.traces.usage import CostOf, usage_of, usage_tables
 from mast_tui.ui.text.highlighting import TextPart
@@ -36,6 +37,7 @@ NOTHING: Final = (
     "OpenHands, Terminal-Bench), labels that the file carries. An outcomes.csv beside the "
     "traces tells how they ended."
 )
+_CHANGE_STYLES: Final = {"+": "added", "-": "removed", "@": "hunk"}
 _SHORT: Final = 70
 _MOST_JSON: Final = 1 << 16
 _ONE_LINE: Final = 200
@@ -72,6 +74,37 @@ def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> TextPage:
             lines += _entries(tuple((_span(k, number_of), text) for k, text in entries))
         else:
             lines += _entries(entries)
+    return _page(lines)
+
+
+def section_page(key: AnswerKey, section: str) -> TextPage:
+    """Write one section of an answer key.
+
+    Args:
+        key: The answer key.
+        section: The name of the section.
+    """
+    return page_of(AnswerKey()._replace(**{section: getattr(key, section)}), lambda _key: None)
+
+
+def file_page(path: str, edits: Sequence[FileEdit]) -> TextPage:
+    """Write the changes of a file, the last one first, and the file if its text is known.
+
+    Args:
+        path: The path of the file.
+        edits: Its changes so far, at least one.
+    """
+    lines: list[tuple[str, str | None]] = [(one_line(path), "name")]
+    for edit in reversed(edits):
+        state = " failed; it is not in the file" if edit.failed else ""
+        lines += [("", None), (f"Change in #{edit.index + 1}{state}", "heading")]
+        lines += [(line, _CHANGE_STYLES.get(line[:1])) for line in edit.lines()]
+    text = file_text(edits)
+    lines += [("", None), ("The whole file, unless a command has changed it otherwise", "heading")]
+    if text is None:
+        lines.append(("Not known: the run did not write all of it, or has removed it.", None))
+    else:
+        lines += [(line, None) for line in text.splitlines()]
     return _page(lines)
 
 

@@ -11,7 +11,6 @@ from sqlalchemy import RowMapping
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import (
-    Answer,
     Evidence,
     Label,
     Match,
@@ -19,6 +18,7 @@ from mast_tui.labels import (
     Pass,
     PassKind,
     Review,
+    ReviewAnswer,
     Severity,
     SpanNote,
     Target,
@@ -142,7 +142,9 @@ def verdict_of(row: Sequence[Any]) -> Verdict:
 def review_of(row: Sequence[Any]) -> Review:
     """Make the review of a row of ``reviews``."""
     annotator, trace_id, taxonomy, number, suggestion, answer, label, reason = row
-    return Review(annotator, suggestion, Answer(answer), label, reason, trace_id, taxonomy, number)
+    return Review(
+        annotator, suggestion, ReviewAnswer(answer), label, reason, trace_id, taxonomy, number
+    )
 
 
 @_reports_damage_in("span_notes")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 from msgspec import Struct, field
 
 from mast_tui.gold.model import Decision, Guideline
-from mast_tui.labels import Answer, Label, PassKind, Target, VerdictValue, WholeNumber
+from mast_tui.labels import Label, PassKind, ReviewAnswer, Target, VerdictValue, WholeNumber
 from mast_tui.study.model import Study
 
 TAG: Final = "fact"
@@ -100,7 +100,7 @@ class VerdictSet(_Fact, frozen=True, tag="verdict_set"):
 class ReviewGiven(Struct, frozen=True, omit_defaults=True):
     """The content of a review: the answer, the label that resulted, and the reason."""
 
-    answer: Answer
+    answer: ReviewAnswer
     label: str | None = None
     reason: str = ""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.migration.mapping import Change, codebook_map
+from mast_tui.exchange.migration.mapping import ModeChange, codebook_map
 from tests.exchange.migration.codebooks import (
     DROPPED,
     FIRST,
@@ -42,12 +42,12 @@ def test_a_map_says_what_has_no_namesake_and_slugs_the_rest(tmp_path: Path) -> N
     assert found.added == ()
     told = {slug: found.change(slug) for slug in MODES[:6]}
     assert list(told.values()) == [
-        Change.RENAMED,
-        Change.MERGED,
-        Change.MERGED,
-        Change.SPLIT,
-        Change.DROPPED,
-        Change.SAME,
+        ModeChange.RENAMED,
+        ModeChange.MERGED,
+        ModeChange.MERGED,
+        ModeChange.SPLIT,
+        ModeChange.DROPPED,
+        ModeChange.SAME,
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk
 from mast_tui.exchange.importers.mast_human import read_mast_human
-from mast_tui.exchange.migration.mapping import Change, codebook_map
+from mast_tui.exchange.migration.mapping import ModeChange, codebook_map
 from mast_tui.exchange.migration.migrate import Migrated, migrate
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.session.queues import QueueKind, queue
@@ -77,7 +77,7 @@ def test_the_crosswalks_are_those_of_the_headings(
     mapping = codebook_map(taxonomy, MAST, find_crosswalk(Path(f"{name}-to-mast")))
     assert len(taxonomy.modes) == modes
     kinds = {mapping.change(mode.slug) for mode in taxonomy.modes}
-    assert kinds == {Change.SAME, Change.RENAMED, Change.DROPPED}
+    assert kinds == {ModeChange.SAME, ModeChange.RENAMED, ModeChange.DROPPED}
     assert mapping.added == ()
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mast_tui.figures.intervals import wilson
-from mast_tui.labels import WHOLE_TRACE, Answer, Review
+from mast_tui.labels import WHOLE_TRACE, Review, ReviewAnswer
 from tests.figures.agreement.build_judge import (
     given_words,
     in_order,
@@ -75,14 +75,14 @@ def test_answers_are_counted_by_confidence_mode_and_person() -> None:
     )
     ids = [one.id for one in suggestions]
     reviews = (
-        Review("ann", ids[0], Answer.REJECT, pass_number=1),
-        Review("ann", ids[0], Answer.ACCEPT, pass_number=2),
-        Review("bob", ids[0], Answer.EDIT),
-        Review("ann", ids[1], Answer.REJECT),
-        Review("ann", ids[2], Answer.ACCEPT),
-        Review("ann", ids[3], Answer.ACCEPT),
-        Review("ann", ids[4], Answer.ACCEPT),
-        Review("ann", "somebody else's", Answer.ACCEPT),
+        Review("ann", ids[0], ReviewAnswer.REJECT, pass_number=1),
+        Review("ann", ids[0], ReviewAnswer.ACCEPT, pass_number=2),
+        Review("bob", ids[0], ReviewAnswer.EDIT),
+        Review("ann", ids[1], ReviewAnswer.REJECT),
+        Review("ann", ids[2], ReviewAnswer.ACCEPT),
+        Review("ann", ids[3], ReviewAnswer.ACCEPT),
+        Review("ann", ids[4], ReviewAnswer.ACCEPT),
+        Review("ann", "somebody else's", ReviewAnswer.ACCEPT),
     )
     given = given_words(
         {}, {}, suggestions=suggestions, reviews=reviews, examples=frozenset({"t3"})

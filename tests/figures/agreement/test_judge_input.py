@@ -8,7 +8,7 @@ import pytest
 
 from mast_tui.adjudication import words_by_trace
 from mast_tui.figures.judge.input import JudgeInput, judge_input_from_workspace
-from mast_tui.labels import AnnotatorKind, Answer, Finding, PassKind
+from mast_tui.labels import AnnotatorKind, Finding, PassKind, ReviewAnswer
 from mast_tui.workspace import NewEvent, WorkspaceError, store_judgement
 from mast_tui.workspace.events.types import PassStarted, ReviewGiven, ReviewSet
 from mast_tui.workspace.records import RunSettings
@@ -117,7 +117,7 @@ def test_answers_and_what_was_kept_back_come_along(office: Office) -> None:
     office.workspace.append(
         [
             NewEvent("ann", "t3", TAXONOMY.ref, 1,
-                     ReviewSet(asked.id, None, ReviewGiven(Answer.REJECT))),
+                     ReviewSet(asked.id, None, ReviewGiven(ReviewAnswer.REJECT))),
             NewEvent("ann", "t4", TAXONOMY.ref, 1, PassStarted(PassKind.ASSISTED, withheld=True)),
         ]
     )  # fmt: skip

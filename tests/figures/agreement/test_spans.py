@@ -13,13 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
-from mast_tui.figures.spans.input import (
-    LabelRange,
-    SpanInput,
-    Stretch,
-    TraceReading,
-    TraceReadings,
-)
+from mast_tui.figures.spans.input import LabelRange, SpanInput, Stretch, TraceReading, TraceReadings
 from mast_tui.figures.spans.report import THRESHOLDS
 from tests.figures.agreement.reference import krippendorff_alpha
 from tests.figures.agreement.tables import span_document

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mast_tui.judges.llm.request import Parameters
-from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
+from mast_tui.judges.llm.run.estimate import RunEstimate, estimate_run
 from mast_tui.judges.llm.run.running import ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.taxonomy.loader import load_mast
@@ -81,7 +81,7 @@ class Bench:
         )
         return asyncio.run(run)
 
-    def estimate(self, *folders: Path) -> Estimate:
+    def estimate(self, *folders: Path) -> RunEstimate:
         """Estimate what that would take."""
         found = traces(*(folders or (self.runs,)))
         return estimate_run(self.setup(), found, self.workspace)

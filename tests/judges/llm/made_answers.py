@@ -36,6 +36,11 @@ def said(
     body: Mapping[str, Any], *, mode: str = FOUND, place: int = -1, quote: str | None = None
 ) -> str:
     """A whole answer: one mode shows in the last span, or in another one, and no other does."""
+    told = notes(body)
+    if told is not None:
+        return told
+    if "Does the finding hold?" in user_text(body).splitlines()[-1]:
+        return second_look()
     number, line = shown(body)[place]
     finding = {
         "first": number,
@@ -56,13 +61,14 @@ def said(
             for code in modes
         }
     }
-    if "give the digest too" in user_text(body):
-        answer["digest"] = "nothing of note"
     return json.dumps(answer)
 
 
 def decisive(body: Mapping[str, Any], *numbers: int) -> str:
     """A whole answer that names the span with this number as the decisive step, or none."""
+    told = notes(body)
+    if told is not None:
+        return told
     lines = dict(shown(body))
     steps = [
         {
@@ -79,9 +85,17 @@ def decisive(body: Mapping[str, Any], *numbers: int) -> str:
         for number in numbers
     ]
     answer: dict[str, object] = {"notes": "", "decisive": steps}
-    if "give the digest too" in user_text(body):
-        answer["digest"] = "nothing of note"
     return json.dumps(answer)
+
+
+def notes(body: Mapping[str, Any]) -> str | None:
+    """The summary or the story that a request asks for; None where it asks for something else."""
+    asked = user_text(body).splitlines()[-1]
+    if "Summarise these spans." in asked:
+        return json.dumps({"summary": "nothing of note"})
+    if "Tell the whole run." in asked:
+        return json.dumps({"story": "nothing of note happened"})
+    return None
 
 
 def second_look(verdict: str = "holds") -> str:
@@ -93,8 +107,6 @@ def second_look(verdict: str = "holds") -> str:
 def any_answer(body: Mapping[str, Any]) -> str:
     """A right answer to whichever question a request asks: modes, one step, or a second look."""
     asked = user_text(body).splitlines()[-1]
-    if "Does the finding hold?" in asked:
-        return second_look()
     step = re.search(r"Is #(\d+) the decisive step", asked)
     if step is not None:
         return decisive(body, *([int(step[1])] if step[1] == "4" else []))

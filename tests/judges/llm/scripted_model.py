@@ -36,8 +36,14 @@ def codes_of(request: Request) -> list[str]:
     return list(modes["properties"])
 
 
-def wants_digest(request: Request) -> bool:
-    return "digest" in request.schema["properties"]  # type: ignore[operator]
+def asks_for(request: Request) -> str:
+    """The first field that the answer to a request has."""
+    return str(next(iter(request.schema["properties"])))  # type: ignore[call-overload]
+
+
+def is_about_modes(request: Request) -> bool:
+    """Whether a request asks about modes, not for notes or a second look."""
+    return asks_for(request) == "modes"
 
 
 def shown_by(request: Request) -> tuple[int, int]:
@@ -58,8 +64,24 @@ def finding(first: int, quote: str | None, last: int | None = None) -> dict[str,
     }
 
 
-def answer(request: Request, digest: str = "so far so good", **found: object) -> Reply:
+def notes(request: Request) -> Reply | None:
+    """The summary, story or second look that a request asks for; None where it asks for modes."""
+    said: dict[str, object] = {
+        "summary": {"summary": "so far so good"},
+        "story": {"story": "all in all it went well"},
+        "shows": {"shows": "it", "definition": "met", "boundary": None, "verdict": "holds"},
+    }
+    body = said.get(asks_for(request))
+    if body is None:
+        return None
+    return Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
+
+
+def answer(request: Request, **found: object) -> Reply:
     """All modes absent but those in ``found``, by code with ``_`` for the dot."""
+    told = notes(request)
+    if told is not None:
+        return told
     modes: dict[str, object] = {}
     for code in codes_of(request):
         said = found.get("m" + code.replace(".", "_"), [])
@@ -69,8 +91,6 @@ def answer(request: Request, digest: str = "so far so good", **found: object) ->
             verdict = "present" if said else "absent"
             modes[code] = {"notes": "", "findings": said, "verdict": verdict}
     body: dict[str, object] = {"modes": modes}
-    if wants_digest(request):
-        body["digest"] = digest
     return Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
 
 

@@ -39,13 +39,12 @@ def accepts(schema: Any, value: Any) -> bool:
     return bool(Draft202012Validator(schema).is_valid(value))
 
 
-@pytest.mark.parametrize("digest", [False, True])
-def test_the_schema_is_strict_and_only_a_part_has_a_digest(digest: bool) -> None:
-    schema: Any = answer_schema(CODES, digest=digest, tokens=4_000)
+def test_the_schema_is_strict() -> None:
+    schema: Any = answer_schema(CODES, tokens=4_000)
     Draft202012Validator.check_schema(schema)
     check_strict(schema)
     check_strict(schema["$defs"]["mode"])
-    assert accepts(schema, {**answered(), "digest": "so far"}) is digest
+    assert accepts(schema, answered())
 
 
 def entry(verdict: str = "absent", *findings: object) -> dict[str, object]:
@@ -58,7 +57,7 @@ def answered(**said: dict[str, object]) -> dict[str, object]:
 
 
 def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
-    schema = answer_schema(CODES, digest=False, tokens=4_000)
+    schema = answer_schema(CODES, tokens=4_000)
     good = answered(of_1_3=entry("present", finding()))
     assert accepts(schema, good)
     assert accepts(schema, answered(of_1_3=entry("present", finding(quote=None))))
@@ -71,30 +70,29 @@ def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
 
 
 def test_evidence_comes_before_the_verdict() -> None:
-    schema: Any = answer_schema(CODES, digest=False, tokens=4_000)
+    schema: Any = answer_schema(CODES, tokens=4_000)
     mode = schema["$defs"]["mode"]["properties"]
     assert list(mode) == ["notes", "findings", "verdict"]
     assert list(mode["findings"]["items"]["properties"])[:2] == ["rationale", "quote"]
 
 
-@pytest.mark.parametrize("digest", [False, True])
 @pytest.mark.parametrize(("tokens", "modes"), [(400, 2), (1_200, 2), (1_999, 6)])
-def test_all_of_a_short_answer_fits_into_its_room(tokens: int, modes: int, digest: bool) -> None:
+def test_all_of_a_short_answer_fits_into_its_room(tokens: int, modes: int) -> None:
     codes = CODES[:modes]
-    schema: Any = answer_schema(codes, digest=digest, tokens=tokens)
+    schema: Any = answer_schema(codes, tokens=tokens)
     found = schema["$defs"]["mode"]["properties"]
     assert found["findings"]["maxItems"] == 1
     text = "1." * (found["notes"]["maxLength"] // 2)  # as small models write: a token for each
     said = entry("unsure", finding(rationale=text, quote=text)) | {"notes": text}
-    answer = {"modes": dict.fromkeys(codes, said)} | ({"digest": text} if digest else {})
+    answer = {"modes": dict.fromkeys(codes, said)}
     assert accepts(schema, answer)
-    texts = (3 * modes + digest) * len(text)
+    texts = 3 * modes * len(text)
     empty = estimate(json.dumps(answer, indent=2).replace(text, ""))
     assert tokens / 2 < texts + empty <= tokens * 1.1
 
 
 @pytest.mark.parametrize(("tokens", "modes"), [(2_000, 2), (1_999, 14), (300, 2)])
 def test_a_longer_answer_and_one_about_too_much_have_no_bounds(tokens: int, modes: int) -> None:
-    schema = answer_schema(CODES[:modes], digest=True, tokens=tokens)
+    schema = answer_schema(CODES[:modes], tokens=tokens)
     assert "maxLength" not in json.dumps(schema)
-    assert schema == answer_schema(CODES[:modes], digest=True, tokens=4_000)
+    assert schema == answer_schema(CODES[:modes], tokens=4_000)

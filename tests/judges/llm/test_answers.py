@@ -353,17 +353,6 @@ def test_confidences_on_another_scale_are_taken_as_of_that_and_it_is_said() -> N
         assert answer.remarks == (f"confidences are taken as of {scale}",)
 
 
-def test_the_digest_comes_along_and_is_cut() -> None:
-    modes = [entry("1.3", "absent")]
-    assert read({"modes": modes, "digest": " so far "}, PART).digest == "so far"
-    assert len(read({"modes": modes, "digest": "so far " * 5_000}, PART).digest) <= 4_000
-    assert read({"answer": {"modes": modes, "digest": "so far"}}, PART).digest == "so far"
-    missing = read({"modes": modes}, PART)
-    assert missing.digest == ""
-    assert missing.remarks
-    assert read({"modes": modes, "digest": "so far"}).digest == ""
-
-
 NAMES = ["modes", "mode", "verdict", "findings", "first", "last", "quote", "rationale", "digest"]
 leaves = st.one_of(
     *(st.none(), st.booleans(), st.integers(-5, 40), st.floats(), st.text(max_size=8)),
@@ -403,7 +392,7 @@ def test_whatever_comes_back_is_an_answer_or_malformed(
         first, last = place_of(found)
         if first is not None and last is not None:
             assert 0 <= first <= last < 20
-    "\n".join((*answer.remarks, answer.digest)).encode("utf-8")
+    "\n".join(answer.remarks).encode("utf-8")
 
 
 @given(st.text(alphabet='{}[]",:\\ \n19.modesrdict<think/>`', max_size=300))

@@ -11,7 +11,7 @@ from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.request import Parameters, Reply, Request
 from mast_tui.labels import Match
-from tests.judges.llm.scripted_model import MAST, Model, judge, run_of, shown_by, wants_digest
+from tests.judges.llm.scripted_model import MAST, Model, asks_for, judge, notes, run_of, shown_by
 
 WHOLE = Parameters("a-model", decisive="whole run")
 STEPS = Parameters("a-model", decisive="step by step")
@@ -34,9 +34,7 @@ def step(first: int, **more: object) -> dict[str, object]:
 
 def says(request: Request, *steps: dict[str, object]) -> Reply:
     body: dict[str, object] = {"notes": "", "decisive": list(steps)}
-    if wants_digest(request):
-        body["digest"] = "so far so good"
-    return Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
+    return notes(request) or Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
 
 
 async def test_it_is_a_finding_of_its_own_kind_with_a_remedy() -> None:
@@ -57,6 +55,8 @@ async def test_it_is_a_finding_of_its_own_kind_with_a_remedy() -> None:
 
 async def test_of_several_windows_the_surest_counts() -> None:
     def answers(request: Request, _: int) -> Reply:
+        if asks_for(request) != "notes":
+            return says(request)
         first, last = shown_by(request)
         return says(request, step(first + 1, confidence=0.9 if first < 10 < last else 0.4))
 
@@ -85,7 +85,7 @@ async def test_step_by_step_ends_with_the_first_and_shows_nothing_behind_it() ->
     model = Model(answers)
     result = await judge(run_of(10), model, parameters=STEPS)
     assert [shown_by(request) for request in model.asked] == [(1, n) for n in (2, 3, 4, 5)]
-    assert not any(wants_digest(request) for request in model.asked)
+    assert {asks_for(request) for request in model.asked} == {"notes"}
     assert [found.first for found in result.judgement.findings] == ["line 5"]
 
 

@@ -10,7 +10,7 @@ from mast_tui.configuration import Prices
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.judges.llm.request import Parameters
-from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
+from mast_tui.judges.llm.run.estimate import CHECKED, RunEstimate, estimate_run
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
@@ -29,10 +29,18 @@ def setup(window_tokens: int = 24_000, samples: int = 1, prices: Prices | None =
 
 
 def asked_tokens(chosen: Setup, trace: Trace) -> int:
-    """What the requests about a trace take, as the prompt counts them."""
+    """What the requests about a trace take, as the prompt counts them, without second looks."""
     view = RedactedView(trace, Redaction.none())
     windows = plan(view, chosen.prompt, chosen.parameters)
-    return sum(chosen.prompt.request(view, window, "").tokens for window in windows)
+    if len(windows) == 1:
+        return chosen.prompt.request(view, windows[0], "").tokens
+    story = "word " * 700
+    budget = chosen.parameters.window_tokens
+    summaries = [(window, "word " * 300) for window in windows]
+    requests = [chosen.prompt.request(view, window, story) for window in windows]
+    requests += [chosen.prompt.story.summary_request(view, window, budget) for window in windows]
+    requests.append(chosen.prompt.story.story_request(view, summaries, budget))
+    return sum(request.tokens for request in requests)
 
 
 @pytest.mark.parametrize("window_tokens", [2_000, 24_000])
@@ -44,7 +52,13 @@ def test_tokens_are_near_to_those_of_the_requests(window_tokens: int, chars: int
     chosen = setup(window_tokens)
     found = estimate_run(chosen, [trace], None)
     real = asked_tokens(chosen, trace)
-    assert found.requests == found.windows
+    stories = found.windows + 1 if found.windows > 1 else 0
+    looks = min(CHECKED, (found.windows - 1) // 2)
+    assert found.story_requests == stories
+    assert found.requests == found.windows + stories + looks
+    # A run of several windows takes at most so many tokens more than its windows alone.
+    alone = found.tokens_in - found.story_tokens
+    assert found.tokens_in <= 2.2 * alone
     assert (found.windows > 1) == (window_tokens == 2_000 or chars == 4_000)
     assert 0.8 * real <= found.tokens_in <= 1.6 * real
     assert (found.shortened > 0) == (window_tokens == 2_000 and chars == 4_000)
@@ -77,7 +91,7 @@ def test_traces_that_were_judged_are_known_unless_they_have_grown(tmp_path: Path
         )
     write_runs(tmp_path / "runs", 1, spans=9)
     before = list(workspace.events())
-    seen: list[Estimate] = []
+    seen: list[RunEstimate] = []
     found = estimate_run(chosen, traces(tmp_path / "runs"), workspace, on_trace=seen.append)
     assert [one.traces for one in seen] == [1, 2, 3]
     assert (found.traces, found.known, found.to_judge, found.requests) == (3, 2, 1, 1)

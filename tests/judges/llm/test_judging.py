@@ -24,8 +24,10 @@ from tests.judges.llm.scripted_model import (
     Kept,
     Model,
     answer,
+    asks_for,
     codes_of,
     finding,
+    is_about_modes,
     judge,
     run_of,
     shown_by,
@@ -62,19 +64,32 @@ async def test_what_must_be_checked_is_said_in_remarks() -> None:
     assert "answers as text" in remarks
 
 
-async def test_each_window_gets_the_digest_of_the_one_before() -> None:
+async def test_the_windows_are_summarised_and_judged_with_the_story_of_the_run() -> None:
     trace = run_of(40)
     seen: list[Judgement] = []
 
     def says(request: Request, room: int) -> Reply:
-        first, last = shown_by(request)
-        return answer(request, f"digest up to #{last}", m1_3=[finding(first + 1, None)])
+        if asks_for(request) == "summary":
+            first, last = shown_by(request)
+            text = json.dumps({"summary": f"what #{first} to #{last} show"})
+            return Reply(text, "stop", "json_schema", 1, 1)
+        if asks_for(request) == "story":
+            return Reply('{"story": "it began and it ended"}', "stop", "json_schema", 1, 1)
+        first, _ = shown_by(request)
+        return answer(request, m1_3=[finding(first + 1, None)])
 
     model = Model(says)
     result = await judge(trace, model, parameters=SMALL, on_part=seen.append)
-    assert result.windows == len(model.asked) == len(seen) > 2
-    for before, after in itertools.pairwise(model.asked):
-        assert f"digest up to #{shown_by(before)[1]}" in "".join(after.user)
+    kinds = [asks_for(request) for request in model.asked]
+    windows = result.windows
+    assert windows == len(seen) > 2
+    assert kinds == ["summary"] * windows + ["story"] + ["modes"] * windows
+    story = "".join(model.asked[windows].user)
+    for number, request in enumerate(model.asked[:windows], 1):
+        first, last = shown_by(request)
+        assert f"part {number}: #{first} to #{last}]\nwhat #{first} to #{last} show" in story
+    for request in model.asked[windows + 1 :]:
+        assert "story]\nit began and it ended\n" in "".join(request.user)
     found = [len(part.findings) for part in seen]
     assert found == sorted(found)
     assert seen[-1].findings == result.judgement.findings
@@ -86,13 +101,15 @@ async def test_what_two_windows_see_in_their_overlap_is_found_once() -> None:
     trace = run_of(40, words=4)
 
     def says(request: Request, room: int) -> Reply:
+        if not is_about_modes(request):
+            return answer(request)
         first, last = shown_by(request)
         steps = range(max(first, 2), last + 1)
         return answer(request, m1_3=[finding(n, f"step {n - 1} of the work") for n in steps])
 
     model = Model(says)
     result = await judge(trace, model, parameters=SMALL)
-    shown = [shown_by(request) for request in model.asked]
+    shown = [shown_by(request) for request in model.asked if is_about_modes(request)]
     assert any(before[1] >= after[0] for before, after in itertools.pairwise(shown))
     assert [f.first for f in result.judgement.findings] == [f"line {n}" for n in range(2, 41)]
 
@@ -100,10 +117,14 @@ async def test_what_two_windows_see_in_their_overlap_is_found_once() -> None:
 async def test_windows_that_are_too_long_are_asked_in_smaller_ones() -> None:
     trace = run_of(40)
     said: list[tuple[int, int]] = []
+    told: list[str] = []
 
     def says(request: Request, room: int) -> Reply:
         if request.tokens > 5_000:
             raise ContextOverflow("too long")
+        if not is_about_modes(request):
+            told.append(asks_for(request))
+            return answer(request)
         said.append(shown_by(request))
         return answer(request, m1_3=[finding(said[-1][0], None)])
 
@@ -114,7 +135,9 @@ async def test_windows_that_are_too_long_are_asked_in_smaller_ones() -> None:
     assert len(said) == 2 * result.windows > 2
     covered = {n for first, last in said for n in range(first, last + 1)}
     assert covered == set(range(1, 41))
-    assert sum(not reply.text for reply, _ in ledger.all) == len(model.asked) - len(said)
+    assert sum(not reply.text for reply, _ in ledger.all) == len(model.asked) - len(said) - len(
+        told
+    )
     assert await judge(trace, Model(fails), ledger, parameters) == result
 
 
@@ -179,6 +202,11 @@ class Whims(ModelClient):
         return Reply(text, "refusal" if 0.25 < whim < 0.27 else "stop", "json_object", 5, 5)
 
     def _answer(self, request: Request, chance: random.Random) -> str:
+        if asks_for(request) in ("summary", "story"):
+            return json.dumps({asks_for(request): f"seen {chance.random()}"})
+        if asks_for(request) == "shows":
+            verdict = chance.choice(["holds", "fails", "unsure", "?"])
+            return json.dumps({"shows": "", "definition": "because", "verdict": verdict})
         modes = [
             {
                 "mode": code,
@@ -188,7 +216,7 @@ class Whims(ModelClient):
             for code in codes_of(request)
             if chance.random() < 0.95
         ]
-        return json.dumps({"modes": modes, "digest": f"seen {chance.random()}"})
+        return json.dumps({"modes": modes})
 
     def _finding(self, chance: random.Random) -> dict[str, object]:
         spans = len(self._trace)

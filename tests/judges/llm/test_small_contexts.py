@@ -234,7 +234,8 @@ def test_a_server_that_counts_alike_for_everything_is_asked_for_what_may_fit(
     small.write_long(5, words=words)
     small.server.script = counts_alike(4_096)
     assert dict(+small.judge().traces) == {TraceStatus.JUDGED: 5}
-    assert len(small.chats) < 60
+    # Most of them are smaller and smaller summaries.
+    assert len(small.chats) < 90
     assert dict(+small.judge().traces) == {TraceStatus.KNOWN: 5}
 
 

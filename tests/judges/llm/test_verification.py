@@ -19,6 +19,7 @@ from tests.judges.llm.scripted_model import (
     Model,
     answer,
     finding,
+    is_about_modes,
     judge,
     run_of,
     shown_by,
@@ -132,13 +133,14 @@ async def test_windows_that_contradict_each_other_are_put_before_it() -> None:
     """A span that two windows show, one of which found the mode there and one none of it."""
     plain = Model(lambda request, _: answer(request))
     await judge(run_of(60, words=2), plain, parameters=SMALL)
-    windows = [shown_by(request) for request in plain.asked]
+    windows = [shown_by(request) for request in plain.asked if is_about_modes(request)]
     at = next(n for n in range(2, 60) if sum(first <= n <= last for first, last in windows) == 2)
     saw = next(window for window in windows if window[0] <= at <= window[1])
 
     def first(request: Request) -> Reply:
         found = [finding(at, f"This is step {at - 1} of the work.")]
-        return answer(request, m1_3=found if shown_by(request) == saw else [])
+        is_there = is_about_modes(request) and shown_by(request) == saw
+        return answer(request, m1_3=found if is_there else [])
 
     model = looked_at(lambda r: said("fails"), first)
     result = await judge(run_of(60, words=2), model, parameters=SMALL)

@@ -15,9 +15,6 @@ from mast_tui.labels import Evidence, Finding, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
-DIGEST_CHARS: Final = 4_000
-"""The most code points of a digest; a longer one is cut."""
-
 QUOTE_CHARS: Final = 10_000
 """The most code points of a quote; a longer one is cut."""
 
@@ -97,11 +94,10 @@ class Answer:
 
     verdicts: Mapping[str, VerdictValue]
     findings: tuple[Finding, ...]
-    digest: str
     remarks: tuple[str, ...]
 
 
-def answer_schema(codes: Sequence[str], *, digest: bool, tokens: int) -> dict[str, object]:
+def answer_schema(codes: Sequence[str], *, tokens: int) -> dict[str, object]:
     """Make the JSON schema of an answer, in the strict form of structured outputs.
 
     Every property is required and no other is allowed. Models write properties in their order, so
@@ -113,10 +109,9 @@ def answer_schema(codes: Sequence[str], *, digest: bool, tokens: int) -> dict[st
 
     Args:
         codes: The codes of the modes.
-        digest: Whether to ask for notes for the next window.
         tokens: The most tokens of the answer.
     """
-    chars = (tokens - _FRAME * len(codes)) // (3 * len(codes) + digest)
+    chars = (tokens - _FRAME * len(codes)) // (3 * len(codes))
     bounded = tokens < SMALL_ANSWER and chars >= _LEAST_CHARS
     bound: dict[str, object] = {"maxLength": chars} if bounded else {}
     finding = object_schema(
@@ -135,12 +130,10 @@ def answer_schema(codes: Sequence[str], *, digest: bool, tokens: int) -> dict[st
     )
     mode_reference: dict[str, object] = {"$ref": "#/$defs/mode"}
     modes = object_schema(**dict.fromkeys(codes, mode_reference))
-    whole = (
-        object_schema(modes=modes, digest={"type": "string", **bound})
-        if digest
-        else object_schema(modes=modes)
-    )
-    return {**whole, "$defs": {"mode": mode}}  # once, as some servers count it for every request
+    return {
+        **object_schema(modes=modes),
+        "$defs": {"mode": mode},
+    }  # once, as some servers count it for every request
 
 
 def object_schema(**properties: dict[str, object]) -> dict[str, object]:
@@ -246,7 +239,6 @@ class _Reader:
         return Answer(
             verdicts=self._verdicts,
             findings=tuple(self._findings_by_place.values()),
-            digest=read_digest(value, self._window, self._remark),
             remarks=tuple(self._remarks),
         )
 
@@ -385,22 +377,6 @@ def read_finding(
         decisive=_as_decisive(fields.get("decisive")),
         evidence=Evidence(key=None, quote=quote[:QUOTE_CHARS]) if quote.strip() else None,
     )
-
-
-def read_digest(fields: Mapping[str, object], window: Window, report: Report) -> str:
-    """Read the notes for the next window; the last window has none.
-
-    Args:
-        fields: The answer.
-        window: The window of the answer.
-        report: Called if the notes are missing.
-    """
-    if not window.goes_on:
-        return ""
-    digest = as_text(fields.get("digest")).strip()
-    if not digest:
-        report("no summary for the part that follows")
-    return digest[:DIGEST_CHARS]
 
 
 def find_mode(taxonomy: Taxonomy, name: object) -> Mode | None:

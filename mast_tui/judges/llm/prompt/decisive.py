@@ -20,7 +20,6 @@ from mast_tui.judges.llm.answer.parsing import (
     find_mode,
     first_of,
     object_schema,
-    read_digest,
     read_finding,
     read_spans,
     scale_of,
@@ -72,10 +71,7 @@ instead>", "then": "<what would have followed>", "mode": "<a code>", "fits": "<t
 - `decisive` has one entry, or none. Its `first` is a span number as the headers give it.
 - What stands in angle brackets above is put in by you."""
 
-ASKED: Final = (
-    "Name the decisive step, if it is among these spans. {more}Answer with the JSON object."
-)
-ASKED_PART: Final = "The run goes on after this part: give the digest too. "
+ASKED: Final = "Name the decisive step, if it is among these spans. Answer with the JSON object."
 ASKED_STEP: Final = (
     "Is #{number} the decisive step? You cannot see what follows. If it is not, or you cannot "
     "tell, leave `decisive` empty. Answer with the JSON object."
@@ -85,7 +81,7 @@ NO_MODE: Final = "It meets the definition of no mode; this one comes closest."
 
 def all_words() -> tuple[str, ...]:
     """Return all texts of the prompt, for its hash."""
-    return (ROLE, RULES, QUOTING, ANSWER, ASKED, ASKED_PART, ASKED_STEP)
+    return (ROLE, RULES, QUOTING, ANSWER, ASKED, ASKED_STEP)
 
 
 def asked(view: RedactedView, window: Window) -> str:
@@ -97,16 +93,11 @@ def asked(view: RedactedView, window: Window) -> str:
     """
     if window.step is not None:
         return ASKED_STEP.format(number=view.number(window.step))
-    return ASKED.format(more="" if window.final else ASKED_PART)
+    return ASKED
 
 
-def schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
-    """Make the JSON schema of an answer.
-
-    Args:
-        codes: The codes of the modes.
-        digest: Whether to ask for notes for the next window.
-    """
+def schema(codes: Sequence[str]) -> dict[str, object]:
+    """Make the JSON schema of an answer that may name the modes with these codes."""
     step = object_schema(
         rationale={"type": "string"},
         quote={"type": ["string", "null"]},
@@ -118,11 +109,9 @@ def schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
         fits={"type": "boolean"},
         confidence={"type": "number"},
     )
-    notes: dict[str, dict[str, object]] = {"digest": {"type": "string"}} if digest else {}
     return object_schema(
         notes={"type": "string"},
         decisive={"type": "array", "items": step, "maxItems": 1},
-        **notes,
     )
 
 
@@ -151,9 +140,8 @@ def parse_decisive(text: str, taxonomy: Taxonomy, window: Window, view: Redacted
         if not isinstance(step, Mapping):
             raise Malformed("the decisive step is no object")
         findings = (_finding(step, taxonomy, window, view, remarks),)
-    digest = read_digest(answer, window, remarks.append)
     verdicts = {finding.mode: VerdictValue.PRESENT for finding in findings}
-    return Answer(verdicts, findings, digest, tuple(remarks))
+    return Answer(verdicts, findings, tuple(remarks))
 
 
 def _finding(

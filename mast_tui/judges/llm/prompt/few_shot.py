@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from mast_tui.errors import MastError
-from mast_tui.gold import GoldLabel, GoldTrace, Source
+from mast_tui.gold import GoldLabel, GoldTrace, Resolution
 from mast_tui.judges.llm.prompt.prompt import Example
 from mast_tui.labels import Target, TraceWork, VerdictValue
 from mast_tui.redaction.engine import Redaction
@@ -40,7 +40,7 @@ MOST_QUOTE: Final = 160
 
 _LEFT_OUT: Final = "[…]"
 
-_SETTLED: Final = (Source.UNANIMOUS, Source.ADJUDICATED)
+_SETTLED: Final = (Resolution.UNANIMOUS, Resolution.ADJUDICATED)
 _NAME: Final = "example"
 
 TraceLookup = Callable[[str], Trace | None]

@@ -9,13 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mast_tui.judges.llm.answer.parsing import (
-    SMALL_ANSWER,
-    Answer,
-    answer_schema,
-    parse_answer,
-)
-from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
+from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_schema, parse_answer
+from mast_tui.judges.llm.prompt import decisive, prompt_text, story, verification
 from mast_tui.judges.llm.prompt.prompt_section import SystemMessage, asked_about, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
 from mast_tui.judges.llm.prompt.taxonomy_text import (
@@ -94,6 +89,8 @@ class Prompt:
         """The modes that are judged on every window; others are judged at the end of a run."""
         self.verification = verification.VerificationPrompt(taxonomy, guidelines)
         """The prompt of the verification of findings."""
+        self.story = story.StoryPrompt()
+        """The prompt of the story of a run of several windows."""
         if parameters.decisive:
             self.system = _decisive_system(shown, guidelines)
         else:
@@ -105,7 +102,7 @@ class Prompt:
         self,
         view: RedactedView,
         window: Window,
-        digest: str,
+        run_story: str,
         *,
         sample: int = 0,
         facts: Sequence[Fact] = (),
@@ -115,7 +112,7 @@ class Prompt:
         Args:
             view: The trace as it is sent.
             window: The window.
-            digest: The notes from the previous window, or an empty text.
+            run_story: The story of the whole run, or an empty text.
             sample: The number of the sample.
             facts: The findings of rules in the trace.
         """
@@ -128,12 +125,12 @@ class Prompt:
         ]
         if self._parameters.decisive:
             question = decisive.asked(view, window)
-            schema = decisive.schema(codes, digest=window.goes_on)
+            schema = decisive.schema(codes)
         else:
-            question = asked_about(window, codes)
+            question = asked_about(codes)
             tokens = self._parameters.answer_tokens
-            schema = answer_schema(codes, digest=window.goes_on, tokens=tokens)
-        data = data_section(view, window, digest, budget, question, facts=window_facts)
+            schema = answer_schema(codes, tokens=tokens)
+        data = data_section(view, window, run_story, budget, question, facts=window_facts)
         return self.system.request(data, schema, view.trace_id, sample)
 
     def read(self, text: str, view: RedactedView, window: Window) -> Answer:
@@ -182,7 +179,10 @@ class Prompt:
             *(["short answers"] if parameters.answer_tokens < SMALL_ANSWER else []),
             *([f"hints {parameters.hints}"] if parameters.hints else []),
             *([f"from #{parameters.first_number}"] if parameters.first_number > 1 else []),
-            *(verification.all_words() if parameters.verify else ()),
+            # Findings of a single window are verified whatever the setting.
+            *verification.all_words(),
+            *(["verify"] if parameters.verify else []),
+            *story.all_words(),
             *((parameters.decisive, *decisive.all_words()) if parameters.decisive else ()),
             *(f"{name} {json.dumps(value)}" for name, value in parameters.extra_body),
         ]
@@ -252,7 +252,7 @@ def _system(
         lines = (_example_line(example, taxonomy) for example in examples)
         sections.append("\n".join((prompt_text.EXAMPLES, "", *lines)))
     answer = prompt_text.ANSWER.replace("FORM", _form(taxonomy))
-    return SystemMessage(*sections, f"{answer}\n{prompt_text.DIGEST}")
+    return SystemMessage(*sections, answer)
 
 
 def _decisive_system(taxonomy: Taxonomy, guidelines: Guidelines) -> SystemMessage:
@@ -263,7 +263,7 @@ def _decisive_system(taxonomy: Taxonomy, guidelines: Guidelines) -> SystemMessag
         prompt_text.HEADERS,
         f"# The failure modes: {taxonomy.name}",
         taxonomy_text(taxonomy, guidelines),
-        f"{decisive.ANSWER}\n{prompt_text.DIGEST}",
+        decisive.ANSWER,
     )
 
 

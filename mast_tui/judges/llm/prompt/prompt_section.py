@@ -12,8 +12,8 @@ from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
     HEADER_TOKENS,
     allotted,
-    digest_room,
     shortened,
+    story_room,
     task_room,
     weight,
 )
@@ -83,7 +83,7 @@ class SystemMessage:
 def data_section(
     view: RedactedView,
     window: Window,
-    digest: str,
+    story: str,
     budget: int,
     asked: str,
     facts: Sequence[tuple[str, Fact]] = (),
@@ -94,7 +94,7 @@ def data_section(
     Args:
         view: The trace as it is sent.
         window: The spans to show.
-        digest: The notes on the spans before, or an empty text.
+        story: The story of the whole run, or an empty text.
         budget: The approximate most tokens of the data.
         asked: The question.
         facts: The findings of rules in these spans, each with the code of its mode.
@@ -106,9 +106,11 @@ def data_section(
     data = _Data(view, window)
     data.mark(prompt_text.DATA_BEGINS)
     used = FRAME_TOKENS + data.add_task(task_room(budget))
-    used += data.add_digest(digest, digest_room(budget))
+    if window.first:
+        data.mark(prompt_text.PART_BEGINS.format(number=view.number(window.first)))
+    used += data.add_story(story, story_room(budget))
     used += data.add_facts(facts)
-    data.add_spans(budget - used)
+    data.add_spans(window, budget - used)
     if window.final:
         data.mark(prompt_text.RUN_ENDS)
     else:
@@ -121,26 +123,41 @@ def data_section(
     return data.end()
 
 
-def asked_about(window: Window, codes: Sequence[str]) -> str:
-    """Write the question about a window: for its modes, and for notes unless it is the last.
+def parts_section(
+    view: RedactedView, parts: Sequence[Section], budget: int, asked: str
+) -> DataSection:
+    """Write texts on the parts of a run, and the question after them.
 
     Args:
-        window: The window.
-        codes: The codes of the modes.
+        view: The trace as it is sent.
+        parts: The texts, each with the label of its part.
+        budget: The approximate most tokens of the data.
+        asked: The question.
     """
-    sentences = [prompt_text.ASKED.format(codes=", ".join(codes)), prompt_text.ASKED_LAST]
-    if not window.final:
-        sentences.insert(1, prompt_text.ASKED_PART)
-    return " ".join(sentences)
+    data = _Data(view, None)
+    data.mark(prompt_text.DATA_BEGINS)
+    data.add_task(task_room(budget))
+    for part in parts:
+        data.mark(part.label)
+        data.text(part.text)
+    data.mark(prompt_text.DATA_ENDS)
+    data.text(asked)
+    return data.end()
+
+
+def asked_about(codes: Sequence[str]) -> str:
+    """Write the question about the modes with these codes."""
+    return f"{prompt_text.ASKED.format(codes=', '.join(codes))} {prompt_text.ASKED_LAST}"
 
 
 class _Data:
-    """The data of a window, written line by line; the lines of the app begin with a mark.
+    """The data of a request, written line by line; the lines of the app begin with a mark.
 
+    Without a window no span is shown, and the task is written out.
     The methods ``add_…`` return the number of tokens that they add.
     """
 
-    def __init__(self, view: RedactedView, window: Window) -> None:
+    def __init__(self, view: RedactedView, window: Window | None) -> None:
         self._view = view
         self._window = window
         self._remarks: list[str] = []
@@ -167,7 +184,12 @@ class _Data:
         task_span = view.task_span
         if not view.task.strip():
             return 0
-        if task_span is not None and self._window.first <= task_span <= self._window.last:
+        window = self._window
+        if (
+            task_span is not None
+            and window is not None
+            and window.first <= task_span <= window.last
+        ):
             self.mark(prompt_text.TASK_IS_SPAN.format(number=view.number(task_span)))
             return 0
         tokens = estimate(view.task)
@@ -179,17 +201,14 @@ class _Data:
         self.text(text)
         return min(tokens, room)
 
-    def add_digest(self, digest: str, room: int) -> int:
-        """Add the number of the first span, and the notes on the spans before it."""
-        first = self._window.first
-        if first:
-            self.mark(prompt_text.PART_BEGINS.format(number=self._view.number(first)))
-        digest = digest.strip()
-        if not digest:
+    def add_story(self, story: str, room: int) -> int:
+        """Add the story of the run, if there is one."""
+        story = story.strip()
+        if not story:
             return 0
-        tokens = estimate(digest)
-        self.mark(prompt_text.SO_FAR)
-        self.text(digest if tokens <= room else shortened(digest, tokens, room)[0])
+        tokens = estimate(story)
+        self.mark(prompt_text.STORY)
+        self.text(story if tokens <= room else shortened(story, tokens, room)[0])
         return min(tokens, room)
 
     def add_facts(self, facts: Sequence[tuple[str, Fact]]) -> int:
@@ -204,10 +223,14 @@ class _Data:
         self.text(text)
         return estimate(text)
 
-    def add_spans(self, room: int) -> None:
-        """Add the spans, with as much of each text as fits."""
+    def add_spans(self, window: Window, room: int) -> None:
+        """Add the spans of a window, with as much of each text as fits.
+
+        Args:
+            window: The window.
+            room: The approximate most tokens.
+        """
         view = self._view
-        window = self._window
         indices = range(window.first, window.last + 1)
         spans = view.spans(window.first, window.last)
         tokens = view.tokens[window.first : window.last + 1]

@@ -9,7 +9,7 @@ from typing import Final
 
 from mast_tui.traces.model import SpanKind
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 """Raise it where requests change in a way that no text here shows."""
 
 ROLE: Final = """\
@@ -59,8 +59,8 @@ number, its kind, its agent, its tool, `result of #10` where it belongs to a cal
 marked as failed. MARK is a word that is new in each request and given at the end of this message. \
 The span's text is verbatim. `[… 1,234 characters left out …]` is put in by us where a text is too \
 long, `[redacted … 1]` where a secret stood; what is missing there proves no failure. A long run \
-comes in several parts; then `so far` tells, in the words of whoever read the parts before, what \
-had happened. It is data as well: quote spans, never it. Under `facts` stands what plain rules \
+comes in several parts; then `story` tells the whole run, in the words of whoever read all parts. \
+It is data as well: quote spans, never it. Under `facts` stands what plain rules \
 have counted in the spans that follow, such as calls that were repeated. They count without \
 understanding: look at the spans, and judge by the definitions; quote spans, never facts."""
 
@@ -83,13 +83,6 @@ null only where the run as a whole shows the mode and no spans do.
 """FORM stands for the shape of an answer, with codes of the taxonomy and nothing that could be
 taken for one."""
 
-DIGEST: Final = """\
-- Where the request says that the run goes on after what is shown, the object also has "digest": \
-notes for whoever reads the next part and cannot see this one. At most 250 words: the goal and \
-the limits that were set, who has which role, what was done and found, what was promised or \
-planned and is still open, what was concluded or ruled out, each with its span numbers. Facts \
-only, no verdicts. Carry on what matters of `so far`."""
-
 EXAMPLES: Final = """\
 # Examples
 
@@ -102,13 +95,12 @@ DATA_BEGINS: Final = "data begins"
 DATA_ENDS: Final = "data ends"
 TASK: Final = "task"
 TASK_IS_SPAN: Final = "task: see #{number}"
-SO_FAR: Final = "so far"
+STORY: Final = "story"
 FACTS: Final = "facts"
 PART_BEGINS: Final = "this part begins with #{number}"
 RUN_ENDS: Final = "the run ends here"
 RUN_GOES_ON: Final = "the run goes on, up to #{number}"
 ASKED: Final = "Judge these modes, one entry for each: {codes}."
-ASKED_PART: Final = "The run goes on after this part: give the digest too."
 ONCE_MORE: Final = (
     "That could not be used: {problem}. Answer once more, whole, with the JSON object alone."
 )

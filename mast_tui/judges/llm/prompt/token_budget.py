@@ -29,8 +29,8 @@ def task_room(budget: int) -> int:
     return budget // 6
 
 
-def digest_room(budget: int) -> int:
-    """Return the most tokens of the notes on earlier spans."""
+def story_room(budget: int) -> int:
+    """Return the most tokens of the story of the run."""
     return min(900, budget // 6)
 
 
@@ -40,10 +40,10 @@ def spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
     Args:
         view: The trace as it is sent.
         budget: The tokens of the request.
-        alone: Whether the request has no notes on earlier spans.
+        alone: Whether the request has no story of the run.
     """
     task = min(estimate(view.task), task_room(budget))
-    return max(0, budget - FRAME_TOKENS - task - (0 if alone else digest_room(budget)))
+    return max(0, budget - FRAME_TOKENS - task - (0 if alone else story_room(budget)))
 
 
 def weight(index: int, spans: int) -> int:

@@ -127,7 +127,12 @@ class VerificationPrompt:
         )
 
     def request(
-        self, view: RedactedView, sighting: Sighting, samples: Sequence[Sample], shown: int
+        self,
+        view: RedactedView,
+        sighting: Sighting,
+        samples: Sequence[Sample],
+        shown: int,
+        story: str = "",
     ) -> Request:
         """Make the request that asks whether a finding holds.
 
@@ -136,6 +141,7 @@ class VerificationPrompt:
             sighting: The finding, anchored.
             samples: The answers on the trace; those on the same spans are part of the request.
             shown: The approximate most tokens of the data.
+            story: The story of a run of several windows.
         """
         finding = sighting.finding
         mode = self._taxonomy.mode(finding.mode)
@@ -145,7 +151,7 @@ class VerificationPrompt:
         if others:
             sections.append(Section(OTHERS, "\n".join(others)))
         asked = ASKED.format(mode=mode_text(mode, self._taxonomy, self._guidelines))
-        data = data_section(view, window, "", shown, asked, sections=sections)
+        data = data_section(view, window, story, shown, asked, sections=sections)
         return self.system.request(data, SCHEMA, view.trace_id)
 
     def _describe(self, view: RedactedView, sighting: Sighting) -> str:

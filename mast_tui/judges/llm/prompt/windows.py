@@ -14,8 +14,8 @@ from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView
 from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
     HEADER_TOKENS,
-    digest_room,
     spans_room,
+    story_room,
     task_room,
     unit,
     weight,
@@ -179,7 +179,7 @@ def _needed(window: Window, view: RedactedView, parameters: Parameters) -> int:
     """Return the tokens of the data of a window if no text is shortened."""
     budget = parameters.window_tokens
     tokens: Sequence[int] = view.tokens[window.first : window.last + 1]
-    around = FRAME_TOKENS + min(estimate(view.task), task_room(budget)) + digest_room(budget)
+    around = FRAME_TOKENS + min(estimate(view.task), task_room(budget)) + story_room(budget)
     return around + sum(tokens) + HEADER_TOKENS * len(tokens)
 
 

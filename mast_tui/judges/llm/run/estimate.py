@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from operator import add
 from typing import Final
 
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.story import STORY_TOKENS, SUMMARY_TOKENS
 from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
     HEADER_TOKENS,
-    digest_room,
+    story_room,
     task_room,
     unit,
     weight,
@@ -36,16 +37,21 @@ ANSWER_TOKENS_A_MODE: Final = 40
 VERIFIED: Final = 3
 """A guess at the number of findings of a window that are verified."""
 
+CHECKED: Final = 3
+"""A guess at the most findings that only one window of a trace of several has."""
+
 COUNTED_LESS: Final = 1.15
 """The median ratio of the estimated tokens of a request to the count of servers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class RunEstimate:
     """The estimated requests and tokens of a run over ``traces``, without the ``known`` ones.
 
     ``unread`` counts the traces that could not be read. ``requests`` are windows × samples, with a
-    guess at the number of verifications; tokens are estimated from characters, rather too high.
+    guess at the number of verifications, and those for the stories of traces of several windows.
+    ``story_requests`` and ``story_tokens`` (in and out) are the part of the stories in these and
+    in the tokens; tokens are estimated from characters, rather too high.
     ``shortened`` counts the spans whose text does not fit.
     """
 
@@ -57,14 +63,16 @@ class Estimate:
     tokens_in: int = 0
     tokens_out: int = 0
     shortened: int = 0
+    story_requests: int = 0
+    story_tokens: int = 0
 
     @property
     def to_judge(self) -> int:
         """The number of traces that the model would judge."""
         return self.traces - self.known - self.unread
 
-    def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(*map(add, astuple(self), astuple(other)))
+    def __add__(self, other: RunEstimate) -> RunEstimate:
+        return RunEstimate(*map(add, astuple(self), astuple(other)))
 
     def cost(self, setup: Setup) -> float | None:
         """Return the cost, or None without prices."""
@@ -77,8 +85,8 @@ def estimate_run(
     workspace: Workspace | None,
     *,
     again: bool = False,
-    on_trace: Callable[[Estimate], object] = lambda _: None,
-) -> Estimate:
+    on_trace: Callable[[RunEstimate], object] = lambda _: None,
+) -> RunEstimate:
     """Estimate a run; each trace is read once, and nothing is written.
 
     Args:
@@ -90,12 +98,12 @@ def estimate_run(
     """
     judged_before = None if workspace is None or again else JudgedBefore(setup, workspace)
     expected = expected_answers(setup, workspace)
-    so_far = Estimate()
+    so_far = RunEstimate()
     for trace in traces:
         begins = so_far.requests == 0
         so_far += _of_trace(trace, setup, judged_before, expected)
         if begins and so_far.requests:
-            so_far += Estimate(tokens_out=expected.first_try_out)
+            so_far += RunEstimate(tokens_out=expected.first_try_out)
         on_trace(so_far)
         del trace
     return so_far
@@ -103,12 +111,12 @@ def estimate_run(
 
 def _of_trace(
     trace: Trace, setup: Setup, judged: JudgedBefore | None, expected: ExpectedAnswers
-) -> Estimate:
+) -> RunEstimate:
     """Estimate the judging of one trace."""
     try:
         read_fully(trace)
         if judged is not None and judged.has(TraceRecord.from_trace(trace)):
-            return Estimate(traces=1, known=1)
+            return RunEstimate(traces=1, known=1)
         # Secrets are short: without redaction the sums are the same, and faster to compute.
         view = RedactedView(trace, Redaction.none())
         planned = plan(view, setup.prompt, setup.parameters)
@@ -117,21 +125,33 @@ def _of_trace(
         tokens_in = sum(_sent(setup, view, window, alone=alone) for window in windows)
         shortened = 0 if alone else _shortened(setup, view)
     except OSError:
-        return Estimate(traces=1, unread=1)
+        return RunEstimate(traces=1, unread=1)
     samples = setup.parameters.samples
     requests = len(windows) * samples
-    repeat_requests = VERIFIED * len(windows) if setup.parameters.verify else 0
+    has_story = not alone and windows[0].step is None
+    story_requests = len(windows) + 1 if has_story else 0
+    story_in = _story_sent(setup, view, windows) if has_story else 0
+    story_out = len(windows) * SUMMARY_TOKENS + STORY_TOKENS if has_story else 0
+    repeat_requests = 0
+    if has_story and not setup.parameters.decisive:
+        repeat_requests = min(CHECKED, (len(windows) - 1) // 2)
+    if setup.parameters.verify:
+        repeat_requests = VERIFIED * len(windows)
     data_tokens = min(SHOWN_TOKENS, sum(view.tokens) + HEADER_TOKENS * len(view))
     verifying = setup.prompt.verification.system.tokens + MODE_TOKENS + data_tokens
     answer = expected.answer
     second_look = answer if expected.measured else min(answer, ANSWER_TOKENS)
-    return Estimate(
+    return RunEstimate(
         traces=1,
         windows=len(windows),
-        requests=requests + repeat_requests,
-        tokens_in=round((tokens_in * samples + repeat_requests * verifying) * expected.tries),
-        tokens_out=answer * requests + repeat_requests * second_look,
+        requests=requests + repeat_requests + story_requests,
+        tokens_in=round(
+            (tokens_in * samples + repeat_requests * verifying + story_in) * expected.tries
+        ),
+        tokens_out=answer * requests + repeat_requests * second_look + story_out,
         shortened=shortened,
+        story_requests=story_requests,
+        story_tokens=round(story_in * expected.tries) + story_out,
     )
 
 
@@ -167,8 +187,21 @@ def _sent(setup: Setup, view: RedactedView, window: Window, *, alone: bool) -> i
     if not alone or window.tokens is not None:
         span_tokens = sum(map(min, tokens, _most_shown(view, budget)[window.first :]))
     data = FRAME_TOKENS + task + span_tokens + HEADER_TOKENS * len(tokens)
-    digest = 0 if window.first == 0 else digest_room(budget)
-    return setup.prompt.system.tokens + min(budget, data) + digest
+    story = 0 if alone else story_room(budget)
+    return setup.prompt.system.tokens + min(budget, data) + story
+
+
+def _story_sent(setup: Setup, view: RedactedView, windows: Sequence[Window]) -> int:
+    """Estimate the tokens of the requests for the summaries and the story of a trace."""
+    prompt = setup.prompt
+    budget = setup.parameters.window_tokens
+    saved = prompt.system.tokens - prompt.story.summary_system.tokens
+    summaries = sum(_sent(setup, view, window, alone=False) - saved for window in windows)
+    notes = len(windows) * (SUMMARY_TOKENS + HEADER_TOKENS)
+    task = min(estimate(view.task), task_room(budget))
+    merged = min(budget, notes + FRAME_TOKENS + task)
+    # Summaries are written without a story beside the spans.
+    return summaries - len(windows) * story_room(budget) + prompt.story.story_system.tokens + merged
 
 
 def _shortened(setup: Setup, view: RedactedView) -> int:

@@ -1,13 +1,12 @@
-"""The judging of one trace by a model: its windows in order, its stored answers, its quotes."""
+"""The judging of one trace by a model: its windows at once, its stored answers, its quotes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from mast_tui.counts import counted
 from mast_tui.judges.llm.answer.merging import (
@@ -29,6 +28,7 @@ from mast_tui.judges.llm.errors import (
 )
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.story import read_story, read_summary
 from mast_tui.judges.llm.prompt.verification import (
     LEAST_SHOWN,
     SHOWN_TOKENS,
@@ -86,13 +86,51 @@ class _NothingSmaller(Unanswered):
     """The smallest window is longer than the model's context."""
 
 
+class _WholeTooLong(Exception):
+    """The request on a whole trace is too long; ``windows`` are the windows to ask about."""
+
+    def __init__(self, windows: tuple[Window, ...]) -> None:
+        super().__init__()
+        self.windows = windows
+
+
+async def _at_once(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run work at once and return the results in their order.
+
+    The first failure ends the rest, except that requests which wait for a batch let the others be
+    written too.
+    """
+
+    async def waited(work: Coroutine[Any, Any, T]) -> T | Deferred:
+        try:
+            return await work
+        except Deferred as error:
+            return error
+
+    tasks = [asyncio.create_task(waited(work)) for work in works]
+    try:
+        results = await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    done: list[T] = []
+    for result in results:
+        if isinstance(result, Deferred):
+            raise result
+        done.append(result)
+    return done
+
+
 class TraceJudge:
     """The judging of a trace that was read to its end.
 
-    Samples and their windows are judged in order, so that a trace that fails costs little; several
-    traces are judged at once. Stored answers are not requested again. The constructor plans the
-    windows and prepares the first request; it takes as long as trace_judge the whole trace, and may
-    run in any thread.
+    A trace of several windows takes few requests in sequence: its windows are summarised at once,
+    one request merges the summaries into a story, the windows are judged at once with the story,
+    and what only one of them has found is verified at once. Samples are judged one after the
+    other. Stored answers are not requested again. The constructor plans the windows and prepares
+    the first request; it takes as long as reading the whole trace, and may run in any thread.
 
     Raises:
         OSError: The source of the trace could not be read.
@@ -107,6 +145,7 @@ class TraceJudge:
         self._samples: list[list[WindowAnswer]] = []
         self._shortened: list[str] = []
         self._problems: list[str] = []
+        self._story = ""
         self._view = RedactedView(trace, redaction, parameters.first_number)
         self._facts = _checked_facts(trace, self._view) if parameters.hints else ()
         self._small = sum(self._view.tokens) <= SMALL
@@ -114,7 +153,9 @@ class TraceJudge:
         self.first: Request | None = None
         """The first request, until it is sent."""
         if self._windows:
-            self.first = self._new_request(0, self._windows[0], "")
+            window = self._windows[0]
+            several = self._has_story(self._windows)
+            self.first = self._summary(window) if several else self._new_request(0, window, "")
             _ = self.first.fingerprint  # computed here, not on the event loop
 
     async def judge(
@@ -138,6 +179,7 @@ class TraceJudge:
         """
         key_of = self._prompt.answer_key
         self._requests: RequestLoop[Answer] = RequestLoop(client, store, room, key_of)
+        self._notes: RequestLoop[str] = RequestLoop(client, store, room, key_of)
         windows = self._windows
         if not windows:
             raise TraceFails("the trace has no spans; there is nothing to judge")
@@ -145,54 +187,134 @@ class TraceJudge:
             count = await self._all_samples(windows, on_part)
         except _NothingSmaller:
             # Stored refusals led here, but the server may accept longer requests by now.
-            if not self._requests.believed:
+            if not (self._requests.believed or self._notes.believed):
                 raise
             self._requests.forget_limits()
+            self._notes.forget_limits()
             count = await self._all_samples(windows, on_part)
         sightings = await self._aside(self._sightings)
-        if self._parameters.verify and sightings:
-            sightings = await self._verified(sightings, client, store, room)
+        doubtful = [
+            number
+            for number, sighting in enumerate(sightings)
+            if self._parameters.verify or self._in_one_window(sighting.finding.mode)
+        ]
+        if doubtful:
+            sightings = await self._verified(sightings, doubtful, client, store, room)
         return await self._aside(self._result, count, sightings)
 
     async def _all_samples(
         self, windows: tuple[Window, ...], on_part: Callable[[Judgement], object] | None
     ) -> int:
         """Judge all samples, and return the number of windows of the last one."""
-        self._locator = Locator(self._view)
-        self._samples = []
-        self._shortened = []
-        self._problems = []
-        deferred: Deferred | None = None
-        for sample in range(self._parameters.samples):
+        while True:
+            self._locator = Locator(self._view)
+            self._samples = []
+            self._shortened = []
+            self._problems = []
+            windows, self._story = await self._read_whole(windows)
+            deferred: Deferred | None = None
             try:
-                windows = await self._sample(sample, windows, on_part)
-            except Deferred as error:  # the other samples need not wait for this one
-                deferred = error
-        if deferred is not None:
-            raise deferred
-        return len(windows)
+                for sample in range(self._parameters.samples):
+                    try:
+                        windows = await self._sample(sample, windows, on_part)
+                    except Deferred as error:  # the other samples need not wait for this one
+                        deferred = error
+            except _WholeTooLong as error:
+                windows = error.windows
+                continue
+            if deferred is not None:
+                raise deferred
+            return len(windows)
+
+    @staticmethod
+    def _has_story(windows: Sequence[Window]) -> bool:
+        """Return whether windows are judged with the story of the run."""
+        return len(windows) > 1 and windows[0].step is None
+
+    async def _read_whole(self, windows: tuple[Window, ...]) -> tuple[tuple[Window, ...], str]:
+        """Read a trace of several windows as a whole.
+
+        Returns:
+            The windows, as small as the model needs them, and the story; without a story for a
+            single window, and if the model reads too little to tell it.
+        """
+        if not self._has_story(windows):
+            return windows, ""
+        parts = await _at_once(self._summarised(window) for window in windows)
+        summaries = [summary for part in parts for summary in part]
+        budget = self._parameters.window_tokens
+        while budget >= LEAST_TOKENS:
+            request = self._prompt.story.story_request(self._view, summaries, budget)
+            try:
+                story = await self._notes.answer(request, read_story, "the parts of the run")
+            except ContextOverflow:
+                budget //= 2
+                continue
+            return tuple(window for window, _ in summaries), story
+        self._problems.append("the parts were judged apart: the model reads too little")
+        return tuple(window for window, _ in summaries), ""
+
+    async def _summarised(self, window: Window) -> list[tuple[Window, str]]:
+        """Summarise a window, or the parts of it that the model can read."""
+        request = self.first
+        self.first = None
+        if request is None:
+            request = await self._aside(self._summary, window)
+        try:
+            summary = await self._notes.answer(request, read_summary, _about(window))
+        except ContextOverflow as error:
+            smaller = await self._aside(self._split, window, error)
+            parts = await _at_once(self._summarised(part) for part in smaller)
+            return [summary for part in parts for summary in part]
+        return [(window, summary)]
+
+    def _summary(self, window: Window) -> Request:
+        budget = self._parameters.window_tokens
+        return self._prompt.story.summary_request(self._view, window, budget)
+
+    def _in_one_window(self, mode: str) -> bool:
+        """Return whether one window alone has found a mode that several were asked about."""
+        if self._parameters.decisive:
+            return False
+        asked = {
+            (answer.window.first, any(s.finding.mode == mode for s in answer.sightings))
+            for sample in self._samples
+            for answer in sample
+            if mode in answer.window.modes
+        }
+        windows = {first for first, _ in asked}
+        return len(windows) > 1 and sum(found for _, found in asked) == 1
 
     async def _verified(
         self,
         sightings: Sequence[Sighting],
+        doubtful: Sequence[int],
         client: ModelClient,
         store: AnswerStore,
         room: AnswerRoom,
     ) -> list[Sighting]:
-        """Verify the findings, those with altered quotes first; return those that hold."""
+        """Verify the doubtful findings, those with altered quotes first.
+
+        Args:
+            sightings: All findings.
+            doubtful: The numbers of the doubtful ones.
+            client: Sends the requests.
+            store: Stores the answers.
+            room: The tokens of an answer.
+
+        Returns:
+            The findings without those that do not hold.
+        """
         key_of = self._prompt.answer_key
         requests: RequestLoop[Verification] = RequestLoop(client, store, room, key_of)
-        verifications: dict[int, Verification | None] = {}
-        deferred: Deferred | None = None
-        for number, sighting in sorted(enumerate(sightings), key=lambda pair: by_doubt(pair[1])):
-            try:
-                verifications[number] = await self._verify(sighting, requests)
-            except Deferred as error:  # the others need not wait for this one
-                deferred = error
-        if deferred is not None:
-            raise deferred
+        order = sorted(doubtful, key=lambda number: by_doubt(sightings[number]))
+        results = await _at_once(self._verify(sightings[number], requests) for number in order)
+        verifications = dict(zip(order, results, strict=True))
         confirmed = []
         for number, sighting in enumerate(sightings):
+            if number not in verifications:
+                confirmed.append(sighting)
+                continue
             verification = verifications[number]
             if verification is None:
                 self._problems.append(
@@ -216,7 +338,12 @@ class TraceJudge:
         shown = SHOWN_TOKENS
         while shown >= LEAST_SHOWN:
             request = await self._aside(
-                self._prompt.verification.request, self._view, sighting, self._samples, shown
+                self._prompt.verification.request,
+                self._view,
+                sighting,
+                self._samples,
+                shown,
+                self._story,
             )
             try:
                 return await requests.answer(
@@ -240,34 +367,41 @@ class TraceJudge:
     async def _sample(
         self,
         sample: int,
-        windows: Iterable[Window],
+        windows: Sequence[Window],
         on_part: Callable[[Judgement], object] | None,
     ) -> tuple[Window, ...]:
         """Judge one sample, and return its windows, which may be smaller than the planned ones."""
-        pending = deque(windows)
         answers: list[WindowAnswer] = []
         self._samples.append(answers)
-        digest = ""
-        while pending:
-            window = pending.popleft()
+
+        async def judged(window: Window) -> None:
             try:
-                answer = await self._answer(sample, window, digest)
+                answer = await self._answer(sample, window)
             except ContextOverflow as error:
-                pending.extendleft(reversed(await self._aside(self._split, window, error)))
-                continue
+                parts = await self._aside(self._split, window, error)
+                if len(windows) == 1 and len(parts) > 1:
+                    raise _WholeTooLong(parts) from error
+                await _at_once(judged(part) for part in parts)
+                return
             answers.append(await self._aside(self._window_answer, sample, window, answer))
-            digest = answer.digest or digest
-            if window.step is not None and answer.findings:
-                pending.clear()  # the earliest step counts
             if on_part is not None:
                 on_part(await self._aside(self._partial_judgement))
+
+        if windows[0].step is None:
+            await _at_once(judged(window) for window in windows)
+        else:
+            for window in windows:
+                await judged(window)
+                if answers and answers[-1].sightings:
+                    break  # the earliest step counts
+        answers.sort(key=lambda answer: (answer.window.first, answer.window.last))
         return tuple(answer.window for answer in answers)
 
-    async def _answer(self, sample: int, window: Window, digest: str) -> Answer:
+    async def _answer(self, sample: int, window: Window) -> Answer:
         request = self.first
         self.first = None
         if request is None:
-            request = await self._aside(self._new_request, sample, window, digest)
+            request = await self._aside(self._new_request, sample, window, self._story)
 
         read = partial(self._prompt.read, view=self._view, window=window)
         answer = await self._requests.answer(request, read, _about(window))
@@ -275,8 +409,8 @@ class TraceJudge:
         self._problems += answer.remarks
         return answer
 
-    def _new_request(self, sample: int, window: Window, digest: str) -> Request:
-        return self._prompt.request(self._view, window, digest, sample=sample, facts=self._facts)
+    def _new_request(self, sample: int, window: Window, story: str) -> Request:
+        return self._prompt.request(self._view, window, story, sample=sample, facts=self._facts)
 
     def _split(self, window: Window, overflow: ContextOverflow) -> tuple[Window, ...]:
         """Split a window that was too long.

@@ -152,7 +152,6 @@ class RequestLoop(Generic[A]):
         self.forms: set[Form] = set()
         self.believed = False
         self._believes = True
-        self._doubted: set[str] = set()
         self._too_long: int | None = None
 
     async def answer(self, request: Request, read: Callable[[str], A], about: str) -> A:
@@ -172,8 +171,9 @@ class RequestLoop(Generic[A]):
         """
         if self._too_long is not None and request.tokens >= self._too_long:
             raise ContextOverflow("a shorter request was longer than the model reads")
-        stored = await self._stored_answer(request, read)
-        return stored[0] if stored else await self._new_answer(request, read, about)
+        doubted: set[str] = set()
+        stored = await self._stored_answer(request, read, doubted)
+        return stored[0] if stored else await self._new_answer(request, read, about, doubted)
 
     def forget_limits(self) -> None:
         """Ignore the stored notes from now on, and send requests that were too long again."""
@@ -181,8 +181,11 @@ class RequestLoop(Generic[A]):
         self.believed = False
         self._too_long = None
 
-    async def _stored_answer(self, request: Request, read: Callable[[str], A]) -> tuple[A] | None:
-        doubted: set[str] = set()
+    async def _stored_answer(
+        self, request: Request, read: Callable[[str], A], doubted: set[str]
+    ) -> tuple[A] | None:
+        """Return the stored answer, if there is one; add the notes to ``doubted`` that are not
+        believed."""
         for room in self._room.all:
             key = self._key_of(request, room)
             reply = await self._store.known(key)
@@ -201,10 +204,11 @@ class RequestLoop(Generic[A]):
                     await self._store.keep(note, reply, True)
                 self.forms.add(reply.form)
                 return answer
-        self._doubted = doubted
         return None
 
-    async def _new_answer(self, request: Request, read: Callable[[str], A], about: str) -> A:
+    async def _new_answer(
+        self, request: Request, read: Callable[[str], A], about: str, doubted: set[str]
+    ) -> A:
         room = _RoomToAsk(self._room)
         cut = False
         correction: Correction | None = None
@@ -213,7 +217,7 @@ class RequestLoop(Generic[A]):
                 reply = await self._reply(request, room, correction)
                 key = self._key_of(request, room.tokens)
                 # Any answer replaces a note that its request was too long.
-                replaces_note = key in self._doubted
+                replaces_note = key in doubted
                 if not reply.kept:
                     usable = replaces_note or reply.finish == "stop"
                     await self._store.keep(key, reply, usable, request.tokens)

@@ -120,7 +120,7 @@ def is_update(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class Call:
+class MessageToolCall:
     """A tool call that has a span; ``has_id`` is false where its source gave it no id."""
 
     key: str
@@ -130,7 +130,7 @@ class Call:
     has_id: bool = True
 
 
-AnyCall = TypeVar("AnyCall", bound=Call)
+AnyCall = TypeVar("AnyCall", bound=MessageToolCall)
 
 
 class OpenCalls(Generic[AnyCall]):
@@ -190,11 +190,11 @@ class MessageMapper:
     def __init__(self, steps: StepList, *, by_name: bool = False, prefix: str = "") -> None:
         self.problems: list[Problem] = []
         self.model: str | None = None
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, MessageToolCall] = {}
         self._steps = steps
         self._by_name = by_name
         self._prefix = prefix
-        self._open: OpenCalls[Call] = OpenCalls()
+        self._open: OpenCalls[MessageToolCall] = OpenCalls()
         self._early_results: dict[str, str] = {}
         self._standing: str | None = None
         self._last: str | None = None
@@ -285,7 +285,7 @@ class MessageMapper:
         *,
         location: str | None = None,
         start: float | None = None,
-        call: Call | None = None,
+        call: MessageToolCall | None = None,
     ) -> str:
         """Add the span of a piece.
 
@@ -326,7 +326,7 @@ class MessageMapper:
             status=piece.status,
         )
         if piece.kind is SpanKind.TOOL_CALL:
-            new_call = Call(self._last, agent, name, start, piece.call_id is not None)
+            new_call = MessageToolCall(self._last, agent, name, start, piece.call_id is not None)
             early = self._early_results.pop(piece.call_id or "", None)
             if early is None:
                 self._open.add(new_call)
@@ -338,7 +338,7 @@ class MessageMapper:
             self._early_results[piece.call_id] = self._last
         return self._last
 
-    def pop_answered(self, result: Piece) -> Call | None:
+    def pop_answered(self, result: Piece) -> MessageToolCall | None:
         """Return the call that a result answers, and close it."""
         return self._open.pop_answered(result, self.calls)
 

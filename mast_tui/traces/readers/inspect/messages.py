@@ -13,7 +13,7 @@ from typing import Final, Unpack
 from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.chat.messages import Call
+from mast_tui.traces.readers.chat.messages import MessageToolCall
 from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, short_name
 
@@ -63,7 +63,7 @@ class MessageSpans:
         self.attachments = attachments
         self._most = most
         self.problems: list[Problem] = []
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, MessageToolCall] = {}
         """The tool calls that have spans, by id."""
         self._prefix = prefix
         self._ids: set[str] = set()
@@ -219,7 +219,7 @@ class MessageSpans:
             name=name,
         )
         if call_id:
-            self.calls[call_id] = Call(key, acting.agent, name)
+            self.calls[call_id] = MessageToolCall(key, acting.agent, name)
         return key
 
     def result(

@@ -58,7 +58,7 @@ _OUTPUTS: Final = ("content", "output", "text", "message", "error")
 
 
 @dataclass(frozen=True)
-class Event:
+class OpenHandsEvent:
     """A JSON value in a list of events; ``key`` names its spans where it has no id."""
 
     key: str
@@ -117,7 +117,7 @@ def is_sdk_event(value: object) -> bool:
     source = fields.get("source")
     if not isinstance(kind, str):
         return False
-    is_similar = kind.endswith("Event") and "id" in fields and isinstance(source, str)
+    is_similar = kind.endswith("OpenHandsEvent") and "id" in fields and isinstance(source, str)
     return kind in _SDK_KINDS or (is_similar and source in _SOURCES)
 
 
@@ -142,10 +142,10 @@ class EventMapper:
         self._prompt = ""
         self._started_responses: set[str | None] = set()
         self._thought_ids: set[str | None] = set()
-        self._last_actions: dict[str | None, Event] = {}
-        self._reports: dict[str, list[Event]] = {}
+        self._last_actions: dict[str | None, OpenHandsEvent] = {}
+        self._reports: dict[str, list[OpenHandsEvent]] = {}
 
-    def add_all(self, events: Iterable[Event]) -> None:
+    def add_all(self, events: Iterable[OpenHandsEvent]) -> None:
         """Add the spans of all events of the run."""
         events = tuple(events)
         sdk_events = sum(is_sdk_event(event.value) for event in events)
@@ -165,7 +165,7 @@ class EventMapper:
                     self.steps.steps[-1].tokens = tokens or self.steps.steps[-1].tokens
             self._previous_id = event.id
 
-    def _add_piece(self, event: Event, piece: Piece) -> None:
+    def _add_piece(self, event: OpenHandsEvent, piece: Piece) -> None:
         """Add the span of a piece, with the call that it answers."""
         if piece.problem is not None:
             self.problems.append(Problem(event.location, piece.problem))
@@ -197,7 +197,7 @@ class EventMapper:
             if piece.call_id is not None:
                 self._calls_by_id[piece.call_id] = step
 
-    def _answered_call(self, event: Event) -> Step | None:
+    def _answered_call(self, event: OpenHandsEvent) -> Step | None:
         """Return the call that an event answers: by its id, else by the event that made it."""
         fields = event.fields
         cause = identifier(fields.get("cause")) or identifier(fields.get("action_id"))
@@ -207,7 +207,7 @@ class EventMapper:
             return self._calls_by_id.get(event.call_id or event.id)
         return self._calls_by_id.get(event.call_id) or self._calls_by_event.get(cause)
 
-    def _pieces(self, event: Event) -> Iterator[Piece]:
+    def _pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
         """Take an event apart."""
         fields = event.fields
         kind = fields.get("kind")
@@ -223,7 +223,7 @@ class EventMapper:
         problem = None if fields else "not an event but a bare value"
         return iter((replace(json_log_piece(event.value), problem=problem),))
 
-    def _old_action(self, event: Event, action: str) -> Iterator[Piece]:
+    def _old_action(self, event: OpenHandsEvent, action: str) -> Iterator[Piece]:
         fields = event.fields
         arguments = fields_of(fields.get("args"))
         by_user = fields.get("source") == "user"
@@ -253,7 +253,9 @@ class EventMapper:
         else:
             yield from self._old_work(event, action, role, agent)
 
-    def _old_work(self, event: Event, action: str, role: Role, agent: str) -> Iterator[Piece]:
+    def _old_work(
+        self, event: OpenHandsEvent, action: str, role: Role, agent: str
+    ) -> Iterator[Piece]:
         """Yield a tool call or a thought, after the model's words that came with it."""
         fields = event.fields
         arguments = fields_of(fields.get("args"))
@@ -281,7 +283,7 @@ class EventMapper:
         if action == "delegate":
             self._agents.append(one_line(arguments.get("agent")) or "delegate")
 
-    def _old_observation(self, event: Event, kind: str) -> Iterator[Piece]:
+    def _old_observation(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
         fields = event.fields
         extras = fields_of(fields.get("extras"))
         text = content_text(fields.get("content"))
@@ -299,7 +301,7 @@ class EventMapper:
                 text = dump_text(outputs)
             yield _result(event, text, _old_status(kind, fields, extras), kind)
 
-    def _sdk_event(self, event: Event, kind: str) -> Iterator[Piece]:
+    def _sdk_event(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
         fields = event.fields
         llm = fields_at(fields.get("value"), "agent", "llm")
         self.model = self.model or as_text(llm.get("model"))
@@ -328,7 +330,7 @@ class EventMapper:
         elif kind not in _NOISE:
             yield log_piece(dump_text(event.value), one_line(kind))
 
-    def _sdk_message(self, event: Event) -> Iterator[Piece]:
+    def _sdk_message(self, event: OpenHandsEvent) -> Iterator[Piece]:
         fields = event.fields
         message = fields_of(fields.get("llm_message"))
         role = Role.USER
@@ -346,7 +348,7 @@ class EventMapper:
             name = "extended_content"
             yield Piece(SpanKind.LOG, Role.SYSTEM, "system", added, f"/{name}", name=name)
 
-    def _sdk_action(self, event: Event) -> Iterator[Piece]:
+    def _sdk_action(self, event: OpenHandsEvent) -> Iterator[Piece]:
         fields = event.fields
         agent = self._agents[-1]
         if reasoning := _reasoning(fields):
@@ -367,7 +369,7 @@ class EventMapper:
             text = _text_without(action, ("kind",))
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, agent, text, name=name, call_id=call_id)
 
-    def _sdk_result(self, event: Event, kind: str) -> Iterator[Piece]:
+    def _sdk_result(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
         fields = event.fields
         if {event.call_id, identifier(fields.get("action_id"))} & self._thought_ids:
             return  # the result of the tool for thinking has no content of its own
@@ -379,7 +381,7 @@ class EventMapper:
             text = content_text(fields.get("error")) or content_text(fields.get("rejection_reason"))
             yield _result(event, text, SpanStatus.ERROR, name)
 
-    def _sdk_report(self, event: Event) -> Iterator[Piece]:
+    def _sdk_report(self, event: OpenHandsEvent) -> Iterator[Piece]:
         """Yield the call of another agent's tool at its first report, the result at its last.
 
         The tool is reported several times while it works. The call has the arguments of the last
@@ -403,7 +405,7 @@ class EventMapper:
             yield replace(piece, call_id=call_id)
 
 
-def _result(event: Event, text: str, status: SpanStatus, name: str | None) -> Piece:
+def _result(event: OpenHandsEvent, text: str, status: SpanStatus, name: str | None) -> Piece:
     kind = SpanKind.TOOL_RESULT
     return Piece(
         kind, Role.TOOL, "environment", text, name=name, call_id=event.call_id, status=status

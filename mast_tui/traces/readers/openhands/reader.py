@@ -38,8 +38,8 @@ from mast_tui.traces.readers.json_fields import (
     one_line,
 )
 from mast_tui.traces.readers.openhands.events import (
-    Event,
     EventMapper,
+    OpenHandsEvent,
     is_old_event,
     is_sdk_event,
 )
@@ -57,7 +57,7 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 class OpenHandsRun:
     """The events of one run and the record around them."""
 
-    events: Sequence[Event]
+    events: Sequence[OpenHandsEvent]
     record: Fields
 
 
@@ -87,7 +87,9 @@ class OpenHandsReader:
         document = source.json if len(source.json_lines) < 2 else None
         if document is None:
             records = list(records_by_line(source, problems))
-            events = [Event(record.location, record.location, record.value) for record in records]
+            events = [
+                OpenHandsEvent(record.location, record.location, record.value) for record in records
+            ]
             are_events = mostly(_is_listed_event, (record.value for record in records))
             run = OpenHandsRun(events, {}) if are_events else None
         else:
@@ -124,7 +126,7 @@ def read_event_folder(folder: Path) -> FileReport | None:
         data, value = _event_in(path, problems)
         contents.append(data)
         if value is not None:
-            events.append(Event(path.name, path.name, value))
+            events.append(OpenHandsEvent(path.name, path.name, value))
     if not contents:
         return None
     conversation = folder.parent if folder.name == "events" else folder
@@ -200,14 +202,14 @@ def _pair(value: object) -> Sequence[object]:
     return value if isinstance(value, list) and len(value) == 2 else (value,)
 
 
-def _events(values: Sequence[object], pointer: str, prefix: str) -> list[Event]:
+def _events(values: Sequence[object], pointer: str, prefix: str) -> list[OpenHandsEvent]:
     """Return the values as events under their JSON pointers; a pair becomes two events."""
     events = []
     for number, value in enumerate(values):
         parts = _pair(value)
         for index, part in enumerate(parts):
             key = f"{pointer}/{number}" + (f"/{index}" if len(parts) > 1 else "")
-            events.append(Event(key, prefix + key, part))
+            events.append(OpenHandsEvent(key, prefix + key, part))
     return events
 
 

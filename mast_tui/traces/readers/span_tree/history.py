@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
 from mast_tui.traces.model import Role, SpanKind
-from mast_tui.traces.readers.chat.messages import Call, OpenCalls
+from mast_tui.traces.readers.chat.messages import MessageToolCall, OpenCalls
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.span_tree.rows import Message
@@ -25,7 +25,7 @@ _REPLIES: Final = 8
 
 
 @dataclass(slots=True)
-class ShownCall(Call):
+class ShownCall(MessageToolCall):
     """A tool call that was shown."""
 
     bare: bool = False

@@ -1,0 +1,212 @@
+"""Writes docs/json/*.csv, the fields of the JSON documents that commands print.
+
+    .venv/bin/python scripts/json_fields.py            rewrites the tables
+
+The commands run on the sample traces. Each field that they print has a row: its path, the types of
+its values, and what it holds. ``*`` stands for names, codes and ids as keys, ``[]`` for the items
+of a list. A figure is an object with ``value`` and ``ci`` or ``undefined``, a rate one with
+``count``, ``n``, ``rate`` and ``ci``. Texts in the last column are written by hand and kept, and so
+are rows of fields that the samples do not have.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+FOLDER: Final = ROOT / "docs" / "json"
+
+COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "agree": ("agree --judge rules --against mira --json", "agree --judge rules --json"),
+    "gold": ("export --format gold -o /dev/stdout",),
+    "report": (
+        "report --by model --json",
+        "report --by all --labels mira --bill --json",
+        "report --by model --compare kestrel-70b,oriole-mini --json",
+    ),
+}
+"""The commands whose documents show the fields, by table."""
+
+_REPEATED: Final[Mapping[tuple[str, str], str]] = {
+    ("gold", "agreement"): "the document of agree.csv",
+    ("gold", "judges.*"): "as `judge` in agree.csv",
+    ("report", "groups.*"): "as `overall`",
+}
+"""Objects that another table or row describes, by table and path."""
+
+_FIELD: Final = re.compile(r"[a-z][a-z_0-9]*")
+_NAMED: Final = frozenset({"categories", "distribution", "groups", "levels", "strategies"})
+"""Fields whose keys are names even if they look like names of fields."""
+
+
+class FieldRow(NamedTuple):
+    """A row of a table."""
+
+    field: str
+    types: str
+    holds: str
+
+
+def _has_names_as_keys(path: str, value: Mapping[str, object], names: frozenset[str]) -> bool:
+    field = path.rpartition(".")[2]
+    return field in _NAMED or any(not _FIELD.fullmatch(key) or key in names for key in value)
+
+
+def _type_of(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "text"
+        case list():
+            return "list"
+        case {"value": _, "ci": _} | {"value": _, "undefined": _}:
+            return "figure"
+        case {"rate": _}:
+            return "rate"
+        case _:
+            return "object"
+
+
+def _fields(
+    path: str, value: object, names: frozenset[str], repeated: frozenset[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the path and the type of each value in a document.
+
+    Args:
+        path: The path of the value; empty for the document.
+        value: The value.
+        names: The names of annotators, which are keys too.
+        repeated: The paths of objects that are described elsewhere.
+    """
+    kind = _type_of(value)
+    if path:
+        yield path, kind
+    if isinstance(value, dict) and kind == "object" and path not in repeated:
+        keyed = _has_names_as_keys(path, value, names)
+        for key, inner in value.items():
+            step = "*" if keyed else key
+            yield from _fields(f"{path}.{step}" if path else step, inner, names, repeated)
+    elif isinstance(value, list):
+        for inner in value:
+            if isinstance(inner, dict | list):
+                yield from _fields(f"{path}[]", inner, names, repeated)
+
+
+def printed_fields(table: str, documents: list[object]) -> dict[str, str]:
+    """Return the types of each field of some documents, by its path.
+
+    Args:
+        table: The table of the documents.
+        documents: The documents, as JSON values.
+    """
+    repeated = frozenset(path for name, path in _REPEATED if name == table)
+    types: defaultdict[str, set[str]] = defaultdict(set)
+    for document in documents:
+        names = _names_in(document)
+        for path, kind in _fields("", document, names, repeated):
+            types[path].add(kind)
+    for kinds in types.values():
+        if "number" in kinds:
+            kinds.discard("integer")
+    return {path: " or ".join(sorted(kinds)) for path, kinds in types.items()}
+
+
+def _names_in(document: object) -> frozenset[str]:
+    """Return the names of annotators in a document, which are keys in it too."""
+    annotators = document.get("annotators") if isinstance(document, dict) else None
+    if annotators is None and isinstance(document, dict):
+        annotators = (document.get("gold") or {}).get("annotators")
+    return frozenset(name for name in annotators or () if isinstance(name, str))
+
+
+def sample_documents() -> dict[str, list[object]]:
+    """Run the commands on the samples and return what they print, by table."""
+    with tempfile.TemporaryDirectory() as folder:
+        _run("import sample_traces/workspace.jsonl --format jsonl", folder)
+        return {
+            table: [json.loads(_run(command, folder)) for command in commands]
+            for table, commands in COMMANDS.items()
+        }
+
+
+def _run(command: str, folder: str) -> str:
+    workspace = Path(folder) / "w.db"
+    done = subprocess.run(
+        [sys.executable, "-m", "mast_tui", *shlex.split(command), "--workspace", str(workspace)],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+    )
+    if done.returncode:
+        raise SystemExit(f"mast-tui {command}: {done.stderr}")
+    return done.stdout
+
+
+def table_rows(table: str, printed: Mapping[str, str], existing: list[FieldRow]) -> list[FieldRow]:
+    """Return the rows of a table, sorted by field.
+
+    Args:
+        table: The table.
+        printed: The types of the fields that the samples have.
+        existing: The rows of the table before.
+    """
+    kept = {row.field: row for row in existing}
+    rows = [
+        FieldRow(
+            field,
+            types,
+            _REPEATED.get((table, field)) or (kept[field].holds if field in kept else ""),
+        )
+        for field, types in printed.items()
+    ]
+    rows += [row for row in existing if row.field not in printed and row.holds]
+    return sorted(rows)
+
+
+def read_table(path: Path) -> list[FieldRow]:
+    """Return the rows of a table; none if there is no such file."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [FieldRow(**row) for row in csv.DictReader(file)]
+
+
+def table_text(rows: list[FieldRow]) -> str:
+    """Return a table as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FieldRow._fields)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def main() -> None:
+    """Rewrite the tables."""
+    FOLDER.mkdir(exist_ok=True)
+    for table, documents in sample_documents().items():
+        path = FOLDER / f"{table}.csv"
+        rows = table_rows(table, printed_fields(table, documents), read_table(path))
+        path.write_text(table_text(rows), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

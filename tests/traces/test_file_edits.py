@@ -1,0 +1,181 @@
+"""Changes of files are found in the calls of many agents, and files rebuilt from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces.file_edits import edits_by_file, file_edits, file_text
+from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Trace
+
+PATCH = """*** Begin Patch
+*** Add File: notes.md
++one
++two
+*** Update File: src/app.py
+@@ def main
+ def main():
+-    return 1
++    return 2
+*** Delete File: old.py
+*** End Patch"""
+
+Step = tuple[str, object, str]
+"""A call: its tool, its arguments or command, and the result."""
+
+
+def trace_of(folder: Path, steps: list[Step]) -> Trace:
+    """Return the trace of some calls."""
+    messages: list[dict[str, object]] = [{"role": "user", "content": "Go"}]
+    for number, (tool, arguments, result) in enumerate(steps):
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        call = {"id": f"c{number}", "function": {"name": tool, "arguments": text}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
+    path = folder / "run.json"
+    path.write_text(json.dumps({"messages": messages}))
+    trace = read_file(path, named=True).traces[0]
+    read_fully(trace)
+    return trace
+
+
+CASES: dict[str, tuple[list[Step], dict[str, str | None]]] = {
+    "Claude Code": (
+        [
+            ("Write", {"file_path": "/a.py", "content": "x = 1\ny = 2\n"}, "ok"),
+            ("Edit", {"file_path": "/a.py", "old_string": "x = 1", "new_string": "x = 3"}, "ok"),
+            ("Edit", {"file_path": "/n.py", "old_string": "", "new_string": "new\n"}, "ok"),
+            (
+                "MultiEdit",
+                {
+                    "file_path": "/a.py",
+                    "edits": [
+                        {"old_string": "x", "new_string": "z"},
+                        {"old_string": "y = 2", "new_string": "y = 4"},
+                    ],
+                },
+                "ok",
+            ),
+            ("Read", {"file_path": "/b.py"}, "text"),
+        ],
+        {"/a.py": "z = 3\ny = 4\n", "/n.py": "new\n"},
+    ),
+    "Codex": (
+        [("apply_patch", PATCH, "Success")],
+        {"old.py": None, "src/app.py": None, "notes.md": "one\ntwo\n"},
+    ),
+    "Codex in a shell": (
+        [
+            ("shell", {"command": ["apply_patch", PATCH]}, "Success"),
+            (
+                "shell",
+                {
+                    "command": [
+                        "apply_patch",
+                        "*** Begin Patch\n*** Update File: notes.md\n@@\n-two\n+three\n"
+                        "*** End Patch",
+                    ]
+                },
+                "Success",
+            ),
+        ],
+        {"notes.md": "one\nthree\n", "old.py": None, "src/app.py": None},
+    ),
+    "OpenHands": (
+        [
+            (
+                "str_replace_editor",
+                {"command": "create", "path": "/w/a.py", "file_text": "a\nb\n"},
+                "ok",
+            ),
+            (
+                "str_replace_editor",
+                {"command": "insert", "path": "/w/a.py", "insert_line": 1, "new_str": "and"},
+                "ok",
+            ),
+            (
+                "str_replace_editor",
+                {"command": "str_replace", "path": "/w/a.py", "old_str": "c", "new_str": "d"},
+                "No replacement was performed, old_str `c` did not appear",
+            ),
+            ("str_replace_editor", {"command": "view", "path": "/w/b.py"}, "text"),
+        ],
+        {"/w/a.py": "a\nand\nb\n"},
+    ),
+    "SWE-agent": (
+        [
+            ("create", "create run.py", "[File: /t/run.py (1 lines total)]\n1:"),
+            ("edit", "edit 1:1\nprint(1)\nprint(2)", "[File: /t/run.py (2 lines total)]"),
+            ("edit", "edit 2:2\nprint(", "Your proposed edit has introduced new syntax error(s)."),
+            ("edit", "edit 'print(2)' 'print(3)'", "[File: /t/run.py (2 lines total)]"),
+            (
+                "str_replace_editor",
+                "str_replace_editor create /t/b.py --file_text 'b = \"1\"\n'",
+                "ok",
+            ),
+            (
+                "str_replace_editor",
+                "str_replace_editor str_replace /t/b.py --old_str b --new_str c",
+                "ok",
+            ),
+        ],
+        {"/t/b.py": 'c = "1"\n', "/t/run.py": "print(1)\nprint(3)\n"},
+    ),
+    "shell": (
+        [
+            ("bash", {"command": "cat > a.txt <<'EOF'\n1\nEOF\necho done"}, "done"),
+            ("bash", {"command": "cat <<EOF >> a.txt\n2\nEOF"}, ""),
+            ("bash", {"command": "cat <<EOF | wc -l\n2\nEOF"}, "1"),
+        ],
+        {"a.txt": "1\n2\n"},
+    ),
+    "unified diff": (
+        [
+            (
+                "bash",
+                {"command": "git apply <<'E'\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\nE\n"},
+                "",
+            )
+        ],
+        {"x.py": None},
+    ),
+    "nothing": ([("bash", {"command": "ls -la"}, "a.py"), ("think", "edit the plan", "")], {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_files_are_rebuilt_from_the_calls_of_an_agent(name: str, tmp_path: Path) -> None:
+    steps, expected = CASES[name]
+    trace = trace_of(tmp_path, steps)
+    files = edits_by_file(file_edits(trace, len(trace)))
+    assert {path: file_text(edits) for path, edits in files.items()} == expected
+
+
+def test_a_file_is_as_of_a_span_and_failed_edits_change_nothing(tmp_path: Path) -> None:
+    steps = CASES["SWE-agent"][0]
+    trace = trace_of(tmp_path, steps)
+    texts = [
+        file_text(edits_by_file(file_edits(trace, end)).get("/t/run.py", []))
+        for end in (2, 3, 5, 7, 9)
+    ]
+    assert texts == [
+        *(None, "", "print(1)\nprint(2)\n", "print(1)\nprint(2)\n", "print(1)\nprint(3)\n")
+    ]
+    edits = edits_by_file(file_edits(trace, len(trace)))["/t/run.py"]
+    assert [(edit.index, edit.failed) for edit in edits] == [
+        *((1, False), (3, False), (5, True), (7, False))
+    ]
+    assert list(edits[3].lines()) == ["-print(2)", "+print(3)"]
+    assert list(edits[1].lines()) == ["@@ lines 1 to 1 @@", "+print(1)", "+print(2)"]
+
+
+def test_a_change_shows_what_stays_around_it(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path, [("apply_patch", PATCH, "Success")])
+    files = edits_by_file(file_edits(trace, len(trace)))
+    assert list(files["src/app.py"][0].lines()) == [
+        *(" def main():", "-    return 1", "+    return 2")
+    ]
+    assert list(files["old.py"][0].lines()) == ["@@ deleted @@"]
