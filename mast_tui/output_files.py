@@ -1,9 +1,9 @@
-"""The one door for files that a command writes because somebody named them.
+"""The files that a command writes because the user named them.
 
-All files of a command are written or none. Each is written whole under a name that nobody can
-guess, beside the place where it goes, and takes that place only when all of them are on the disk.
-What exists and is no regular file (a pipe, a terminal, a device) is written straight into and
-never replaced. Of a link it is the file behind it that is replaced, the link stays.
+All files of a command are written or none. Each is written under an unpredictable name in the
+folder of its target, and is renamed to the target when all of them are on the disk. An existing
+path that is no regular file (a pipe, a terminal, a device) is written to directly and never
+replaced. If a path is a link, the file behind it is replaced and the link stays.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Final
 from mast_tui.errors import MastError
 
 Content = str | Iterable[bytes]
-"""A text, or pieces of bytes that are asked for one by one while they are written."""
+"""A text, or pieces of bytes that are read one by one while they are written."""
 
 LOOKED_AT: Final = 1 << 20
-"""So many bytes from the start of a file tell whose it is."""
+"""The bytes at the start of a file that identify its kind."""
 
 _PIECE: Final = 1 << 20
 _MOST_LINKS: Final = 40
@@ -32,11 +32,11 @@ _PERMISSIONS: Final = 0o777
 
 
 class OutputError(MastError):
-    """A file cannot or must not be written; the message is one sentence for a person."""
+    """A file cannot or must not be written; the message is one sentence for the user."""
 
 
 class InTheWay(OutputError):
-    """What lies where something is to be written stays unless somebody says that it may go."""
+    """An existing file is not replaced unless the user gives ``--force``."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}; name another place, or give --force to replace it")
@@ -46,10 +46,10 @@ class InTheWay(OutputError):
 
 @dataclass(frozen=True, slots=True)
 class ReplacementRules:
-    """What of the files that lie where something is to be written may be replaced.
+    """The rules that protect existing files from being replaced.
 
-    ``never`` says what a file is that stays in any case, ``precious`` what one looks like that
-    stays unless ``force`` is given; None where there is nothing to say.
+    ``never`` returns the reason to keep a file in any case, ``precious`` the reason to keep it
+    unless ``force`` is True; both return None if the file may be replaced.
     """
 
     never: Callable[[Path], str | None] = lambda _: None
@@ -58,10 +58,10 @@ class ReplacementRules:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where an output goes: ``path`` as it was named, ``target`` behind all links.
+class _Destination:
+    """The destination of an output: its ``path``, and the ``target`` behind all links.
 
-    An open ``descriptor`` that was named as a path is written to as it stands.
+    A path such as ``/dev/fd/3`` has an open ``descriptor``, which is written to directly.
     """
 
     path: Path
@@ -70,7 +70,7 @@ class _Place:
 
     @property
     def is_stream(self) -> bool:
-        """Whether this is something that exists and is no regular file."""
+        """True if it exists and is no regular file."""
         return self.descriptor is not None or _is_special(self.target)
 
 
@@ -80,20 +80,19 @@ class Outputs:
     def __init__(self, rules: ReplacementRules | None = None) -> None:
         self._rules = rules or ReplacementRules()
         self._folders: list[Path] = []
-        self._files: list[tuple[_Place, Content]] = []
+        self._files: list[tuple[_Destination, Content]] = []
         self._removed: list[Path] = []
 
     def check(self, path: Path, *, ours: Callable[[bytes], bool] | None = None) -> None:
-        """Refuse a path where nothing can or must be written, before any work is done.
+        """Check that a path can be written, before any work is done.
 
         Args:
-            path: A file that is to be written.
-            ours: Tells from the first ``LOOKED_AT`` bytes of a file whether this program wrote
-                it. Given where nothing else may be replaced, as nobody named the file or it is of
-                a kind that is always safe to replace.
+            path: The path of an output.
+            ours: Checks by the first ``LOOKED_AT`` bytes of an existing file whether this program
+                wrote it; then no other file is replaced. None to apply the rules instead.
 
         Raises:
-            OutputError: What is there stays, no file can be there, or it cannot be looked at.
+            OutputError: The existing file is kept, no file can be made, or it cannot be read.
         """
         self._checked(path, ours)
 
@@ -103,21 +102,21 @@ class Outputs:
         """Add a file to be written, after the same checks as ``check``.
 
         Args:
-            path: Where it goes.
-            content: A text, of which lone surrogates are escaped as JSON does, or pieces of bytes,
-                which ``commit`` asks for.
-            ours: As ``check`` takes it.
+            path: The path of the file.
+            content: A text, whose lone surrogates are escaped as in JSON, or pieces of bytes,
+                which ``commit`` reads.
+            ours: See ``check``.
 
         Raises:
-            OutputError: As ``check`` raises it, and for a file that was added before.
+            OutputError: See ``check``; or the file was added before.
         """
-        place = self._checked(path, ours)
-        if any(place.target == other.target for other, _ in self._files):
+        destination = self._checked(path, ours)
+        if any(destination.target == other.target for other, _ in self._files):
             raise OutputError(f"{path}: two outputs of this command name this file; name two")
-        self._files.append((place, content))
+        self._files.append((destination, content))
 
     def add_folder(self, folder: Path) -> None:
-        """Add a folder, which ``commit`` makes where it is missing; for files that are in it.
+        """Add a folder for files; ``commit`` makes it if it does not exist.
 
         Raises:
             OutputError: There is a file of that name.
@@ -127,43 +126,51 @@ class Outputs:
         self._folders.append(folder)
 
     def remove(self, path: Path) -> None:
-        """Let a file go when the others are in their places.
+        """Add a file that ``commit`` removes once all others are written.
 
         Raises:
-            OutputError: It is a file that stays.
+            OutputError: The rules protect the file.
         """
         if path.exists() or path.is_symlink():
             self._checked(path, None)
             self._removed.append(_real(path.parent) / path.name)
 
     def commit(self) -> None:
-        """Write all files, and remove what is to be removed; where that fails, undo all of it.
+        """Write all files and remove those to be removed; undo everything if a step fails.
 
-        Streams are written after everything else is on the disk; what has gone into one cannot be
-        taken back. So can a name not be taken back on a file system without hard links.
+        Streams are written after the files are on the disk, since what was written to a stream
+        cannot be undone. On a file system without hard links, replacing a file cannot be undone.
 
         Raises:
-            OSError: Something could not be written; it has the name of the file itself.
+            OSError: A file could not be written; the error names the file.
         """
-        streams = [(place, content) for place, content in self._files if place.is_stream]
-        files = [(place, content) for place, content in self._files if not place.is_stream]
+        streams = [
+            (destination, content) for destination, content in self._files if destination.is_stream
+        ]
+        files = [
+            (destination, content)
+            for destination, content in self._files
+            if not destination.is_stream
+        ]
         alone = len(files) + len(self._removed) == 1
         set_aside: list[Path] = []
         with ExitStack() as undo:
             for folder in self._folders:
                 _make_folder(folder, undo)
-            drafts = [(place, _draft(place, content, undo)) for place, content in files]
-            for place, content in streams:
-                _write_through(place, content)
-            for place, draft in drafts:
-                with _named(place.path):
+            drafts = [
+                (destination, _draft(destination, content, undo)) for destination, content in files
+            ]
+            for destination, content in streams:
+                _write_through(destination, content)
+            for destination, draft in drafts:
+                with _naming_errors(destination.path):
                     if not alone:
-                        set_aside += _kept_for_undo(place.target, undo)
-                    draft.replace(place.target)
+                        set_aside += _prepare_undo(destination.target, undo)
+                    draft.replace(destination.target)
             for target in self._removed:
-                aside = _hidden_beside(target)
+                aside = _new_draft_path(target)
                 undo.callback(_put_back, aside, target)
-                with _named(target):
+                with _naming_errors(target):
                     target.replace(aside)
                 set_aside.append(aside)
             undo.pop_all()
@@ -172,11 +179,11 @@ class Outputs:
         for folder in {target.parent for target in (*(p.target for p, _ in files), *self._removed)}:
             _sync_folder(folder)
 
-    def _checked(self, path: Path, ours: Callable[[bytes], bool] | None) -> _Place:
-        place = _place_of(path)
-        if place.is_stream:
-            return place
-        target = place.target
+    def _checked(self, path: Path, ours: Callable[[bytes], bool] | None) -> _Destination:
+        destination = _destination_of(path)
+        if destination.is_stream:
+            return destination
+        target = destination.target
         if target.is_dir():
             raise OutputError(f"{path}: is a folder; name a file to write")
         if not target.parent.is_dir() and not any(
@@ -187,25 +194,29 @@ class Outputs:
             raise OutputError(f"{path}: {reason}; name another file to write")
         if not self._rules.force and (reason := self._reason_to_stay(target, ours)) is not None:
             raise InTheWay(path, reason)
-        return place
+        return destination
 
     def _reason_to_stay(self, target: Path, ours: Callable[[bytes], bool] | None) -> str | None:
         try:
             if ours is not None and target.exists():
                 head = _head(target)
-                known = not head or ours(head)
-                return None if known else "is there and was not written by mast-tui"
+                is_ours = not head or ours(head)
+                return None if is_ours else "is there and was not written by mast-tui"
             return self._rules.precious(target)
         except OSError as error:
             return f"nobody can tell what is there ({error.strerror})"
 
 
 def write_output(path: Path, text: str) -> None:
-    """Write one file whole or not at all: what fails leaves what was there before.
+    """Write one file; if that fails, the existing file stays unchanged.
+
+    Args:
+        path: The path of the file.
+        text: The text.
 
     Raises:
-        OutputError: No file can be written there.
-        OSError: It could not be written; it has the name of the file itself.
+        OutputError: No file can be written at the path.
+        OSError: The file could not be written; the error names it.
     """
     outputs = Outputs()
     outputs.add(path, text)
@@ -213,44 +224,52 @@ def write_output(path: Path, text: str) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path names something that exists and is no regular file, so that it is written
-    straight into, and no other file has its place beside it."""
-    return _place_of(path).is_stream
+    """Check whether a path exists and is no regular file, so that it is written to directly."""
+    return _destination_of(path).is_stream
 
 
 def is_stdout(path: Path) -> bool:
-    """Whether what is written to a path goes where this program's own output goes."""
-    place = _place_of(path)
-    if place.descriptor is not None:
-        return place.descriptor == 1
+    """Check whether a path is the standard output of this program."""
+    destination = _destination_of(path)
+    if destination.descriptor is not None:
+        return destination.descriptor == 1
     try:
-        return place.is_stream and os.path.samestat(place.target.stat(), os.fstat(1))
+        return destination.is_stream and os.path.samestat(destination.target.stat(), os.fstat(1))
     except OSError:
         return False
 
 
-def _place_of(path: Path) -> _Place:
-    """Where the links at the end of a path lead.
+def _destination_of(path: Path) -> _Destination:
+    """Follow the links at the end of a path.
 
-    A link is followed if its owner could do the same harm without it: whoever may write to a
-    shared folder shall not choose which of our files we replace.
+    A link is followed only if it belongs to this user, to root, or to the owner of its target, so
+    that others who can write to a shared folder cannot make this program replace a file.
+
+    Raises:
+        OutputError: A link of another user, or a circle of links.
     """
     own_descriptors = ("/dev/fd", f"/proc/{os.getpid()}/fd")
-    at = path
+    current = path
     for _ in range(_MOST_LINKS):
-        at = _real(at.parent) / at.name if at.name not in ("", "..") else _real(at)
-        if str(at.parent) in own_descriptors and at.name.isdecimal():
-            return _Place(path, at, int(at.name))
-        if not at.is_symlink():
-            return _Place(path, at)
+        current = (
+            _real(current.parent) / current.name
+            if current.name not in ("", "..")
+            else _real(current)
+        )
+        if str(current.parent) in own_descriptors and current.name.isdecimal():
+            return _Destination(path, current, int(current.name))
+        if not current.is_symlink():
+            return _Destination(path, current)
         trusted = {os.geteuid(), 0}
         with suppress(OSError):  # it leads nowhere, or nowhere that we can see
-            trusted.add(at.stat().st_uid)
-        if at.lstat().st_uid not in trusted:
+            trusted.add(current.stat().st_uid)
+        if current.lstat().st_uid not in trusted:
             raise OutputError(f"{path}: is a link that somebody else has made; name its target")
-        if _is_special(at):
-            return _Place(path, at)  # what stands in the link need not be a path, as in /proc
-        at = at.parent / at.readlink()
+        if _is_special(current):
+            return _Destination(
+                path, current
+            )  # what stands in the link need not be a path, as in /proc
+        current = current.parent / current.readlink()
     raise OutputError(f"{path}: a link that leads to itself; name another file")
 
 
@@ -275,37 +294,37 @@ def _pieces(content: Content) -> Iterator[bytes]:
         yield from content
 
 
-def _draft(place: _Place, content: Content, undo: ExitStack) -> Path:
-    """The whole content in a new file beside its place, on the disk."""
-    draft = _hidden_beside(place.target)
-    with _named(place.path):
-        # No name that was planted there is taken, and no link followed.
+def _draft(destination: _Destination, content: Content, undo: ExitStack) -> Path:
+    """Write the content to a new file in the folder of the target, and return its path."""
+    draft = _new_draft_path(destination.target)
+    with _naming_errors(destination.path):
+        # These flags refuse an existing file and a link that another user has planted.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(draft, flags, 0o666)
-    undo.callback(_take_away, draft)
+    undo.callback(_delete, draft)
     try:
-        with _named(place.path):
-            if place.target.exists():
-                os.fchmod(descriptor, place.target.stat().st_mode & _PERMISSIONS)
-        _write_all(descriptor, place.path, content)
-        with _named(place.path):
+        with _naming_errors(destination.path):
+            if destination.target.exists():
+                os.fchmod(descriptor, destination.target.stat().st_mode & _PERMISSIONS)
+        _write_all(descriptor, destination.path, content)
+        with _naming_errors(destination.path):
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
     return draft
 
 
-def _write_through(place: _Place, content: Content) -> None:
+def _write_through(destination: _Destination, content: Content) -> None:
     sys.stdout.flush()
-    with _named(place.path):
-        if place.descriptor is not None:
-            descriptor = os.dup(place.descriptor)
+    with _naming_errors(destination.path):
+        if destination.descriptor is not None:
+            descriptor = os.dup(destination.descriptor)
         else:
-            descriptor = os.open(place.target, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
+            descriptor = os.open(destination.target, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
     try:
-        if place.descriptor is None and stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OutputError(f"{place.path}: has become another file meanwhile; try again")
-        _write_all(descriptor, place.path, content)
+        if destination.descriptor is None and stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OutputError(f"{destination.path}: has become another file meanwhile; try again")
+        _write_all(descriptor, destination.path, content)
     finally:
         os.close(descriptor)
 
@@ -314,26 +333,26 @@ def _write_all(descriptor: int, path: Path, content: Content) -> None:
     for piece in _pieces(content):
         left = memoryview(piece)
         while left:
-            with _named(path):
+            with _naming_errors(path):
                 left = left[os.write(descriptor, left) :]
 
 
-def _kept_for_undo(target: Path, undo: ExitStack) -> list[Path]:
-    """See to it that ``undo`` brings back what is at a place; the names to remove afterwards."""
+def _prepare_undo(target: Path, undo: ExitStack) -> list[Path]:
+    """Make ``undo`` restore the target; return the second names to remove afterwards."""
     if not target.exists():
-        undo.callback(_take_away, target)
+        undo.callback(_delete, target)
         return []
-    aside = _hidden_beside(target)
+    aside = _new_draft_path(target)
     try:
         aside.hardlink_to(target)
     except OSError:
-        return []  # where there are no hard links, nothing can be kept without a moment's gap
+        return []  # without hard links the file cannot be kept without a gap
     undo.callback(_put_back, aside, target)
     return [aside]
 
 
-def _take_away(path: Path) -> None:
-    with suppress(OSError):  # the error that led here is the one to tell
+def _delete(path: Path) -> None:
+    with suppress(OSError):  # the error that led here is the one to report
         path.unlink(missing_ok=True)
 
 
@@ -344,19 +363,19 @@ def _put_back(aside: Path, target: Path) -> None:
 
 
 def _make_folder(folder: Path, undo: ExitStack) -> None:
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
-        with _named(one, "this folder cannot be made"):
-            one.mkdir()
-        undo.callback(_remove_empty, one)
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    for parent in reversed(missing):
+        with _naming_errors(parent, "this folder cannot be made"):
+            parent.mkdir()
+        undo.callback(_remove_empty, parent)
 
 
 def _remove_empty(folder: Path) -> None:
-    with suppress(OSError):  # somebody else has put something there meanwhile
+    with suppress(OSError):  # another program may have put a file there meanwhile
         folder.rmdir()
 
 
-def _hidden_beside(target: Path) -> Path:
+def _new_draft_path(target: Path) -> Path:
     return target.with_name(f".mast-tui-{secrets.token_hex(8)}.part")
 
 
@@ -370,9 +389,9 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _named(path: Path, what: str = "cannot be written") -> Iterator[None]:
-    """Let errors of the file system have the name of the file that somebody asked for."""
+def _naming_errors(path: Path, problem: str = "cannot be written") -> Iterator[None]:
+    """Replace errors of the file system by ones that name the path of the user."""
     try:
         yield
     except OSError as error:
-        raise OSError(error.errno, f"{what}: {error.strerror}", str(path)) from error
+        raise OSError(error.errno, f"{problem}: {error.strerror}", str(path)) from error

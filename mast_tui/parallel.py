@@ -1,9 +1,9 @@
-"""Work done batch by batch by other processes, of this machine or of a cluster.
+"""Batches of work for other processes, on this machine or in a cluster.
 
-``map(work, batches)`` is all there is: what is done must follow from its batch alone, as a batch is
-done again where the process that had it was killed. Processes of this machine have a pipe each:
-``concurrent.futures`` gives up all that is under way when one of them is killed, and hangs where
-that one had half written an answer. Those of a cluster are in ``scale/cluster.py``.
+``map(work, batches)`` is the whole interface. Results must depend on the batch alone, since a batch
+is repeated if its process was killed. Each process of this machine has a pipe of its own:
+``concurrent.futures`` gives up all running work when one process is killed, and hangs if that
+process was writing an answer. The workers of a cluster are in ``scale/cluster.py``.
 """
 
 from __future__ import annotations
@@ -31,30 +31,35 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Work = Callable[[Sequence[Item]], Iterable[Result]]
-"""Takes a batch, and gives the results of its items in their order. What an iterator gives for a
-batch of one item is told while it goes on, by processes of this machine."""
+"""A function that takes a batch and returns the results of its items in order.
+
+If it returns an iterator for a batch of one item, processes of this machine send each result at
+once.
+"""
 
 _CLUSTER: Final = "mast_tui.scale.cluster"
 """The module of a cluster's workers, which is imported by name alone."""
 
 AHEAD: Final = 4
-"""So many batches for each worker are under way, waiting, or done before their turn."""
+"""The batches for each worker that are running, waiting, or finished before their turn."""
 
 QUEUED: Final = 2
-"""So many batches a worker has at hand: the next one before it has done the first."""
+"""The batches that a worker has: one that runs and one that waits."""
 
 _LOSSES: Final = 3
-"""An item is given up that has ended so many processes alone; some may have been killed by somebody
-who was not after it."""
+"""The number of processes that an item may end by itself before it is batches up.
+
+It is above 1, since a process may be killed for another reason.
+"""
 
 
 class NoWorkers(MastError):
-    """The workers that were asked for cannot be had, or have gone away as a whole."""
+    """The requested workers are not available, or all of them have ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class LostItem:
-    """In the place of a result: why the item has none."""
+    """The reason why an item has no result, in place of the result."""
 
     reason: str
 
@@ -64,71 +69,74 @@ LOST: Final = LostItem("each process that had it was ended; is there enough memo
 
 @dataclass(slots=True, eq=False)
 class WorkerTask:
-    """A batch, how often it was lost, and of its results those that were not given out yet."""
+    """A batch with the number of its losses and the results that were not yielded yet."""
 
     batch: Sequence[Any]
     losses: int = 0
     results: deque[Any] = field(default_factory=deque)
     done: bool = False
-    known: int = 0
-    """How many results have come, whoever told them; another process tells the same again."""
-    told: int = 0
-    """How many of them the process has told that has the batch now."""
+    received: int = 0
+    """The number of results received from any process; a repeated batch sends them again."""
+    sent_by_process: int = 0
+    """The number of results that the current process of the batch has sent."""
 
     def take(self, results: Sequence[Any]) -> None:
-        """Take what follows."""
-        self.results.extend(results[max(0, self.known - self.told) :])
-        self.told += len(results)
-        self.known = max(self.known, self.told)
+        """Add the next results of the current process, without those received before."""
+        self.results.extend(results[max(0, self.received - self.sent_by_process) :])
+        self.sent_by_process += len(results)
+        self.received = max(self.received, self.sent_by_process)
 
 
 class BatchResults(NamedTuple):
-    """Results of a batch, and whether they are the last."""
+    """Results of a batch; ``over`` is True with the last ones."""
 
     results: Sequence[Any]
     over: bool = True
 
 
-Heard = tuple[WorkerTask, BatchResults | LostItem | None]
-"""What came of a batch: ``LOST`` where its process was ended, None where it was not begun by
-then."""
+TaskResult = tuple[WorkerTask, BatchResults | LostItem | None]
+"""A batch with its results; ``LOST`` if its process ended, None if that was before it began
+the batch."""
 
 
 class Workers(AbstractContextManager["Workers"], ABC):
-    """Processes that do what they are given.
+    """Processes that work on batches.
 
     Attributes:
-        count: How many batches they do at a time.
-        place: Where they are, for people.
-        elsewhere: Whether they stand in another folder than this process.
-        host: The address of this machine at which they reach it.
+        count: The number of batches at a time.
+        location: The description of their location for messages.
+        elsewhere: Whether their working folder is not that of this process.
+        host: The address at which they reach this machine.
     """
 
     count: int
-    place: str
+    location: str
     elsewhere = False
     host = "127.0.0.1"
 
     @abstractmethod
-    def _room(self) -> int:
-        """How many more batches they take now."""
+    def _free_slots(self) -> int:
+        """Return the number of batches that the workers can accept now."""
 
     @abstractmethod
     def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
-        """Have a batch done."""
+        """Send a batch to a worker."""
 
     @abstractmethod
-    def _hear(self, patience: float | None) -> Sequence[Heard]:
-        """Wait until something has come of a batch, for so many seconds at most.
+    def _hear(self, patience: float | None) -> Sequence[TaskResult]:
+        """Wait for results of batches.
+
+        Args:
+            patience: The longest time in seconds; None for any time.
 
         Raises:
-            NoWorkers: There is nobody left.
-            Exception: What ``work`` has raised.
+            NoWorkers: All workers have ended.
+            Exception: An exception of ``work``.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """End what is under way."""
+        """End the processes and their work."""
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -140,26 +148,26 @@ class Workers(AbstractContextManager["Workers"], ABC):
         patience: float | None = None,
         ahead: int = AHEAD,
     ) -> Iterator[Result | LostItem | None]:
-        """Do the same with every item; what comes of each is given in the order of the items.
+        """Apply a function to batches of items and yield the results in the order of the items.
 
         Args:
             work: A function of a module, or an object that can be pickled.
-            batches: Items, some at a time; they are drawn as workers need them.
-            patience: After so many seconds in which nothing has come None is given.
-            ahead: How many batches for each worker may be done before their turn.
+            batches: The batches; each is read when a worker is free.
+            patience: The seconds without a result after which None is yielded.
+            ahead: The number of batches for each worker that may finish before their turn.
 
-        Returns:
-            The results; ``LostItem`` behind those of an item that ends every process which has it.
+        Yields:
+            The results; a ``LostItem`` after those of an item that ends each of its processes.
 
         Raises:
-            NoWorkers: There is nobody left who does it.
-            Exception: What ``work`` raises.
+            NoWorkers: All workers have ended.
+            Exception: An exception of ``work``.
         """
         source = iter(batches)
         tasks: deque[WorkerTask] = deque()
         waiting: deque[WorkerTask] = deque()
         while True:
-            while self._room() > 0:
+            while self._free_slots() > 0:
                 if not waiting:
                     batch = next(source, None) if len(tasks) < ahead * self.count else None
                     if batch is None:
@@ -174,51 +182,55 @@ class Workers(AbstractContextManager["Workers"], ABC):
             if tasks[0].done:
                 tasks.popleft()
                 continue
-            heard = self._hear(patience)
-            if not heard:
+            received_results = self._hear(patience)
+            if not received_results:
                 yield None
-            for task, found in heard:
-                if found is None:
+            for task, answer in received_results:
+                if answer is None:
                     waiting.appendleft(task)
-                elif isinstance(found, LostItem):
-                    waiting.extendleft(_again(task, tasks))
+                elif isinstance(answer, LostItem):
+                    waiting.extendleft(_tasks_to_repeat(task, tasks))
                 else:
-                    task.take(found.results)
-                    task.done = found.over
+                    task.take(answer.results)
+                    task.done = answer.over
 
 
 def each(
     work: Work[Item, Result], items: Iterable[Item], workers: Workers | None
 ) -> Iterator[Result | LostItem]:
-    """Do the same with every item, one a batch: here, or by workers.
+    """Apply a function to items, each in a batch of its own.
 
     Args:
-        work: As for ``Workers.map``.
-        items: Drawn as they are needed.
-        workers: Who does it; None for this process alone.
+        work: The function; see ``Workers.map``.
+        items: The items; each is read when it is needed.
+        workers: The workers; None for this process alone.
 
-    Returns:
-        The results in the order of the items; ``LostItem`` for one that ends every process.
+    Yields:
+        The results in the order of the items; a ``LostItem`` for one that ends each of its
+        processes.
     """
     batches = ([item] for item in items)
     if workers is None:
         for batch in batches:
             yield from work(batch)
         return
-    yield from (found for found in workers.map(work, batches) if found is not None)
+    yield from (result for result in workers.map(work, batches) if result is not None)
 
 
-def _again(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerTask]:
-    """What has to be done of a batch that was lost, the last first: its items one by one."""
+def _tasks_to_repeat(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerTask]:
+    """Return the tasks that replace a lost one, the last first: one for each of its items.
+
+    A task of one item is repeated itself, and batches up after ``_LOSSES`` losses.
+    """
     if len(task.batch) > 1:
-        place = tasks.index(task)
-        del tasks[place]
-        alone = [WorkerTask([item]) for item in reversed(task.batch)]
-        for one in alone:
-            tasks.insert(place, one)
-        return alone
+        index = tasks.index(task)
+        del tasks[index]
+        single_tasks = [WorkerTask([item]) for item in reversed(task.batch)]
+        for single_task in single_tasks:
+            tasks.insert(index, single_task)
+        return single_tasks
     task.losses += 1
-    task.told = 0
+    task.sent_by_process = 0
     if task.losses < _LOSSES:
         return [task]
     task.results.append(LOST)
@@ -226,30 +238,30 @@ def _again(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerTask]:
     return []
 
 
-def workers_of(wanted: str) -> Workers:
-    """The workers that ``--workers`` asks for.
+def workers_of(option: str) -> Workers:
+    """Return the workers of the option ``--workers``.
 
     Args:
-        wanted: ``auto`` for a process for each core, their number, or a cluster's address.
+        option: ``auto`` for one process for each core, a number, or the address of a cluster.
 
     Raises:
-        NoWorkers: There are none of that kind.
+        NoWorkers: The option is none of these, or the cluster cannot be used.
     """
-    if "://" in wanted:
-        cluster: Workers = import_module(_CLUSTER).Cluster(wanted)
+    if "://" in option:
+        cluster: Workers = import_module(_CLUSTER).Cluster(option)
         return cluster
-    if wanted == "auto":
+    if option == "auto":
         return LocalProcesses(cores())
-    if wanted.isascii() and wanted.isdecimal() and int(wanted) > 0:
-        return LocalProcesses(int(wanted))
+    if option.isascii() and option.isdecimal() and int(option) > 0:
+        return LocalProcesses(int(option))
     raise NoWorkers(
-        f"{wanted!r} are no workers; give auto, a number of processes, or the address of a Dask "
+        f"{option!r} are no workers; give auto, a number of processes, or the address of a Dask "
         "scheduler such as tcp://localhost:8786"
     )
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -263,63 +275,63 @@ serve(*map(int, sys.argv[3:]))
 
 
 class _Process:
-    """A process of this machine, with the batches that it has."""
+    """A process of this machine and its batches."""
 
     def __init__(self, aside: bool) -> None:
         from multiprocessing.connection import Pipe  # start-up: the app searches and judges later
 
         self.connection, other = Pipe()
-        # Not by multiprocessing, whose processes begin with all that this one has imported.
-        words = (os.pathsep.join(sys.path), os.pathsep, str(other.fileno()), str(int(aside)))
+        # multiprocessing would import in each process all that this one has imported.
+        arguments = (os.pathsep.join(sys.path), os.pathsep, str(other.fileno()), str(int(aside)))
         self._process = Popen(
-            [sys.executable, "-I", "-W", "ignore", "-c", _BEGIN, *words],
+            [sys.executable, "-I", "-W", "ignore", "-c", _BEGIN, *arguments],
             stdin=DEVNULL,
             stdout=DEVNULL,
-            stderr=DEVNULL,  # what goes wrong is answered, and a screen must not be written on
+            stderr=DEVNULL,  # errors come as answers, and the terminal belongs to the screen
             pass_fds=[other.fileno()],
-            process_group=0,  # whoever has begun it ends it
+            process_group=0,  # a signal to the app does not reach it; the app ends it
         )
         other.close()
         self.tasks: deque[WorkerTask] = deque()
         self._work: object = None
 
     def give(self, work: Work[Any, Any], task: WorkerTask) -> None:
-        """Have it do a batch once it has done those before."""
+        """Send a batch, which the process works on after its earlier ones."""
         new = self._work is not work
         self._work = work
         self.tasks.append(task)
         try:
             self.connection.send((work if new else None, task.batch))
-        except (BrokenPipeError, ConnectionResetError):  # that it has ended is heard of
+        except (BrokenPipeError, ConnectionResetError):  # _hear reports the end of the process
             return
 
     def kill(self) -> None:
-        """End it, whatever it is at."""
+        """End the process at once."""
         self._process.kill()
         self._process.wait()
         self.connection.close()
 
 
-def serve(place: int, aside: int) -> None:
-    """Do what comes, until nobody is there any more who could give anything.
+def serve(descriptor: int, aside: int) -> None:
+    """Work on batches until the other end of the pipe is closed.
 
     Args:
-        place: The number of the open pipe through which it comes.
-        aside: Whether others go before.
+        descriptor: The descriptor of the pipe.
+        aside: 1 to let all other processes go first, else 0.
     """
     from multiprocessing.connection import Connection  # start-up, as above
 
-    if aside:  # whoever waits for a key has its turn at once
+    if aside:  # the app must answer a key at once
         os.nice(19)
         if hasattr(os, "SCHED_IDLE"):
             with suppress(OSError):  # some containers forbid it
                 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    connection = Connection(place)
-    given: SimpleQueue[tuple[Work[Any, Any] | None, Sequence[Any]]] = SimpleQueue()
-    Thread(target=_listen, args=(connection, given), name="batches", daemon=True).start()
+    connection = Connection(descriptor)
+    batches: SimpleQueue[tuple[Work[Any, Any] | None, Sequence[Any]]] = SimpleQueue()
+    Thread(target=_listen, args=(connection, batches), name="batches", daemon=True).start()
     work: Work[Any, Any] | None = None
     while True:
-        new, batch = given.get()
+        new, batch = batches.get()
         work = new or work
         assert work is not None
         try:
@@ -329,75 +341,75 @@ def serve(place: int, aside: int) -> None:
                     connection.send((BatchResults([result], over=False), None))
                 results = ()
             answer = pickle.dumps((BatchResults([*results]), None))
-        except Exception as error:  # noqa: BLE001 - it is raised where the answer is heard
+        except Exception as error:  # noqa: BLE001 - the receiver of the answer raises it
             answer = pickle.dumps((None, _to_raise(error)))
         connection.send_bytes(answer)
 
 
-def _listen(connection: Connection, given: SimpleQueue[Any]) -> None:
+def _listen(connection: Connection, batches: SimpleQueue[Any]) -> None:
     while True:
         try:
-            given.put(connection.recv())
+            batches.put(connection.recv())
         except (EOFError, OSError):
-            os._exit(1)  # also in the middle of a batch: nobody waits for it
+            os._exit(1)  # also in the middle of a batch, since no one waits for its results
 
 
 def _to_raise(error: Exception) -> Exception:
-    """The error as it can be sent, with the place where it was raised."""
-    words = "".join(traceback.format_exception(error))
+    """Return an exception that can be pickled, with the traceback as a note."""
+    trace = "".join(traceback.format_exception(error))
     try:
         sent: Exception = pickle.loads(pickle.dumps(error))
-    except Exception:  # noqa: BLE001 - errors of any library, which do not think of pickling
-        return RuntimeError(words)
-    sent.add_note(words)
+    except Exception:  # noqa: BLE001 - exceptions of libraries may not support pickling
+        return RuntimeError(trace)
+    sent.add_note(trace)
     return sent
 
 
 class LocalProcesses(Workers):
-    """Processes of this machine; each is begun when there is something for it to do."""
+    """Processes of this machine; each starts when there is a batch for it."""
 
     def __init__(self, count: int, *, aside: bool = False) -> None:
-        """Begin none of them yet.
+        """Prepare the workers without starting a process.
 
         Args:
-            count: How many there are.
-            aside: Whether all other processes go before them.
+            count: The number of processes.
+            aside: Whether all other processes go first.
         """
         self.count = count
         self._aside = aside
-        self.place = f"{count} processes" if count > 1 else "1 process"
+        self.location = f"{count} processes" if count > 1 else "1 process"
         self._processes: list[_Process] = []
 
-    def _room(self) -> int:
-        return QUEUED * self.count - sum(len(one.tasks) for one in self._processes)
+    def _free_slots(self) -> int:
+        return QUEUED * self.count - sum(len(process.tasks) for process in self._processes)
 
     def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
-        if len(self._processes) < self.count and all(one.tasks for one in self._processes):
+        if len(self._processes) < self.count and all(process.tasks for process in self._processes):
             self._processes.append(_Process(self._aside))
-        min(self._processes, key=lambda one: len(one.tasks)).give(work, task)
+        min(self._processes, key=lambda process: len(process.tasks)).give(work, task)
 
-    def _hear(self, patience: float | None) -> Sequence[Heard]:
+    def _hear(self, patience: float | None) -> Sequence[TaskResult]:
         from multiprocessing.connection import wait  # start-up, as above
 
-        ready = wait([one.connection for one in self._processes], patience)
-        heard: list[Heard] = []
-        for process in [one for one in self._processes if one.connection in ready]:
+        ready = wait([process.connection for process in self._processes], patience)
+        received_results: list[TaskResult] = []
+        for process in [process for process in self._processes if process.connection in ready]:
             try:
                 answer, error = process.connection.recv()
             except (EOFError, OSError):
                 self._processes.remove(process)
                 process.kill()
-                begun, *others = process.tasks
-                heard += [(begun, LOST), *((one, None) for one in others)]
+                running, *waiting = process.tasks
+                received_results += [(running, LOST), *((task, None) for task in waiting)]
                 continue
             if error is not None:
                 raise error
-            heard.append((process.tasks[0], answer))
+            received_results.append((process.tasks[0], answer))
             if answer.over:
                 process.tasks.popleft()
-        return heard
+        return received_results
 
     def close(self) -> None:
-        """End the processes, whatever they are at."""
+        """End the processes at once."""
         while self._processes:
             self._processes.pop().kill()

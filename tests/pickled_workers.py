@@ -14,13 +14,13 @@ class PickledWorkers(Workers):
 
     def __init__(self, lost: Sequence[int] = (), late: Sequence[int] = ()) -> None:
         self.count = 1
-        self.place = "1 process"
+        self.location = "1 process"
         self.batches = 0
         self._lost = frozenset(lost)
         self._late = set(late)
         self._given: tuple[Work[Any, Any], WorkerTask] | None = None
 
-    def _room(self) -> int:
+    def _free_slots(self) -> int:
         return int(self._given is None)
 
     def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:

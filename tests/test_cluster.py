@@ -36,7 +36,7 @@ def cluster() -> Iterator[Any]:
 
 def test_a_cluster_gives_the_same_in_the_same_order(cluster: Any) -> None:
     with workers_of(cluster.scheduler_address) as workers:
-        assert (workers.count, cluster.scheduler_address in workers.place) == (1, True)
+        assert (workers.count, cluster.scheduler_address in workers.location) == (1, True)
         assert list(workers.map(squares, batches(20, 3))) == squares(range(20))
         with pytest.raises(ValueError, match="no 0"):
             list(workers.map(broken, batches(4, 4)))

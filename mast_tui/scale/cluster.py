@@ -13,10 +13,10 @@ from mast_tui.parallel import (
     LOST,
     QUEUED,
     BatchResults,
-    Heard,
     Item,
     NoWorkers,
     Result,
+    TaskResult,
     Work,
     Workers,
     WorkerTask,
@@ -69,17 +69,17 @@ class Cluster(Workers):
             raise
         self.host = import_module("distributed.utils").get_ip(urlsplit(address).hostname)
         self.count = sum(self._client.nthreads().values())
-        self.place = f"{self.count} at {address}; dashboard: {self._client.dashboard_link}"
+        self.location = f"{self.count} at {address}; dashboard: {self._client.dashboard_link}"
         self._under_way: dict[Any, WorkerTask] = {}
 
-    def _room(self) -> int:
+    def _free_slots(self) -> int:
         return QUEUED * self.count - len(self._under_way)
 
     def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
         future = self._client.submit(_all_of, work, task.batch, pure=False)
         self._under_way[future] = task
 
-    def _hear(self, patience: float | None) -> Sequence[Heard]:
+    def _hear(self, patience: float | None) -> Sequence[TaskResult]:
         try:
             done, _ = self._dask.wait(
                 [*self._under_way], timeout=patience, return_when="FIRST_COMPLETED"
@@ -88,7 +88,7 @@ class Cluster(Workers):
             return []
         except CancelledError:
             raise self._gone() from None
-        heard: list[Heard] = []
+        heard: list[TaskResult] = []
         for future in done:
             task = self._under_way.pop(future)
             if future.status not in ("finished", "error"):

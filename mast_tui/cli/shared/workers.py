@@ -72,7 +72,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             return
         if self._reports_progress and kind is None:
             seconds = self._clock() - self._start_time
-            say(f"{self._pace(seconds)}, by {self.workers.place}")
+            say(f"{self._pace(seconds)}, by {self.workers.location}")
         self.workers.close()
 
     def reachable(self, paths: tuple[Path, ...]) -> tuple[Path, ...]:
