@@ -44,7 +44,13 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
     ) -> httpx2.Response:
-        """Send a request and read the response to its end."""
+        """Send a request and read the response to its end.
+
+        Args:
+            request: The request.
+            stream: Ignored; the response is always read.
+            options: Further options of the base class.
+        """
         response = await super().send(request, stream=True, **options)
         try:
             content = await _content(response, self.most)
