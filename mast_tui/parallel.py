@@ -47,7 +47,7 @@ QUEUED: Final = 2
 """The batches that a worker has: one that runs and one that waits."""
 
 _LOSSES: Final = 3
-"""The number of processes that an item may end by itself before it is batches up.
+"""The number of processes that an item may end by itself before it is given up.
 
 It is above 1, since a process may be killed for another reason.
 """
@@ -220,7 +220,7 @@ def each(
 def _tasks_to_repeat(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerTask]:
     """Return the tasks that replace a lost one, the last first: one for each of its items.
 
-    A task of one item is repeated itself, and batches up after ``_LOSSES`` losses.
+    A task of one item is repeated itself, and given up after ``_LOSSES`` losses.
     """
     if len(task.batch) > 1:
         index = tasks.index(task)

@@ -220,7 +220,7 @@ def _joined(p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float)
 def katz(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
     """Return the interval of the ratio of two shares, by its logarithm.
 
-    Katz and misses 1978, Biometrics 34:469-474.
+    Katz and others 1978, Biometrics 34:469-474.
 
     Args:
         hits: The hits of the first share.

@@ -1,4 +1,4 @@
-"""Two workspaces into release: the union of what happened in both."""
+"""The merge of two workspaces: the union of their events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mast_tui.workspace.store import Workspace
 
 
 def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ()) -> MergeReport:
-    """Bring everything that ``into`` lacks over from ``other``, in release transaction.
+    """Bring everything that ``into`` lacks over from ``other``, in one transaction.
 
     A trace whose id stands for another content here is kept as ``id~2``, with its labels. What
     models answered stays where it was asked; what it used comes over.
@@ -59,7 +59,7 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
 
 
 def register_foreign(into: Workspace, record: TraceRecord) -> str:
-    """Register a trace of another workspace and return its id in this release.
+    """Register a trace of another workspace and return its id in this workspace.
 
     If the trace is known in this workspace, its path stays as it is.
 

@@ -200,7 +200,7 @@ def fields_of(by: str) -> tuple[str, ...]:
         if field not in FIELDS:
             valid = ", ".join((*FIELDS, ALL))
             raise WorkspaceError(
-                f"--by {field!r}: no such field is labelled_ids of traces; use {valid}"
+                f"--by {field!r}: no such field is known of traces; use {valid}"
             )
         if field in fields[:number]:
             raise WorkspaceError(f"--by names {field} twice")
@@ -353,7 +353,7 @@ def _numbered(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Whol
 
 
 def _placed(labelled: LabelledTraces, order_of: Callable[[str], Order]) -> tuple[Places, int]:
-    """Return the marks whose spans have a labelled_ids index, and the number of the others."""
+    """Return the marks whose spans have a known index, and the number of the others."""
     rows = {trace: row for row, trace in enumerate(labelled.traces)}
     orders: dict[str, Order] = {}
     placed = []
