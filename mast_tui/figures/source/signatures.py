@@ -199,9 +199,7 @@ def fields_of(by: str) -> tuple[str, ...]:
             raise WorkspaceError("--by all makes one group of all traces; name it alone")
         if field not in FIELDS:
             valid = ", ".join((*FIELDS, ALL))
-            raise WorkspaceError(
-                f"--by {field!r}: no such field is known of traces; use {valid}"
-            )
+            raise WorkspaceError(f"--by {field!r}: no such field is known of traces; use {valid}")
         if field in fields[:number]:
             raise WorkspaceError(f"--by names {field} twice")
     return fields

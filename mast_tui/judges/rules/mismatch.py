@@ -202,13 +202,13 @@ def _changes_another_thing(
 
 
 def _changes_by_another_amount(announced: Announcement, change: Call) -> _Reason | None:
-    promised = set(_AMOUNT.findall(announced.about))
+    stated = set(_AMOUNT.findall(announced.about))
     made = set(_AMOUNT.findall(re.sub(r"[=\"':]", " ", change.command)))
-    units = {amount.lstrip("0123456789.") for amount in promised}
+    units = {amount.lstrip("0123456789.") for amount in stated}
     made = {amount for amount in made if amount.lstrip("0123456789.") in units}
-    if not promised or not made or promised & made:
+    if not stated or not made or stated & made:
         return None
     return (
-        f"{change.step.number} sets {', '.join(sorted(made))} and not {', '.join(sorted(promised))}",
+        f"{change.step.number} sets {', '.join(sorted(made))} and not {', '.join(sorted(stated))}",
         0.6,
     )

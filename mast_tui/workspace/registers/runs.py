@@ -407,7 +407,7 @@ def _settings_of(document: str, form: str | None) -> RunSettings:
 
 
 def _sum(*parts: tuple[int | None, ...] | None) -> Usage:
-    """Add what was counted here to what was reported."""
+    """Add the usage counted in this workspace and the usage that was reported by another."""
     counted = [part for part in parts if part is not None]
     return Usage(
         *(sum(part[index] or 0 for part in counted) for index in range(len(_REPORTED_COLUMNS)))
