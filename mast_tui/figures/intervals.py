@@ -45,17 +45,17 @@ Z: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 def wilson(hits: float, n: float) -> Interval | None:
-    """Give the score interval of a share (Wilson 1927, JASA 22:209-212).
+    """Return the score interval of a share (Wilson 1927, JASA 22:209-212).
 
     Args:
-        hits: How many cases it is a share of.
-        n: How many cases there are; not whole where they were weighted.
+        hits: The number of hits.
+        n: The number of cases; no integer if they are weighted.
 
     Returns:
         Both ends, between 0 and 1; None for n = 0.
 
     Raises:
-        ValueError: There are more hits than cases, or fewer than none.
+        ValueError: There are more hits than cases, or less than 0.
     """
     if not 0 <= hits <= n:
         raise ValueError(f"{hits} of {n} is no share")
@@ -68,11 +68,11 @@ def wilson(hits: float, n: float) -> Interval | None:
 
 
 def wilson_of(share: float, n: float) -> Interval:
-    """Give the score interval of a share that rests on so many cases, whole or not.
+    """Return the score interval of a share of a number of cases, which need not be an integer.
 
     Args:
         share: The share, between 0 and 1.
-        n: How many independent cases tell as much.
+        n: The number of independent cases with the same variance.
 
     Returns:
         Both ends, between 0 and 1.
@@ -84,15 +84,16 @@ def wilson_of(share: float, n: float) -> Interval:
 
 
 def share_of_all(hits: int, n: int, whole: int) -> Interval:
-    """Return the interval of the share of a known number of traces, of which a part was drawn.
+    """Return the interval of the share among a known number of traces, of which a part was drawn.
 
-    It is Wilson's for n(N - 1)/(N - n) cases, as many as have the variance of a sample without
-    replacement (Cochran 1977, Sampling Techniques), within what the traces left can still change.
+    It is Wilson's for n(N - 1)/(N - n) cases, which have the variance of a sample without
+    replacement (Cochran 1977, Sampling Techniques), limited to what the other traces can still
+    change.
 
     Args:
-        hits: The hits among the traces that were drawn.
-        n: How many were drawn at random.
-        whole: How many there are, N, more than were drawn.
+        hits: The hits among the drawn traces.
+        n: The number of traces drawn at random.
+        whole: The number N of all traces, more than were drawn.
 
     Returns:
         Both ends, between 0 and 1.
@@ -124,16 +125,16 @@ def cases_for(share: float, margin: float) -> int:
 
 
 def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int | None:
-    """Tell how many more cases bring the Wilson interval of a share to ``margin`` on either side.
+    """Return the number of further cases that narrow a Wilson interval to ``margin``.
 
     Args:
-        hits: How many cases it is a share of.
-        n: How many cases there are.
-        margin: Half the width that is wanted, over 0.
-        each: As how many cases one more of them counts.
+        hits: The number of hits.
+        n: The number of cases.
+        margin: Half of the requested width, above 0.
+        each: The effective number of cases of one further case.
 
     Returns:
-        So many, if the share stays what it is; None where there is no case yet.
+        The number, if the share stays the same; None without cases.
     """
     return max(0, ceil((cases_for(hits / n, margin) - n) / each)) if n else None
 
@@ -175,11 +176,11 @@ def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interv
 
 
 def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) -> Interval | None:
-    """Give the interval of a difference of two shares of the same cases.
+    """Return the interval of a difference of two shares of the same cases.
 
     Newcombe 1998, Statistics in Medicine 17:2635-2650, method 10: both Wilson intervals, joined
-    with the correlation φ of the two answers, which is corrected for continuity where it is above
-    0, and is 0 where a margin is empty.
+    with the correlation φ of the two answers, which is corrected for continuity if it is above 0,
+    and is 0 if a margin is empty.
 
     Args:
         both: The cases that are hits on both sides.
@@ -188,7 +189,7 @@ def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) 
         neither: The cases that are hits on neither.
 
     Returns:
-        Both ends of the first share less the second, between -1 and 1; None of no case.
+        Both ends of the first share less the second, between -1 and 1; None without cases.
     """
     n = both + only_first + only_second + neither
     first = both + only_first
@@ -312,9 +313,9 @@ def share_figure(
 
 
 class Doubt(NamedTuple):
-    """The ``unresolved`` verdicts beside a share, and the ``bounds`` of the share.
+    """The number of ``unresolved`` verdicts of a share, and the ``bounds`` of the share.
 
-    The lower bound takes all of them for absent, the upper one for present.
+    The lower bound counts all of them as absent, the upper one as present.
     """
 
     unresolved: int
@@ -329,19 +330,20 @@ def rate(
     effective: Effective | None = None,
     doubt: Doubt | None = None,
 ) -> Figure:
-    """Return the record of a share with its Wilson interval, or with bounds.
+    """Return the figure of a share with its Wilson interval, or with bounds.
 
-    Of no traces there is no share (``no_traces``). Where more than 2 % of the traces are
-    unresolved there are bounds in the place of an interval, and ``needs`` says how many of them to
+    Without traces the share is undefined (``no_traces``). If more than 2 % of the traces are
+    unresolved it has bounds instead of an interval, and ``needs`` is the number of traces to
     resolve.
 
     Args:
-        scope: What the share is about.
-        condition: The traces that it is over: ``failed``.
-        count: How many traces are hits.
-        n: How many there are.
-        effective: As how many both count where they are weighted, so that the share is theirs.
-        doubt: The unresolved traces beside them; None where there are none.
+        scope: The scope of the figure.
+        condition: The name of the traces that it is over: ``failed``.
+        count: The number of hits.
+        n: The number of traces.
+        effective: The effective hits and traces if they are weighted; the share is then that of
+            these.
+        doubt: The unresolved traces; None if there are none.
 
     Raises:
         ValueError: There are more hits than cases.

@@ -105,15 +105,15 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
 
 
 def prevalence(judge_input: JudgeInput, units: Compared, *, group: str = "") -> Iterator[Figure]:
-    """Yield how often each mode shows, from the labels of a part and the judge's verdicts on all.
+    """Yield the prevalence of each mode, from the labels of a part and the judge's verdicts on all.
 
-    The scope ``prevalence`` is over the traces that only the judge has judged. It holds as far as
-    the judge errs there as it does on the labelled traces, which is so where these are a random
-    sample. The scope ``prevalence_overall`` is over all traces; see ``PoweredPrevalence``.
+    The scope ``prevalence`` is over the traces that only the judge has judged. It is right if the
+    judge makes the same errors there as on the labelled traces, as when these are a random sample.
+    The scope ``prevalence_overall`` is over all traces; see ``PoweredPrevalence``.
 
     Args:
         judge_input: The judge's verdicts, also on traces that no one else has labelled.
-        units: Its verdicts beside the reference.
+        units: The verdicts of judge and reference on the same units.
         group: The group of the traces.
     """
     slugs = judge_input.slugs
@@ -283,9 +283,9 @@ def weighted_tables(cells: Tables, weights: Values) -> list[Weighted]:
 
 
 class _Joined(NamedTuple):
-    """A prevalence with the judge's weight in it, its variance, and people's own.
+    """A prevalence with the judge's weight in it, its variance, and the people's own prevalence.
 
-    ``least`` is what the labelled traces tell by themselves, as a number of traces.
+    ``least`` is the number of traces that the labelled traces alone are worth.
     """
 
     value: float

@@ -47,7 +47,7 @@ class Blocks:
     identical: tuple[VerdictBlock, ...]
 
     def numbers(self, traces: int) -> NDArray[np.int_]:
-        """Return a number for each of so many traces, the same for those that share a block."""
+        """Return a number for each trace; traces that share a block have the same one."""
         numbers = np.arange(traces)
         for block in self.identical:
             numbers[list(block.traces)] = block.traces[0]

@@ -264,20 +264,20 @@ def _groups_json(agreement: Agreement, groups: Iterable[Group]) -> dict[str, Any
 
 
 def more_traces(scope: FigureScope, kappa: Coefficient, n: int) -> Iterator[Figure]:
-    """Yield how many more traces, labelled twice, would halve the interval of κ.
+    """Yield the number of further traces, labelled twice, that would halve the interval of κ.
 
-    An interval shrinks with one over the square root of the traces, so half of it takes four
-    times as many: three times as many more. That holds where the new traces are like the ones
-    there are; it is a rule of thumb for planning, not a promise.
+    An interval shrinks with the square root of the number of traces, so that four times as many are
+    needed for half of it: three times as many more. This holds if the new traces are like the
+    present ones, and is a rule of thumb for planning.
 
     Args:
-        scope: The mode.
-        kappa: Its κ.
-        n: The traces labelled twice that κ rests on.
+        scope: The scope of the mode.
+        kappa: The κ of the mode.
+        n: The number of traces of κ.
 
     Yields:
-        The number of traces, undefined for the reason of κ, or with ``no_interval`` where the
-        interval is missing or has no width to halve; and the width.
+        The number of traces, undefined for the reason of κ, or with ``no_interval`` if the interval
+        is missing or has no width; then the width.
     """
     if kappa.undefined is not None or kappa.ci is None or kappa.ci[1] <= kappa.ci[0]:
         yield scope.number("more_traces", None, reason=kappa.undefined or "no_interval")
@@ -312,9 +312,9 @@ class Tables:
         self._of_mode = [table_coefficients(self._sums.of_modes([m])) for m in range(self._modes)]
 
     def _sums_of_pairs(self, shared: Sequence[int], rounds: int, seed: int) -> dict[int, Sums]:
-        """Return the sums over their own traces, of pairs that share fewer than there are.
+        """Return the sums of each pair over its own traces, if it shares fewer than all.
 
-        Resamples of all the traces, or one of them left out, tell too little of these.
+        Resamples of all the traces, or of all but one, contain too few of these.
         """
         traces = np.asarray(shared, dtype=np.intp)
         rated = self._verdicts[:, traces] >= 0
@@ -482,16 +482,16 @@ class StudyInput:
 def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) -> Agreement:
     """Compute the agreement of annotators.
 
-    Per mode, then ``macro`` (means over the modes) and ``pooled`` (all units of traces × modes in
-    one table), then per category of modes. Every coefficient has a value, or the reason why it is
-    undefined. Fleiss' κ is over the units in which nobody's verdict is missing; ``cohen_kappa``
-    of three annotators or more is the mean over the pairs where it is defined.
+    There are figures for each mode, then ``macro`` (means over the modes) and ``pooled`` (all
+    traces × modes in one table), then for each category of modes. Every coefficient has a value, or
+    the reason why it is undefined. Fleiss' κ is over the units that all annotators have judged;
+    ``cohen_kappa`` of three annotators or more is the mean over the pairs for which it is defined.
 
     Args:
         study: The verdicts of the annotators.
-        rounds: How many resamples of the traces that two annotators or more have finished, the
-            same ones for all figures; with none there are no intervals.
-        seed: What the resamples are drawn from.
+        rounds: The number of resamples of the traces that two annotators or more have finished, the
+            same for all figures; 0 leaves out the intervals.
+        seed: The seed of the resamples.
     """
     table = study.verdicts
     finished = _finished(study, table)

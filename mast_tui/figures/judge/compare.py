@@ -125,8 +125,8 @@ def judges_compared(
     once.
 
     Args:
-        first: One judge beside the reference.
-        second: Another judge beside the same reference.
+        first: One judge with the reference.
+        second: Another judge with the same reference.
         rounds: The number of resamples; 0 leaves out the intervals that need them.
         seed: The seed of the resamples.
 

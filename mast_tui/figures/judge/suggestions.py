@@ -158,15 +158,15 @@ class _Case:
 
 
 def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
-    """Yield how many labels of the judge are in a right place, on modes that both call present.
+    """Yield the share of the judge's labels in a right place, on modes that both call present.
 
-    A place is right where it overlaps one of the reference's of the same mode, as in the gold:
-    ranges by the order of the spans, quotes in one span by their characters, and where the order
-    is unknown only in the same span.
+    A place is right if it overlaps one of the reference's of the same mode, by the rule of gold:
+    ranges by the order of the spans, quotes in one span by their characters, and with an unknown
+    order only in the same span.
 
     Args:
         judge_input: The suggestions of the judge, and the places of the reference.
-        units: Its verdicts beside the reference.
+        units: The verdicts of both.
     """
     by_unit: dict[Unit, list[Target]] = {}
     whole_trace = 0
