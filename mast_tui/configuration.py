@@ -164,6 +164,10 @@ class JudgeConfiguration(NamedTuple):
             _FLAG,
         ),
     ] = False
+    artefacts: Annotated[
+        bool,
+        Setting("Show the model the final patch and the test results.", _FLAG),
+    ] = False
     body: Annotated[
         Mapping[_BodyName, Any],
         Setting(

@@ -16,7 +16,8 @@ import csv
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -46,15 +47,28 @@ def format_table() -> str:
             row["format"] for row in csv.DictReader(file) if row["result"] == "read"
         )
     lines = ["| format | good to know | checked with |", "|---|---|---|"]
-    for row in format_rows():
+    for title, row in _rows_by_title():
         names = row["names"]
         assert isinstance(names, list)
         count = sum(public_files[name] for name in names)
         listed = [counted(count, "public file")] if count else []
         checked = "; ".join([*filter(None, [str(row["checked"])]), *listed])
-        cells = (row["title"], row["note"], checked)
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+        lines.append(f"| {title} | {row['note']} | {checked} |")
     return "\n".join(lines)
+
+
+def _rows_by_title() -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield each row with its title.
+
+    Rows without a name and a note that were checked alike are one row with all of their titles.
+    """
+
+    def group(row: dict[str, object]) -> object:
+        return (row["names"] or row["note"] or None) and row["title"], row["checked"]
+
+    for _, rows in groupby(format_rows(), key=group):
+        alike = list(rows)
+        yield ", ".join(str(row["title"]) for row in alike), alike[0]
 
 
 def label_format_table() -> str:

@@ -16,6 +16,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,18 +30,27 @@ FOLDER: Final = ROOT / "docs" / "json"
 
 COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "agree": ("agree --judge rules --against mira --json", "agree --judge rules --json"),
+    "export": (
+        "export --format gold -o gold.json --json",
+        "export --format csv-wide -o w.csv --json",
+    ),
     "gold": ("export --format gold -o /dev/stdout",),
+    "judge": ("judge sample_traces --judge rules --again --quiet --json",),
+    "jsonl": ("export --format jsonl -o /dev/stdout",),
+    "experiment": ("experiment --arms model --labels mira --cost --json",),
+    "status": ("status --json",),
     "report": (
         "report --by model --json",
         "report --by all --labels mira --bill --json",
-        "report --by model --compare kestrel-70b,oriole-mini --json",
     ),
 }
 """The commands whose documents show the fields, by table."""
 
+
 _REPEATED: Final[Mapping[tuple[str, str], str]] = {
     ("gold", "agreement"): "the document of agree.csv",
     ("gold", "judges.*"): "as `judge` in agree.csv",
+    ("report", "experiment"): "the document of experiment.csv, with --compare and --paired",
     ("report", "groups.*"): "as `overall`",
 }
 """Objects that another table or row describes, by table and path."""
@@ -79,7 +89,7 @@ def _type_of(value: object) -> str:
             return "list"
         case {"value": _, "ci": _} | {"value": _, "undefined": _}:
             return "figure"
-        case {"rate": _}:
+        case {"rate": float() | int() | None}:
             return "rate"
         case _:
             return "object"
@@ -140,18 +150,36 @@ def _names_in(document: object) -> frozenset[str]:
 def sample_documents() -> dict[str, list[object]]:
     """Run the commands on the samples and return what they print, by table."""
     with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(ROOT / "sample_traces", Path(folder) / "sample_traces")
         _run("import sample_traces/workspace.jsonl --format jsonl", folder)
         return {
-            table: [json.loads(_run(command, folder)) for command in commands]
+            table: [
+                document
+                for command in commands
+                for document in _documents(table, _run(command, folder))
+            ]
             for table, commands in COMMANDS.items()
         }
+
+
+def _documents(table: str, printed: str) -> list[object]:
+    """Return the documents that a command printed; of ``jsonl`` each line by its kind.
+
+    Args:
+        table: The table of the command.
+        printed: The output.
+    """
+    if table == "jsonl":
+        lines = [json.loads(line) for line in printed.splitlines()]
+        return [{line["record"]: line} for line in lines]
+    return [json.loads(printed)]
 
 
 def _run(command: str, folder: str) -> str:
     workspace = Path(folder) / "w.db"
     done = subprocess.run(
         [sys.executable, "-m", "mast_tui", *shlex.split(command), "--workspace", str(workspace)],
-        cwd=ROOT,
+        cwd=folder,
         capture_output=True,
         check=False,
         encoding="utf-8",

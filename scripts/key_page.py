@@ -1,13 +1,15 @@
-"""Writes the tables of keys in docs/keys.md from the registry of actions.
+"""Writes the tables of keys in docs/keys.md, and docs/keys.csv, from the registry of actions.
 
     .venv/bin/python scripts/key_page.py            rewrites the tables
     .venv/bin/python scripts/key_page.py --check    exit code 1 where it is not up to date
 
-The tables are between two comments; the rest of the page stays.
+The page has the screens on which people label, between two comments; the file has all screens.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -17,9 +19,11 @@ from typing import Final
 from mast_tui.ui.actions.registry import KeyAction, Where, actions_for, key_text
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
+ALL_KEYS: Final = PAGE.with_suffix(".csv")
 BEGIN: Final = "<!-- keys -->"
 END: Final = "<!-- /keys -->"
 
+ON_THE_PAGE: Final = (Where.EVERYWHERE, Where.LIBRARY, Where.ANNOTATE, Where.ADJUDICATE)
 SCREENS: Final = tuple(where for where in Where if where is not Where.EVERYWHERE)
 
 
@@ -53,15 +57,26 @@ def _keys(action: KeyAction) -> str:
     return " ".join(f"`{key_text(key)}`" for key in action.keys)
 
 
-def key_table() -> str:
-    """Return a table for each screen, in Markdown."""
+def key_tables() -> str:
+    """Return a table for each of the screens on which people label, in Markdown."""
     lines = []
-    for where in Where:
+    for where in ON_THE_PAGE:
         heading = where.replace("_", " ").capitalize()
         lines += [f"## {heading}", "", "keys | what they do", "--- | ---"]
         lines += [f"{keys} | {text}" for keys, text in _rows(where)]
         lines.append("")
     return "\n".join(lines[:-1])
+
+
+def all_keys() -> str:
+    """Return the keys of all screens as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("screen", "keys", "what they do"))
+    for where in Where:
+        for keys, about in _rows(where):
+            writer.writerow((where.replace("_", " "), keys.replace("`", ""), about))
+    return text.getvalue()
 
 
 def with_table(page: str) -> str:
@@ -70,16 +85,21 @@ def with_table(page: str) -> str:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"docs/keys.md has no place for the keys: {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{key_table()}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{key_tables()}\n\n{END}{after}"
 
 
 def main(arguments: list[str]) -> int:
     """Rewrite or check the tables, and return the exit code."""
-    page = PAGE.read_text("utf-8")
-    wanted = with_table(page)
+    expected = {PAGE: with_table(PAGE.read_text("utf-8")), ALL_KEYS: all_keys()}
     if arguments == ["--check"]:
-        return int(page != wanted)
-    PAGE.write_text(wanted, "utf-8")
+        return int(
+            any(
+                not path.exists() or path.read_text("utf-8") != text
+                for path, text in expected.items()
+            )
+        )
+    for path, text in expected.items():
+        path.write_text(text, "utf-8")
     return 0
 
 

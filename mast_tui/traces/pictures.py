@@ -26,11 +26,12 @@ from mast_tui.traces.model import Trace
 MOST_BYTES: Final = 32 << 20
 """The most bytes of a picture that is read."""
 
+_BRACKETS: Final = re.compile(r"\[([^\[\]\n]{1,240})\]")
 _NOTE: Final = re.compile(
-    r"\[(?:[a-z_-]*(?:image|screenshot)[a-z_-]*(?: [^\]\n]{0,200})?"
-    r"|file (?:image/[^\]\n]{1,40}|[^\]\n]{1,200}\.(?:png|jpe?g|gif|webp)))\]",
+    r"[a-z_-]*(?:image|screenshot)[a-z_-]*(?: .*)?|file (?:image/.*|.*\.(?:png|jpe?g|gif|webp))",
     re.IGNORECASE,
 )
+_NOTE_WORDS: Final = ("mage", "creenshot", "[file ", "IMAGE", "SCREENSHOT")
 _LONGEST_NOTE: Final = 300
 _ENCODED: Final = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
 """The first letters of PNG, JPEG, GIF and WebP in Base64."""
@@ -94,14 +95,23 @@ class Picture:
         return ", ".join(filter(None, parts))
 
 
+def may_have_pictures(text: str) -> bool:
+    """Return whether a text may have a note of a picture; it costs next to nothing."""
+    return "[" in text and any(word in text for word in _NOTE_WORDS)
+
+
 def picture_notes(text: str) -> int:
     """Return how many pictures a text has notes of, such as ``[image]``."""
-    return sum(1 for _match in _NOTE.finditer(text))
+    if not may_have_pictures(text):
+        return 0
+    contents = (match[1] for match in _BRACKETS.finditer(text))
+    return sum(1 for content in contents if _NOTE.fullmatch(content))
 
 
 def is_picture_note(text: str) -> bool:
     """Return whether a text is nothing but a note of a picture."""
-    return len(text) < _LONGEST_NOTE and _NOTE.fullmatch(text.strip()) is not None
+    match = _BRACKETS.fullmatch(text.strip()) if len(text) < _LONGEST_NOTE else None
+    return match is not None and _NOTE.fullmatch(match[1]) is not None
 
 
 class PictureFinder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace, WorkspaceError
 from tests import waiting
 from tests.cli.test_judge_twins import write_trials
-from tests.judges.llm.made_answers import decisive, said
+from tests.judges.llm.made_answers import decisive, notes, said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
 from tests.ui.stage import SMALL, Stage, stage, write_trace
@@ -55,6 +56,16 @@ def long(tmp_path: Path) -> Path:
 def right(body: dict[str, object], place: int = -1) -> Action:
     """A right answer; as many tokens are counted as were sent, at least."""
     return answer(said(body, place=place), tokens_in=len(str(body)) // 3, tokens_out=400)
+
+
+def first_window() -> Callable[[dict[str, object], int], Action]:
+    """A model that answers about the first window alone; of the run it tells the story."""
+    windows = itertools.count()
+
+    def script(body: dict[str, object], _: int) -> Action:
+        return right(body) if notes(body) or next(windows) == 0 else hang()
+
+    return script
 
 
 def configure(base_url: str, more: str = "") -> None:
@@ -188,7 +199,7 @@ async def test_it_is_told_how_long_no_answer_has_come(
 async def test_what_is_found_comes_as_it_is_found_and_cancelling_keeps_it(
     long: Path, tmp_path: Path
 ) -> None:
-    with model(lambda body, n: right(body) if n == 0 else hang()) as server:
+    with model(first_window()) as server:
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             await on.send("m")
@@ -214,8 +225,10 @@ async def test_what_is_found_comes_as_it_is_found_and_cancelling_keeps_it(
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J", "enter")
             assert "has judged 1 trace" in on.message
-            # The window that was answered is not asked about again.
-            assert len(server.chats) < on.session.workspace.runs()[-1].traces[0].windows
+            # Neither the story nor the window that was answered is asked for again.
+            assert not any(map(notes, (chat.body for chat in server.chats)))
+            windows = sum("Judge these modes" in str(chat.body) for chat in server.chats)
+            assert windows < on.session.workspace.runs()[-1].traces[0].windows
 
 
 async def test_what_comes_does_not_disturb_a_key_that_is_waited_for(
@@ -242,7 +255,7 @@ async def test_what_comes_does_not_disturb_a_key_that_is_waited_for(
 
 
 async def test_leaving_while_a_model_is_asked_waits_for_nothing(long: Path, tmp_path: Path) -> None:
-    with model(lambda body, n: right(body) if n == 0 else hang()):
+    with model(first_window()):
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             await on.send("m")
@@ -379,10 +392,13 @@ def test_any_text_is_a_number_of_tokens_or_refused_in_words(text: str) -> None:
 async def test_a_run_that_was_cancelled_goes_on_whatever_it_has_spent(
     long: Path, tmp_path: Path
 ) -> None:
-    def dear(body: dict[str, object], n: int) -> Action:
-        if n == 0:
+    windows = itertools.count()
+
+    def dear(body: dict[str, object], _: int) -> Action:
+        number = -1 if notes(body) else next(windows)
+        if number == 0:
             return answer(said(body), tokens_in=8 * len(str(body)) // 3, tokens_out=1)
-        return hang() if n == 1 else right(body)
+        return hang() if 0 < number < 3 else right(body)
 
     with model(dear):
         async with stage(long, workspace=tmp_path / "w.db") as on:

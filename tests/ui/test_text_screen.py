@@ -163,7 +163,8 @@ async def test_files_are_shown_as_of_the_step_under_the_cursor(tmp_path: Path) -
         await on.press("enter")
         assert on.app.screen is on.annotate
         assert on.annotate.index == 1
-        await on.press("G", "s", "enter")
+        await on.press("G", "s")
+        await on.press("enter")
         assert shown(on).split("\n") == [
             *("/a.py", "", "Change in #4", "-1", "+2", ""),
             *("Change in #2", "@@ all of it @@", "+x = 1", ""),
@@ -171,7 +172,8 @@ async def test_files_are_shown_as_of_the_step_under_the_cursor(tmp_path: Path) -
         ]
         await on.press("s")
         assert on.app.screen is on.annotate
-        await on.press("s", *"rewards", "enter")
+        await on.press("s")
+        await on.press(*"rewards", "enter")
         assert "reward: 0.25" in shown(on)
 
 

@@ -236,7 +236,7 @@ def test_a_reveal_within_one_statement_shows_nothing(team: Team) -> None:
 
 KNOWN_TRACE: Final = (
     "ROW('run-1', 'run-1', NULL, NULL, NULL, NULL, false, '/etc/passwd', NULL, NULL, NULL, NULL, "
-    "NULL, 'succeeded', NULL, NULL, NULL, NULL)::public.traces"
+    "NULL, 'succeeded', NULL, NULL, NULL, NULL, NULL, NULL)::public.traces"
 )
 NO_TRACE: Final = KNOWN_TRACE.replace("'run-1'", "'new'").replace("succeeded", "nonsense")
 STATEMENTS: Final = [

@@ -29,6 +29,7 @@ from mast_tui.workspace.records import SpanIndex
 from mast_tui.workspace.sqlite_file import SqliteFile
 from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state, trace_of
 from tests.workspace.version_one import (
+    WITHOUT_TASKS,
     columns,
     everything,
     without_remedies,
@@ -175,10 +176,6 @@ def test_files_of_the_versions_between_hold_the_same(
     assert shape(old) == shape(tmp_path / "new.db")
 
 
-WITHOUT_TASKS: Final = (
-    "ALTER TABLE traces DROP COLUMN task_id",
-    "ALTER TABLE traces DROP COLUMN trial",
-)
 WITHOUT_VERSIONS_OF_TRACES: Final = (
     *WITHOUT_TASKS,
     "DROP TABLE taxonomy_revisions",

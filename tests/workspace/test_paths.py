@@ -20,6 +20,7 @@ from mast_tui.workspace.paths import (
     traces_folder,
 )
 from mast_tui.workspace.records import SpanIndex
+from tests.workspace.version_one import WITHOUT_TASKS
 
 
 def test_the_nearest_workspace_upwards_is_taken(tmp_path: Path) -> None:
@@ -203,6 +204,8 @@ def test_what_earlier_versions_kept_is_looked_for_in_the_folder_and_then_here(
     place = study / ".mast-tui" / "workspace.db"
     Workspace.open(place).close()
     with closing(sqlite3.connect(place)) as raw, raw:
+        for statement in WITHOUT_TASKS:
+            raw.execute(statement)
         raw.execute("DROP TABLE span_indices")
         rows = {"here": "runs/one.json", "there": "old.json", "far": "s3://b/k", "abs": "/x.json"}
         raw.executemany(

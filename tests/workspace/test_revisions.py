@@ -22,7 +22,7 @@ from mast_tui.workspace.merging import merge
 from mast_tui.workspace.registers.taxonomies import Revision
 from tests.taxonomy.rewording import changed, reworded
 from tests.workspace.build import MAST, MODES, TRACE, label, started, state
-from tests.workspace.version_one import without_remedies
+from tests.workspace.version_one import WITHOUT_TASKS, without_remedies
 
 NEW = reworded(MAST)
 
@@ -189,6 +189,8 @@ def test_a_file_of_the_version_before_has_one_text_since_its_first_event(tmp_pat
         before = state(workspace)
     with closing(sqlite3.connect(file)) as raw, raw:
         without_remedies(raw)
+        for statement in WITHOUT_TASKS:
+            raw.execute(statement)
         raw.execute("DROP TABLE taxonomy_revisions")
         raw.execute("PRAGMA user_version = 6")
     with closing(Workspace.open(file)) as workspace:

@@ -97,6 +97,12 @@ def everything(path: Path) -> dict[str, Any]:
         return found
 
 
+WITHOUT_TASKS: Final = (
+    "ALTER TABLE traces DROP COLUMN task_id",
+    "ALTER TABLE traces DROP COLUMN trial",
+)
+
+
 def without_remedies(raw: sqlite3.Connection) -> None:
     """Take away what versions 8 and 9 brought: remedies, cached tokens, the indices of spans."""
     raw.execute("DROP TABLE span_indices")

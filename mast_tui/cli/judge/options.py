@@ -199,6 +199,11 @@ class ModelRequest:
         help="Ask the model again about each finding, with the mode's definition only, and drop "
         "those that it rejects. One more request per finding.",
     )
+    artefacts: bool = options.option(
+        "--artefacts",
+        is_flag=True,
+        help="Show the model the final patch, or the changes of files, and the test results.",
+    )
     decisive: bool = options.option(
         "--decisive",
         is_flag=True,

@@ -51,6 +51,7 @@ _OVERRIDES: Final = (
     "answer_tokens",
     "timeout",
     "verify",
+    "artefacts",
     "redact",
     "allow_http",
 )

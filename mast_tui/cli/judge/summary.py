@@ -134,6 +134,7 @@ def estimate_document(
         "windows": estimate.windows,
         "requests": estimate.requests,
         "tokens": {"in": estimate.tokens_in, "out": estimate.tokens_out},
+        "stories": {"requests": estimate.story_requests, "tokens": estimate.story_tokens},
         "cost": estimate.cost(setup),
         "shortened": estimate.shortened,
         "examples": list(setup.settings().examples),
@@ -357,6 +358,11 @@ def _estimate_lines(estimate: RunEstimate, setup: Setup) -> list[str]:
             f"at most about {counted(estimate.requests, 'request')}, "
             f"{tokens(estimate.tokens_in)} tokens in and {tokens(estimate.tokens_out)} out; "
             f"{cost_text}"
+        )
+    if estimate.story_requests:
+        lines.append(
+            f"{counted(estimate.story_requests, 'request')} and {tokens(estimate.story_tokens)} "
+            "tokens of these are for reading long traces as a whole"
         )
     if estimate.shortened:
         lines.append(

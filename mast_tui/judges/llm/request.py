@@ -37,6 +37,7 @@ class Parameters:
         answer_tokens: The most tokens of its answer.
         hints: The name of the rules whose findings are sent as facts, empty for none.
         verify: Whether each finding is verified by a request of its own.
+        artefacts: Whether the model sees the final patch and the test results.
         decisive: The method for the decisive step, empty if the judge is asked for modes.
         mode_order: The seed of a random order of the modes, 0 for the taxonomy's own.
         first_number: The number of the first span.
@@ -50,6 +51,7 @@ class Parameters:
     answer_tokens: int = ANSWER_TOKENS
     hints: str = ""
     verify: bool = False
+    artefacts: bool = False
     decisive: Way = ""
     mode_order: int = 0
     first_number: int = 1
@@ -64,6 +66,7 @@ class Parameters:
             "temperature": None if self.temperature is None else f"{self.temperature:g}",
             "hints": self.hints or None,
             "verify": "each finding" if self.verify else None,
+            "artefacts": "patch and tests" if self.artefacts else None,
             "decisive": self.decisive or None,
             "mode_order": str(self.mode_order) if self.mode_order else None,
             "first_number": str(self.first_number) if self.first_number > 1 else None,

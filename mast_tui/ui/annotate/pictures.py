@@ -25,7 +25,7 @@ from textual.widgets import Static
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.traces.model import Trace
-from mast_tui.traces.pictures import Picture, PictureFinder, picture_notes
+from mast_tui.traces.pictures import Picture, PictureFinder, may_have_pictures
 from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.wording import plain_lines, plain_title
 
@@ -68,7 +68,7 @@ class Pictures:
         """
         self._current = (trace, index, ())
         self._otherwise = None
-        self._is_searching = "[" in text and picture_notes(text) > 0
+        self._is_searching = may_have_pictures(text)
         if self._is_searching:
             self._screen.in_background(partial(self._find, trace, index), "pictures")
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
 from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
+from mast_tui.judges.llm.run import judging
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.protocol import Judgement
 from mast_tui.labels import Match, QuoteCounts
@@ -95,6 +96,55 @@ async def test_the_windows_are_summarised_and_judged_with_the_story_of_the_run()
     assert seen[-1].findings == result.judgement.findings
     assert set(seen[0].judged or ()) == {"step_repetition"}
     assert "premature_termination" in (result.judgement.judged or ())
+
+
+class Waves(ModelClient):
+    """A model that answers all requests that wait at once, and counts how often it does."""
+
+    def __init__(self) -> None:
+        self.waves = 0
+        self.requests = 0
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def ask(
+        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
+    ) -> Reply:
+        self.requests += 1
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        if len(self._waiting) == 1:
+            self._wave = asyncio.create_task(self._answer_all())
+        await turn
+        if not is_about_modes(request):
+            return answer(request)
+        first, _ = shown_by(request)
+        return answer(request, m1_3=[finding(first, None)] if first == 1 else [])
+
+    async def _answer_all(self) -> None:
+        known = 0
+        while known < len(self._waiting):
+            known = len(self._waiting)
+            for _ in range(20):
+                await asyncio.sleep(0)
+        self.waves += 1
+        waiting = self._waiting
+        self._waiting = []
+        for turn in waiting:
+            turn.set_result(None)
+
+
+async def test_a_million_tokens_take_five_requests_in_sequence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # All work is done on the event loop, so that every wave is complete.
+    monkeypatch.setattr(judging, "SMALL", 10**9)
+    trace = run_of(500, words=2_000)
+    model = Waves()
+    result = await judge(trace, model)
+    assert result.windows > 40
+    assert model.requests == 2 * result.windows + 2
+    # The first summary alone, the others, the story, the windows, the second look.
+    assert model.waves == 5
 
 
 async def test_what_two_windows_see_in_their_overlap_is_found_once() -> None:

@@ -10,7 +10,11 @@ import pytest
 from mast_tui.configuration import JudgeConfiguration
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.taxonomy_text import CHECKLISTS, taxonomy_text
+from mast_tui.judges.llm.prompt.tokens import estimate
+from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.judges.llm.request import Fact, Parameters, Window
+from mast_tui.judges.llm.run.consent import what_is_sent, what_is_written
 from mast_tui.judges.llm.run.judging import TraceJudge
 from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.judges.rules import RulesJudge
@@ -30,10 +34,24 @@ def test_the_taxonomy_stands_in_the_prompt_as_a_whole() -> None:
     system = sent(request)[1]
     for mode in MAST.modes:
         assert f"{mode.code} {mode.name}" in system
-        for words in (mode.definition, *mode.applies, *mode.applies_not):
+        for words in (mode.definition, *CHECKLISTS[mode.slug], *mode.applies_not):
             assert words in system
         for other in mode.confusable:
             assert other.difference in system
+
+
+def test_each_mode_has_a_checklist_unless_its_words_were_changed() -> None:
+    assert set(CHECKLISTS) == {mode.slug for mode in MAST.modes}
+    for questions in CHECKLISTS.values():
+        assert 3 <= len(questions) <= 5
+        assert all("?" in question for question in questions)
+        assert any("Evidence: " in question for question in questions)
+    # The instructions are not longer than without checklists.
+    assert Prompt(MAST, PARAMETERS).system.tokens <= 4_466
+    changed = taxonomy_text(OTHER)
+    assert CHECKLISTS[FIRST.slug][0] not in changed
+    assert FIRST.applies[0] in changed
+    assert CHECKLISTS[MAST.modes[1].slug][0] in changed
 
 
 def test_what_is_the_same_for_all_requests_comes_first() -> None:
@@ -76,6 +94,7 @@ def test_all_that_is_sent_is_counted() -> None:
 FIRST = replace(MAST.modes[0], definition=f"{MAST.modes[0].definition} Always.")
 OTHER = from_dict(to_dict(replace(MAST, modes=(FIRST, *MAST.modes[1:]))), "other.toml")
 HINTS = replace(PARAMETERS, hints="judge:rules@0")
+ARTEFACTS = replace(PARAMETERS, artefacts=True)
 CHANGES = {
     "nothing": Prompt(MAST, PARAMETERS),
     "model": Prompt(MAST, replace(PARAMETERS, model="other")),
@@ -91,6 +110,7 @@ CHANGES = {
     "extra": Prompt(MAST, PARAMETERS, extra="patterns"),
     "definition": Prompt(OTHER, PARAMETERS),
     "hints": Prompt(MAST, HINTS),
+    "artefacts": Prompt(MAST, ARTEFACTS),
     "other hints": Prompt(MAST, replace(HINTS, hints="judge:rules@1")),
 }
 
@@ -195,6 +215,60 @@ def test_hints_are_those_of_the_rules_unless_they_are_not_wanted() -> None:
     assert configured.parameters.hints == RulesJudge().name
     without = configured_setup(MAST, JudgeConfiguration(model="m", hints=False))
     assert without.parameters.hints == ""
+
+
+def left_by(trace: MemoryTrace, parameters: Parameters = ARTEFACTS) -> list[str]:
+    """Return what each request says that the run left; empty where it says nothing."""
+    view = RedactedView(trace, Redaction.default())
+    prompt = Prompt(MAST, parameters)
+    texts = []
+    for window in plan(view, prompt, parameters):
+        boundary, _, user = sent(prompt.request(view, window, "" if window.first == 0 else "story"))
+        before, _, after = user.partition(f"[{boundary} what the run left]\n")
+        texts.append(after.partition(f"[{boundary} data ends]")[0])
+        assert estimate(before + after) <= parameters.window_tokens + 100
+    return texts
+
+
+def test_the_final_patch_and_the_tests_are_a_section_of_their_own() -> None:
+    key = AnswerKey(
+        patch=(("submission", "-a\n+b"), ("gold_patch", "-a\n+right")),
+        tests=(("passed", "t1\nt2 for a@example.org, AKIAIOSFODNN7EXAMPLE"),),
+        scores=(("reward", "0"),),
+    )
+    trace = MemoryTrace(meta=TraceMeta(answer_key=key)).user("Mend it.").say("Done.")
+    (text,) = left_by(trace)
+    assert text.startswith("submission:\n-a\n+b\n\npassed:\nt1\nt2 for ")
+    assert "AKIA" not in text
+    assert "right" not in text
+    assert "reward" not in text
+    assert left_by(trace, PARAMETERS) == [""]
+    system = {name: "".join(CHANGES[name].system.pieces) for name in ("nothing", "artefacts")}
+    assert "what the run left" in system["artefacts"]
+    assert "what the run left" not in system["nothing"]
+
+
+def test_what_is_sent_names_patches_and_test_results_only_where_they_are() -> None:
+    for artefacts in (False, True):
+        setup = configured_setup(MAST, JudgeConfiguration(model="m", artefacts=artefacts))
+        for text in (what_is_sent(setup), what_is_written(setup)):
+            assert ("final patches, test results" in text) == artefacts
+
+
+def test_without_a_patch_the_changes_of_files_are_shown_within_their_share() -> None:
+    change = json.dumps({"file_path": "/a.py", "content": "x = 1\n" * 9_000})
+    trace = MemoryTrace().user("Mend it. " * 900)
+    for _ in range(30):
+        trace.say("word " * 200)
+    trace.call("Write", change, "ok").call("ls", "{}", "a.py")
+    parameters = replace(ARTEFACTS, window_tokens=4_000)
+    *parts, last = left_by(trace, parameters)
+    assert parts
+    assert set(parts) == {""}
+    assert last.startswith("/a.py, changed in #32:\n@@ all of it @@\n+x = 1")
+    assert "characters left out" in last
+    assert estimate(last) <= 4_000 // 5 + 20
+    assert left_by(MemoryTrace().user("Mend it.").say("Done.")) == [""]
 
 
 def test_spans_may_be_numbered_from_elsewhere_and_people_never_see_it() -> None:

@@ -11,7 +11,13 @@ from typing import Final
 
 from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_schema, parse_answer
 from mast_tui.judges.llm.prompt import decisive, prompt_text, story, verification
-from mast_tui.judges.llm.prompt.prompt_section import SystemMessage, asked_about, data_section
+from mast_tui.judges.llm.prompt.prompt_section import (
+    Section,
+    SystemMessage,
+    artefacts_text,
+    asked_about,
+    data_section,
+)
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
 from mast_tui.judges.llm.prompt.taxonomy_text import (
     NO_GUIDELINES,
@@ -19,6 +25,7 @@ from mast_tui.judges.llm.prompt.taxonomy_text import (
     reordered,
     taxonomy_text,
 )
+from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Correction, Fact, Parameters, Request, Window
 from mast_tui.labels import VerdictValue
 from mast_tui.redaction.engine import Redaction, SecretNumbers
@@ -92,9 +99,9 @@ class Prompt:
         self.story = story.StoryPrompt()
         """The prompt of the story of a run of several windows."""
         if parameters.decisive:
-            self.system = _decisive_system(shown, guidelines)
+            self.system = _decisive_system(shown, guidelines, parameters)
         else:
-            self.system = _system(shown, examples, guidelines)
+            self.system = _system(shown, examples, guidelines, parameters)
         self.hash = self._hash(extra)
         """Eight hex digits that change with all settings that change answers, except the model."""
 
@@ -130,7 +137,14 @@ class Prompt:
             question = asked_about(codes)
             tokens = self._parameters.answer_tokens
             schema = answer_schema(codes, tokens=tokens)
-        data = data_section(view, window, run_story, budget, question, facts=window_facts)
+        sections: tuple[Section, ...] = ()
+        if self._parameters.artefacts and window.final:
+            text = artefacts_text(view, budget)
+            budget -= estimate(text)
+            sections = (Section(prompt_text.LEFT, text),) if text else ()
+        data = data_section(
+            view, window, run_story, budget, question, facts=window_facts, sections=sections
+        )
         return self.system.request(data, schema, view.trace_id, sample)
 
     def read(self, text: str, view: RedactedView, window: Window) -> Answer:
@@ -178,6 +192,7 @@ class Prompt:
             extra,
             *(["short answers"] if parameters.answer_tokens < SMALL_ANSWER else []),
             *([f"hints {parameters.hints}"] if parameters.hints else []),
+            *(["artefacts"] if parameters.artefacts else []),
             *([f"from #{parameters.first_number}"] if parameters.first_number > 1 else []),
             # Findings of a single window are verified whatever the setting.
             *verification.all_words(),
@@ -238,13 +253,16 @@ def messages(
 
 
 def _system(
-    taxonomy: Taxonomy, examples: Sequence[Example], guidelines: Guidelines
+    taxonomy: Taxonomy,
+    examples: Sequence[Example],
+    guidelines: Guidelines,
+    parameters: Parameters,
 ) -> SystemMessage:
     sections = [
         prompt_text.ROLE,
         prompt_text.RULES,
         prompt_text.DATA_RULES,
-        prompt_text.HEADERS,
+        _headers(parameters),
         f"# The failure modes: {taxonomy.name}",
         taxonomy_text(taxonomy, guidelines),
     ]
@@ -255,12 +273,21 @@ def _system(
     return SystemMessage(*sections, answer)
 
 
-def _decisive_system(taxonomy: Taxonomy, guidelines: Guidelines) -> SystemMessage:
+def _headers(parameters: Parameters) -> str:
+    """Return what the lines in the record mean."""
+    if parameters.artefacts:
+        return f"{prompt_text.HEADERS}\n{prompt_text.ARTEFACTS}"
+    return prompt_text.HEADERS
+
+
+def _decisive_system(
+    taxonomy: Taxonomy, guidelines: Guidelines, parameters: Parameters
+) -> SystemMessage:
     return SystemMessage(
         decisive.ROLE,
         f"{decisive.RULES}\n{decisive.QUOTING}",
         prompt_text.DATA_RULES,
-        prompt_text.HEADERS,
+        _headers(parameters),
         f"# The failure modes: {taxonomy.name}",
         taxonomy_text(taxonomy, guidelines),
         decisive.ANSWER,

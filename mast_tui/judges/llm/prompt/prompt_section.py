@@ -12,6 +12,7 @@ from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
     HEADER_TOKENS,
     allotted,
+    artefacts_room,
     shortened,
     story_room,
     task_room,
@@ -143,6 +144,19 @@ def parts_section(
     data.mark(prompt_text.DATA_ENDS)
     data.text(asked)
     return data.end()
+
+
+def artefacts_text(view: RedactedView, budget: int) -> str:
+    """Write the final patch and the test results, shortened to their share of the data.
+
+    Args:
+        view: The trace as it is sent.
+        budget: The approximate most tokens of the data.
+    """
+    text = view.artefacts
+    tokens = estimate(text)
+    room = artefacts_room(budget)
+    return text if tokens <= room else shortened(text, tokens, room)[0]
 
 
 def asked_about(codes: Sequence[str]) -> str:

@@ -7,12 +7,14 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.redaction.engine import Redacted, Redaction, RedactionTooSlow, SecretNumbers
 from mast_tui.safe_text import one_line
+from mast_tui.traces.file_edits import file_edits
 from mast_tui.traces.model import STATUSES, Role, SpanKind, SpanStatus, Trace
 
 KEPT_CHARS: Final = 1_000_000
@@ -31,6 +33,9 @@ _TASK_WITHIN: Final = 20
 
 _LONG_TASK: Final = 20
 """The fewest characters of a task that is recognised within a message."""
+
+_SUBMITTED: Final = frozenset({"submission", "model_patch", "git_patch"})
+"""The names of patches that the run itself made."""
 
 _NUMBER: Final = re.compile(r"#(\d{1,12})\b")
 
@@ -129,6 +134,28 @@ class RedactedView:
     def text(self, index: int) -> str:
         """Return the redacted text of a span."""
         return self._redacted(index).text
+
+    @cached_property
+    def artefacts(self) -> str:
+        """The final patch and the test results, redacted; empty where there are none.
+
+        Without a patch it is the changes of files that the calls made. The patch that would have
+        been right, scores and verdicts are not among it.
+        """
+        _ = self.tokens  # reads the spans, whose secrets have the first numbers
+        key = self._trace.meta.answer_key
+        patches = [(name, text) for name, text in key.patch if name in _SUBMITTED]
+        if not patches:
+            edits = file_edits(self._trace, len(self._trace))
+            patches = [
+                (f"{edit.path}, changed in #{self.number(edit.index)}", "\n".join(edit.lines()))
+                for edit in edits
+                if not edit.failed
+            ]
+        return "\n\n".join(
+            f"{self.redacted(name)}:\n{self._apply(fit(text)).text}"
+            for name, text in (*patches, *key.tests)
+        )
 
     def redacted(self, text: str) -> str:
         """Redact a sentence about the trace, and put it on one line."""

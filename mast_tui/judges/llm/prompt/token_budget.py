@@ -34,6 +34,11 @@ def story_room(budget: int) -> int:
     return min(900, budget // 6)
 
 
+def artefacts_room(budget: int) -> int:
+    """Return the most tokens of the final patch and the test results."""
+    return budget // 5
+
+
 def spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
     """Return the tokens for spans with their headers.
 

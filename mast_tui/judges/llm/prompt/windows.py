@@ -10,6 +10,7 @@ from typing import Final
 
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.prompt_section import artefacts_text
 from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView
 from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
@@ -50,6 +51,8 @@ def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Wi
     if not spans:
         return ()
     budget = parameters.window_tokens
+    if parameters.artefacts:
+        budget -= estimate(artefacts_text(view, budget))
     texts = sum(view.tokens) + HEADER_TOKENS * spans
     if texts <= spans_room(view, budget, alone=True):
         if parameters.decisive == "step by step" and spans <= MOST_STEPS:

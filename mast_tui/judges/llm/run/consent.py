@@ -17,19 +17,24 @@ def what_is_sent(setup: Setup) -> str:
     if setup.stays_here:
         where += ", this machine"
     return (
-        f"The texts of the traces, their tasks and the names of agents and tools are sent to "
-        f"{where}; labels, notes, outcomes and file names are not. {what_is_taken_out(setup)} "
-        f"The key comes from {setup.key_variable}."
+        f"The texts of the traces, their tasks{_artefacts(setup)} and the names of agents and "
+        f"tools are sent to {where}; labels, notes, outcomes and file names are not. "
+        f"{what_is_taken_out(setup)} The key comes from {setup.key_variable}."
     )
 
 
 def what_is_written(setup: Setup) -> str:
     """Write what a file of requests contains, and the redaction."""
     return (
-        "Nothing is sent: the file holds the texts of the traces, their tasks and the names of "
-        "agents and tools, for whoever it is given to; labels, notes, outcomes and file names are "
-        f"not in it. {what_is_taken_out(setup)}"
+        f"Nothing is sent: the file holds the texts of the traces, their tasks{_artefacts(setup)} "
+        "and the names of agents and tools, for whoever it is given to; labels, notes, outcomes "
+        f"and file names are not in it. {what_is_taken_out(setup)}"
     )
+
+
+def _artefacts(setup: Setup) -> str:
+    """Return what is sent of the results of a run, for an enumeration."""
+    return ", final patches, test results" if setup.parameters.artefacts else ""
 
 
 def what_is_taken_out(setup: Setup) -> str:
@@ -61,4 +66,5 @@ def note_told(workspace: Workspace, setup: Setup) -> None:
 
 
 def _key(setup: Setup) -> str:
-    return f"{_SETTING}:{setup.host}"
+    content = "+artefacts" if setup.parameters.artefacts else ""
+    return f"{_SETTING}{content}:{setup.host}"

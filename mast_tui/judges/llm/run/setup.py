@@ -171,6 +171,7 @@ def configured_setup(
             answer_tokens=configuration.answer_tokens,
             hints=RulesJudge().name if configuration.hints else "",
             verify=configuration.verify,
+            artefacts=configuration.artefacts,
             extra_body=tuple(configuration.body.items()),
         ),
         base_url=configuration.address(base_url),
