@@ -315,6 +315,7 @@ def _draft(destination: _Destination, content: Content, undo: ExitStack) -> Path
 
 
 def _write_through(destination: _Destination, content: Content) -> None:
+    """Write to a stream; raise ``OutputError`` if it has become a regular file meanwhile."""
     sys.stdout.flush()
     with _naming_errors(destination.path):
         if destination.descriptor is not None:

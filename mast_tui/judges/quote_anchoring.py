@@ -197,13 +197,14 @@ class Locator:
         return best
 
     def _alike(self, texts: JoinedTexts, pieces: tuple[str, ...]) -> QuoteLocation | None:
+        """Find a text similar to the first piece, followed by the other pieces in order."""
         find = closest if len(pieces) > 1 else find_part
         match_range = find(texts.text, pieces[0], Match.REWORDED)
         located = None if match_range is None else texts.locate(match_range)
         if located is None:
             return None
-        index, last, span_place = located
-        first = QuoteLocation(index, span_place, last)
+        index, last, range_in_span = located
+        first = QuoteLocation(index, range_in_span, last)
         if len(pieces) == 1:
             return first
         text = self._sent.text(first.index)

@@ -377,7 +377,7 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
 
 
 def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[JudgementRecord, ...]:
-    """Return which judge has looked at which trace, by trace and judge."""
+    """Return the stored judgements by trace and judge."""
     table = schema.judgements
     statement = (
         select(table)

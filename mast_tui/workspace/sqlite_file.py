@@ -429,11 +429,11 @@ def make_file(path: Path, *, new: bool = False) -> None:
     Raises:
         WorkspaceError: The file cannot be made.
     """
-    how = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if new else 0)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if new else 0)
     try:
         if not path.parent.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, how, 0o600))
+        os.close(os.open(path, flags, 0o600))
     except OSError as error:
         raise WorkspaceError(
             f"{path}: the workspace cannot be made there: {error.strerror or error}"

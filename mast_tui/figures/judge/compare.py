@@ -150,6 +150,7 @@ def judges_compared(
 def _comparison_figures(
     first: JudgeInput, second: JudgeInput, rounds: int, seed: int
 ) -> Iterator[Figure]:
+    """Yield the figures on the units that both judges have judged: over all, by mode, pooled."""
     both_units = (compared(first), compared(second))
     shared = [unit for unit in both_units[0].judge if unit in both_units[1].judge]
     sides = [

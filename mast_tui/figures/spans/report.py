@@ -256,7 +256,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
         yield scope.number("not_at_hand", span_input.not_at_hand)
         yield from scope.numbers("examples_left_out", span_input.examples or {})
         for name in names:
-            yield from _rests_on(span_input, name)
+            yield from _annotator_counts(span_input, name)
         of_pairs: list[Figure] = []
         for pair, sums in sums_by_pair.items():
             both = [row for row, trace in enumerate(looked) if len(trace.looks_of(pair)) == 2]
@@ -298,13 +298,13 @@ def _of_all(figure: Figure) -> Figure:
     return replace(figure, scope=scope, subject=(), sources=sources)
 
 
-def _rests_on(span_input: SpanInput, name: str) -> Iterator[Figure]:
-    """Yield what the figures rest on, of one annotator in the traces that are compared.
+def _annotator_counts(span_input: SpanInput, name: str) -> Iterator[Figure]:
+    """Yield the numbers of traces and places of one annotator in the compared traces.
 
-    In ``reading_recorded`` of the ``traces`` it is known which spans were read; the others count
-    as read from end to end. ``whole_trace`` labels are no places, ``not_found`` ones are on
-    spans that the trace does not have. ``no_places`` counts the traces × modes that they called
-    present without saying where.
+    In ``reading_recorded`` of the ``traces`` the read spans are known; the others count as read
+    to the end. ``whole_trace`` counts labels without places, ``not_found`` labels on spans that
+    the trace does not have, and ``no_places`` the traces × modes that the annotator called
+    present without a place.
     """
     readings = [trace.readings[name] for trace in span_input.traces if name in trace.readings]
     counts = {

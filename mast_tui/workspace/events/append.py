@@ -637,9 +637,9 @@ class _State:
         self._connection = connection
         self._rows = defaultdict[Table, dict[Values, Values | None]](dict)
         self._verdicts = defaultdict[Values, dict[str, VerdictValue | None]](dict)
-        """The verdicts of each pass that has changed."""
+        """The changed verdicts of each pass; None removes a verdict."""
         self._emptied = set[Values]()
-        """The passes that have none but these."""
+        """The passes whose stored verdicts are deleted first."""
         self._begun: dict[Values, dict[str, Any]] = {}
         self._changed = defaultdict[Values, dict[str, Any]](dict)
 

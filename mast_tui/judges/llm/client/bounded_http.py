@@ -71,8 +71,9 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
 
 
 async def _content(response: httpx2.Response, most: int) -> bytes:
-    packings = response.headers.get_list("content-encoding", split_commas=True)
-    if len([packing for packing in packings if packing.strip().lower() != "identity"]) > 1:
+    """Read the content of a response; raise ``ResponseTooLarge`` if it is too long."""
+    encodings = response.headers.get_list("content-encoding", split_commas=True)
+    if sum(encoding.strip().lower() != "identity" for encoding in encodings) > 1:
         raise ResponseTooLarge("it packs its answer more than once")
     content = bytearray()
     async for part in response.aiter_bytes():
