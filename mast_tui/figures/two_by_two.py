@@ -140,7 +140,7 @@ def coefficient(
 
 
 def _support(table: Tables, each: Tables) -> Support:
-    """Return the data that the figures of a table rest on, from the counts of each trace."""
+    """Return the numbers of traces, units and answers of a table, from the counts of each trace."""
     units = int(table.sum())
     present = float(2 * table[0] + table[1] + table[2]) / 2
     return Support(

@@ -715,7 +715,7 @@ def _more_or_less(table: FigureTable) -> str:
 
 
 def _mode_detail(report: JudgeReport, table: FigureTable) -> Iterator[str]:
-    """Say of a mode what all its tables show."""
+    """Yield the sentences on a mode: rates, prevalence, answers, places and what was left out."""
     yield from _table_detail(report, table)
     code = table.mode
     p_value = table.value("mcnemar_p_adjusted")

@@ -89,7 +89,7 @@ def writing(
 
 
 def _server(url: str, *, create: bool, password: str | None) -> Database:
-    # Its driver is an extra, which who works with files does without.
+    # The driver is an optional dependency, which workspaces in files do not need.
     try:
         module = import_module("mast_tui.team.postgresql")
     except ImportError as error:

@@ -697,13 +697,13 @@ def _missed(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Captu
 
 
 def _left_out(counted: _Counted) -> Iterator[Figure]:
-    """Yield what no figure rests on, by annotator.
+    """Yield the numbers of traces, verdicts and labels that no figure includes, by annotator.
 
-    ``unfinished`` are traces that were begun and have no finished pass of the counted kind,
-    ``examples`` those that were in a judge's prompt, ``alone`` finished ones that no other of the
-    annotators has finished. ``unsure`` and ``open`` are verdicts on modes in finished traces.
-    ``not_in_study`` are the finished traces of people who have no part in the study, ``open_codes``
-    the labels of finished traces that are none of the modes.
+    ``unfinished`` counts traces that were begun without a finished pass of the counted kind,
+    ``examples`` traces in a judge's prompt, ``alone`` finished traces that no other annotator has
+    finished. ``unsure`` and ``open`` count verdicts on modes in finished traces. ``not_in_study``
+    counts the finished traces of people outside the study, ``open_codes`` the labels in finished
+    traces that have no mode.
     """
     study = counted.study
     names = study.annotators

@@ -266,8 +266,8 @@ def _differences_of_shares(
 ) -> dict[str, Coefficient]:
     """Return differences of rates of one mode with Newcombe's paired interval.
 
-    ``cells`` are traces × judges × 4. The reference alone decides which traces a rate is of, so
-    that they are the same for both judges.
+    ``cells`` are traces × judges × 4. The traces of a rate depend on the reference alone, so they
+    are the same for both judges.
     """
     with_intervals: dict[str, Coefficient] = {}
     for name in _SHARES_OF_SAME:

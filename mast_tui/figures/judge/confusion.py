@@ -207,7 +207,7 @@ def figures_of(sums: TraceSums) -> dict[str, Coefficient]:
 def figures_of_mode(sums: TraceSums) -> dict[str, Coefficient]:
     """Return every figure of the table of one mode.
 
-    Each of its units is another trace, so that rates are shares, with Wilson's intervals.
+    Each unit is a different trace, so that rates are shares, which have Wilson's intervals.
     """
     table = sums.total
     figures = figures_of(sums)

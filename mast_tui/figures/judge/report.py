@@ -162,8 +162,8 @@ def judge_report(
 ) -> JudgeReport:
     """Compute the figures of a judge.
 
-    The unit is trace × mode where the judge has a verdict and the reference says present or
-    absent.
+    The units are the traces × modes on which the judge has a verdict and the reference says present
+    or absent.
 
     Args:
         judge_input: The verdicts of the judge and of its reference.

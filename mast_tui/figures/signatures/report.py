@@ -140,25 +140,25 @@ def signature_report(
     """Compute the figures of a report; none is ever NaN.
 
     Args:
-        inputs: Whose words on which traces, and their groups.
-        rules: Where the lines are drawn; by default as ``Rules`` has them.
-        rounds: How many resamples; 0 leaves out the intervals that need them.
-        seed: What the resamples are drawn from.
+        inputs: The verdicts on traces and their groups.
+        rules: The limits of classes; None for the defaults of ``Rules``.
+        rounds: The number of resamples; 0 leaves out the intervals that need them.
+        seed: The seed of the resamples.
         corrected: Prevalences that are corrected for a judge's errors.
-        spent_of: What traces used up, for the bill of what they did once they were lost.
+        spent_of: Returns the use of a trace, for the costs after fatal failures; None for none.
         scores: Further scores of the benchmark, an array over the traces for each metric.
     """
     rules = Rules() if rules is None else rules
     fatal = first_fatal(inputs, inputs.places.fatal)
-    setting = GroupInputs(
+    context = GroupInputs(
         inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of, scores or {}
     )
-    one_group = replace(setting, inputs=inputs.as_one_group())
+    one_group = replace(context, inputs=inputs.as_one_group())
     figures = [*group_figures(one_group, 0, OVERALL)]
     if inputs.fields:
         for number, name in enumerate(inputs.group_names):
-            # Groups are drawn apart from each other, so from seeds of their own.
-            figures += group_figures(replace(setting, seed=seed + number), number, name)
+            # Groups are resampled independently, so each has a seed of its own.
+            figures += group_figures(replace(context, seed=seed + number), number, name)
     axis = trend_axis(inputs)
     if axis is not None:
         figures += trend(inputs, axis)
