@@ -1432,7 +1432,7 @@ class _Group:
         return self.table("helps", rows, note)
 
     def help_texts(self) -> Iterator[model.Text]:
-        """Yield the strategies against the modes of failed traces, the less decisive ones folded."""
+        """Yield the strategies against modes of failed traces, the less decisive ones folded."""
         if self.extras is None or self.extras.taxonomy is None:
             return
         source = (
