@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -92,9 +93,9 @@ class DoctorRequest:
 def doctor_command(request: DoctorRequest) -> int:
     """Show what works on this machine, what does not, and how to fix it.
 
-    Checks the terminal, its encoding, copying, the editor for notes, settings, the cache, the
-    workspace, and the model server if one is set (it is asked for its list of models; nothing is
-    sent). Changes nothing. The exit code is 1 if something is wrong.
+    Checks the terminal, its encoding, copying, the editor for notes, pictures, settings, the cache,
+    the workspace, and the model server if one is set (it is asked for its list of models; nothing
+    is sent). Changes nothing. The exit code is 1 if something is wrong.
     """
     results = [check() for check in _checks(request.common.workspace, request.offline)]
     if request.as_json:
@@ -125,6 +126,7 @@ def _checks(workspace: str | None, offline: bool) -> Iterator[Callable[[], Check
     yield _colours
     yield _copying
     yield _editor
+    yield _pictures
     yield _settings
     yield _cache
     yield lambda: _workspace(workspace)
@@ -200,6 +202,13 @@ def _editor() -> Check:
         hint = "set VISUAL or EDITOR to one that is installed; notes can be typed without it too"
         return Check("editor", CheckState.WRONG, f"{command[0]} is not installed", hint)
     return Check("editor", CheckState.WORKS, command[0])
+
+
+def _pictures() -> Check:
+    if find_spec("textual_image") is None:
+        hint = "pip install 'mast-tui[pictures]' draws them"
+        return Check("pictures", CheckState.NOTE, "only their type and size are shown", hint)
+    return Check("pictures", CheckState.WORKS, "drawn in the terminal")
 
 
 def _settings() -> Check:

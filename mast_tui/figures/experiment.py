@@ -291,7 +291,11 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference
     error = float(apart.std(ddof=1)) / sqrt(tasks)
     if error <= _ROUNDING * float(np.abs(sides[0].values).max()):
         return ArmDifference(value, None, reason or "no_variance", p_value, tasks)
-    return ArmDifference(value, _student(value, error, tasks - 1, kind), reason, p_value, tasks)
+    degrees = tasks - 1
+    if any(side.labelled is not None for side in sides):
+        # The correction of the judge rests on the few tasks that people have labelled.
+        degrees = min(degrees, max(1, 2 * _fewest(sides)))
+    return ArmDifference(value, _student(value, error, degrees, kind), reason, p_value, tasks)
 
 
 def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
@@ -322,18 +326,18 @@ def _student(value: float, error: float, degrees: int, kind: Kind) -> Interval:
     return max(-1.0, value - half), min(1.0, value + half)
 
 
-def _too_rare(sides: Sequence[TaskMeans], kind: Kind) -> str:
-    """Return ``rare_mode`` where too few tasks have what is counted, or lack it, in any run."""
-    if kind == "mean":
-        return ""
+def _fewest(sides: Sequence[TaskMeans]) -> int:
+    """Return the tasks with a run that has the feature, or that lacks it, whichever are fewer."""
     by_side = [side.with_hits_and_misses() for side in sides]
     if any(side.labelled is not None for side in sides):
-        fewest = min(int(tasks.sum()) for counts in by_side for tasks in counts)
-    elif len(by_side[0][0]) != len(by_side[1][0]):
-        fewest = min(sum(int(counts[i].sum()) for counts in by_side) for i in (0, 1))
-    else:
-        fewest = min(int((by_side[0][i] | by_side[1][i]).sum()) for i in (0, 1))
-    return "rare_mode" if fewest < LEAST_TASKS else ""
+        return min(int(tasks.sum()) for counts in by_side for tasks in counts)
+    if len(by_side[0][0]) != len(by_side[1][0]):
+        return min(sum(int(counts[i].sum()) for counts in by_side) for i in (0, 1))
+    return min(int((by_side[0][i] | by_side[1][i]).sum()) for i in (0, 1))
+
+
+def _too_rare(sides: Sequence[TaskMeans], kind: Kind) -> str:
+    return "rare_mode" if kind == "share" and _fewest(sides) < LEAST_TASKS else ""
 
 
 def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
@@ -344,13 +348,14 @@ def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
 def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list[Whole]:
     """Return the values of tasks in a unit that makes them whole numbers.
 
-    The unit of shares is that of all numbers of runs of a task; other values, or those of very many
-    runs, are rounded to a thousandth of the largest one.
+    The unit of shares is that of all numbers of runs of a task; other values, those of very many
+    runs and those with a judge's corrections are rounded to a thousandth of the largest one.
     """
     sizes = {n for side in sides for n in side.runs.tolist() if n}
     parts: float = lcm(*sizes) if sizes else 1
     largest = max(float(np.abs(of_side).max(initial=0.0)) for of_side in values)
-    if parts > _FINEST or largest > 1:
+    corrected = any(side.labelled is not None for side in sides)
+    if parts > _FINEST or largest > 1 or corrected:
         parts = _FINEST / largest if largest else 1
     return [np.rint(of_side * parts).astype(np.int64) for of_side in values]
 

@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 
-_MOST_CHARS: Final = 1 << 20
+_MAX_CHARS: Final = 1 << 20
 """The longest text of a call that is looked at."""
 
-_MOST_COMPARED_LINES: Final = 400
+_MAX_COMPARED_LINES: Final = 400
 """The most lines of a text that is compared line by line."""
 
 _PATHS: Final = ("file_path", "filePath", "path", "filename", "target_file", "notebook_path")
@@ -58,9 +58,11 @@ class Hunk(NamedTuple):
         old = self.old.splitlines()
         new = self.new.splitlines()
         if self.first is not None:
-            place = f"lines {self.first} to {self.last}" if self.last else f"after {self.first}"
-            yield f"@@ {place} @@"
-        if len(old) + len(new) > _MOST_COMPARED_LINES:
+            range_text = (
+                f"lines {self.first} to {self.last}" if self.last else f"after {self.first}"
+            )
+            yield f"@@ {range_text} @@"
+        if len(old) + len(new) > _MAX_COMPARED_LINES:
             yield from (f"-{line}" for line in old)
             yield from (f"+{line}" for line in new)
             return
@@ -124,7 +126,7 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
         span = trace.span(index)
         if span.kind is SpanKind.TOOL_CALL:
             text = trace.text(index)
-            if len(text) <= _MOST_CHARS:
+            if len(text) <= _MAX_CHARS:
                 call_edits = [replace(edit, index=index) for edit in _edits_of(span.name, text)]
                 by_call[span.key] = list(range(len(edits), len(edits) + len(call_edits)))
                 edits += call_edits
@@ -193,12 +195,12 @@ def _edits_of(name: str | None, text: str) -> Iterator[FileEdit]:
         with suppress(InvalidJSON):
             arguments = load_json(text)
     strings = [text] if arguments is None else list(_strings(arguments))
-    found = False
+    has_edits = False
     for string in strings:
         for edit in (*_patch_edits(string), *_diff_edits(string), *_heredoc_edits(string)):
-            found = True
+            has_edits = True
             yield edit
-    if found:
+    if has_edits:
         return
     if isinstance(arguments, Mapping):
         yield from _argument_edits(name or "", arguments)
@@ -307,8 +309,8 @@ def _hunks_of(lines: Sequence[str]) -> Iterator[Hunk]:
 def _heredoc_edits(text: str) -> Iterator[FileEdit]:
     """Yield the files that a shell command writes with ``cat > FILE <<'EOF'`` or the like."""
     for match in _HEREDOC.finditer(text):
-        words = f"{match['before']} {match['after']}"
-        target = _REDIRECTION.search(words)
+        redirections = f"{match['before']} {match['after']}"
+        target = _REDIRECTION.search(redirections)
         if target is not None:
             path = target[2].strip("'\"")
             if target[1] == ">>":
@@ -331,10 +333,10 @@ def _command_edits(text: str) -> Iterator[FileEdit]:
         yield FileEdit(0, "", (Hunk("", new, int(by_lines[1]), int(by_lines[2])),))
         return
     try:
-        words = shlex.split(text)
+        tokens = shlex.split(text)
     except ValueError:
         return
-    match words:
+    match tokens:
         case ["create", path]:
             yield FileEdit(0, path, whole="")
         case ["edit", old, new]:

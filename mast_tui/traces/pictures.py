@@ -23,7 +23,7 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Trace
 
-MOST_BYTES: Final = 32 << 20
+MAX_BYTES: Final = 32 << 20
 """The most bytes of a picture that is read."""
 
 _BRACKETS: Final = re.compile(r"\[([^\[\]\n]{1,240})\]")
@@ -43,6 +43,9 @@ _FILE_NAME: Final = re.compile(
     r"(?:file://)?([^\0\n]{1,1000}\.(?:png|jpe?g|gif|webp))", re.IGNORECASE
 )
 _PICTURE_KEY: Final = re.compile(r"image|screenshot|picture", re.IGNORECASE)
+_MAX_CACHED_BYTES: Final = 64 << 20
+"""The most bytes of a document that is kept for the next span."""
+
 _NEIGHBOURS: Final = 64
 """The number of spans on each side that may come from the same record."""
 
@@ -130,58 +133,61 @@ class PictureFinder:
         """
         trace = self._trace
         notes = picture_notes(trace.text(index))
-        place = place_in_file(trace.path, trace.span(index).place)
-        if not notes or (place.line is None and not place.inside.startswith("/")):
+        location = place_in_file(trace.path, trace.span(index).place)
+        if not notes or (location.line is None and not location.inside.startswith("/")):
             return ()
-        places = self._places_around(index, place)
-        record = self._record(index, place)
-        pointer = place.inside
+        places = self._places_around(index, location)
+        record = self._record(index, location)
+        pointer = location.inside
         while True:
-            found = self._located(record, pointer, places)
-            if found or not pointer:
+            matches = self._located(record, pointer, places)
+            if matches or not pointer:
                 break
             pointer = pointer.rpartition("/")[0]
-            if pointer.count("/") < place.inside.count("/") - 1:
+            if pointer.count("/") < location.inside.count("/") - 1:
                 break
-        if pointer == place.inside:
-            found = self._share(index, found, places)
-        pictures = (self._picture(text, for_pictures) for _, text, for_pictures in found)
+        if pointer == location.inside:
+            matches = self._share(index, matches, places)
+        pictures = (self._picture(text, for_pictures) for _, text, for_pictures in matches)
         return tuple(picture for picture in pictures if picture is not None)
 
-    def _places_around(self, index: int, place: FilePlace) -> dict[int, str]:
+    def _places_around(self, index: int, location: FilePlace) -> dict[int, str]:
         """Return the places within the record of the spans of the same record, by index."""
         first = max(0, index - _NEIGHBOURS)
         places = {}
         for number in range(first, min(len(self._trace), index + _NEIGHBOURS)):
             other = place_in_file(self._trace.path, self._trace.span(number).place)
-            if (other.file, other.line) == (place.file, place.line):
+            if (other.file, other.line) == (location.file, location.line):
                 places[number] = other.inside
         return places
 
-    def _record(self, index: int, place: FilePlace) -> object:
+    def _record(self, index: int, location: FilePlace) -> object:
         """Return the JSON value of the file, or of the line; None where it is no JSON."""
         document = self._document
-        if document is not None and document[:2] == (place.file, place.line):
+        if document is not None and document[:2] == (location.file, location.line):
             return document[2]
         value: object = None
-        if place.line is None:
-            value = Source(place.file).json
+        if location.line is None:
+            source = Source(location.file)
+            value = source.json
+            if source.size > _MAX_CACHED_BYTES:
+                return value
         else:
             data = self._trace.spans.source_lines(index)
             if data is None:
-                lines = as_utf8(Source(place.file).data).split(b"\n")
-                data = lines[place.line - 1] if place.line <= len(lines) else b""
+                lines = as_utf8(Source(location.file).data).split(b"\n")
+                data = lines[location.line - 1] if location.line <= len(lines) else b""
             try:
                 values = [load_json(line) for line in data.splitlines() if line.strip()]
             except InvalidJSON:
                 values = []
             value = values[0] if len(values) == 1 else values
-        self._document = (place.file, place.line, value)
+        self._document = (location.file, location.line, value)
         return value
 
     @staticmethod
     def _located(record: object, pointer: str, places: Mapping[int, str]) -> list[_Located]:
-        """Return the pictures under a pointer that are not under the place of another span."""
+        """Return the pictures under a pointer that are not under the location of another span."""
         value = record
         for part in pointer.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
@@ -199,18 +205,18 @@ class PictureFinder:
         ]
 
     def _share(
-        self, index: int, found: list[_Located], places: Mapping[int, str]
+        self, index: int, matches: list[_Located], places: Mapping[int, str]
     ) -> list[_Located]:
-        """Return the pictures of one of several spans with the same place, by their notes."""
+        """Return the pictures of one of several spans with the same location, by their notes."""
         same = [number for number, inside in places.items() if inside == places[index]]
         if len(same) == 1:
-            return found
+            return matches
         notes = [picture_notes(self._trace.text(number)) for number in same]
-        if sum(notes) != len(found):
-            return found
+        if sum(notes) != len(matches):
+            return matches
         position = same.index(index)
         first = sum(notes[:position])
-        return found[first : first + notes[position]]
+        return matches[first : first + notes[position]]
 
     def _picture(self, text: str, for_pictures: bool) -> Picture | None:
         """Return the picture that a text is or names; None for any other text."""
@@ -233,10 +239,10 @@ class PictureFinder:
             return Picture(name, None, "a file outside the trace's folder, which is not read")
         try:
             with open_regular(path) as file:
-                data = file.read(MOST_BYTES + 1) or b""
+                data = file.read(MAX_BYTES + 1) or b""
         except OSError as error:
             return Picture(name, None, error.strerror or str(error))
-        if len(data) > MOST_BYTES:
+        if len(data) > MAX_BYTES:
             return Picture(name, None, "more than 32 MB")
         return Picture(name, data) if _type_of(data) else Picture(name, None, "no picture")
 
@@ -277,7 +283,7 @@ def _escaped(name: str) -> str:
 def _decoded(encoded: str, *, is_sure: bool) -> Picture | None:
     """Return the picture in a Base64 text; None where it is another text after all."""
     problem = "damaged"
-    if len(encoded) > 4 * MOST_BYTES // 3:
+    if len(encoded) > 4 * MAX_BYTES // 3:
         problem = "more than 32 MB"
     else:
         try:

@@ -50,6 +50,14 @@ def test_a_machine_that_is_well_says_so_and_ends_with_0(cli: Cli) -> None:
     assert not list(Path().iterdir())  # it has changed nothing
 
 
+def test_pictures_are_drawn_where_the_library_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checks(cli("doctor", "--json"))["pictures"]["state"] == "works"
+    monkeypatch.setattr("mast_tui.cli.doctor.find_spec", lambda _name: None)
+    pictures = checks(cli("doctor", "--json"))["pictures"]
+    assert pictures["state"] == "note"
+    assert "mast-tui[pictures]" in pictures["hint"]
+
+
 def test_a_wrong_setting_and_a_missing_editor_are_wrong(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -245,6 +245,22 @@ def test_pictures_are_in_the_page_unless_it_has_masks(cli: Cli, tmp_path: Path) 
     assert "<img" not in (tmp_path / "masked.html").read_text()
 
 
+def test_a_page_lists_the_files_that_were_changed(cli: Cli, tmp_path: Path) -> None:
+    arguments = json.dumps({"file_path": "<b>.py", "content": "x = 1\n"})
+    function = {"name": "Write", "arguments": arguments}
+    messages = [
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": function}]},
+        {"role": "tool", "tool_call_id": "c", "content": "Error: disk full", "is_error": True},
+    ]
+    (tmp_path / "seen.json").write_text(json.dumps({"messages": messages}))
+    assert cli("page", "seen.json", "-o", "seen.html").code == 0
+    text = " ".join(Elements((tmp_path / "seen.html").read_text()).text.split())
+    assert "1 file changed <b>.py #2 failed" in text
+    assert cli("page", "seen.json", "-o", "seen.md", "--markdown").code == 0
+    assert "- \\<b\\>.py: #2 failed" in (tmp_path / "seen.md").read_text()
+
+
 def test_pseudonyms_stand_for_all_names(cli: Cli, trace: Path) -> None:
     assert cli("page", trace, "-o", "run.html", "--pseudonyms").code == 0
     written = Path("run.html").read_text("utf-8")

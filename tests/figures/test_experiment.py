@@ -217,6 +217,13 @@ def test_the_interval_of_independent_arms_is_that_of_welch() -> None:
     assert apart.interval == pytest.approx((low, high), abs=0.01)
 
 
+def test_corrections_of_a_judge_are_not_rounded_away_in_the_test() -> None:
+    labelled = np.ones(12, dtype=np.int64)
+    first = replace(means([0.3 + i / 100 for i in range(12)]), labelled=labelled)
+    second = replace(means([0.1] * 12), labelled=labelled)
+    assert difference(first, second, "share").p_value == pytest.approx(2 / 2**12)
+
+
 def test_people_on_a_part_and_a_judge_on_all_runs() -> None:
     inputs = input_of(*(f"{arm} t{i} F {i % 2}0" for arm in ("old", "new") for i in range(40)))
     judge = inputs.verdicts.copy()

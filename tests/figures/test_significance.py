@@ -19,6 +19,7 @@ from mast_tui.figures.significance import (
     mcnemar,
     sign_flips,
 )
+from scripts.simulate_teaching import claims
 
 groups = st.lists(
     st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
@@ -149,3 +150,15 @@ def test_the_paired_interval_worked_by_hand() -> None:
     assert (low, high) == pytest.approx((0.2 - sqrt(down), 0.2 + sqrt(up)))
     assert newcombe_paired(6, 1, 5, 8) == pytest.approx((-high, -low))
     assert newcombe_paired(0, 0, 0, 0) is None
+
+
+@pytest.mark.parametrize(("gain", "least", "most"), [(0.0, 0, 25), (0.6, 470, 500)])
+def test_a_version_of_a_judge_that_is_no_better_is_seldom_called_better(
+    gain: float, least: int, most: int
+) -> None:
+    """``scripts/simulate_teaching.py`` has more designs; this one has its 500 loops."""
+    rng = np.random.default_rng((0, 30, 8))
+    results = [claims(rng, traces=30, shared=0.8, gain=gain) for _ in range(500)]
+    assert least <= sum(better for better, _ in results) <= most
+    if not gain:
+        assert sum(better_in_a_mode for _, better_in_a_mode in results) <= most

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.annotate.pictures import PictureError, PictureScreen, viewer_command
+from mast_tui.ui.annotate.pictures import PictureError, PictureScreen, decoded, viewer_command
 from tests.traces.test_pictures import DARK, RED, anthropic_image, png
 from tests.ui.stage import Stage, stage, write_trace
 from tests.waiting import until
@@ -48,14 +49,17 @@ async def test_a_step_that_is_a_picture_is_drawn_at_once(path: Path) -> None:
 
 async def test_a_step_with_text_shows_its_text_first_and_then_its_picture(path: Path) -> None:
     async with stage(path) as on:
-        await on.press("j", "z")
+        await on.press("j")
+        await on.press("z")
         assert on.annotate.panes.reading
+        assert "z shows the pictures" in on.message
         await on.press("z")
         assert picture_title(on).startswith("#2 · PNG")
         await on.press("escape")
         assert not on.annotate.panes.reading
         await on.press("G", "z")
         assert on.annotate.panes.reading
+        assert "z goes back" in on.message
         await on.press("z")
         assert on.app.screen is on.annotate
 
@@ -105,6 +109,15 @@ async def test_z_opens_the_picture_in_the_viewer(
         for _ in until(opened.exists):
             await on.pilot.pause()
     assert opened.read_bytes() == png(64, 48, 200)
+
+
+def test_a_picture_of_very_many_pixels_is_not_decoded() -> None:
+    for side in (8_000, 100_000):
+        head = png(1, 1, 0)
+        large = head[:16] + side.to_bytes(4) * 2 + head[24:29]
+        data = large + zlib.crc32(large[12:29]).to_bytes(4) + head[33:]
+        with pytest.raises(PictureError, match="pixels"):
+            decoded(data)
 
 
 def test_the_viewer_is_that_of_the_system(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from mast_tui.exchange.page.records import records_of
 from mast_tui.exchange.selection import ALL, pseudonymous, selected_work
 from mast_tui.labels import AnnotatorKind, Target, annotator_kind, confidence_words
 from mast_tui.redaction.masked_trace import MaskedSpans, redacted_span
+from mast_tui.traces.file_edits import FileEdit, edits_by_file, file_edits
 from mast_tui.traces.model import AnswerKey, Outcome, Role, Span, SpanStatus, Trace
 from mast_tui.traces.pictures import Picture, PictureFinder
 from mast_tui.traces.sub_agent_steps import SubAgentFinder, acting_agent
@@ -170,6 +171,11 @@ class RunPage:
     def usage(self) -> Sequence[UsageTable]:
         """The sums of time and tokens, by agent and by tool."""
         return tuple(usage_tables(usage_of(self.trace)))
+
+    @property
+    def files(self) -> Mapping[str, Sequence[FileEdit]]:
+        """The changes of files by path, the file that was changed last first."""
+        return edits_by_file(file_edits(self.trace, len(self.trace)))
 
     def labels_by_author(self) -> list[tuple[str, list[PageLabel]]]:
         """Return the authors with their labels: the gold, then people, then judges."""

@@ -44,6 +44,14 @@ def _lines(page: RunPage) -> Iterator[str]:
         yield "## Verdicts"
         yield ""
         yield from _verdict_lines(page)
+    files = page.files
+    if files:
+        yield ""
+        yield "## Files changed"
+        yield ""
+    for path, edits in files.items():
+        steps = (f"#{edit.index + 1}{' failed' if edit.failed else ''}" for edit in edits)
+        yield f"- {_plain(path)}: {', '.join(steps)}"
     for name, entries in page.answer_key.sections():
         yield ""
         yield f"## Answer key: {name.replace('_', ' ')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import subprocess
@@ -24,7 +25,7 @@ from textual.widgets import Static
 
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
-from mast_tui.traces.model import Trace
+from mast_tui.traces.model import Spans, Trace
 from mast_tui.traces.pictures import Picture, PictureFinder, may_have_pictures
 from mast_tui.ui.dialogs.dialog import Dialog
 from mast_tui.ui.wording import plain_lines, plain_title
@@ -42,6 +43,10 @@ _LARGEST: Final = (2000, 2000)
 """The most pixels of a picture that is drawn."""
 
 
+_MAX_PIXELS: Final = 50_000_000
+"""The most pixels of a picture that is decoded, which takes some seconds and 200 MB."""
+
+
 class PictureError(MastError):
     """An error: a picture cannot be drawn or opened here; the message is for the user."""
 
@@ -51,7 +56,8 @@ class Pictures:
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
-        self._finder: tuple[Trace, PictureFinder] | None = None
+        self._finder: tuple[Spans, PictureFinder] | None = None
+        """Finds pictures in the spans of one reading of a file."""
         self._current: tuple[Trace | None, int, tuple[Picture, ...]] = (None, -1, ())
         self._is_searching = False
         self._otherwise: Callable[[], None] | None = None
@@ -75,8 +81,8 @@ class Pictures:
     def _find(self, trace: Trace, index: int) -> None:
         """Find the pictures of a span, in a worker thread."""
         finder = self._finder
-        if finder is None or finder[0] is not trace:
-            self._finder = finder = (trace, PictureFinder(trace))
+        if finder is None or finder[0] is not trace.spans:
+            self._finder = finder = (trace.spans, PictureFinder(trace))
         try:
             pictures = finder[1].of_span(index)
         except OSError:
@@ -236,17 +242,20 @@ class PictureScreen(Dialog[None]):
             title += f" · picture {self._position + 1} of {len(self._pictures)}"
         self._box.border_title = plain_title(f"{title} · {picture.description}")
         await self._drawing.remove_children()
-        await self._drawing.mount(self._drawn(picture))
+        widget = await self._drawn(picture)
+        if not self._drawing.is_attached:
+            return  # closed meanwhile
+        await self._drawing.mount(widget)
         self.say_below("")
 
-    def _drawn(self, picture: Picture) -> Widget:
+    async def _drawn(self, picture: Picture) -> Widget:
         """Return the widget that draws a picture, or says why it cannot be drawn."""
         if picture.data is None:
             return Static(plain_lines(picture.description))
         if self._widget_class is None:
             return Static(plain_lines(_NO_LIBRARY))
         try:
-            return self._widget_class(decoded(picture.data))
+            return self._widget_class(await asyncio.to_thread(decoded, picture.data))
         except PictureError as error:
             return Static(plain_lines(str(error)))
 
@@ -295,6 +304,8 @@ def decoded(data: bytes) -> Any:
     library: Any = import_module("PIL.Image")
     try:
         image = library.open(BytesIO(data), formats=_FORMATS)
+        if image.width * image.height > _MAX_PIXELS:
+            raise ValueError(f"it has more than {_MAX_PIXELS:,} pixels")
         image.draft("RGB", _LARGEST)
         image.thumbnail(_LARGEST)
         return image.convert("RGB")

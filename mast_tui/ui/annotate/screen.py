@@ -142,10 +142,14 @@ class Panes:
         self._screen.set_focus(self._screen.span_view)
         self._screen.show_span()
         key_of = self._screen.context.key_of
+        trace = self._screen.trace
+        has_pictures = trace is not None and bool(
+            self._screen.pictures.of_span(trace, self._screen.index)
+        )
         self._screen.hints.say(
             f"{key_of('annotate.down')} {key_of('annotate.up')} scroll · "
             f"{key_of('annotate.next_span')} {key_of('annotate.previous_span')} other spans · "
-            f"{key_of('annotate.read')} goes back"
+            f"{key_of('annotate.read')} {'shows the pictures' if has_pictures else 'goes back'}"
         )
 
     def leave(self) -> bool:

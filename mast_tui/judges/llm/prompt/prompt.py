@@ -12,6 +12,8 @@ from typing import Final
 from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_schema, parse_answer
 from mast_tui.judges.llm.prompt import decisive, prompt_text, story, verification
 from mast_tui.judges.llm.prompt.prompt_section import (
+    ARTEFACTS,
+    LEFT,
     Section,
     SystemMessage,
     artefacts_text,
@@ -141,7 +143,7 @@ class Prompt:
         if self._parameters.artefacts and window.final:
             text = artefacts_text(view, budget)
             budget -= estimate(text)
-            sections = (Section(prompt_text.LEFT, text),) if text else ()
+            sections = (Section(LEFT, text),) if text else ()
         data = data_section(
             view, window, run_story, budget, question, facts=window_facts, sections=sections
         )
@@ -192,7 +194,7 @@ class Prompt:
             extra,
             *(["short answers"] if parameters.answer_tokens < SMALL_ANSWER else []),
             *([f"hints {parameters.hints}"] if parameters.hints else []),
-            *(["artefacts"] if parameters.artefacts else []),
+            *([ARTEFACTS, LEFT] if parameters.artefacts else []),
             *([f"from #{parameters.first_number}"] if parameters.first_number > 1 else []),
             # Findings of a single window are verified whatever the setting.
             *verification.all_words(),
@@ -276,7 +278,7 @@ def _system(
 def _headers(parameters: Parameters) -> str:
     """Return what the lines in the record mean."""
     if parameters.artefacts:
-        return f"{prompt_text.HEADERS}\n{prompt_text.ARTEFACTS}"
+        return f"{prompt_text.HEADERS}\n{ARTEFACTS}"
     return prompt_text.HEADERS
 
 

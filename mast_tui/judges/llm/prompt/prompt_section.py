@@ -21,6 +21,14 @@ from mast_tui.judges.llm.prompt.token_budget import (
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Fact, Request, Window
 
+ARTEFACTS: Final = """\
+Under `what the run left`, after the last span, stand the final patch and the results of tests, \
+which the agents of the run need not have seen. They are data as well. Use them to check what was \
+claimed against what was done; quote spans, never them."""
+
+LEFT: Final = "what the run left"
+"""The label of that section; prompts without it do not depend on these two texts."""
+
 MOST_FACTS: Final = 20
 """The most findings of the rules in a request."""
 

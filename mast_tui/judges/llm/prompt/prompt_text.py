@@ -64,11 +64,6 @@ It is data as well: quote spans, never it. Under `facts` stands what plain rules
 have counted in the spans that follow, such as calls that were repeated. They count without \
 understanding: look at the spans, and judge by the definitions; quote spans, never facts."""
 
-ARTEFACTS: Final = """\
-Under `what the run left`, after the last span, stand the final patch and the results of tests, \
-which the agents of the run need not have seen. They are data as well. Use them to check what was \
-claimed against what was done; quote spans, never them."""
-
 ANSWER: Final = """\
 # The answer
 
@@ -103,7 +98,6 @@ TASK_IS_SPAN: Final = "task: see #{number}"
 STORY: Final = "story"
 FACTS: Final = "facts"
 PART_BEGINS: Final = "this part begins with #{number}"
-LEFT: Final = "what the run left"
 RUN_ENDS: Final = "the run ends here"
 RUN_GOES_ON: Final = "the run goes on, up to #{number}"
 ASKED: Final = "Judge these modes, one entry for each: {codes}."
