@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
+def counted(count: int, singular: str, plural: str | None = None) -> str:
     """Put a number before its noun: ``1 trace``, ``2 traces``.
 
     Args:
         count: The number.
-        one: The noun for one.
-        many: The noun for several, if it is not the other with an s.
+        singular: The noun for one.
+        plural: The noun for several, if it is not the singular with an s.
     """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def offset(seconds: float) -> str:

@@ -452,7 +452,7 @@ class QuoteCounts(Struct, frozen=True, omit_defaults=True):
         return self.exact + self.spacing + self.reworded + self.unsorted
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The kinds with at least one quote and their numbers, on one line."""
         named = ((name.replace("_", " "), count) for name, count in asdict(self).items())
         return ", ".join(f"{count:,} {name}" for name, count in named if count)

@@ -1,4 +1,4 @@
-"""The choice of the pass that counts among an annotator's passes over a trace."""
+"""The choice of the pass of an annotator that counts for a trace."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ _FIRST_LOOKS = (PassKind.BLIND, PassKind.ASSISTED)
 
 
 def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
-    """Return the finished pass that counts, by annotator and trace id; all of one taxonomy.
+    """Return the finished pass that counts for each annotator and trace id.
 
-    ``first`` is the one before anything of the others was seen, so never a second look, and
-    nothing where the first look was not finished. ``last`` is the latest finished one. An
-    adjudication is nobody's own reading and never counts, nor does a retest.
+    Adjudications and retests never count.
+
+    Args:
+        passes: Passes under one taxonomy.
+        which: ``first`` for the pass made before the annotator saw the work of others, which is
+            never a second look; ``last`` for the latest finished pass.
+
+    Returns:
+        The passes by annotator and trace id, without traces that have no such pass.
     """
     counted: dict[tuple[str, str], Pass] = {}
     for trace_pass in sorted(passes, key=lambda p: p.number, reverse=which == "first"):
@@ -34,8 +40,8 @@ def finished_by(names: Container[str], finished: Iterable[tuple[str, str]]) -> d
     """Count the traces that some people have finished; those with none are left out.
 
     Args:
-        names: Whose traces.
-        finished: Annotator and trace id of every finished pass that counts.
+        names: The names of the people.
+        finished: The annotator and trace id of every finished pass that counts.
 
     Returns:
         The number of traces by name.

@@ -23,14 +23,14 @@ from collections.abc import Iterator
 from typing import Final
 
 LINE_BREAK: Final = "⏎"
-"""What a line break becomes in ``one_line``."""
+"""The replacement of a line break in ``one_line``."""
 
 ELLIPSIS: Final = "…"
-"""What ends a text that ``one_line`` has cut."""
+"""The end of a text that ``one_line`` has cut."""
 
 TAB: Final = "    "
-"""What a tab becomes in a line of text: always four spaces, so that a slice of a line looks like
-the same part of the whole line."""
+"""The replacement of a tab in a line of text: always four spaces, so that a slice of a line looks
+like the same part of the whole line."""
 
 _CONTROL_PICTURES: Final = 0x2400
 
@@ -76,16 +76,16 @@ _CLASS: Final = "".join(
 )
 _UNSAFE: Final = re.compile(f"[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
 COLOUR_SEQUENCE: Final = re.compile("\x1b\\[([0-9;:]*)m")
-"""What has a terminal change the colours that it writes in, and nothing else."""
+"""A sequence that only changes the colours of a terminal."""
 
 _UNSAFE_OR_COLOUR: Final = f"{COLOUR_SEQUENCE.pattern}|{_UNSAFE.pattern}"
-"""Compiled when it is first asked for, as the next: each would hold up the first screen."""
+"""Compiled on first use, like the next one, since compiling would delay the first screen."""
 _INVISIBLE: Final = f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in _HIDDEN)}]"
 _UNSAFE_OR_BREAK: Final = re.compile(f"\r\n|[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
 
 
 def _visible(char: str) -> str:
-    """Return the visible text for one unsafe character of a line."""
+    """Return the visible text for an unsafe character of a line."""
     if char == "\t":
         return TAB
     if char in _DROPPED:
@@ -105,76 +105,80 @@ def _visible_match(match: re.Match[str]) -> str:
 
 
 def _visible_in_one_line(match: re.Match[str]) -> str:
-    found = match[0]
-    if found in ("\n", "\r\n"):
+    char = match[0]
+    if char in ("\n", "\r\n"):
         return LINE_BREAK
-    return " " if found == "\t" else _visible(found)
+    return " " if char == "\t" else _visible(char)
 
 
 def _is_plain(text: str) -> bool:
-    """A quick test that most lines pass: printable ASCII."""
+    """Check whether a text is printable ASCII, as most lines are; this is fast."""
     return text.isascii() and text.isprintable()
 
 
 def invisible_in(text: str) -> str | None:
-    """Name the first character in ``text`` that cannot be seen, as ``U+3164``; None without one."""
-    found = re.search(_INVISIBLE, text)
-    return None if found is None else f"U+{ord(found[0]):04X}"
+    """Return the first invisible character of a text as ``U+3164``; None without one."""
+    match = re.search(_INVISIBLE, text)
+    return None if match is None else f"U+{ord(match[0]):04X}"
 
 
 def safe_line(text: str) -> str:
-    """One physical line made fit for display; a stray line break in it shows as ``␊`` or ``␍``."""
+    """Make a physical line fit for display; a line break inside it becomes ``␊`` or ``␍``."""
     return text if _is_plain(text) else _UNSAFE.sub(_visible_match, text)
 
 
 def safe_line_map(text: str, *, drops_colours: bool = False) -> tuple[str, list[int] | None]:
-    """Return ``safe_line(text)``, and where each of the original's code points stands in it.
+    """Return ``safe_line(text)`` and the offset of each original code point in it.
 
-    The list has ``len(text) + 1`` entries: entry ``i`` is the offset in the displayed line at
-    which code point ``i`` begins, the last one the displayed length, so that ``[map[start],
-    map[end])`` shows the original's ``[start, end)``. None where the two lines are the same.
+    The list has ``len(text) + 1`` offsets in the displayed line: one for each code point of the
+    original, then the length of the displayed line. So ``[offsets[start], offsets[end])`` is the
+    displayed part of the original's ``[start, end)``. It is None if the two lines are equal.
 
     Args:
         text: One physical line.
-        drops_colours: Whether sequences that only set colours (``COLOUR_SEQUENCE``) are left out;
-            else, as all others, they are seen.
+        drops_colours: Whether sequences that only set colours (``COLOUR_SEQUENCE``) are left out
+            instead of made visible.
     """
     unsafe = re.compile(_UNSAFE_OR_COLOUR) if drops_colours else _UNSAFE
     if _is_plain(text) or unsafe.search(text) is None:
         return text, None
     parts: list[str] = []
-    places: list[int] = []
-    done = shown = 0
+    offsets: list[int] = []
+    position = 0
+    displayed = 0
     for match in unsafe.finditer(text):
         start = match.start()
-        places.extend(range(shown, shown + start - done + 1))
-        found = match[0]
-        symbol = _visible(found) if len(found) == 1 else ""
-        parts += (text[done:start], symbol)
-        shown += start - done + len(symbol)
-        places.extend([shown] * (len(found) - 1))
-        done = match.end()
-    places.extend(range(shown, shown + len(text) - done + 1))
-    parts.append(text[done:])
-    return "".join(parts), places
+        offsets.extend(range(displayed, displayed + start - position + 1))
+        sequence = match[0]
+        symbol = _visible(sequence) if len(sequence) == 1 else ""
+        parts += (text[position:start], symbol)
+        displayed += start - position + len(symbol)
+        offsets.extend([displayed] * (len(sequence) - 1))
+        position = match.end()
+    offsets.extend(range(displayed, displayed + len(text) - position + 1))
+    parts.append(text[position:])
+    return "".join(parts), offsets
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """The whole text on one line fit for display: names, previews, table cells, messages.
+    """Make a text one line fit for display: a name, a preview, a table cell, a message.
 
-    A line break (``\\n`` or ``\\r\\n``) becomes ``⏎``. With ``limit`` the result has at most that
-    many code points and ends in ``…`` where something was cut; only about the part that is
-    shown is looked at, so a short limit is cheap on a text of any length.
+    A line break (``\\n`` or ``\\r\\n``) becomes ``⏎``.
+
+    Args:
+        text: The text. With a limit only its beginning is read, so that a long text costs little.
+        limit: The most code points of the result; a text that is cut ends in ``…``. None for any
+            number.
     """
     if limit is None:
         return _one_line(text)
     if limit < 1:
         return ""
     head = text[: 2 * limit + 16]
-    shown = _one_line(head)
-    if len(shown) <= limit and len(head) < len(text):
-        shown = _one_line(text)  # so much of the head was dropped that more of the text fits in
-    return shown if len(shown) <= limit else shown[: limit - 1] + ELLIPSIS
+    line = _one_line(head)
+    if len(line) <= limit and len(head) < len(text):
+        line = _one_line(text)  # so much of the head was dropped that more of the text fits in
+    return line if len(line) <= limit else line[: limit - 1] + ELLIPSIS
 
 
 def _one_line(text: str) -> str:
@@ -182,29 +186,33 @@ def _one_line(text: str) -> str:
 
 
 def line_ranges(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each physical line of ``text`` from offset ``start`` on.
+    """Yield the start and end of each physical line of a text.
 
     Lines end at ``\\n`` or ``\\r\\n``, which the ranges leave out; a lone ``\\r`` and the
     separators of Unicode end no line. A break at the very end opens no further line, and an
-    empty text is one empty line. Lazy, so the first screen of a huge text costs little.
+    empty text is one empty line. It is lazy, so that the first screen of a huge text costs little.
+
+    Args:
+        text: The text.
+        start: The offset of the first line.
     """
     while True:
-        found = text.find("\n", start)
-        if found < 0:
+        line_feed = text.find("\n", start)
+        if line_feed < 0:
             yield start, len(text)
             return
-        end = found - 1 if found > start and text[found - 1] == "\r" else found
-        yield start, end
-        start = found + 1
+        has_return = line_feed > start and text[line_feed - 1] == "\r"
+        yield start, line_feed - 1 if has_return else line_feed
+        start = line_feed + 1
         if start == len(text):
             return
 
 
 def iter_lines(text: str) -> Iterator[str]:
-    """The physical lines of ``text``, each made fit for display, as they are asked for."""
+    """Yield the physical lines of a text, each fit for display."""
     return (safe_line(text[start:end]) for start, end in line_ranges(text))
 
 
 def display_lines(text: str) -> list[str]:
-    """The physical lines of ``text``, each made fit for display."""
+    """Return the physical lines of a text, each fit for display."""
     return list(iter_lines(text))

@@ -748,9 +748,9 @@ def _evidence(quote: str, found: QuoteLocation | None) -> Evidence:
     return Evidence(
         key=str(found.index),
         quote=quote,
-        char_start=found.place.start,
-        char_end=found.place.end,
-        match=found.place.match,
+        char_start=found.match_range.start,
+        char_end=found.match_range.end,
+        match=found.match_range.match,
     )
 
 
@@ -763,7 +763,7 @@ def _take(tally: QuoteTally, group: str, kind: str, drawn: Drawn, quote: str) ->
     tally.counts += counted
     shown = ""
     if found is not None:
-        shown = drawn.of.texts[found.index][found.place.start : found.place.end]
+        shown = drawn.of.texts[found.index][found.match_range.start : found.match_range.end]
         one, other = letters_of(shown), letters_of(drawn.quote)
         tally.right += one in other or other in one
     result = next(name for name in KINDS if getattr(counted, name))

@@ -130,7 +130,7 @@ def of_chosen(
     each = np.array(list(weights.values()))
     if alone:
         verdicts = np.where(there[places], PRESENT, ABSENT).astype(np.uint8)[:, None]
-        return Counts.of(verdicts, each).rate(0, FigureScope("mode")).interval
+        return Counts.from_verdicts(verdicts, each).rate(0, FigureScope("mode")).interval
     cells = _cells(says[places], there[places])
     rest = np.delete(says, places)
     further = np.array([rest.sum(), (~rest).sum()])

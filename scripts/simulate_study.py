@@ -60,7 +60,7 @@ from mast_tui.figures.agreement.counting import (
     ways,
 )
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
+from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, VerdictArray
 from mast_tui.figures.bootstrap import interval
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
@@ -330,7 +330,7 @@ Cells = dict[tuple[str, str], list[tuple[float, Interval | None]]]
 """By figure and column of the table: what came out of every run, with its interval."""
 
 
-def drawn(design: StudyDesign, traces: int, random: np.random.Generator) -> Said:
+def drawn(design: StudyDesign, traces: int, random: np.random.Generator) -> VerdictArray:
     """Draw the verdicts of one study.
 
     Args:
@@ -444,7 +444,7 @@ def design_run(
     if percentiles:
         return by_percentiles(sums_of(table, range(traces), rounds, seed, many=0))
     sums = sums_of(table, range(traces), rounds, seed)
-    modes = [table_coefficients(sums.of([mode])) for mode in range(len(SHOWS))]
+    modes = [table_coefficients(sums.of_modes([mode])) for mode in range(len(SHOWS))]
     pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)[0]
     coefficients: dict[tuple[str, int | str], Coefficient] = {}
     for name in COEFFICIENTS:
@@ -458,7 +458,7 @@ def design_run(
 
 def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Coefficient]:
     """The same with the percentiles of resamples, whatever there is to resample."""
-    tables: dict[int | str, TableSums] = {mode: sums.of([mode]) for mode in range(len(SHOWS))}
+    tables: dict[int | str, TableSums] = {mode: sums.of_modes([mode]) for mode in range(len(SHOWS))}
     values = {where: table_values(table) for where, table in tables.items()}
     means = {
         name: defined_mean([one[name] for one in values.values()], len(sums.pairs))[0]
@@ -565,7 +565,7 @@ Outcomes = dict[str, list[tuple[bool, Interval | None, str]]]
 """By figure, of every study: whether the interval holds, the interval, and why there is none."""
 
 
-def many_studies(plan: str, shows: float, traces: int, random: np.random.Generator) -> Said:
+def many_studies(plan: str, shows: float, traces: int, random: np.random.Generator) -> VerdictArray:
     """Draw the verdicts of ``AT_ONCE`` studies of one mode.
 
     Args:
@@ -611,7 +611,7 @@ def agreement_cell(
     sums = sums_of(many_studies(plan, shows, traces, random), range(traces), 1, 0)
     results: Outcomes = {}
     for study in range(AT_ONCE):
-        for name, coefficient in table_coefficients(sums.of([study])).items():
+        for name, coefficient in table_coefficients(sums.of_modes([study])).items():
             if coefficient.value is not None:
                 results.setdefault(name, []).append(
                     outcome(

@@ -236,7 +236,7 @@ def traces_to_label(workspace: Workspace, taxonomy: Taxonomy, study: Study) -> d
     input_ = signature_input(
         workspace, taxonomy, ReportRequest(by=ALL, without_places=True), traces=traces
     )
-    counts = Counts.of(input_.verdicts, input_.weights)
+    counts = Counts.from_verdicts(input_.verdicts, input_.weights)
     needed = {mode.code: counts.more_labels(i) for i, mode in enumerate(input_.modes)}
     return {code: count for code, count in needed.items() if count is not None}
 

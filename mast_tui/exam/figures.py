@@ -380,11 +380,12 @@ def places_figures(
     pairs = [(q.truth.locations, answers.by_trace[q.trace_id].locations) for q in asked]
 
     def match(part: Callable[[Location], object], *, counts: bool = True) -> MatchJson:
+        """Match the true and the named locations of each trace by one part of a location."""
         rows = []
-        for true, named in pairs if counts else ():
-            trues = set(map(part, true))
-            names = set(map(part, named))
-            rows.append((len(trues & names), len(names), len(trues)))
+        for true_locations, named_locations in pairs if counts else ():
+            true = set(map(part, true_locations))
+            named = set(map(part, named_locations))
+            rows.append((len(true & named), len(named), len(true)))
         return _match(np.array(rows, dtype=np.float64).reshape(-1, 3), rounds, seed)
 
     return {

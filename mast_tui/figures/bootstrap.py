@@ -40,14 +40,25 @@ class BootstrapJson(TypedDict):
 
 
 def bootstrap_json(rounds: int, seed: int) -> BootstrapJson:
-    """Tell how intervals by resampling were made."""
+    """Return the parameters of intervals by resampling.
+
+    Args:
+        rounds: The number of resamples.
+        seed: The seed of the resamples.
+    """
     return {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": "trace"}
 
 
 def ratio(
     above: NDArray[np.float64], below: NDArray[np.float64], otherwise: float = np.nan
 ) -> NDArray[np.float64]:
-    """Divide figures of resamples, with something else (NaN) where nothing is below."""
+    """Divide two arrays element by element.
+
+    Args:
+        above: The numerators.
+        below: The denominators.
+        otherwise: The value of the elements whose denominator is not above 0.
+    """
     quotients: NDArray[np.float64] = np.full(
         np.broadcast_shapes(np.shape(above), np.shape(below)), otherwise
     )
@@ -56,12 +67,12 @@ def ratio(
 
 
 def resamples(units: int, rounds: int, seed: int) -> Iterator[NDArray[np.float32]]:
-    """Tell how often each unit counts in each resample with replacement.
+    """Yield how often each unit is drawn in each resample with replacement.
 
     Args:
-        units: How many units there are.
-        rounds: How many resamples are drawn.
-        seed: The same seed and number of units give the same resamples, however the blocks fall.
+        units: The number of units.
+        rounds: The number of resamples.
+        seed: The seed; the same seed and number of units give the same resamples.
 
     Yields:
         Blocks of rounds × units.
@@ -112,20 +123,20 @@ def interval(
     *,
     left_out: NDArray[np.float64] | None = None,
 ) -> Interval | None:
-    """Give the interval of a figure from its values in the resamples.
+    """Return the interval of a figure from its values in the resamples.
 
     Args:
         estimate: The figure of all units.
-        values: The figure in each resample, NaN where it was undefined.
+        values: The figure in each resample, NaN if it is undefined there.
         left_out: The figure with each unit left out in turn (at ``features.sum(axis=0) -
-            features``), NaN where it was undefined. With them the percentiles are corrected for
-            bias and for a spread that changes with the figure (BCa, Efron 1987), which counts
-            where few units bear a figure.
+            features``), NaN if it is undefined. With it the percentiles are corrected for bias and
+            for a variance that depends on the figure (BCa, Efron 1987), which matters with few
+            units.
 
     Returns:
-        The percentiles of the defined values (Efron 1979), widened to hold the estimate itself.
-        None where half of the resamples or more leave the figure undefined, and where they all
-        give the same one: resampling what is all alike tells nothing of what else there may be.
+        The percentiles of the defined values (Efron 1979), widened to include the estimate. None if
+        half of the resamples or more leave the figure undefined, or if all give the same value,
+        since resamples of equal units say nothing of other possible units.
     """
     defined = values[~np.isnan(values)]
     if defined.size <= LEAST_DEFINED * values.size or not varies(defined):

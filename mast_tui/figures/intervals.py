@@ -45,17 +45,17 @@ Z: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 def wilson(hits: float, n: float) -> Interval | None:
-    """Give the score interval of a share (Wilson 1927, JASA 22:209-212).
+    """Return the score interval of a share (Wilson 1927, JASA 22:209-212).
 
     Args:
-        hits: How many cases it is a share of.
-        n: How many cases there are; not whole where they were weighted.
+        hits: The number of hits.
+        n: The number of cases; no integer if they are weighted.
 
     Returns:
         Both ends, between 0 and 1; None for n = 0.
 
     Raises:
-        ValueError: There are more hits than cases, or fewer than none.
+        ValueError: There are more hits than cases, or less than 0.
     """
     if not 0 <= hits <= n:
         raise ValueError(f"{hits} of {n} is no share")
@@ -68,11 +68,11 @@ def wilson(hits: float, n: float) -> Interval | None:
 
 
 def wilson_of(share: float, n: float) -> Interval:
-    """Give the score interval of a share that rests on so many cases, whole or not.
+    """Return the score interval of a share of a number of cases, which need not be an integer.
 
     Args:
         share: The share, between 0 and 1.
-        n: How many independent cases tell as much.
+        n: The number of independent cases with the same variance.
 
     Returns:
         Both ends, between 0 and 1.
@@ -84,15 +84,16 @@ def wilson_of(share: float, n: float) -> Interval:
 
 
 def share_of_all(hits: int, n: int, whole: int) -> Interval:
-    """Return the interval of the share of a known number of traces, of which a part was drawn.
+    """Return the interval of the share among a known number of traces, of which a part was drawn.
 
-    It is Wilson's for n(N - 1)/(N - n) cases, as many as have the variance of a sample without
-    replacement (Cochran 1977, Sampling Techniques), within what the traces left can still change.
+    It is Wilson's for n(N - 1)/(N - n) cases, which have the variance of a sample without
+    replacement (Cochran 1977, Sampling Techniques), limited to what the other traces can still
+    change.
 
     Args:
-        hits: The hits among the traces that were drawn.
-        n: How many were drawn at random.
-        whole: How many there are, N, more than were drawn.
+        hits: The hits among the drawn traces.
+        n: The number of traces drawn at random.
+        whole: The number N of all traces, more than were drawn.
 
     Returns:
         Both ends, between 0 and 1.
@@ -124,54 +125,62 @@ def cases_for(share: float, margin: float) -> int:
 
 
 def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int | None:
-    """Tell how many more cases bring the Wilson interval of a share to ``margin`` on either side.
+    """Return the number of further cases that narrow a Wilson interval to ``margin``.
 
     Args:
-        hits: How many cases it is a share of.
-        n: How many cases there are.
-        margin: Half the width that is wanted, over 0.
-        each: As how many cases one more of them counts.
+        hits: The number of hits.
+        n: The number of cases.
+        margin: Half of the requested width, above 0.
+        each: The effective number of cases of one further case.
 
     Returns:
-        So many, if the share stays what it is; None where there is no case yet.
+        The number, if the share stays the same; None without cases.
     """
     return max(0, ceil((cases_for(hits / n, margin) - n) / each)) if n else None
 
 
 def share(hits: int, n: int) -> Coefficient:
-    """Give a share with its Wilson interval; ``no_overlap`` of nothing. Raises as ``wilson``."""
+    """Return a share with its Wilson interval, undefined (``no_overlap``) without cases.
+
+    Args:
+        hits: The number of hits.
+        n: The number of cases.
+
+    Raises:
+        ValueError: See ``wilson``.
+    """
     if n == 0:
         return Coefficient(undefined="no_overlap")
     return Coefficient(hits / n, ci=wilson(hits, n))
 
 
-def newcombe(hits: float, n: float, other: float, of: float) -> Interval | None:
-    """Give the interval of a difference of two independent shares from both Wilson intervals.
+def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
+    """Return the interval of a difference of two independent shares from their Wilson intervals.
 
     Newcombe 1998, Statistics in Medicine 17:873-890, method 10.
 
     Args:
         hits: The hits of the first share.
-        n: Its cases.
-        other: The hits of the second share.
-        of: Its cases.
+        n: The cases of the first share.
+        other_hits: The hits of the second share.
+        other_n: The cases of the second share.
 
     Returns:
-        Both ends of ``hits/n - other/of``, between -1 and 1; None where a side has no case.
+        Both ends of ``hits/n - other_hits/other_n``, between -1 and 1; None if a share has no case.
     """
     ends = wilson(hits, n)
-    ends_of_other = wilson(other, of)
-    if ends is None or ends_of_other is None:
+    other_ends = wilson(other_hits, other_n)
+    if ends is None or other_ends is None:
         return None
-    return _joined(hits / n, ends, other / of, ends_of_other, 0.0)
+    return _joined(hits / n, ends, other_hits / other_n, other_ends, 0.0)
 
 
 def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) -> Interval | None:
-    """Give the interval of a difference of two shares of the same cases.
+    """Return the interval of a difference of two shares of the same cases.
 
     Newcombe 1998, Statistics in Medicine 17:2635-2650, method 10: both Wilson intervals, joined
-    with the correlation φ of the two answers, which is corrected for continuity where it is above
-    0, and is 0 where a margin is empty.
+    with the correlation φ of the two answers, which is corrected for continuity if it is above 0,
+    and is 0 if a margin is empty.
 
     Args:
         both: The cases that are hits on both sides.
@@ -180,7 +189,7 @@ def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) 
         neither: The cases that are hits on neither.
 
     Returns:
-        Both ends of the first share less the second, between -1 and 1; None of no case.
+        Both ends of the first share less the second, between -1 and 1; None without cases.
     """
     n = both + only_first + only_second + neither
     first = both + only_first
@@ -209,61 +218,62 @@ def _joined(p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float)
     return p - q - down, p - q + up
 
 
-def katz(hits: float, n: float, other: float, of: float) -> Interval | None:
-    """Give the interval of the ratio of two shares by its logarithm.
+def katz(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
+    """Return the interval of the ratio of two shares, by its logarithm.
 
     Katz and others 1978, Biometrics 34:469-474.
 
     Args:
         hits: The hits of the first share.
-        n: Its cases.
-        other: The hits of the second share.
-        of: Its cases.
+        n: The cases of the first share.
+        other_hits: The hits of the second share.
+        other_n: The cases of the second share.
 
     Returns:
-        Both ends of ``(hits/n) / (other/of)``; None where either has no hit, as the logarithm has
-        no spread then.
+        Both ends of ``(hits/n) / (other_hits/other_n)``; None if a share has no hit, since the
+        logarithm has no variance then.
     """
-    if not hits or not other:
+    if not hits or not other_hits:
         return None
-    middle = log(hits / n) - log(other / of)
-    half = Z * sqrt(1 / hits - 1 / n + 1 / other - 1 / of)
+    middle = log(hits / n) - log(other_hits / other_n)
+    half = Z * sqrt(1 / hits - 1 / n + 1 / other_hits - 1 / other_n)
     return exp(middle - half), exp(middle + half)
 
 
 Effective = tuple[float, float]
-"""As how many independent cases of equal weight hits, and all cases, count."""
+"""The numbers of hits and of all cases, as independent cases of equal weight."""
 
 
 class Weighed(NamedTuple):
-    """Some cases: how many, the sum of their weights, and that of these squared."""
+    """The number of some cases, the sum of their weights, and the sum of the squared weights."""
 
     n: int
     weight: float
     square: float
 
 
-def effective_cases(hits: Weighed, others: Weighed) -> Effective:
-    """Tell as how many cases weighted ones count: of these the share has the same variance.
+def effective_cases(hits: Weighed, misses: Weighed) -> Effective:
+    """Return the number of equal cases whose share would have the same variance.
 
     n = p(1 − p)/Var p with the variance of a ratio of sums of weights (Korn and Graubard 1998,
-    Survey Methodology 24:193-201), or where all are alike (Σw)²/Σw² (Kish 1965, Survey Sampling);
-    never more than there are.
+    Survey Methodology 24:193-201). If all cases are hits or all are misses, it is (Σw)²/Σw² (Kish
+    1965, Survey Sampling). It is at most the number of cases.
 
     Args:
-        hits: The cases that the share is of.
-        others: All others.
+        hits: The cases that are hits.
+        misses: All other cases.
 
     Returns:
-        The hits, and all cases.
+        The effective hits, and the effective cases.
     """
-    n, total = hits.n + others.n, hits.weight + others.weight
-    if (hits.weight, others.weight) == (hits.n, others.n):
+    n = hits.n + misses.n
+    total = hits.weight + misses.weight
+    if (hits.weight, misses.weight) == (hits.n, misses.n):
         return hits.n, n
     p = hits.weight / total
-    spread = hits.square * (1 - p) ** 2 + others.square * p**2
-    cases = p * (1 - p) * total**2 / spread if hits.n and others.n else None
-    cases = total**2 / (hits.square + others.square) if cases is None else cases
+    spread = hits.square * (1 - p) ** 2 + misses.square * p**2
+    cases = p * (1 - p) * total**2 / spread if hits.n and misses.n else None
+    cases = total**2 / (hits.square + misses.square) if cases is None else cases
     cases = min(float(n), cases)
     return p * cases, cases
 
@@ -303,9 +313,9 @@ def share_figure(
 
 
 class Doubt(NamedTuple):
-    """The ``unresolved`` verdicts beside a share, and the ``bounds`` of the share.
+    """The number of ``unresolved`` verdicts of a share, and the ``bounds`` of the share.
 
-    The lower bound takes all of them for absent, the upper one for present.
+    The lower bound counts all of them as absent, the upper one as present.
     """
 
     unresolved: int
@@ -320,19 +330,20 @@ def rate(
     effective: Effective | None = None,
     doubt: Doubt | None = None,
 ) -> Figure:
-    """Return the record of a share with its Wilson interval, or with bounds.
+    """Return the figure of a share with its Wilson interval, or with bounds.
 
-    Of no traces there is no share (``no_traces``). Where more than 2 % of the traces are
-    unresolved there are bounds in the place of an interval, and ``needs`` says how many of them to
+    Without traces the share is undefined (``no_traces``). If more than 2 % of the traces are
+    unresolved it has bounds instead of an interval, and ``needs`` is the number of traces to
     resolve.
 
     Args:
-        scope: What the share is about.
-        condition: The traces that it is over: ``failed``.
-        count: How many traces are hits.
-        n: How many there are.
-        effective: As how many both count where they are weighted, so that the share is theirs.
-        doubt: The unresolved traces beside them; None where there are none.
+        scope: The scope of the figure.
+        condition: The name of the traces that it is over: ``failed``.
+        count: The number of hits.
+        n: The number of traces.
+        effective: The effective hits and traces if they are weighted; the share is then that of
+            these.
+        doubt: The unresolved traces; None if there are none.
 
     Raises:
         ValueError: There are more hits than cases.

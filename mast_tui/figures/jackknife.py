@@ -108,14 +108,14 @@ class Support:
 
 
 def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
-    """Return why no interval of a figure of one table would hold, with how many it takes.
+    """Return why no interval of a figure of one table would hold, with the number that is needed.
 
     Args:
-        name: The figure's name in the report.
-        support: The data that it rests on.
+        name: The name of the figure in the report.
+        support: The data of the figure.
 
     Returns:
-        None where an interval holds.
+        The reason and the number; None if an interval holds.
     """
     if support.traces < FEWEST:
         return ("copied_blocks" if support.copied else "few_traces"), FEWEST
@@ -130,12 +130,14 @@ def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
 
 
 def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withheld, int] | None:
-    """Return the same of a mean over modes, which rare modes pull down where there are few traces.
+    """Return why no interval of a mean over modes would hold, with the number that is needed.
+
+    Rare modes lower such a mean if there are few traces.
 
     Args:
-        name: The figure's name in the report.
-        traces: In how many traces two or more rated a unit.
-        ratings: How many ratings each unit has, on average.
+        name: The name of the figure in the report.
+        traces: The number of traces in which two or more rated a unit.
+        ratings: The mean number of ratings of a unit.
     """
     least = _LEAST_TRACES_OF_STEADY_MEAN
     if not STATISTICS[name].steady:
@@ -191,22 +193,21 @@ def spread_coefficient(
 def jackknife_interval(
     estimate: float, left_out: NDArray[np.float64], scale: Scale
 ) -> Interval | None:
-    """Return the interval of a figure from what it is without each trace.
+    """Return the interval of a figure from its values without each trace in turn.
 
     It is Wilson's interval for p(1 - p)/Var p cases (Korn and Graubard 1998), where p is the
-    figure's position on its scale and Var p the jackknife's variance. Where a trace has several
-    units it is made with Student's t, as the variance is then estimated from few traces; where
-    each trace is one unit the position itself tells the variance.
+    figure's position on its scale and Var p the jackknife's variance. If traces have several units,
+    it is made with Student's t, since the variance is then estimated from few traces; if each trace
+    is one unit, the position itself determines the variance.
 
     Args:
         estimate: The figure of all traces.
-        left_out: The figure with each trace left out in turn, NaN where it is undefined.
+        left_out: The figure with each trace left out in turn, NaN if it is undefined.
         scale: The values that the figure can take.
 
     Returns:
-        None where the figure is undefined without one of the traces, which is then the one that
-        matters; where all values are the same; and at either end of the scale of a figure whose
-        traces have several units, which leaves no spread.
+        The interval. None if the figure is undefined without one of the traces, if all values are
+        the same, and at an end of the scale of a figure whose traces have several units.
     """
     traces = left_out.size
     if traces < FEWEST or bool(np.isnan(left_out).any()):

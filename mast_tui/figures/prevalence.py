@@ -105,15 +105,15 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
 
 
 def prevalence(judge_input: JudgeInput, units: Compared, *, group: str = "") -> Iterator[Figure]:
-    """Yield how often each mode shows, from the labels of a part and the judge's verdicts on all.
+    """Yield the prevalence of each mode, from the labels of a part and the judge's verdicts on all.
 
-    The scope ``prevalence`` is over the traces that only the judge has judged. It holds as far as
-    the judge errs there as it does on the labelled traces, which is so where these are a random
-    sample. The scope ``prevalence_overall`` is over all traces; see ``PoweredPrevalence``.
+    The scope ``prevalence`` is over the traces that only the judge has judged. It is right if the
+    judge makes the same errors there as on the labelled traces, as when these are a random sample.
+    The scope ``prevalence_overall`` is over all traces; see ``PoweredPrevalence``.
 
     Args:
         judge_input: The judge's verdicts, also on traces that no one else has labelled.
-        units: Its verdicts beside the reference.
+        units: The verdicts of judge and reference on the same units.
         group: The group of the traces.
     """
     slugs = judge_input.slugs
@@ -125,9 +125,9 @@ def prevalence(judge_input: JudgeInput, units: Compared, *, group: str = "") -> 
     )
     beyond = np.array([judge_input.beyond.verdicts.get(slug, (0, 0, 0)) for slug in slugs])
     unlabelled = _unlabelled(judge_input) + beyond.reshape(-1, 3)[:, :2]
-    labelled = _Labelled.of(judge_input, units)
-    absent = _Labelled.of(judge_input, units.resolved_as(False))
-    present = _Labelled.of(judge_input, units.resolved_as(True))
+    labelled = _Labelled.from_input(judge_input, units)
+    absent = _Labelled.from_input(judge_input, units.resolved_as(False))
+    present = _Labelled.from_input(judge_input, units.resolved_as(True))
     for column, (slug, code, _) in enumerate(judge_input.modes):
         table = labelled.tables[column]
         tp, fp, fn, tn = (int(count) for count in table)
@@ -234,7 +234,7 @@ class _Labelled:
     weighted: Sequence[Weighted]
 
     @classmethod
-    def of(cls, judge_input: JudgeInput, units: Compared) -> _Labelled:
+    def from_input(cls, judge_input: JudgeInput, units: Compared) -> _Labelled:
         cells = features(units, judge_input.slugs)
         study = judge_input.study
         weights = None
@@ -243,8 +243,8 @@ class _Labelled:
         if weights is None:
             return cls(cells.sum(axis=0), ())
         # A trace outside the study was not drawn, and has no weight.
-        each = np.array([weights.get(trace, 0.0) for trace in units.traces])
-        return cls(cells.sum(axis=0), weighted_tables(cells, each))
+        trace_weights = np.array([weights.get(trace, 0.0) for trace in units.traces])
+        return cls(cells.sum(axis=0), weighted_tables(cells, trace_weights))
 
     def powered(self, column: int, unlabelled: Tables) -> PoweredPrevalence:
         """Return the prevalence of one mode over all traces.
@@ -259,11 +259,10 @@ class _Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """The labelled traces of one mode that were drawn with chances of their own.
+    """The weighted tables (TP, FP, FN, TN) of one mode, of traces drawn with different chances.
 
-    Tables (TP, FP, FN, TN) of the judge against the reference over ``n`` traces: ``sums`` of their
-    weights w, each the number of traces that one stands for, and ``squares`` and ``spreads`` the
-    sums of w² and of w(w − 1).
+    The weight w of a trace is the number of traces that it represents. ``sums``, ``squares`` and
+    ``spreads`` are the sums of w, of w² and of w(w − 1).
     """
 
     sums: Tables
@@ -279,14 +278,14 @@ def weighted_tables(cells: Tables, weights: Values) -> list[Weighted]:
         weights: One for each trace.
     """
     spreads = np.maximum(weights * (weights - 1), 0)
-    sums = [np.tensordot(of, cells, axes=1) for of in (weights, weights**2, spreads)]
-    return [Weighted(*of_mode) for of_mode in zip(*sums, strict=True)]
+    sums = [np.tensordot(factors, cells, axes=1) for factors in (weights, weights**2, spreads)]
+    return [Weighted(*tables) for tables in zip(*sums, strict=True)]
 
 
 class _Joined(NamedTuple):
-    """A prevalence with the judge's weight in it, its variance, and people's own.
+    """A prevalence with the judge's weight in it, its variance, and the people's own prevalence.
 
-    ``least`` is what the labelled traces tell by themselves, as a number of traces.
+    ``least`` is the number of traces that the labelled traces alone are worth.
     """
 
     value: float

@@ -61,9 +61,10 @@ def cohen_kappa(tables: Tables) -> Values:
 
 
 def least_kappa(tables: Tables) -> Values:
-    """Return the least that Cohen's κ can be with these margins: the rarer answer is never shared.
+    """Return the least possible value of Cohen's κ with the margins of each table.
 
-    NaN where a side gives one answer only, or both give the same one more often than not.
+    It is reached if both never give the rarer answer together. NaN if a side gives only one answer,
+    or if both give the same one more often than not.
     """
     n = tables.sum(axis=-1)
     rarer = np.stack((tables[..., 0] + tables[..., 1], tables[..., 0] + tables[..., 2]))
@@ -73,7 +74,7 @@ def least_kappa(tables: Tables) -> Values:
 
 
 def gwet_ac1(tables: Tables) -> Values:
-    """Return Gwet's AC1 (2008) of two categories; undefined where only one occurs at all."""
+    """Return Gwet's AC1 (2008) of two categories, NaN if only one of them occurs."""
     n, agreed, _ = _agreements(tables)
     present = 2 * tables[..., 0] + tables[..., 1] + tables[..., 2]
     # In halves of ratings: 2·q·(1 - q) with q = present / 2n, times 2n².
@@ -85,7 +86,7 @@ def gwet_ac1(tables: Tables) -> Values:
 
 
 def _agreements(tables: Tables) -> tuple[Values, Values, Values]:
-    """The units, those in which both say the same, and n² times how many would by chance."""
+    """Return the units, those with equal answers, and n² times those expected by chance."""
     tp, fp, fn, tn = np.moveaxis(tables, -1, 0)
     by_chance = (tp + fp) * (tp + fn) + (tn + fn) * (tn + fp)
     return tables.sum(axis=-1), tp + tn, by_chance
@@ -106,18 +107,17 @@ FIGURES: Final[Mapping[str, TableFormula]] = {
 def coefficient(
     figure: TableFormula, table: Tables, resampled: Tables, left_out: Tables | None = None
 ) -> Coefficient:
-    """A figure of one table with its interval.
+    """Return a figure of one table with its interval.
 
     Args:
         figure: One of ``FIGURES``.
         table: The four counts.
-        resampled: The same in the resamples, rounds × 4.
-        left_out: The same without each trace in turn, traces × 4; without any, or without
-            resamples, no interval was asked for.
+        resampled: The counts in the resamples, rounds × 4; empty if no interval is needed.
+        left_out: The counts without each trace in turn, traces × 4; None if no interval is needed.
 
     Returns:
-        The figure; where it is undefined ``no_overlap`` of no unit, ``single_trace`` for
-        agreement beyond chance of one unit, and else ``no_variance``.
+        The figure. It is undefined as ``no_overlap`` without units, as ``single_trace`` if it is
+        an agreement beyond chance of one unit, and else as ``no_variance``.
     """
     value = float(figure(table))
     if not table.sum():
@@ -128,7 +128,7 @@ def coefficient(
         return Coefficient(undefined="no_variance")
     if left_out is None or not len(resampled):
         return Coefficient(value)
-    name = next(name for name, one in FIGURES.items() if one is figure)
+    name = next(name for name, formula in FIGURES.items() if formula is figure)
     each = table - left_out
     support = _support(table, each)
     withheld = why_no_interval(name, support)
@@ -140,7 +140,7 @@ def coefficient(
 
 
 def _support(table: Tables, each: Tables) -> Support:
-    """Return the data that the figures of a table rest on, from the counts of each trace."""
+    """Return the numbers of traces, units and answers of a table, from the counts of each trace."""
     units = int(table.sum())
     present = float(2 * table[0] + table[1] + table[2]) / 2
     return Support(

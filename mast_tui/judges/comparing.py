@@ -206,7 +206,7 @@ def _meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Order) -> b
     other_ranges = [mark.target for mark in other_marks if not mark.target.is_whole]
     if not ranges or not other_ranges:
         return None
-    return any(overlap(one, other, order) for one in ranges for other in other_ranges)
+    return any(overlap(target, other, order) for target in ranges for other in other_ranges)
 
 
 def _rank(case: Case) -> tuple[int, str]:

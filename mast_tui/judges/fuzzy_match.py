@@ -159,7 +159,7 @@ def layers(text: str) -> tuple[str, ...]:
 
 
 def find_part(
-    text: str, part: str, how: Match, *, start: int = 0, known: Sequence[str] | None = None
+    text: str, part: str, how: Match, *, start: int = 0, text_layers: Sequence[str] | None = None
 ) -> QuoteMatch | None:
     """Find a piece of a quote by one kind of match.
 
@@ -169,23 +169,25 @@ def find_part(
         how: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text, whose
             ``match`` then results from the comparison of the words.
         start: The offset from which to search.
-        known: ``layers(text)``, if the caller has them.
+        text_layers: ``layers(text)``, if the caller has them.
 
     Returns:
         The first range that matches, or None.
     """
     if start:
         text = text[start:]
-        known = None
+        text_layers = None
     if how is Match.EXACT:
         offset = text.find(part)
-        place = None if offset < 0 else QuoteMatch(offset, offset + len(part), Match.EXACT)
+        match_range = None if offset < 0 else QuoteMatch(offset, offset + len(part), Match.EXACT)
     elif how is Match.SPACING:
-        place = _of_letters(text, part, known)
+        match_range = _of_letters(text, part, text_layers)
     else:
-        place = _similar(text, part)
+        match_range = _similar(text, part)
     return (
-        place if place is None else QuoteMatch(start + place.start, start + place.end, place.match)
+        match_range
+        if match_range is None
+        else QuoteMatch(start + match_range.start, start + match_range.end, match_range.match)
     )
 
 
@@ -202,9 +204,9 @@ def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch |
         The first range with the closest match, or None.
     """
     for each in (Match.EXACT, Match.SPACING, Match.REWORDED):
-        place = find_part(text, part, each, start=start)
-        if place is not None or each is how:
-            return place
+        match_range = find_part(text, part, each, start=start)
+        if match_range is not None or each is how:
+            return match_range
     return None
 
 
@@ -221,11 +223,13 @@ def find_within(text: str, part: str, start: int, reach: int) -> QuoteMatch | No
         The range of the words, or None.
     """
     end = start + reach + len(part)
-    place = closest(text[start:end], part, Match.SPACING)
-    if place is None:
+    match_range = closest(text[start:end], part, Match.SPACING)
+    if match_range is None:
         return None
-    place = QuoteMatch(*_whole_words(text, start + place.start, start + place.end), place.match)
-    return place if same_words(part, text[place.start : place.end]) else None
+    match_range = QuoteMatch(
+        *_whole_words(text, start + match_range.start, start + match_range.end), match_range.match
+    )
+    return match_range if same_words(part, text[match_range.start : match_range.end]) else None
 
 
 class JoinedTexts:
@@ -244,24 +248,24 @@ class JoinedTexts:
                 start += len(piece) + len(_SEPARATOR)
         self.text = "".join(joined)
 
-    def locate(self, place: QuoteMatch) -> tuple[int, int, QuoteMatch] | None:
+    def locate(self, match_range: QuoteMatch) -> tuple[int, int, QuoteMatch] | None:
         """Convert a range of the joined text.
 
         Returns:
             The index of the span in which it begins, that of the span in which it ends (the same
             or the next one), and the range in the first of them. None for a range of separators.
         """
-        number = bisect_right(self._starts, place.start) - 1
-        if place.start >= self._starts[number] + self._pieces[number][2]:
+        number = bisect_right(self._starts, match_range.start) - 1
+        if match_range.start >= self._starts[number] + self._pieces[number][2]:
             number += 1
-        last_number = bisect_left(self._starts, place.end) - 1
+        last_number = bisect_left(self._starts, match_range.end) - 1
         if number > last_number:
             return None
         index, offset, length = self._pieces[number]
-        start = max(place.start - self._starts[number], 0)
-        end = min(place.end - self._starts[number], length)
+        start = max(match_range.start - self._starts[number], 0)
+        end = min(match_range.end - self._starts[number], length)
         last = self._pieces[last_number][0]
-        inside = QuoteMatch(offset + start, offset + end, place.match)
+        inside = QuoteMatch(offset + start, offset + end, match_range.match)
         return index, last if last == index + 1 else index, inside
 
 
@@ -357,9 +361,9 @@ def _offset_of_letter(loose: str, number: int) -> int:
     return offset
 
 
-def _with_edges(loose: str, place: tuple[int, int], quote: str) -> tuple[int, int]:
+def _with_edges(loose: str, match_range: tuple[int, int], quote: str) -> tuple[int, int]:
     """Extend a range by the punctuation around it that the quote has too."""
-    start, end = place
+    start, end = match_range
     first = next(i for i, char in enumerate(quote) if letters(char))
     last = next(i for i in range(len(quote), 0, -1) if letters(quote[i - 1]))
     for sign in reversed("".join(quote[:first].split())):
@@ -423,9 +427,9 @@ def _by_its_ends(text: str, quote: str) -> QuoteMatch | None:
 def _find_end(text: str, quote: str) -> tuple[int, int] | None:
     """Find the first or last part of a long quote, also by a similar text."""
     for how in (Match.EXACT, Match.SPACING):
-        place = find_part(text, quote, how)
-        if place is not None:
-            return place.start, place.end
+        match_range = find_part(text, quote, how)
+        if match_range is not None:
+            return match_range.start, match_range.end
     return _aligned(text, quote) if text else None
 
 

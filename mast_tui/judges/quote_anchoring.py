@@ -93,13 +93,13 @@ class QuoteLocation:
     """
 
     index: int
-    place: QuoteMatch
+    match_range: QuoteMatch
     last: int
 
     @property
     def altered(self) -> bool:
         """True if the words there have another meaning than the quote."""
-        return self.place.match is Match.ALTERED
+        return self.match_range.match is Match.ALTERED
 
 
 class Locator:
@@ -137,13 +137,13 @@ class Locator:
         Returns:
             The location, or None.
         """
-        parsed_quote = _Quote.of(quote, self._is_agent)
+        parsed_quote = _Quote.from_text(quote, self._is_agent)
         if not parsed_quote.whole:
             return None
         self._cut = False
         areas = _Areas(self._count, named, around)
         for meanings in (parsed_quote.whole, parsed_quote.pieced):
-            for area in (areas.named,) if parsed_quote.short else (areas.named, areas.others):
+            for area in (areas.named,) if parsed_quote.short else (areas.named, areas.unnamed):
                 for how in (Match.EXACT, Match.SPACING):
                     location = self._first(meanings, how, area()) if meanings else None
                     if location is not None:
@@ -173,8 +173,8 @@ class Locator:
                 if len(pieces) > 1:
                     location = self._in_order(index, text, pieces, how)
                 else:
-                    place = find_part(text, pieces[0], how, known=searched_layers)
-                    location = QuoteLocation(index, place, index) if place else None
+                    match_range = find_part(text, pieces[0], how, text_layers=searched_layers)
+                    location = QuoteLocation(index, match_range, index) if match_range else None
                 if location is not None:
                     return location
         return None
@@ -190,18 +190,21 @@ class Locator:
             # The other parts are too short: they occur by chance, so they prove nothing.
             best = self._alike(texts, parsed_quote.long_parts)
             if best is not None:
-                place = QuoteMatch(best.place.start, best.place.end, Match.ALTERED)
-                best = QuoteLocation(best.index, place, best.last)
+                match_range = QuoteMatch(
+                    best.match_range.start, best.match_range.end, Match.ALTERED
+                )
+                best = QuoteLocation(best.index, match_range, best.last)
         return best
 
     def _alike(self, texts: JoinedTexts, pieces: tuple[str, ...]) -> QuoteLocation | None:
+        """Find a text similar to the first piece, followed by the other pieces in order."""
         find = closest if len(pieces) > 1 else find_part
-        place = find(texts.text, pieces[0], Match.REWORDED)
-        located = None if place is None else texts.locate(place)
+        match_range = find(texts.text, pieces[0], Match.REWORDED)
+        located = None if match_range is None else texts.locate(match_range)
         if located is None:
             return None
-        index, last, span_place = located
-        first = QuoteLocation(index, span_place, last)
+        index, last, range_in_span = located
+        first = QuoteLocation(index, range_in_span, last)
         if len(pieces) == 1:
             return first
         text = self._sent.text(first.index)
@@ -217,13 +220,13 @@ class Locator:
             return None
         start = 0
         for _ in range(_FIRST_PARTS_TRIED):
-            place = closest(text, pieces[0], how, start=start)
-            if place is None:
+            match_range = closest(text, pieces[0], how, start=start)
+            if match_range is None:
                 return None
-            location = self._in_order_from(place.start, index, text, pieces, how)
+            location = self._in_order_from(match_range.start, index, text, pieces, how)
             if location is not None:
                 return location
-            start = place.start + 1
+            start = match_range.start + 1
         return None
 
     def _in_order_from(
@@ -241,19 +244,19 @@ class Locator:
                 places.append(nearby)
                 offset = nearby.end
                 continue
-            place = closest(text, piece, how, start=offset)
-            if place is None and places and span == index and index + 1 < self._count:
+            match_range = closest(text, piece, how, start=offset)
+            if match_range is None and places and span == index and index + 1 < self._count:
                 span = index + 1
                 text = self._sent.text(span)
                 text = clipped(text) if how is Match.REWORDED else text
-                place = closest(text, piece, how)
-            if place is None:
+                match_range = closest(text, piece, how)
+            if match_range is None:
                 return None
-            if place.match is Match.ALTERED:
+            if match_range.match is Match.ALTERED:
                 match = Match.ALTERED
-            offset = place.end
+            offset = match_range.end
             if span == index:
-                places.append(place)
+                places.append(match_range)
         near = all(b.start - a.end <= LONGEST_GAP for a, b in pairwise(places))
         whole = QuoteMatch(places[0].start, places[-1 if near else 0].end, match)
         return QuoteLocation(index, whole, span)
@@ -317,7 +320,8 @@ class _Quote:
     long: bool
 
     @classmethod
-    def of(cls, quote: str, is_agent: Callable[[str], bool]) -> _Quote:
+    def from_text(cls, quote: str, is_agent: Callable[[str], bool]) -> _Quote:
+        """Parse a quote; ``is_agent`` checks whether a name before it is that of a speaker."""
         whole: dict[tuple[str, ...], None] = {}
         pieced: dict[tuple[str, ...], None] = {}
         pieces: tuple[str, ...] = ()
@@ -364,7 +368,7 @@ class _Areas:
     ) -> None:
         self._count = count
         self._named = named
-        self._shown = named or around
+        self._centre = named or around
 
     def named(self) -> Iterable[int]:
         """Return the indices of the spans that the judge named, in order."""
@@ -375,17 +379,17 @@ class _Areas:
 
         Without named spans, all spans that were sent come first.
         """
-        return self._unnamed(NEAR)
+        return self._outward(NEAR)
 
-    def others(self) -> Iterable[int]:
+    def unnamed(self) -> Iterable[int]:
         """Return the indices of all spans that the judge did not name, the nearest first."""
-        return self._unnamed(self._count)
+        return self._outward(self._count)
 
-    def _unnamed(self, reach: int) -> Iterator[int]:
-        if self._shown is None:
+    def _outward(self, reach: int) -> Iterator[int]:
+        if self._centre is None:
             yield from range(self._count)
             return
-        first, last = self._shown
+        first, last = self._centre
         if self._named is None:
             yield from range(first, last + 1)
         following = range(last + 1, min(last + 1 + reach, self._count))
@@ -426,11 +430,13 @@ def anchored(
     location = locate(quote, named)
     start = end = 0
     if location is not None:
-        start, end = texts.to_original(location.index, location.place.start, location.place.end)
+        start, end = texts.to_original(
+            location.index, location.match_range.start, location.match_range.end
+        )
     if location is None or start >= end:
         return replace(finding, first=first, last=last, evidence=Evidence(key=first, quote=quote))
     spans = _mended(named, location)
-    match = location.place.match
+    match = location.match_range.match
     evidence = Evidence(
         key=trace.span(location.index).key,
         quote=trace.text(location.index)[start:end],

@@ -141,27 +141,27 @@ def judged_traces(
 class TraceJudging:
     """A function that judges a trace in any process, without a workspace.
 
-    ``known`` holds the traces to skip, as ``judged_traces`` returns them.
+    ``skipped`` holds the traces to skip, as ``judged_traces`` returns them.
     """
 
     judge: Judge
-    known: frozenset[TraceKey] = frozenset()
+    skipped: frozenset[TraceKey] = frozenset()
 
     def __call__(self, trace: Trace) -> JudgedTrace:
         """Read a trace to its end, and judge it."""
-        return self.judge_unless(trace, lambda record: _trace_key(record) in self.known)
+        return self.judge_unless(trace, lambda record: _trace_key(record) in self.skipped)
 
-    def judge_unless(self, trace: Trace, known: Callable[[TraceRecord], bool]) -> JudgedTrace:
-        """Read a trace to its end, and judge it unless it is known.
+    def judge_unless(self, trace: Trace, is_judged: Callable[[TraceRecord], bool]) -> JudgedTrace:
+        """Read a trace to its end, and judge it unless it was judged before.
 
         Args:
             trace: The trace, of which at least the first spans are read.
-            known: Tells whether the trace need not be judged.
+            is_judged: Checks whether the trace was judged before.
         """
         try:
             read_fully(trace)
             record = TraceRecord.from_trace(trace)
-            judgement = None if known(record) else self.judge.judge(trace)
+            judgement = None if is_judged(record) else self.judge.judge(trace)
         except OSError as error:
             problem = error.strerror or str(error)
             return JudgedTrace(trace.path, TraceRecord.from_trace(trace), None, problem)

@@ -143,7 +143,7 @@ class _Word:
     optional: bool
 
 
-class _Words:
+class _WordSequence:
     """The words of a text in the form in which they are compared, with their ranges in it.
 
     Properties that only words without an equal need are computed on demand. ``is_trace`` is true
@@ -172,7 +172,7 @@ class _Words:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def words(self, first: int, end: int) -> list[_Word]:
+    def slice(self, first: int, end: int) -> list[_Word]:
         """Return the words from ``first`` to before ``end``."""
         return [self._word(index) for index in range(first, end)]
 
@@ -241,7 +241,7 @@ def without_markup(text: str) -> str:
 
 def word_count(text: str) -> int:
     """Count the words of a text; in scripts without blanks each sign is a word."""
-    return len(_Words(text))
+    return len(_WordSequence(text))
 
 
 def same_words(quote: str, text: str) -> bool:
@@ -251,7 +251,7 @@ def same_words(quote: str, text: str) -> bool:
         quote: One text.
         text: The other text.
     """
-    return _Words(quote).texts == _Words(text).texts
+    return _WordSequence(quote).texts == _WordSequence(text).texts
 
 
 def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
@@ -267,8 +267,8 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     """
     from rapidfuzz.distance import Levenshtein
 
-    quoted = _Words(quote)
-    original = _Words(text, is_trace=True)
+    quoted = _WordSequence(quote)
+    original = _WordSequence(text, is_trace=True)
     if not quoted:
         same = "".join(loosened(quote).split()) == "".join(loosened(text).split())
         return WordComparison(WordLikeness.SAME if same else WordLikeness.ALTERED, (), 0, len(text))
@@ -285,8 +285,8 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     likeness = WordLikeness.SAME
     for a, b, c, d in blocks:
         block_likeness = _block_likeness(
-            quoted.words(a, b),
-            original.words(c, d),
+            quoted.slice(a, b),
+            original.slice(c, d),
             has_gap=in_parts and quoted.has_gap(a, b),
             at_edge=a == 0 or b == len(quoted),
         )

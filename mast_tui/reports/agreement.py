@@ -89,7 +89,7 @@ _UNDEFINED: Final = {
     "single_trace": "one trace tells nothing of chance",
     "single_rater": "only one person has given verdicts",
 }
-_NEVER_SAID: Final = {
+_NO_VARIANCE: Final = {
     "positive agreement": "nobody said present",
     "negative agreement": "nobody said absent",
 }
@@ -126,7 +126,7 @@ def agreement_report(agreement: Agreement, *, sight: Mapping[str, Any] | None = 
         None if spans is None else places_section(spans),
         None if judge is None else judge_section(judge, agreement.judges, sight=sight),
     ]
-    notes = [*_nothing(agreement), *_whose_sight(agreement, sight), *_copied(agreement)]
+    notes = [*_nothing(agreement), *_visibility_note(agreement, sight), *_copied(agreement)]
     worded = revision_words(agreement.revisions or ())
     if worded:
         notes.append(Note(f"{worded[0].upper()}{worded[1:]}.", "revisions"))
@@ -138,7 +138,7 @@ def agreement_report(agreement: Agreement, *, sight: Mapping[str, Any] | None = 
     return Report(
         "agreement",
         "Agreement",
-        f"{_who(agreement)} on {agreement.taxonomy}, {_pass(agreement)}: "
+        f"{_annotators(agreement)} on {agreement.taxonomy}, {_pass(agreement)}: "
         f"{traces_compared(agreement)}.",
         tuple(section for section in sections if section is not None),
         tuple(notes),
@@ -182,7 +182,7 @@ def _methods(agreement: Agreement) -> Iterator[str]:
         f"The unit is trace × mode, present or absent ({counted(pooled.count('n'), 'unit')} with "
         f"two verdicts or more); verdicts that are missing ({' and '.join(missing)}) were left out."
     )
-    columns = _People.of(agreement).columns
+    columns = _People.from_agreement(agreement).columns
     yield (
         f"Agreement is given as {joined([_cited(column) for column in columns])}, by mode, as "
         "the mean over modes and over all units together."
@@ -257,12 +257,12 @@ def _without_kappa(agreement: Agreement) -> Iterator[str]:
 
 def modes_section(agreement: Agreement) -> ReportSection:
     """Make the page of single modes: with totals, sets of modes, rounds and retests."""
-    people = _People.of(agreement)
+    people = _People.from_agreement(agreement)
     tables = [people.modes(), missed_table(agreement), people.sets(), people.rounds()]
     tables += [people.retests(), people.agents()]
     notes = [*_left_out(agreement), *_halving(agreement), *_missed_untold(agreement)]
-    shown = tuple(table for table in tables if table is not None)
-    return ReportSection("modes", "Modes", shown, tuple(people.facts()), tuple(notes))
+    parts = tuple(table for table in tables if table is not None)
+    return ReportSection("modes", "Modes", parts, tuple(people.facts()), tuple(notes))
 
 
 def missed_table(agreement: Agreement) -> Table | None:
@@ -284,21 +284,21 @@ def missed_table(agreement: Agreement) -> Table | None:
         (CODE, MODE, *_MISSED),
         (tuple(rows), (_missed_row("pooled", {"name": "pooled"}, pooled),)),
         f"Failures that nobody found, by capture and recapture of {joined(agreement.finders)} "
-        f"({more}; intervals after Sadinle 2009). {_who(agreement)}, {_pass(agreement)}.",
+        f"({more}; intervals after Sadinle 2009). {_annotators(agreement)}, {_pass(agreement)}.",
         (*_missed_notes(agreement), *withheld_notes(*by_code.values(), pooled)),
     )
 
 
 def _missed_untold(agreement: Agreement) -> Iterator[Note]:
-    """Say why nothing is estimated of missed failures, where suggestions are the cause."""
+    """Yield a note if missed failures cannot be estimated because of suggestions."""
     suggested = agreement.index.table("missed_left_out").values("with_suggestions")
     compared = agreement.index.table("missed_pooled").count("n")
     if compared or not any(suggested.values()):
         return
-    who = joined([name for name, n in suggested.items() if n])
+    assisted = joined([name for name, n in suggested.items() if n])
     yield Note(
         "How many failures everybody missed cannot be told: that takes two who looked at the same "
-        f"traces without a judge's suggestions on screen, which {who} had.",
+        f"traces without a judge's suggestions on screen, which {assisted} had.",
         "missed_untold",
     )
 
@@ -387,7 +387,7 @@ def categories_section(agreement: Agreement) -> ReportSection | None:
     """Make the page of categories of modes; None where the taxonomy has none."""
     if not agreement.categories:
         return None
-    people = _People.of(agreement)
+    people = _People.from_agreement(agreement)
     return ReportSection("categories", "Categories", (people.categories(), *people.levels()))
 
 
@@ -395,7 +395,7 @@ def pairs_section(agreement: Agreement) -> ReportSection | None:
     """Make the page of every two of three annotators or more; None for fewer."""
     if len(agreement.annotators) < 3:
         return None
-    people = _People.of(agreement)
+    people = _People.from_agreement(agreement)
     return ReportSection("pairs", "Pairs", (people.matrix(), people.pairs(), *people.by_pair()))
 
 
@@ -429,16 +429,16 @@ def coefficient_columns(people: int, *, rotating: bool = False) -> tuple[Column,
 
 @dataclass(frozen=True, slots=True)
 class _People:
-    """The tables of whole traces."""
+    """The tables of agreement on whole traces."""
 
     agreement: Agreement
     columns: tuple[Column, ...]
     """The coefficients of all annotators together."""
-    alone: tuple[Column, ...]
-    """Those of two."""
+    pair_columns: tuple[Column, ...]
+    """The coefficients of two annotators."""
 
     @classmethod
-    def of(cls, agreement: Agreement) -> _People:
+    def from_agreement(cls, agreement: Agreement) -> _People:
         people = len(agreement.annotators)
         columns = coefficient_columns(people, rotating=bool(few_shared_by_pair(agreement)))
         if _few_complete(agreement):
@@ -462,7 +462,7 @@ class _People:
         return self.agreement.index.table("pooled")
 
     def facts(self) -> Iterator[tuple[str, str, str]]:
-        """The figures over all, the one to lead with first."""
+        """Yield the figures over all modes, the most important first."""
         pooled = self.pooled
         yield "pooled over", f"{pooled.count('n'):,}", "traces × modes"
         for column in self.columns:
@@ -587,10 +587,13 @@ class _People:
             "single_rater": "only one person has answered every mode of a trace",
         }
         definitions = [table[name].definition for name in _SETS]
-        shown = tuple(Column(one.name, one.title, name=one.label) for one in definitions)
+        set_columns = tuple(
+            Column(definition.name, definition.title, name=definition.label)
+            for definition in definitions
+        )
         cells: dict[str, Cell] = {"name": "sets of modes", "n": table.count("n")}
-        cells |= estimates(table, shown)
-        figures = [(one.label, table[one.name]) for one in definitions]
+        cells |= estimates(table, set_columns)
+        figures = [(definition.label, table[definition.name]) for definition in definitions]
         detail = tuple(why_undefined(figures, reasons, {}))
         return Table(
             "sets",
@@ -598,7 +601,7 @@ class _People:
             (
                 replace(MODE, title="", name="compared"),
                 replace(_N, title="traces", name="traces in which two or more judged every mode"),
-                *shown,
+                *set_columns,
             ),
             ((Row("sets", cells, "", detail, table.sources),),),
             self._caption(),
@@ -687,10 +690,13 @@ class _People:
                 {
                     "annotator": annotator,
                     "traces": table.count("n_traces"),
-                    **_cells(table, self.alone),
+                    **_cells(table, self.pair_columns),
                 },
                 paradox_mark(table),
-                (f"{annotator} {relation}{_said(table, _UNITS)}", *_undefined(table, self.alone)),
+                (
+                    f"{annotator} {relation}{_verdicts_sentence(table, _UNITS)}",
+                    *_undefined(table, self.pair_columns),
+                ),
             )
             for annotator, table in tables.items()
         ]
@@ -702,7 +708,7 @@ class _People:
                 Column("traces", "traces", Kind.COUNT, keeps=98),
                 _N,
                 _PRESENT,
-                *self.alone,
+                *self.pair_columns,
             ),
             (tuple(rows),),
             f"{caption} (taxonomy {self.agreement.taxonomy}). {self._intervals()}",
@@ -746,7 +752,7 @@ class _People:
             cells: dict[str, Cell] = {
                 "pair": joined(pair),
                 "traces": None if traces is None else int(traces),
-                **_cells(table, self.alone),
+                **_cells(table, self.pair_columns),
             }
             detail = (*self._detail(table, _UNITS), *_copied_by(self.agreement, pair))
             rows.append(Row(PAIR.join(pair), cells, paradox_mark(table), detail, table.sources))
@@ -758,7 +764,7 @@ class _People:
                 Column("traces", "traces", Kind.COUNT, "traces that both have judged", keeps=98),
                 replace(_N, name="traces × modes that both judged"),
                 _PRESENT,
-                *self.alone,
+                *self.pair_columns,
             ),
             (tuple(rows),),
             self._caption(),
@@ -774,7 +780,7 @@ class _People:
         """Make a folded table per pair: a row per mode."""
         agreement = self.agreement
         pooled_pairs = agreement.index.pairs(self.pooled)
-        by_code = {code: agreement.index.pairs(one) for code, one in self.mode_tables.items()}
+        by_code = {code: agreement.index.pairs(table) for code, table in self.mode_tables.items()}
         for number, pair in enumerate(agreement.pairs, 1):
             pooled = pooled_pairs[pair]
             tables = {code: pairs[pair] for code, pairs in by_code.items()}
@@ -786,7 +792,7 @@ class _People:
             yield Table(
                 f"pair_{number}",
                 f"{joined(pair)}, by mode",
-                (CODE, MODE, _N, _PRESENT, *self.alone),
+                (CODE, MODE, _N, _PRESENT, *self.pair_columns),
                 (tuple(rows), (total,)),
                 f"Labels of {joined(pair)} (taxonomy {agreement.taxonomy}, "
                 f"{_pass(agreement)}). {self._intervals()}",
@@ -800,15 +806,15 @@ class _People:
     # Rows
 
     def _macro_cells(self, macro: FigureTable, tables: Iterable[FigureTable]) -> dict[str, Cell]:
-        """Return the cells of means, with the n of those that rest on fewer units than rows do."""
+        """Return the cells of means, each with its n if it is lower than that of the rows."""
         cells: dict[str, Cell] = {}
         units = macro.values("units")
         rows = list(tables)
         for column in self.columns:
             key = column.key
-            row_n = sum(one.count("n") for one in rows if one.value(key) is not None)
-            own_n = int(units.get(key) or 0)
-            cells[key] = Estimate.from_figure(replace(macro[key], n=own_n), row_n)
+            row_n = sum(row.count("n") for row in rows if row.value(key) is not None)
+            n = int(units.get(key) or 0)
+            cells[key] = Estimate.from_figure(replace(macro[key], n=n), row_n)
         return cells
 
     def _row(
@@ -831,7 +837,7 @@ class _People:
             {
                 "code": code,
                 "name": name,
-                **_cells(table, self.alone if table.subject else self.columns),
+                **_cells(table, self.pair_columns if table.subject else self.columns),
             },
             mark + paradox_mark(table),
             (*self._detail(table, unit or _UNITS), *sentences),
@@ -839,13 +845,13 @@ class _People:
         )
 
     def _detail(self, table: FigureTable, unit: str) -> Iterator[str]:
-        """Say of one row who said what, and what its figures are not."""
-        yield _said(table, unit)
-        yield from _undefined(table, self.alone if table.subject else self.columns)
+        """Yield the sentences on one row: verdicts, undefined figures, κ by pair, and unsure."""
+        yield _verdicts_sentence(table, unit)
+        yield from _undefined(table, self.pair_columns if table.subject else self.columns)
         if self.many and not table.subject:
             sentences = [
-                f"{joined(pair)} {in_words(one[_KAPPA])} (n {one.count('n')})"
-                for pair, one in self.agreement.index.pairs(table).items()
+                f"{joined(pair)} {in_words(of_pair[_KAPPA])} (n {of_pair.count('n')})"
+                for pair, of_pair in self.agreement.index.pairs(table).items()
             ]
             yield f"κ by pair: {'; '.join(sentences)}."
         unsure = [f"{name} {n:,}" for name, n in table.values("unsure").items() if n]
@@ -866,7 +872,7 @@ class _People:
     def _caption(self) -> str:
         agreement = self.agreement
         return (
-            f"Labels of {_who(agreement)} on {traces_compared(agreement)} "
+            f"Labels of {_annotators(agreement)} on {traces_compared(agreement)} "
             f"(taxonomy {agreement.taxonomy}, {_pass(agreement)}). {self._intervals()}"
         )
 
@@ -874,13 +880,15 @@ class _People:
         return intervals_note(self.agreement.bootstrap, _shared(self.agreement))
 
     def _how_to_read(self) -> Iterator[Note]:
-        """Say what n and present are, and which coefficient leads."""
+        """Yield notes on n, on present, and on the coefficient to lead with."""
         names = self.agreement.annotators
-        who = "lowest and highest of them" if self.many else f"by {' / '.join(names) or 'nobody'}"
-        by = "two or more" if self.many else "both"
+        shares = f"by {' / '.join(names) or 'nobody'}"
+        if self.many:
+            shares = "lowest and highest of them"
+        raters = "two or more" if self.many else "both"
         yield Note(
-            f"n: traces in which {by} have a verdict on the mode; of several modes, traces × "
-            f"modes. present: the share of that verdict, {who}.",
+            f"n: traces in which {raters} have a verdict on the mode; of several modes, traces × "
+            f"modes. present: the share of that verdict, {shares}.",
             "n",
         )
         if self.many:
@@ -902,7 +910,7 @@ class _People:
             yield Note("Few shared traces pull κ of a pair down.", "few_shared_traces")
 
     def _own_n_notes(self) -> Iterator[Note]:
-        """Say on how many units figures rest that rest on fewer than their row."""
+        """Yield notes on the figures that have fewer units than their row."""
         if not self.many:
             return
         pooled = self.pooled
@@ -941,40 +949,40 @@ def _few_complete(agreement: Agreement) -> bool:
     return fleiss.undefined in ("no_overlap", "single_trace")
 
 
-def _cells(table: FigureTable, shown: Iterable[Column]) -> dict[str, Cell]:
+def _cells(table: FigureTable, columns: Iterable[Column]) -> dict[str, Cell]:
     n = table.count("n")
-    return {"n": n, "prevalence": _present(table), **estimates(table, shown, n)}
+    return {"n": n, "prevalence": _present(table), **estimates(table, columns, n)}
 
 
 def _present(table: FigureTable) -> str:
     """Write each annotator's share of present; of three or more the lowest and the highest."""
     shares = list(table.values("prevalence").values())
     if len(shares) > 2:
-        known = [share for share in shares if share is not None]
-        return f"{fixed(min(known))}–{fixed(max(known))}" if known else NONE
+        defined = [share for share in shares if share is not None]
+        return f"{fixed(min(defined))}–{fixed(max(defined))}" if defined else NONE
     return "/".join(NONE if share is None else fixed(share) for share in shares)
 
 
-def _said(table: FigureTable, unit: str) -> str:
+def _verdicts_sentence(table: FigureTable, unit: str) -> str:
     n = table.count("n")
     prevalence = table.values("prevalence")
-    by = "both" if len(prevalence) == 2 else "two or more"
+    raters = "both" if len(prevalence) == 2 else "two or more"
     shares = [
         f"{name} in {percent(share)}" for name, share in prevalence.items() if share is not None
     ]
-    said = f"; {joined(shares)} say present" if shares else ""
-    have = "has" if n == 1 else "have"
-    return f"{counted(n, unit)} {have} a verdict by {by}{said}."
+    present = f"; {joined(shares)} say present" if shares else ""
+    verb = "has" if n == 1 else "have"
+    return f"{counted(n, unit)} {verb} a verdict by {raters}{present}."
 
 
 def _undefined(table: FigureTable, columns: Iterable[Column]) -> Iterator[str]:
     figures: list[tuple[str, Figure | Values]] = [
-        (one.name, table[one.key]) for one in columns if one.key in table
+        (column.name, table[column.key]) for column in columns if column.key in table
     ]
-    return why_undefined(figures, _UNDEFINED, _NEVER_SAID)
+    return why_undefined(figures, _UNDEFINED, _NO_VARIANCE)
 
 
-def _who(agreement: Agreement) -> str:
+def _annotators(agreement: Agreement) -> str:
     return joined(agreement.annotators) or "nobody"
 
 
@@ -987,7 +995,7 @@ def _shared(agreement: Agreement) -> int:
 
 
 def traces_compared(agreement: Agreement) -> str:
-    """Return how many traces the figures compare, for the head of a page or a screen.
+    """Return the number of compared traces as a text, for the head of a page or a screen.
 
     Returns:
         ``3 traces by both``; of more annotators, who need not all have finished the same traces,
@@ -999,8 +1007,8 @@ def traces_compared(agreement: Agreement) -> str:
         return f"{counted(by_all, 'trace')} finished"
     if people == 2:
         return f"{counted(by_all, 'trace')} by both"
-    words = f"{counted(_shared(agreement), 'trace')} by two or more"
-    return f"{words}, {by_all:,} of them by all" if by_all else words
+    shared = f"{counted(_shared(agreement), 'trace')} by two or more"
+    return f"{shared}, {by_all:,} of them by all" if by_all else shared
 
 
 def _paradox_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
@@ -1022,13 +1030,13 @@ _LEFT_OUT: Final = {
 
 
 def _left_out(agreement: Agreement) -> Iterator[Note]:
-    """Say what no figure rests on."""
+    """Yield notes on the traces, verdicts and annotators that no figure includes."""
     left = agreement.index.table("left_out")
     parts = []
     for statistic, description in _LEFT_OUT.items():
-        by = [f"{name} {n:,}" for name, n in left.values(statistic).items() if n]
-        if by:
-            parts.append(f"{description} ({', '.join(by)})")
+        counts = [f"{name} {n:,}" for name, n in left.values(statistic).items() if n]
+        if counts:
+            parts.append(f"{description} ({', '.join(counts)})")
     outside = [
         f"{name} {counted(int(n or 0), 'trace')}" for name, n in left.values("not_in_study").items()
     ]
@@ -1045,7 +1053,7 @@ def _left_out(agreement: Agreement) -> Iterator[Note]:
 
 
 def _halving(agreement: Agreement) -> Iterator[Note]:
-    """Say how many more traces, labelled by two, would halve the interval of κ, by mode."""
+    """Yield a note on the number of traces, by mode, that would halve the interval of κ."""
     planned: dict[int, list[str]] = {}
     unknown: dict[str, list[str]] = {}
     for _, code, _ in agreement.modes:
@@ -1068,7 +1076,7 @@ def _halving(agreement: Agreement) -> Iterator[Note]:
 
 
 def _nothing(agreement: Agreement) -> Iterator[Note]:
-    """Say why no annotators can be compared, where that is so."""
+    """Yield a note if no annotators can be compared."""
     if len(agreement.annotators) < 2:
         yield Note(
             "Agreement needs two annotators with finished traces; --annotators names them.",
@@ -1083,21 +1091,23 @@ def _nothing(agreement: Agreement) -> Iterator[Note]:
         )
 
 
-def _whose_sight(agreement: Agreement, sight: Mapping[str, Any] | None) -> Iterator[Note]:
+def _visibility_note(agreement: Agreement, sight: Mapping[str, Any] | None) -> Iterator[Note]:
     name = agreement.only_seen_by or (sight or {}).get("annotator")
     if name is None:
         return
-    left = (sight or {}).get("left_out")
-    others = "all others are left out" if left is None else f"{counted(left, 'other')} left out"
+    hidden = (sight or {}).get("left_out")
+    left_out = "all others are left out"
+    if hidden is not None:
+        left_out = f"{counted(hidden, 'other')} left out"
     yield Note(
-        f"Only traces that {name} has finished or adjudicates count; {others}.",
+        f"Only traces that {name} has finished or adjudicates count; {left_out}.",
         "only_seen_by",
         warning=True,
     )
 
 
 def _copied(agreement: Agreement) -> Iterator[Note]:
-    """Say that several traces share one and the same block of verdicts, where some do."""
+    """Yield warnings if several traces share one block of verdicts."""
     blocks = agreement.identical_blocks
     if not blocks:
         return
@@ -1137,11 +1147,11 @@ def _shares_blocks(agreement: Agreement) -> Iterator[str]:
 
 
 def _copied_by(agreement: Agreement, pair: tuple[str, str]) -> Iterator[str]:
-    """Say that two share copied blocks with each other."""
-    own = [block for block in agreement.identical_blocks if set(pair) <= set(block.annotators)]
-    if own:
-        traces = sum(len(block.traces) for block in own)
-        blocks = counted(len(own), "block")
+    """Yield a sentence if two annotators share blocks of verdicts."""
+    shared = [block for block in agreement.identical_blocks if set(pair) <= set(block.annotators)]
+    if shared:
+        traces = sum(len(block.traces) for block in shared)
+        blocks = counted(len(shared), "block")
         yield f"{counted(traces, 'trace')} of theirs share {blocks} of verdicts."
 
 

@@ -19,7 +19,7 @@ from mast_tui.figures.signatures.groups import SHAPES
 from mast_tui.figures.signatures.model import ALL, OVERALL
 from mast_tui.figures.signatures.modes import severity
 from mast_tui.figures.signatures.onset import BINS, Chain, chain_of
-from mast_tui.figures.signatures.report import SignatureReport, compares_outcomes, whose_labels
+from mast_tui.figures.signatures.report import SignatureReport, compares_outcomes, labels_source
 from mast_tui.reports.model import Chart
 from mast_tui.reports.render.svg import (
     WIDTH,
@@ -77,7 +77,7 @@ def group_words(figures: SignatureReport, name: str) -> str:
 def source_words(figures: SignatureReport) -> str:
     """Name whose labels the figures rest on, and the taxonomy; explain bounds where there are."""
     inputs = figures.inputs
-    sentence = f"Labels: {whose_labels(inputs)}; taxonomy: {inputs.taxonomy_ref}."
+    sentence = f"Labels: {labels_source(inputs)}; taxonomy: {inputs.taxonomy_ref}."
     if inputs.gold is not None and inputs.gold["sources"].get("unresolved"):
         sentence += (
             " Where over 2 % of the verdicts of a mode are unresolved, bounds stand for intervals: "

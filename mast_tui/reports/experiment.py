@@ -9,7 +9,7 @@ from mast_tui.counts import counted
 from mast_tui.figures.experiment import AMOUNTS, LEAST_TASKS, Experiment
 from mast_tui.figures.power import ALPHA, PLANNED_RUNS, TARGET
 from mast_tui.figures.record import FigureIndex, FigureTable, nested_json, scope_paths
-from mast_tui.figures.signatures.report import whose_labels
+from mast_tui.figures.signatures.report import labels_source
 from mast_tui.reports import model
 from mast_tui.reports.model import (
     Cell,
@@ -149,7 +149,7 @@ def _about(experiment: Experiment) -> str:
     inputs = experiment.inputs
     judge = "" if experiment.judged is None else ", with a judge on all runs"
     return (
-        f"{inputs.taxonomy_ref}, labels: {whose_labels(inputs)}{judge}; "
+        f"{inputs.taxonomy_ref}, labels: {labels_source(inputs)}{judge}; "
         f"{counted(len(inputs.traces), 'run')}; baseline: {experiment.baseline}."
     )
 
@@ -208,7 +208,7 @@ def _tables_of_arm(
     tasks = f"{counted(shared, 'task')} that both have run."
     if not shared:
         tasks = "The arms share no task; their tasks count as independent."
-    caption = f"{tasks} Labels: {whose_labels(inputs)}."
+    caption = f"{tasks} Labels: {labels_source(inputs)}."
     modes = [("experiment_mode", mode.code, mode.code, mode.name) for mode in inputs.modes]
     categories = [("experiment_category", id, "", name) for id, name in inputs.categories]
     share = [("experiment_amount", _FATAL, "", _AMOUNT_NAMES[_FATAL])]

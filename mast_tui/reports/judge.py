@@ -48,9 +48,9 @@ _N, *_RATES = columns("""
     precision          | precision | number |                          | 48
     f1                 | F1        | number |                          | 47
 """)
-# Raw agreement and AC1 look fine on a judge that is of no use where a mode is rare, so that
-# neither is shown without κ beside it.
-_BESIDE: Final = columns("""
+# If a mode is rare, raw agreement and AC1 are high for a useless judge too, so neither is shown
+# without κ.
+_CHANCE: Final = columns("""
     cohen_kappa   | κ   | number | Cohen's κ     | 100
     gwet_ac1      | AC1 | number | Gwet's AC1    | 48
     raw_agreement | raw | number | raw agreement | 47
@@ -66,7 +66,7 @@ _JUDGES: Final = (
         n      | n      | count | traces × modes  | 94
     """),
     *_RATES,
-    *_BESIDE,
+    *_CHANCE,
     *columns("left_out | left out | text | | 20"),
 )
 _DIFFERENCES: Final = columns("""
@@ -122,7 +122,7 @@ _UNDEFINED: Final = {
     "no_overlap": "there is no trace to divide by",
     "single_rater": "only one of the two has said anything",
 }
-_OWN: Final = {
+_NO_VARIANCE: Final = {
     "true positive rate (TPR)": "nothing is present by the reference",
     "true negative rate (TNR)": "nothing is absent by the reference",
     "precision": "the judge calls nothing present",
@@ -162,7 +162,7 @@ def judge_section(
     """
     tables = (
         _rates(report),
-        _beside_chance(report),
+        _chance_table(report),
         _calibration(report),
         _answers(report),
         _localisation(report),
@@ -188,7 +188,7 @@ def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
             {
                 "judge": name,
                 "traces": report.count("compared"),
-                **estimates(pooled[name], (_N, *_RATES, *_BESIDE)),
+                **estimates(pooled[name], (_N, *_RATES, *_CHANCE)),
                 "left_out": ", ".join(_left_out_parts(report)) or "nothing",
             },
         )
@@ -325,22 +325,22 @@ def _rates(report: JudgeReport) -> Table:
     )
 
 
-def _beside_chance(report: JudgeReport) -> Table:
+def _chance_table(report: JudgeReport) -> Table:
     return Table(
         "judge_chance",
         f"{report.judge} against {against_words(report)}, beside chance",
-        (CODE, MODE, *_BESIDE, *_ERRORS),
-        _groups(report, _BESIDE, detail=False),
+        (CODE, MODE, *_CHANCE, *_ERRORS),
+        _groups(report, _CHANCE, detail=False),
         _caption(report),
         (
-            _macro_note(report, _BESIDE),
+            _macro_note(report, _CHANCE),
             *paradox_note(
                 _tables(report),
                 ", as one answer is nearly always given. AC1 looks fine on a useless judge too: "
                 "read TPR and TNR.",
             ),
             *_biased(report),
-            *withheld_notes(*_figures_of(report, _BESIDE)),
+            *withheld_notes(*_figures_of(report, _CHANCE)),
         ),
     )
 
@@ -475,15 +475,15 @@ def _localisation(report: JudgeReport) -> Table | None:
     if not every.count("n"):
         return None
     against = against_words(report)
-    shown = columns(_LOCALISATION, against=against)
+    place_columns = columns(_LOCALISATION, against=against)
     modes = report.rows("localisation_mode")
     with_labels = {code: table for code, table in modes.items() if table.count("n")}
-    rows = _mode_rows(report, with_labels, shown)
-    total = Row("all", {"code": "", "name": "all modes"} | estimates(every, shown))
+    rows = _mode_rows(report, with_labels, place_columns)
+    total = Row("all", {"code": "", "name": "all modes"} | estimates(every, place_columns))
     return Table(
         "judge_places",
         "Places, where both call the mode present",
-        (CODE, MODE, *shown),
+        (CODE, MODE, *place_columns),
         (rows, (total,)),
         f"Places of {report.judge} beside those of {against}. {_WILSON}",
     )
@@ -637,11 +637,12 @@ def _effect(report: JudgeReport) -> Table | None:
         )
         for statistic in _EFFECTS
     ]
-    shown = effect.count("passes", "shown")
+    with_suggestions = effect.count("passes", "shown")
     notes = [
         Note(
-            f"{counted(shown, 'pass', 'passes')} with suggestions ({effect.count('on_screen')} "
-            f"had some on screen), {effect.count('passes', 'withheld')} without, chosen at random, "
+            f"{counted(with_suggestions, 'pass', 'passes')} with suggestions "
+            f"({effect.count('on_screen')} had some on screen), "
+            f"{effect.count('passes', 'withheld')} without, chosen at random, "
             f"by {joined(report.both_kinds) or 'nobody with both'}.",
             "passes",
         )
@@ -704,8 +705,8 @@ def _table_detail(report: JudgeReport, table: FigureTable) -> Iterator[str]:
         f"judge in {table.count('false_positives')}, only {against} in "
         f"{table.count('false_negatives')}, neither in {table.count('true_negatives')}."
     )
-    figures = [(column.name or column.title, table[column.key]) for column in (*_RATES, *_BESIDE)]
-    yield from why_undefined(figures, _UNDEFINED, _OWN)
+    figures = [(column.name or column.title, table[column.key]) for column in (*_RATES, *_CHANCE)]
+    yield from why_undefined(figures, _UNDEFINED, _NO_VARIANCE)
 
 
 def _more_or_less(table: FigureTable) -> str:
@@ -714,7 +715,7 @@ def _more_or_less(table: FigureTable) -> str:
 
 
 def _mode_detail(report: JudgeReport, table: FigureTable) -> Iterator[str]:
-    """Say of a mode what all its tables show."""
+    """Yield the sentences on a mode: rates, prevalence, answers, places and what was left out."""
     yield from _table_detail(report, table)
     code = table.mode
     p_value = table.value("mcnemar_p_adjusted")

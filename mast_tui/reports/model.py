@@ -1,11 +1,11 @@
 """The parts of a report: sections with tables, charts and notes.
 
-A report is made once of its figures (``agreement.py``, ``signatures.py``), in words and typed
-cells. Renderers (``render/``, the report screen) lay these out; none of them knows what a figure
-means, so that a new column or row shows in all of them.
+A report is made once from its figures (``agreement.py``, ``signatures.py``), as texts and typed
+cells. Renderers (``render/``, the report screen) lay these out without knowing the meaning of a
+figure, so that a new column or row appears in all of them.
 
-Names in a report are written as they are. Whoever shows them escapes them for the place: a renderer
-for its language, a terminal by ``safe_text``.
+Names in a report are not escaped. A renderer escapes them for its language, a terminal by
+``safe_text``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Kind(StrEnum):
     """The kind of the values in a column, which determines their format and alignment."""
 
     TEXT = "text"
-    """Words, aligned to the left."""
+    """A text, aligned to the left."""
     COUNT = "count"
     """A whole number."""
     NUMBER = "number"
@@ -37,12 +37,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its interval, or the reason why there is none.
+    """A figure with its interval, or the reason why it has none.
 
-    ``value`` is None where the figure is undefined, and ``undefined`` says why by name
-    (``no_variance``). ``ci`` is a 95 % interval. Where one would not hold, ``withheld`` says why by
-    name (``few_traces``). ``n`` is what this figure rests on, where that is told beside it.
-    ``bounds`` are shown in the place of an interval where disagreements are unresolved.
+    ``value`` is None if the figure is undefined, and ``undefined`` is the name of the reason
+    (``no_variance``). ``ci`` is a 95 % interval. If one would not hold, ``withheld`` is the name of
+    the reason (``few_traces``). ``n`` is the number of cases of the figure, if it is shown with it.
+    ``bounds`` are shown instead of an interval if disagreements are unresolved.
     """
 
     value: float | None
@@ -58,25 +58,25 @@ class Estimate:
 
         Args:
             figure: The figure.
-            row_n: The n of its row; the figure's own is shown where it is another.
+            row_n: The n of its row; the n of the figure is shown only if it differs.
         """
         if isinstance(figure, Figure):
-            own_n = None if row_n is None or figure.n in (None, row_n) else figure.n
+            n = None if row_n is None or figure.n in (None, row_n) else figure.n
             return cls(
                 figure.value,
                 figure.interval,
                 figure.undefined,
                 figure.withheld,
-                own_n,
+                n,
                 bounds=figure.bounds,
             )
-        own_n = figure.get("n", row_n)
+        n = figure.get("n", row_n)
         return cls(
             figure["value"],
             _pair(figure.get("ci")),
             None if figure["value"] is not None else str(figure.get("undefined", "undefined")),
             figure.get("ci_withheld"),
-            None if row_n is None or own_n == row_n else own_n,
+            None if row_n is None or n == row_n else n,
             bounds=_pair(figure.get("bounds")),
         )
 
@@ -94,12 +94,13 @@ class Column:
     """A column of a table.
 
     Args:
-        key: The name of the statistic, as the JSON document has it; a row's cells are by key.
+        key: The name of the statistic in the JSON document, by which a row has its cells.
         title: A short heading: ``κ``.
-        kind: What its cells hold.
-        name: The statistic in words, for detail and captions: ``Cohen's κ``; else the title.
-        keeps: Where there is little room, columns with low numbers go first, after their intervals.
-        interval: Whether intervals are shown beside the figures where there is room.
+        kind: The kind of its cells.
+        name: The full name for details and captions: ``Cohen's κ``; empty for the title.
+        keeps: The rank of the column. If space is short, intervals are dropped first, then the
+            columns with low ranks.
+        interval: Whether intervals are shown if there is space.
     """
 
     key: str
@@ -111,29 +112,31 @@ class Column:
 
 
 def figure_cells(figures: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Cell]:
-    """Make the cells of a part of a JSON document, under those columns whose keys it has.
+    """Make the cells of a row from a part of a JSON document.
 
     Args:
-        figures: Coefficients with what belongs to them, counts and words.
-        columns: The columns of a table.
+        figures: Coefficients, counts and texts by key.
+        columns: The columns of the table; those whose key the part lacks get no cell.
     """
-    there = {one.key: figures[one.key] for one in columns if one.key in figures}
     row_n = figures.get("n")
-    return {
-        key: Estimate.from_figure(cell, row_n) if isinstance(cell, Mapping) else cell
-        for key, cell in there.items()
-    }
+    cells: dict[str, Cell] = {}
+    for column in columns:
+        if column.key in figures:
+            cell = figures[column.key]
+            is_estimate = isinstance(cell, Mapping)
+            cells[column.key] = Estimate.from_figure(cell, row_n) if is_estimate else cell
+    return cells
 
 
 def estimates(
     table: FigureTable, columns: Iterable[Column], row_n: int | None = None
 ) -> dict[str, Cell]:
-    """Make the cells of a row from its figures, under those columns that have one.
+    """Make the cells of a row from its figures.
 
     Args:
         table: The figures of the row.
-        columns: The columns; the key of each is the name of a statistic.
-        row_n: The n of the row; the n of a figure is shown where it is another.
+        columns: The columns, by names of statistics; those without a figure get no cell.
+        row_n: The n of the row; the n of a figure is shown only if it differs.
     """
     cells: dict[str, Cell] = {}
     for column in columns:
@@ -149,35 +152,35 @@ def estimates(
     return cells
 
 
-def columns(table: str, **words: str) -> tuple[Column, ...]:
+def columns(table: str, **replacements: str) -> tuple[Column, ...]:
     """Read columns from a table of text.
 
     Args:
-        table: A line for each column: ``key | title | kind | name | keeps``. What is left out at
-            the end, or empty, is as ``Column`` has it.
-        words: What ``{word}`` in titles and names stands for.
+        table: A line for each column: ``key | title | kind | name | keeps``. Parts that are empty
+            or left out at the end get the defaults of ``Column``.
+        replacements: The texts that replace ``{name}`` in titles and names.
     """
-    found = []
+    parsed = []
     for line in table.strip().splitlines():
         parts = [part.strip() for part in line.split("|")]
         key, title, kind, name, keeps = (*parts, "", "", "")[:5]
-        found.append(
+        parsed.append(
             Column(
                 key,
-                title.format(**words),
+                title.format(**replacements),
                 Kind(kind or "number"),
-                name.format(**words),
+                name.format(**replacements),
                 int(keeps or 50),
             )
         )
-    return tuple(found)
+    return tuple(parsed)
 
 
 CODE, MODE = columns("""
     code |      | text | code | 101
     name | mode | text | mode | 102
 """)
-"""What names the row of a mode."""
+"""The columns that name the row of a mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +188,14 @@ class Row:
     """A row of a table.
 
     Args:
-        id: Unique in its table; where a screen's cursor stands, across counts.
-        cells: By the keys of the columns; a key that is missing is an empty cell.
+        id: Unique in its table; a screen keeps its cursor on the row by it when figures change.
+        cells: The cells by column key; a missing key is an empty cell.
         mark: A sign before the row that a note explains (``†``).
-        detail: Sentences on this row alone, which a screen shows beside it and pages leave out.
-        sources: The query for the traces of the row, None where there is no list.
+        detail: Sentences on this row, which a screen shows with it and pages leave out.
+        sources: The query for the traces of the row; None if there is no list of them.
         cell_sources: The queries for the traces of single cells, by key.
-        detail_cells: Sentences on single cells, by key, which a screen shows with the cell that is
-            chosen.
+        detail_cells: Sentences on single cells, by key, which a screen shows with the selected
+            cell.
     """
 
     id: str
@@ -206,10 +209,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence on what figures rest on, what was left out, or how to read them.
+    """A sentence on the data of figures, on what was left out, or on how to read them.
 
-    ``reason`` is a name for scripts and tests (``few_traces``, ``left_out``, ``identical_blocks``);
-    a ``warning`` is told before the figures, not below them.
+    ``reason`` is a name for scripts and tests (``few_traces``, ``left_out``, ``identical_blocks``).
+    A ``warning`` is shown before the figures, not below them.
     """
 
     text: str
@@ -223,12 +226,12 @@ class Table:
 
     Args:
         id: Unique in its report, fit for file names, labels and anchors: ``modes``.
-        title: What it shows, without a full stop: ``Agreement on whole traces``.
+        title: The title, without a full stop: ``Agreement on whole traces``.
         columns: Its columns. The first columns of text name a row.
-        groups: Rows with a rule between the groups (modes, categories, totals).
-        caption: Sentences for a paper: whose labels, which pass, n, seed, resamples.
-        notes: What stands under it.
-        folded: Whether a page shows it folded, and a text leaves it to other renderers.
+        groups: Groups of rows with a rule between them (modes, categories, totals).
+        caption: Sentences for a paper: source of the labels, pass, n, seed, resamples.
+        notes: The notes below the table.
+        folded: Whether a page shows it folded, and a plain text leaves it out.
     """
 
     id: str
@@ -244,21 +247,21 @@ class Table:
         """The rows of all groups."""
         return tuple(row for group in self.groups for row in group)
 
-    def shown(self) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
-        """Part the columns that hold something from those that are empty everywhere."""
+    def split_columns(self) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+        """Return the columns with at least one cell, and those that are empty in every row."""
         cells = [row.cells for row in self.rows]
-        there = {key for row in cells for key, cell in row.items() if cell not in (None, "")}
-        kept = tuple(column for column in self.columns if column.key in there)
-        return kept, tuple(column for column in self.columns if column.key not in there)
+        filled_keys = {key for row in cells for key, cell in row.items() if cell not in (None, "")}
+        filled = tuple(column for column in self.columns if column.key in filled_keys)
+        empty = tuple(column for column in self.columns if column.key not in filled_keys)
+        return filled, empty
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A drawing in user units, with its words; ``render/svg.py`` writes it.
+    """A drawing in user units; ``render/svg.py`` writes it.
 
-    ``id`` is what its file is called, without an ending. ``note`` is its caption: n, whose labels,
-    which taxonomy, and what is drawn. A ``folded`` one is drawn like others where it is a file, and
-    a page shows it folded.
+    ``id`` is the name of its file, without a suffix. ``note`` is its caption: n, source of the
+    labels, taxonomy, and content. A page shows a ``folded`` chart folded; its file is like others.
     """
 
     id: str
@@ -272,7 +275,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Paragraphs, such as what helps against a mode, with links as (words, address)."""
+    """Paragraphs, such as the remedies of a mode, with links as (text, address)."""
 
     id: str
     title: str
@@ -286,9 +289,9 @@ Part = Table | Chart | Text
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A page of a report: ``id`` is fit for anchors, ``title`` is what its page is called.
+    """A page of a report; ``id`` is fit for anchors.
 
-    ``facts`` are numbers that stand at its head, as (name, value, more).
+    ``facts`` are numbers at its head, as (name, value, explanation).
     """
 
     id: str
@@ -309,11 +312,12 @@ class Report:
 
     Args:
         id: ``agreement`` or ``signatures``.
-        title: What it is called.
-        about: One sentence: taxonomy, whose labels, which pass, how many traces.
+        title: Its title.
+        about: One sentence: taxonomy, source of the labels, pass, number of traces.
         sections: Its pages.
-        notes: What holds for all of it.
-        document: The figures as ``--json`` prints them; ``render/csv.py`` makes rows of them.
+        notes: The notes on the whole report.
+        facts: The numbers at its head, as (name, value, explanation).
+        document: The figures as ``--json`` prints them, from which ``render/csv.py`` makes rows.
         methods: A paragraph for the methods section of a paper, which pages and Markdown show.
     """
 

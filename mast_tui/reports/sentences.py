@@ -24,7 +24,12 @@ _EXTREME_PREVALENCE: Final = 0.2
 
 
 def joined(names: Sequence[str], last: str = "and") -> str:
-    """Write names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
+    """Write names as in a sentence: ``a``, ``a and b``, ``a, b and c``.
+
+    Args:
+        names: The names.
+        last: The word before the last name.
+    """
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {last} {names[-1]}"
@@ -81,7 +86,7 @@ def fact(name: str, figure: Figure | Values) -> tuple[str, str, str]:
 
 
 def resampled_note(bootstrap: Values) -> str:
-    """Say what intervals come from that are by resampling of any number of traces."""
+    """Return a sentence on intervals that come from resampling any number of traces."""
     if not bootstrap["rounds"]:
         return "No intervals: there were no rounds of resampling."
     return (
@@ -91,23 +96,24 @@ def resampled_note(bootstrap: Values) -> str:
 
 
 def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles of") -> str:
-    """Say what the intervals come from.
+    """Return a sentence on the method of the intervals.
 
     Args:
         bootstrap: The part ``bootstrap`` of a document.
-        traces: How many traces the figures rest on; few of them have the jackknife.
-        many: What is done with the resamples of many.
+        traces: The number of traces; fewer than ``MANY`` have the jackknife.
+        many: The use of the resamples of ``MANY`` traces or more.
     """
     if not bootstrap["rounds"]:
         return "No intervals: there were no rounds of resampling."
-    told = f"In brackets {percent(bootstrap['level'])} intervals from "
+    opening = f"In brackets {percent(bootstrap['level'])} intervals from "
     if traces < MANY:
         return (
-            f"{told}the jackknife over the traces, as Wilson's, with Student's t where a trace has "
-            "several modes; none where no trace makes a difference."
+            f"{opening}the jackknife over the traces, as Wilson's, with Student's t where a trace "
+            "has several modes; none where no trace makes a difference."
         )
     return (
-        f"{told}{many} {bootstrap['rounds']:,} resamples of the traces (seed {bootstrap['seed']}); "
+        f"{opening}{many} {bootstrap['rounds']:,} resamples of the traces "
+        f"(seed {bootstrap['seed']}); "
         "none where all resamples are alike, or half of them leave the figure undefined."
     )
 
@@ -120,7 +126,7 @@ def withheld_notes(*parts: object) -> tuple[Note, ...]:
     """
     needs: dict[str, set[int]] = {}
     for part in parts:
-        _needs(part, needs)
+        _collect_needs(part, needs)
     return tuple(
         Note(f"{WITHHELD} {_WHY[reason](sorted(needs[reason]))}.", reason)
         for reason in _WHY
@@ -168,44 +174,45 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
 }
 
 
-def _needs(part: object, found: dict[str, set[int]]) -> None:
+def _collect_needs(part: object, needs: dict[str, set[int]]) -> None:
+    """Add the reasons for missing intervals in a part, each with the numbers that are needed."""
     if isinstance(part, Figure):
         reason = "unresolved" if part.bounds is not None else part.withheld
         if reason is not None:
-            found.setdefault(reason, set()).add(part.needs or 0)
+            needs.setdefault(reason, set()).add(part.needs or 0)
     elif isinstance(part, FigureTable):
         for figure in part.figures:
-            _needs(figure, found)
+            _collect_needs(figure, needs)
     elif isinstance(part, Mapping):
         if "ci_withheld" in part:
-            found.setdefault(part["ci_withheld"], set()).add(part["ci_needs"])
+            needs.setdefault(part["ci_withheld"], set()).add(part["ci_needs"])
         else:
             for inner in part.values():
-                _needs(inner, found)
+                _collect_needs(inner, needs)
 
 
 def why_undefined(
     figures: Sequence[tuple[str, Figure | Values]],
     reasons: Mapping[str, str],
-    own: Mapping[str, str],
+    no_variance: Mapping[str, str],
 ) -> Iterator[str]:
-    """Say why figures are undefined, a sentence a reason.
+    """Yield a sentence for each reason why figures are undefined.
 
     Args:
-        figures: The figures by what they are called.
-        reasons: What the names of reasons mean.
-        own: What ``no_variance`` means for single figures, by what they are called.
+        figures: The figures with their names.
+        reasons: The explanations of reasons, by the name of the reason.
+        no_variance: The explanations of ``no_variance`` for single figures, by their names.
     """
-    found: dict[str, list[str]] = {}
+    names_by_reason: dict[str, list[str]] = {}
     for name, figure in figures:
         reason = Estimate.from_figure(figure).undefined
         if reason is None:
             continue
         why = reasons.get(reason, reason.replace("_", " "))
         if reason == "no_variance":
-            why = own.get(name, why)
-        found.setdefault(why, []).append(name)
-    for why, names in found.items():
+            why = no_variance.get(name, why)
+        names_by_reason.setdefault(why, []).append(name)
+    for why, names in names_by_reason.items():
         yield f"Undefined: {joined(names)}, as {why}."
 
 
@@ -247,18 +254,20 @@ def paradox_note(tables: Mapping[str, FigureTable], advice: str) -> Iterator[Not
 def macro_note(
     defined: Mapping[str, float | None], total: int, columns: Iterable[Column], more: str = ""
 ) -> Note:
-    """Say over how many modes the means are of those figures that are undefined for some.
+    """Return a note on the number of modes of each mean, if a figure is undefined for some mode.
 
     Args:
-        defined: In how many modes each figure is defined, by the key of its column.
-        total: How many modes there are.
+        defined: The number of modes in which each figure is defined, by the key of its column.
+        total: The number of all modes.
         columns: The columns of the figures.
-        more: What is said after it.
+        more: A text that is added at the end.
     """
     fewer = [
         f"{column.title} {defined[column.key]}"
         for column in columns
         if (defined.get(column.key, total) or 0) < total
     ]
-    of = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
-    return Note(f"macro mean: over the modes for which the figure is defined{of}.{more}", "macro")
+    modes = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
+    return Note(
+        f"macro mean: over the modes for which the figure is defined{modes}.{more}", "macro"
+    )

@@ -24,8 +24,8 @@ from mast_tui.figures.signatures.report import (
     LEAST_TRACES,
     SignatureReport,
     compares_outcomes,
+    labels_source,
     large_groups,
-    whose_labels,
 )
 from mast_tui.reports import model
 from mast_tui.reports.charts import (
@@ -490,7 +490,7 @@ def _about(figures: SignatureReport, grouping: str) -> str:
     below = inputs.failed_below
     outcome = "" if below is None else f" A trace has failed where its score is below {below:g}."
     return (
-        f"{inputs.taxonomy_ref}, labels: {whose_labels(inputs)}, by {grouping}; "
+        f"{inputs.taxonomy_ref}, labels: {labels_source(inputs)}, by {grouping}; "
         f"{counted(len(inputs.traces), 'trace')}: {overall.count('traces', 'failed'):,} failed, "
         f"{overall.count('traces', 'succeeded'):,} succeeded, "
         f"{overall.count('traces', 'unknown'):,} unknown.{outcome}"
@@ -1432,7 +1432,7 @@ class _Group:
         return self.table("helps", rows, note)
 
     def help_texts(self) -> Iterator[model.Text]:
-        """Yield the strategies against the modes of failed traces, the decisive ones open."""
+        """Yield the strategies against modes of failed traces, the less decisive ones folded."""
         if self.extras is None or self.extras.taxonomy is None:
             return
         source = (

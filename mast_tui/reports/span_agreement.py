@@ -69,7 +69,7 @@ _ANNOTATORS: Final = columns("""
     not_found        | not found        | count | labels on spans that are not there
 """)
 _SELDOM: Final = ("whole_trace", "no_places", "not_found")
-"""Columns that are left out where they hold nothing."""
+"""The columns that are left out if they are 0 for all annotators."""
 
 
 def places_section(spans: SpanAgreement) -> ReportSection:
@@ -77,15 +77,15 @@ def places_section(spans: SpanAgreement) -> ReportSection:
     if not spans.compared:
         return ReportSection("spans", "Places", notes=(_nothing(spans.not_at_hand),))
     tables = [_by_mode(spans), _overlaps(spans), _by_pair(spans), _by_annotator(spans)]
-    kept = tuple(table for table in tables if table is not None)
-    return ReportSection("spans", "Places", kept, notes=tuple(_left_out(spans)))
+    parts = tuple(table for table in tables if table is not None)
+    return ReportSection("spans", "Places", parts, notes=tuple(_left_out(spans)))
 
 
 def _nothing(missing: int) -> Note:
     if missing:
-        these = "trace" if missing == 1 else f"{missing:,} traces"
+        traces = "trace" if missing == 1 else f"{missing:,} traces"
         return Note(
-            f"The order of the spans of the {these} that two have finished is unknown and no file "
+            f"The order of the spans of the {traces} that two have finished is unknown and no file "
             "with them was found, so no place could be compared. Open them once with mast-tui.",
             "not_at_hand",
         )
@@ -147,7 +147,7 @@ def _by_mode(spans: SpanAgreement) -> Table:
                 "place with the same mode.",
                 "f1",
             ),
-            *withheld_notes(*(one for one in index.figures if one.scope in _OF_ALL)),
+            *withheld_notes(*(figure for figure in index.figures if figure.scope in _OF_ALL)),
         ),
     )
 
@@ -204,28 +204,31 @@ def _by_pair(spans: SpanAgreement) -> Table | None:
         "Agreement on places by pair",
         (*_PAIRS, _ALPHA_U),
         (tuple(rows),),
-        notes=withheld_notes(*(one for one in index.figures if one.scope.endswith("_pair"))),
+        notes=withheld_notes(
+            *(figure for figure in index.figures if figure.scope.endswith("_pair"))
+        ),
         folded=True,
     )
 
 
 def _by_annotator(spans: SpanAgreement) -> Table:
-    """Make the table of what the figures rest on, by annotator."""
+    """Make the table of the data of the figures, by annotator."""
     tables = {
         name: spans.index.table("spans_annotator", subject=(name,)) for name in spans.annotators
     }
-    shown = [
-        one
-        for one in _ANNOTATORS
-        if one.key not in _SELDOM or any(table.count(one.key) for table in tables.values())
+    columns = [
+        column
+        for column in _ANNOTATORS
+        if column.key not in _SELDOM or any(table.count(column.key) for table in tables.values())
     ]
     rows = [
-        Row(name, {"annotator": name, **estimates(table, shown)}) for name, table in tables.items()
+        Row(name, {"annotator": name, **estimates(table, columns)})
+        for name, table in tables.items()
     ]
     return Table(
         "spans_annotators",
         "What the figures on places rest on",
-        (Column("annotator", "annotator", Kind.TEXT, keeps=102), *shown),
+        (Column("annotator", "annotator", Kind.TEXT, keeps=102), *columns),
         (tuple(rows),),
         notes=(
             Note(
@@ -278,8 +281,8 @@ def _f1_detail(f1: FigureTable) -> Iterator[str]:
         levels.setdefault(fixed(value or 0.0), []).append(level)
     if len(levels) > 1:
         shares = ", ".join(
-            f"{value} at {of[0]}" + (f" to {of[-1]}" if len(of) > 1 else "")
-            for value, of in levels.items()
+            f"{value} at {overlaps[0]}" + (f" to {overlaps[-1]}" if len(overlaps) > 1 else "")
+            for value, overlaps in levels.items()
         )
         yield f"F1 by the overlap that is asked for: {shares}."
 
@@ -306,8 +309,8 @@ def _left_out(spans: SpanAgreement) -> Iterator[Note]:
         )
     for name, codes in spans.never_placed.items():
         if codes:
-            of = "any mode" if len(codes) == len(spans.modes) else ", ".join(codes)
+            modes = "any mode" if len(codes) == len(spans.modes) else ", ".join(codes)
             yield Note(
-                f"{name} never says where {of} shows, so counts in no figure on places of it.",
+                f"{name} never says where {modes} shows, so counts in no figure on places of it.",
                 "never_placed",
             )

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.judge.input import JudgedBeyond
 from mast_tui.figures.record import FigureIndex, FigureScope
-from mast_tui.figures.signatures.model import ALL, FAILED, NO_VALUE, SUCCEEDED, UNKNOWN, Rules
+from mast_tui.figures.signatures.model import (
+    ALL,
+    FAILED,
+    NO_VALUE,
+    SUCCEEDED,
+    UNKNOWN,
+    Rules,
+)
 from mast_tui.figures.signatures.modes import Counts, mode_figures
 from mast_tui.figures.signatures.report import stated_for
 from mast_tui.parallel import LostItem, Workers, each

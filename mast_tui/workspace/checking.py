@@ -48,7 +48,7 @@ class CheckResult(NamedTuple):
 
 
 def check_rows(database: Database) -> CheckResult:
-    """Make the state tables anew, in memory, compare them with those kept, and read all registers.
+    """Compare the stored state tables with rebuilt ones, and read all registers.
 
     Args:
         database: The workspace, which is only read.

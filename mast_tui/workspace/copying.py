@@ -16,14 +16,14 @@ _PATH: Final = list(traces.c.keys()).index("path")
 
 
 def copy_rows(source: Connection, target: Connection) -> None:
-    """Copy every row.
+    """Copy all rows of a workspace into an empty one.
 
     Args:
         source: A connection that sees one state throughout.
-        target: An open transaction in a workspace with nothing in it.
+        target: An open transaction in an empty workspace.
 
     Raises:
-        WorkspaceError: There is something in the target.
+        WorkspaceError: The target is not empty.
     """
     for table in metadata.sorted_tables:
         if target.execute(select(table).limit(1)).first() is not None:

@@ -65,12 +65,11 @@ Values = tuple[Any, ...]
 
 
 class Database(ABC):
-    """A workspace's tables with their transactions; used from any thread.
+    """The tables of a workspace with their transactions, for use from any thread.
 
-    Whoever reads has a connection that cannot write and waits for nobody; whoever writes has the
-    one connection of this program that can, for one transaction, and waits for its turn (``writes``
-    says how). Raises ``WorkspaceError`` in words, also from the bodies of ``reading`` and
-    ``writing``.
+    Readers have connections that cannot write and never wait. Writers share one connection, which
+    each uses for one transaction at a time; see ``writes``. Errors of the driver become
+    ``WorkspaceError``, also inside the blocks of ``reading`` and ``writing``.
     """
 
     driver_error: ClassVar[type[Exception]]
@@ -314,7 +313,7 @@ class Database(ABC):
 
     @abstractmethod
     def checkpoint(self) -> None:
-        """Bring what is kept into the one file, where there is one."""
+        """Move all committed data into the main file, if the workspace is a file."""
 
     @abstractmethod
     def check(self) -> None:
@@ -501,9 +500,10 @@ def take_turns(connection: Connection, annotators: Iterable[str]) -> None:
 
 
 class Among:
-    """A query for those of very many values that are in a column.
+    """A query for the values of a long list that are in a column.
 
-    They are one parameter: thousands of them take SQLAlchemy longer than the database.
+    The list is one parameter, since SQLAlchemy needs longer for thousands of parameters than the
+    database needs for the query.
     """
 
     def __init__(self, column: ColumnElement[str]) -> None:
@@ -525,11 +525,11 @@ class Among:
 
 
 class Insertion:
-    """An insert of rows of a table, for very many of them.
+    """An insertion of very many rows into a table.
 
-    SQLAlchemy takes longer over the parameters of a row than SQLite takes to write it, and Python's
-    driver as long over each call. So rows go to the driver as plain tuples, many in one call, and
-    in each call the values that they share only once.
+    SQLAlchemy needs longer for the parameters of a row than SQLite needs to write it, and so does
+    each call of Python's driver. So rows go to the driver as plain tuples, many in one call, and
+    values that rows share are sent once in each call.
     """
 
     def __init__(
@@ -650,12 +650,12 @@ def upsert(table: Table, varying: Collection[str] = ()) -> Insertion:
 
 
 def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Put rows of a register in the place of those with the same keys.
+    """Insert rows of a register, and replace those with the same keys.
 
     Args:
         connection: An open transaction.
         table: The register.
-        rows: The value of each column by its name; those that are left out are null.
+        rows: The values by column name; missing ones are null.
     """
     values = [tuple(row.get(column.name) for column in table.columns) for row in rows]
     if writes_by_calls(connection):

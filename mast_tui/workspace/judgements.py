@@ -55,36 +55,35 @@ def store_judgement(
     trace: RunTrace | None = None,
     indices: Mapping[str, SpanIndex] | None = None,
 ) -> int:
-    """Keep what a judge found in a trace, in one transaction.
+    """Store the findings of a judge in a trace, in one transaction.
 
-    The same findings again change nothing (but for the note that ``run_id`` was here). Other
-    findings of the same judge replace those that nobody has answered; an answered suggestion
-    stays, and one with the same mode and place keeps its id. That id follows from judge, trace,
-    taxonomy, mode and place, so it is the same in every workspace.
+    Equal findings change nothing, except that ``run_id`` is recorded. Other findings of the same
+    judge replace those that were not answered; an answered suggestion stays, and a finding with the
+    same mode and target keeps its id. The id depends on judge, trace, taxonomy, mode and target
+    only, so that it is the same in every workspace.
 
     Args:
-        workspace: Where it is kept.
-        judge: The judge's name as an annotator.
+        workspace: The workspace.
+        judge: The name of the judge as an annotator.
         taxonomy: The taxonomy of the modes, ``id@version``.
-        trace_id: The trace, as the workspace knows it.
-        looks_at: The modes on which the judge came to a verdict: present where there is a
-            finding, unsure where they are in ``unsure``, else absent.
-        findings: What it found; those on modes that are not in ``looks_at`` are left out.
-        run_id: The run in which it did.
-        unsure: The modes of which it could not tell.
-        partial: Whether there is more to come: suggestions are added and changed, whatever their
-            modes, and there is no verdict and no finished pass. Where a whole judgement of this
-            judge stands, a partial one changes nothing, so that figures never rest on parts of
-            two.
-        trace: What is noted of the trace with the run, with the number of suggestions that were
-            kept; where it is None and the judgement is whole, what can be told from them.
-        indices: Where the spans of the findings stand in the trace, by key, as far as known.
+        trace_id: The id of the trace in the workspace.
+        looks_at: The modes with a verdict of the judge: present with a finding, unsure if they are
+            in ``unsure``, else absent.
+        findings: The findings; those of modes that are not in ``looks_at`` are left out.
+        run_id: The run.
+        unsure: The modes of which the judge is unsure.
+        partial: Whether more will follow: then suggestions of any mode are added and changed
+            without a verdict and without finishing the pass. A partial judgement changes nothing if
+            there is a whole judgement of the judge, so that figures never mix parts of two.
+        trace: The result that is recorded for the run, to which the number of suggestions is added;
+            None to derive it from a whole judgement.
+        indices: The indices of the spans of the findings, by key, as far as they are known.
 
     Returns:
-        How many suggestions are kept.
+        The number of suggestions.
 
     Raises:
-        WorkspaceError: The name is no judge's, or the workspace fails.
+        WorkspaceError: The name is not that of a judge, or the workspace cannot be written.
     """
     if annotator_kind(judge) is not AnnotatorKind.JUDGE:
         raise WorkspaceError(f"{judge!r}: a judge's name begins with 'judge:'")

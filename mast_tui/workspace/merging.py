@@ -1,4 +1,4 @@
-"""Two workspaces into release: the union of what happened in both."""
+"""The merge of two workspaces: the union of their events."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from mast_tui.workspace.store import Workspace
 
 
 def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ()) -> MergeReport:
-    """Bring everything that ``into`` lacks over from ``other``, in release transaction.
+    """Add everything that another workspace has to this one, in one transaction.
 
-    A trace whose id stands for another content here is kept as ``id~2``, with its labels. What
-    models answered stays where it was asked; what it used comes over.
+    A trace whose id belongs to another content in this workspace is stored as ``id~2``, with its
+    labels. The answers of models stay in the other workspace; the usage of its runs is added.
 
     Args:
-        into: what takes it.
-        other: what is read.
-        replacing: the people whose earlier word may change by it.
+        into: This workspace.
+        other: The other workspace, which is only read.
+        replacing: The people whose earlier work may be changed.
 
     Returns:
-        What was added, and what changed by name.
+        The numbers of added events, and the changes by name.
 
     Raises:
-        MergeRefused: it would change what others have said.
-        WorkspaceError: a taxonomy of the same name has other modes.
+        MergeRefused: The merge would change the work of other people.
+        WorkspaceError: A taxonomy of the same name has other modes.
     """
     foreign = examined(other.events())
     with into.transaction():
@@ -59,7 +59,7 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
 
 
 def register_foreign(into: Workspace, record: TraceRecord) -> str:
-    """Register a trace of another workspace and return its id in this release.
+    """Register a trace of another workspace and return its id in this workspace.
 
     If the trace is known in this workspace, its path stays as it is.
 
@@ -81,16 +81,16 @@ def add_span_indices(
     traces: Iterable[TraceRecord],
     names: Mapping[str, str],
 ) -> None:
-    """Keep the indices of spans from another workspace, where none are kept here.
+    """Store the indices of spans of another workspace for spans that have none in this one.
 
-    Those of a trace that was read by another reader, or with other keys, are left out: mixed with
-    the indices from here they could join places that do not overlap.
+    Traces that were read by another reader or with other keys are left out, since mixed indices
+    could make places overlap that do not.
 
     Args:
-        into: The workspace that takes them.
-        indices: The indices by trace and key, as the other workspace knows the traces.
-        traces: The traces as the other workspace knows them.
-        names: The id that each trace has here, by its id there.
+        into: This workspace.
+        indices: The indices by trace and key, with the ids of the other workspace.
+        traces: The traces of the other workspace.
+        names: The ids in this workspace by the other workspace's ids.
     """
     own_indices = into.span_indices()
     own_traces = {record.trace_id: record for record in into.traces()} if indices else {}

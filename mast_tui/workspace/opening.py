@@ -128,9 +128,9 @@ def why_not_trusted(path: Path) -> str | None:
 
 
 def keep_private(path: Path) -> None:
-    """Let nobody else read a workspace, its journals and the folder that is made for them.
+    """Remove the rights of other users on a workspace, its journals and a new folder of it.
 
-    Where others have the right to write, somebody has shared the file on purpose: it stays so.
+    If other users have the right to write, the file is shared on purpose and stays so.
     """
     own_folder = [path.parent] if path.parent.name == FOLDER else []
     journals = [path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")]

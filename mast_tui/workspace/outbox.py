@@ -68,11 +68,11 @@ class ReadAhead:
         return self._copy is not None
 
     def read(self, source: Connection, *, everybody: bool) -> None:
-        """Make the copy, or make it anew.
+        """Make the copy, or renew it.
 
         Args:
             source: A connection that sees one state throughout.
-            everybody: Whether to read what other people say as well, from now on.
+            everybody: Whether to include the work of other people, from now on.
         """
         self.everybody |= everybody
         copy = SqliteFile(None, create=True)
@@ -89,7 +89,7 @@ class ReadAhead:
             self._copy = copy
 
     def note_seen(self, events: Iterable[Event]) -> None:
-        """Take in what was written; what is known already, by its id, is left out."""
+        """Add events that were written to the copy; events with a known id are left out."""
         with self._lock:
             self._new += events
 
@@ -134,12 +134,12 @@ _NOTES: Final = (PassStarted, SpansRead, SuggestionsSeen)
 
 
 class WaitingChange(NamedTuple):
-    """Events of one action on one trace.
+    """The events of one action on one trace that wait for the server.
 
-    ``number`` is its place among those that wait. ``follows`` names the last event of the one on
-    the same trace that waits before it, None where none does: ``known_seq`` is the counter of the
-    last event there then, or ``append.UNCHECKED``. The events' own counters are a guess, as the
-    server gives them.
+    ``number`` is its position in the outbox. ``follows`` is the id of the last event of the
+    previous waiting change on the same trace; None without one, and then ``known_seq`` is the
+    counter of the last known event on the server, or ``append.UNCHECKED``. The counters of the
+    events are provisional, since the server assigns them.
     """
 
     number: int
@@ -189,7 +189,7 @@ class Outbox:
 
     @property
     def refused_path(self) -> Path:
-        """The file with what the server would not take: a line of JSON for each event."""
+        """The file of the refused changes: one line of JSON for each event."""
         return self._path.with_suffix(".refused.jsonl")
 
     @property
@@ -272,21 +272,21 @@ class Outbox:
         redoes: str | None,
         known_seq: int,
     ) -> tuple[Event, ...]:
-        """Keep a change until the server has it.
+        """Store a change until the server has it.
 
         Args:
-            events: What has happened.
-            new_id: Gives a name to those without one.
-            action: What groups them.
-            undoes: The action that they take back.
-            redoes: The action that they do again.
-            known_seq: The counter of the last event known of their work, or ``append.UNCHECKED``.
+            events: The events of the change.
+            new_id: Returns a new id for events without one.
+            action: The action that groups them.
+            undoes: The action that they undo.
+            redoes: The action that they redo.
+            known_seq: The counter of the last known event of their work, or ``append.UNCHECKED``.
 
         Returns:
-            The events, counted on from the last ones.
+            The events, with provisional counters after the last known ones.
 
         Raises:
-            WorkspaceError: They cannot be written; then they are not kept.
+            WorkspaceError: The change cannot be written.
         """
         time = now()
         waiting = tuple(

@@ -51,10 +51,11 @@ def traces_folder(workspace: Path) -> Path:
 
 
 def stored_trace_path(path: Path, folder: Path | None) -> str:
-    """Return the text by which a workspace keeps the path of a trace.
+    """Return the text by which a workspace stores the path of a trace.
 
-    Inside the folder this is the way from there, so that both can be moved together; elsewhere it
-    is the absolute path. A relative path with no file in the current directory is kept as it is.
+    Inside the folder it is the relative path, so that folder and workspace can be moved together;
+    elsewhere it is the absolute path. A relative path without a file in the current directory is
+    stored unchanged.
 
     Args:
         path: The file as the program has opened it, or a URL.
@@ -73,13 +74,13 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
 
 
 def found_trace_path(stored: str, folder: Path | None) -> Path:
-    """Return the path of a trace that a workspace keeps.
+    """Return the path of a trace from its stored text.
 
-    One that begins with ``BEFORE_FOLDERS`` was kept by a version that did not know from where: it
-    is looked for in the workspace's folder, then in the current directory.
+    A text that begins with ``BEFORE_FOLDERS`` comes from a version that did not store the folder:
+    the file is looked for in the workspace's folder, then in the current directory.
 
     Args:
-        stored: The text as ``stored_trace_path`` made it.
+        stored: The text, as ``stored_trace_path`` returned it.
         folder: The workspace's ``traces_folder``; None for a server, and in memory.
     """
     outer, chained, local = _parts(stored)

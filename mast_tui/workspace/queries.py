@@ -55,7 +55,7 @@ _NO_READINGS: Final = tuple(kind.value for kind in PassKind if not kind.is_readi
 
 
 class OfWork(TypedDict, total=False):
-    """Of what is asked for; None, as what is missing, is everything."""
+    """The filters of a query; a missing filter, or None, matches everything."""
 
     trace_id: str | None
     annotator: str | None
@@ -99,17 +99,17 @@ def _in_pass(
     *,
     of_one_trace: bool,
 ) -> Select[Any]:
-    """Select only what was said in the last pass over each work.
+    """Restrict a query to the last pass of each work.
 
-    Adjudication makes gold, not labels of one's own, so its passes do not count; nor do retests.
+    Adjudications and retests do not count, since their labels are not those of a reading.
 
     Args:
-        statement: What is selected, from the table.
-        table: Has a pass in each row.
-        which: Whether it is the last pass or the last that is finished; None for all.
-        conditions: What else holds of the table, which is to hold of passes too.
-        of_one_trace: Whether it is about one trace. Over many traces, looking for the pass of each
-            row takes most of the time, above all where each look asks a function of the server.
+        statement: The query on the table.
+        table: A table with a pass in each row.
+        which: ``last`` for the last pass, ``finished`` for the last finished one; None for all.
+        conditions: The conditions on the table, which are applied to passes too.
+        of_one_trace: Whether the query is about one trace. For many traces another query is used,
+            since looking up the pass of each row would take most of the time.
     """
     if which is None:
         return statement
@@ -377,7 +377,7 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
 
 
 def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[JudgementRecord, ...]:
-    """Return which judge has looked at which trace, by trace and judge."""
+    """Return the stored judgements by trace and judge."""
     table = schema.judgements
     statement = (
         select(table)

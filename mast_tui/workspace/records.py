@@ -44,14 +44,14 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TraceRecord:
-    """A trace as the workspace knows it.
+    """The record of a trace in a workspace.
 
-    ``trace_id`` is the native or made-up id; among traces of one id with different content the
-    workspace's own is ``id~2`` and so on. ``identity`` is None where only labels of the trace are
-    known and never its content. ``path`` is where it was last seen, never a part of what it is;
-    ``record`` its place in that file. ``spans`` is None while nobody has counted them all.
-    ``version`` is that of the system; ``started`` when the run began, in Unix seconds.
-    ``task_id`` is the benchmark's name for the task, ``trial`` the number of this run of it.
+    ``trace_id`` is the native or made-up id; further traces with this id and other content are
+    ``id~2`` and so on. ``identity`` is None if only labels of the trace are known. ``path`` is the
+    file where the trace was last seen, ``record`` its position in that file. ``spans`` is None
+    until all were counted. ``version`` is that of the system; ``started`` is the start of the run
+    in Unix seconds. ``task_id`` is the benchmark's name of the task, ``trial`` the number of this
+    run of it.
     """
 
     trace_id: str
@@ -102,10 +102,10 @@ class TraceRecord:
 
 @dataclass(frozen=True, slots=True)
 class SpanIndex:
-    """The index of a span in its trace, from when the trace was last read.
+    """The index of a span in its trace, as of the last reading of the trace.
 
-    ``index`` is None where the whole trace was read and has no such span. ``text_chars`` is the
-    length of the span's text in code points; it is None where nobody has counted it.
+    ``index`` is None if the trace was read to its end and has no such span. ``text_chars`` is the
+    length of the span's text in code points, None if it is unknown.
     """
 
     index: int | None
@@ -143,11 +143,11 @@ def _text_chars(trace: Trace, index: int) -> int | None:
 def missing_indices(
     asked: Mapping[str, bool], known_indices: Mapping[str, SpanIndex]
 ) -> dict[str, bool]:
-    """Return those of the wanted spans whose index, or whose length of text, is not kept.
+    """Return the spans whose index, or whose text length, is not stored.
 
     Args:
-        asked: Keys; True where the length of the text is wanted too.
-        known_indices: What is kept of the trace.
+        asked: The keys of the spans; True if the text length is needed too.
+        known_indices: The stored indices of the trace.
     """
     return {
         key: with_length
@@ -180,11 +180,10 @@ class JudgementRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunTrace:
-    """The result of a judge's run on one trace; ``problem`` is why it failed there.
+    """The result of a judge's run on one trace; ``problem`` is the reason of a failure.
 
-    ``quotes`` counts the quotes on which its suggestions rest, by how they were found in the trace.
-    ``remarks`` say what a person must know of the request or the answer: what was shortened, a
-    mode left out, a place mended.
+    ``quotes`` counts the quotes of its suggestions by kind of match. ``remarks`` are sentences on
+    the request or the answer: a shortened text, a missing mode, a corrected place.
     """
 
     trace_id: str
@@ -196,13 +195,13 @@ class RunTrace:
 
 
 class RunSettings(Struct, frozen=True, omit_defaults=True):
-    """With what a judge that asks a model was run.
+    """The settings of a run of a judge that asks a model.
 
-    ``prompt`` is the hash in the judge's name, ``host`` where requests went, ``parameters`` what
-    was asked for beside the prompt, by name. ``examples`` are the ids of the traces that stand in
-    the prompt; ``price_in`` and ``price_out`` are per million tokens, None where nobody told, and
-    ``price_cached`` of those in that the server knew, None where it is that of all others.
-    ``form`` says how answers were asked for: ``json_schema``, ``json_object`` or ``text``.
+    ``prompt`` is the hash in the judge's name, ``host`` the server of the model, ``parameters`` the
+    other settings by name. ``examples`` are the ids of the traces in the prompt. ``price_in`` and
+    ``price_out`` are per million tokens, None if unknown; ``price_cached`` is that of cached input
+    tokens, None if it is the same. ``form`` is the requested form of answers: ``json_schema``,
+    ``json_object`` or ``text``.
     """
 
     model: str
@@ -218,12 +217,12 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One answered request of a run, good or not: what it said and what it used.
+    """An answered request of a run, usable or not, with its text and its tokens.
 
-    ``key`` is the hash of all that the answer depends on; ``usable`` whether the answer was taken,
-    so that it need not be asked for again. ``finish`` is ``stop``, ``length`` or ``refusal``.
-    ``tokens_in``, ``tokens_out`` are as the server counted; ``counted`` is False where it did not
-    and they are estimates. ``at`` is ISO 8601 in UTC, set when it is kept.
+    ``key`` is the hash of everything that the answer depends on; ``usable`` is True if the answer
+    was accepted, so that the request need not be repeated. ``finish`` is ``stop``, ``length`` or
+    ``refusal``. ``tokens_in`` and ``tokens_out`` are those counted by the server; ``counted`` is
+    False if they are estimates. ``at`` is the time of storing, ISO 8601 in UTC.
     """
 
     run_id: str
@@ -276,10 +275,10 @@ class AnswerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a judge over traces; ``finished_at`` is None where it was broken off.
+    """A run of a judge over traces; ``finished_at`` is None if it was interrupted.
 
-    ``settings`` and ``usage`` belong to judges that ask a model. ``ending`` says why a run that is
-    over did not come to the end of its traces, such as a spent allowance.
+    ``settings`` and ``usage`` belong to judges that ask a model. ``ending`` is the reason why a
+    finished run did not reach its last trace, such as a spent allowance.
     """
 
     id: str
@@ -347,16 +346,16 @@ class HistoryRelation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PersonChanges:
-    """The changes that a merge makes to one annotator's work, all passes together.
+    """The changes that a merge makes to the work of one annotator, over all passes.
 
-    ``events`` are those that were not here. ``verdicts_changed`` counts those taken back too.
-    ``passes_joined`` were open and hold more now; ``passes_finished`` are new or were open;
-    ``passes_changed`` were finished before and hold or say something else now.
-    ``decisions_overruled`` are other people's that no longer count; ``overruled`` counts these,
-    guidelines and studies by author and table. ``sight`` is how the annotator works now, True for
-    blind, where that changed. ``edited`` counts the events that are here with another content,
-    ``broken`` is the counter of the first one whose chain does not fit. ``needs`` are the names
-    that ``--replace`` must give; ``refused``: one is missing; ``replaced``: none is.
+    ``events`` counts the new events. ``verdicts_changed`` includes removed verdicts.
+    ``passes_joined`` were open and got additions; ``passes_finished`` are new or were open;
+    ``passes_changed`` were finished before and have other content now. ``decisions_overruled``
+    counts the decisions of others that lose their effect; ``overruled`` counts these, guidelines
+    and studies by author and table. ``sight`` is the new setting of blind work, if it changed.
+    ``edited`` counts the stored events with another content, ``broken`` is the counter of the first
+    event that does not fit its chain. ``needs`` are the names that ``--replace`` must give;
+    ``refused`` is True if one is missing, ``replaced`` if none is.
     """
 
     annotator: str
@@ -403,8 +402,9 @@ class MergeRefused(WorkspaceError):
 class MergeReport:
     """The result of a merge: ``added`` events, ``known`` ones, and those in conflict.
 
-    ``altered`` are ids of events that are here with other content. Ours were kept, but for people
-    who were to be replaced. ``people`` says by name what changed, of everybody with new events.
+    ``altered`` are the ids of stored events that have another content in the other workspace; the
+    stored content was kept unless ``--replace`` names the person. ``people`` are the changes of
+    each annotator with new events.
     """
 
     added: int

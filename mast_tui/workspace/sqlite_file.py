@@ -135,10 +135,10 @@ class SqliteFile(Database):
 
     @contextmanager
     def _impatience(self, driver: sqlite3.Connection) -> Iterator[None]:
-        """Let SQLite not wait by itself, so that it can be said what is waited for.
+        """Prevent SQLite from waiting by itself, so that the app can show what it waits for.
 
-        With a write-ahead log a transaction that has begun never waits, so there it holds always;
-        without, a commit waits for readers.
+        With a write-ahead log a transaction that has begun never waits, so this lasts for all of
+        it; without one, a commit waits for readers.
         """
         if self._has_log:
             yield
@@ -196,9 +196,9 @@ class SqliteFile(Database):
         return earlier != self._version
 
     def checkpoint(self) -> None:
-        """Bring what the write-ahead log holds into the one file, where nobody is in the way.
+        """Move the content of the write-ahead log into the file, unless others use the file.
 
-        From then on a copy of that file is whole, until the next write.
+        A copy of the file is then complete until the next write.
         """
         if self.path is None or self._closed or self._gone or not self._has_log:
             return
@@ -242,8 +242,7 @@ class SqliteFile(Database):
             self._open()
 
     def _take_log_away(self) -> None:
-        """Remove the log of the database that is gone: SQLite would take it for that of whatever
-        lies in its place."""
+        """Delete the log of a removed database, which SQLite would apply to its successor."""
         assert self.path is not None
         log = _log_of(self.path)
         database, log_identity = self._files
@@ -353,7 +352,7 @@ class SqliteFile(Database):
             connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def _set_journal_mode(self, mode: str) -> None:
-        """Change the mode where it is another; SQLite does not wait for others here by itself."""
+        """Change the journal mode if it differs; SQLite does not wait for other programs here."""
         until = time.monotonic() + BUSY_SECONDS
         while self._pragma("journal_mode") != mode:
             try:
@@ -430,11 +429,11 @@ def make_file(path: Path, *, new: bool = False) -> None:
     Raises:
         WorkspaceError: The file cannot be made.
     """
-    how = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if new else 0)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if new else 0)
     try:
         if not path.parent.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, how, 0o600))
+        os.close(os.open(path, flags, 0o600))
     except OSError as error:
         raise WorkspaceError(
             f"{path}: the workspace cannot be created there: {error.strerror or error}"

@@ -89,7 +89,7 @@ def writing(
 
 
 def _server(url: str, *, create: bool, password: str | None) -> Database:
-    # Its driver is an extra, which who works with files does without.
+    # The driver is an optional dependency, which workspaces in files do not need.
     try:
         module = import_module("mast_tui.team.postgresql")
     except ImportError as error:
@@ -140,14 +140,14 @@ class Workspace:
 
     @classmethod
     def create_on_server(cls, url: str, *, password: str | None = None) -> Workspace:
-        """Make a workspace in a database of a server, and the database where there is none.
+        """Make a workspace in a database of a server, and the database if it does not exist.
 
         Args:
             url: ``postgresql://USER@HOST/DATABASE``.
-            password: As for ``open``.
+            password: See ``open``.
 
         Raises:
-            WorkspaceError: It cannot be made; one that is there already is opened.
+            WorkspaceError: The workspace cannot be made. An existing one is opened.
         """
         return cls(_server(url, create=True, password=password))
 
@@ -195,7 +195,7 @@ class Workspace:
         return self._database.presence
 
     def checkpoint(self) -> None:
-        """Let the file hold everything that is kept, so that a copy of it is whole."""
+        """Move all committed data into the main file, so that a copy of it is complete."""
         self._database.checkpoint()
 
     @property
@@ -208,7 +208,7 @@ class Workspace:
         self._database.check()
 
     def differences(self) -> tuple[StateDifference, ...]:
-        """Return where the state tables are not what follows from the events."""
+        """Return the rows of the state tables that do not follow from the events."""
         return self.check_rows().differences
 
     def check_rows(self) -> CheckResult:
@@ -269,18 +269,18 @@ class Workspace:
         return self._database.team()
 
     def add_member(self, name: str, role: TeamRole, *, assisted: bool = False) -> str | None:
-        """Take somebody into the team, or give a member another role.
+        """Add a member to the team, or change the role of a member.
 
         Args:
-            name: Their name here, and of their role on the server.
-            role: What they do.
-            assisted: Whether an annotator sees what judges say.
+            name: The name of the member, and of the role on the server.
+            role: The role in the team.
+            assisted: Whether an annotator sees the suggestions of judges.
 
         Returns:
-            The password of a role that was made for them, None where the server had it already.
+            The password of a new role on the server; None if the role existed.
 
         Raises:
-            WorkspaceError: The name cannot be one or looks like another, or the server refuses.
+            WorkspaceError: The name is invalid or looks like another one, or the server refuses.
         """
         self._database.check_team_is_theirs()
         if not self.taxonomies():
@@ -290,16 +290,16 @@ class Workspace:
         return self._database.add_member(Member(name, role, assisted))
 
     def remove_member(self, name: str) -> bool:
-        """Take somebody out of the team; what they said stays.
+        """Remove a member from the team; the member's work stays.
 
         Args:
-            name: Who.
+            name: The name of the member.
 
         Returns:
-            Whether their role is gone from the server, too.
+            True if the role was removed from the server too.
 
         Raises:
-            WorkspaceError: Nobody in the team has this name, or the server refuses.
+            WorkspaceError: The team has no such member, or the server refuses.
         """
         self._database.check_team_is_theirs()
         return self._database.remove_member(name)
@@ -322,16 +322,14 @@ class Workspace:
     # Taxonomies
 
     def add_taxonomy(self, taxonomy: Taxonomy, *, in_use: bool = True) -> None:
-        """Keep a taxonomy, worded as this one is.
-
-        Another text of one that is kept is noted as a revision, with the time.
+        """Store a taxonomy; other texts of a stored taxonomy become a revision.
 
         Args:
-            taxonomy: What is labelled with.
-            in_use: Whether somebody reads this text; else one that is here stays.
+            taxonomy: The taxonomy.
+            in_use: Whether these texts are put in force; else the texts of a stored taxonomy stay.
 
         Raises:
-            WorkspaceError: The same id and version has other modes here.
+            WorkspaceError: The stored taxonomy of this id and version has other modes.
         """
         with self._database.reading() as connection:
             stored_hash = taxonomy_register.stored_hash(connection, taxonomy)
@@ -432,12 +430,12 @@ class Workspace:
                 index_register.keep_span_indices(connection, indices)
 
     def refresh_span_indices(self, trace_id: str, trace: Trace) -> None:
-        """Keep the indices of all spans that events refer to, as the trace now has them.
+        """Store the current indices of all spans that events refer to.
 
-        Nothing is written where they are kept already, nor while a server is away.
+        Nothing is written if they are stored already, or if the server is out of reach.
 
         Args:
-            trace_id: The trace's id in this workspace.
+            trace_id: The id of the trace in this workspace.
             trace: The trace, as far as it is read.
         """
         referred = self.referred_spans(trace_id)
@@ -729,19 +727,19 @@ class Workspace:
     def begin_import(
         self, file_format: str, files: Sequence[str], *, asked: str, annotator: str | None
     ) -> ImportRecord:
-        """Note that an import begins, or goes on with one that was broken off.
+        """Store the start of an import, or continue one that was interrupted.
 
         Args:
             file_format: The name of the files' format.
-            files: Their names.
-            asked: How the import is asked for; the same words go on with what was broken off.
-            annotator: Who imports, None where nobody is known.
+            files: The names of the files.
+            asked: The command; the same command continues an interrupted import.
+            annotator: The annotator who imports, None if unknown.
 
         Returns:
             The import.
 
         Raises:
-            WorkspaceError: The same import is being taken back, and that was broken off.
+            WorkspaceError: The same import is being undone, and the undo was interrupted.
         """
         with self._database.writing() as connection:
             for record in import_register.imports(connection):

@@ -84,7 +84,7 @@ def write_workspace(path: Path, study: StudyInput) -> None:
         for place, name in enumerate(ANNOTATORS):
             cells = [
                 ({"annotator": name, "trace_id": trace, "taxonomy": study.taxonomy_ref}, row)
-                for trace, row in zip(table.traces, table.said[place].tolist(), strict=True)
+                for trace, row in zip(table.traces, table.verdicts[place].tolist(), strict=True)
             ]
             connection.execute(schema.passes.insert(), [key | _PASS for key, _ in cells])
             given = [
@@ -142,7 +142,7 @@ def run_command(path: Path) -> None:
 
 def run_scikit_learn(study: StudyInput, rounds: int) -> None:
     """κ of every pair and mode in every resample of the traces."""
-    said = study.verdicts.said
+    said = study.verdicts.verdicts
     chance = np.random.default_rng(0)
     traces = said.shape[1]
     with warnings.catch_warnings():

@@ -74,9 +74,9 @@ def test_a_share_with_unresolved_verdicts_has_bounds() -> None:
 
 def test_bounds_are_weighted_as_the_share_is() -> None:
     verdicts = np.array([[PRESENT], [ABSENT], [UNRESOLVED]], dtype=np.uint8)
-    plain = Counts.of(verdicts)
+    plain = Counts.from_verdicts(verdicts)
     assert plain.rate(0, MODE).bounds == pytest.approx((1 / 3, 2 / 3))
-    heavy = Counts.of(verdicts, np.array([1.0, 1.0, 6.0]))
+    heavy = Counts.from_verdicts(verdicts, np.array([1.0, 1.0, 6.0]))
     assert heavy.rate(0, MODE).bounds == pytest.approx((1 / 8, 7 / 8))
     assert plain.more_labels(0) is None
 

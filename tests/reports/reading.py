@@ -25,7 +25,7 @@ def estimate(of: Row, key: str) -> Estimate:
 
 def keys(of: Table) -> list[str]:
     """The keys of the columns that hold something."""
-    return [column.key for column in of.shown()[0]]
+    return [column.key for column in of.split_columns()[0]]
 
 
 def notes(where: Report | ReportSection) -> list[Note]:

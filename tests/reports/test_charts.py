@@ -20,7 +20,7 @@ from mast_tui.reports.render.svg import (
     MARK,
     WIDTH,
     clipped,
-    shown,
+    escaped,
     standalone_svg,
     text_width,
     wrapped,
@@ -156,7 +156,7 @@ def test_wrapped_words_keep_to_the_width_and_the_number_of_lines(
 
 @given(st.text(max_size=40))
 def test_whatever_a_name_holds_is_text_in_an_element_and_in_an_attribute(text: str) -> None:
-    element = ElementTree.fromstring(f'<a b="{shown(text)}">{shown(text)}</a>')
+    element = ElementTree.fromstring(f'<a b="{escaped(text)}">{escaped(text)}</a>')
     assert element.text in (element.attrib["b"], None)
     assert not list(element)
 

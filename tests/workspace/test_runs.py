@@ -86,7 +86,7 @@ def test_a_run_of_an_earlier_version_did_not_tell_how_quotes_were_found(tmp_path
     with closing(Workspace.open(place)) as workspace:
         quotes = only_run(workspace).quotes
     assert quotes == QuoteCounts(unsorted=3, not_found=2)
-    assert (quotes.all, quotes.found, quotes.words) == (5, 3, "2 not found, 3 unsorted")
+    assert (quotes.all, quotes.found, quotes.summary) == (5, 3, "2 not found, 3 unsorted")
 
 
 def test_what_was_used_is_summed_up_per_run_whether_it_was_of_use_or_not(

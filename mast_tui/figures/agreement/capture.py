@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
-from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
+from mast_tui.figures.agreement.verdict_table import PRESENT, VerdictArray, numbered_rows
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import Z
 from mast_tui.figures.record import Figure, FigureScope
@@ -45,11 +45,11 @@ _MOST_FAILURES: Final = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """Capture and recapture over all modes.
+    """The result of capture and recapture over all modes.
 
-    ``dependent`` tells whether finders find the same failures; it is None with two finders, or
-    where a third found too little. ``alike`` tells whether several found more than chance has it,
-    so that more were missed; None where nothing could be tested.
+    ``dependent`` is True if finders find the same failures, None with two finders or if a third
+    found too little. ``alike`` is True if several found more failures than expected by chance, so
+    that more were missed; None if nothing could be tested.
     """
 
     finders: tuple[str, ...]
@@ -61,8 +61,8 @@ class Capture:
 class Dependence(NamedTuple):
     """A test of whether two finders find the same failures, among ``n`` that a third found.
 
-    With an ``odds_ratio`` over 1 what the one finds the other finds more often too; it is None
-    where they differ in nothing, ``p_value`` where there is nothing to test.
+    With an ``odds_ratio`` above 1 each finds more often what the other finds. It is None if they
+    never differ; ``p_value`` is None if there is nothing to test.
     """
 
     n: int
@@ -101,22 +101,22 @@ class Catch:
 def capture(
     names: Sequence[str],
     modes: Mapping[str, int],
-    verdicts: Said,
+    verdicts: VerdictArray,
     *,
     suggested: NDArray[np.bool_],
     settled_absent: NDArray[np.bool_],
     intervals: bool = True,
     taxonomy: str = "",
 ) -> Capture:
-    """Estimate per mode, and over all, how many failures were missed.
+    """Estimate the number of missed failures, for each mode and over all.
 
     Args:
         names: The finders.
         modes: The columns of the modes, by code.
         verdicts: Finders × traces × modes.
-        suggested: Finders × traces: where a judge's suggestions were on screen.
-        settled_absent: Traces × modes: what was adjudicated as absent.
-        intervals: Whether there are intervals.
+        suggested: Finders × traces: True if a judge's suggestions were on screen.
+        settled_absent: Traces × modes: True if the mode was adjudicated as absent.
+        intervals: Whether to compute intervals.
         taxonomy: The taxonomy of the modes.
     """
     rated = verdicts >= 0
@@ -175,14 +175,14 @@ def _groups(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> Iterator[Ca
 def missed(
     groups: Sequence[Catch], scope: FigureScope, *, dependent: bool = False, intervals: bool = True
 ) -> Iterator[Figure]:
-    """Estimate how many failures were missed.
+    """Estimate the number of missed failures.
 
     Args:
-        groups: What was found, by mode and by who looked. What is missed is estimated in each and
-            added up, so that modes may be of different difficulty.
-        scope: What the figures are about.
-        dependent: Whether finders were found to be dependent: then no interval would hold.
-        intervals: Whether there are intervals at all.
+        groups: The found failures, by mode and by set of finders. The missed ones are estimated in
+            each group and added up, so that modes may differ in difficulty.
+        scope: The scope of the figures.
+        dependent: Whether finders are dependent, so that no interval would hold.
+        intervals: Whether to compute intervals.
     """
     n = sum(group.n for group in groups)
     total = sum(len(group.caught) for group in groups)
@@ -218,30 +218,30 @@ def missed(
 
 
 def unseen(alone: NDArray[np.float64], twice: float) -> float:
-    """Estimate how many failures nobody found.
+    """Estimate the number of failures that no finder found.
 
     (f₁² − Σ Z²) / (2 (f₂ + 1)), with f₁ found by one finder and f₂ by two, and Z of each finder
-    alone: Chao's estimator for finders of different skill (Chao 1989, Biometrics 45:427-438). Of
+    alone: Chao's estimator for finders of different skill (Chao 1989, Biometrics 45:427-438). With
     two finders it is Chapman's (1951, University of California Publications in Statistics
-    1:131-160), (n₁ + 1)(n₂ + 1)/(m + 1) − 1, less what was found.
+    1:131-160), (n₁ + 1)(n₂ + 1)/(m + 1) − 1, less the found failures.
 
     Args:
-        alone: By finder, how many failures nobody else found.
-        twice: How many just two found.
+        alone: For each finder, the number of failures that only this finder found.
+        twice: The number of failures that exactly two finders found.
     """
     return _products(alone) / (twice + 1)
 
 
 def sadinle_interval(alone: NDArray[np.float64], twice: float) -> Interval:
-    """Give the interval of what nobody found, in one group.
+    """Return the interval of the number of failures that no finder found, in one group.
 
-    For two finders Sadinle's transformed logit interval (2009, Communications in Statistics:
-    Simulation and Computation 38:1909-1924): half a failure is added to each count, so that a
-    count of 0 leaves an interval. For more finders the same, by the delta method.
+    For two finders it is Sadinle's transformed logit interval (2009, Communications in Statistics:
+    Simulation and Computation 38:1909-1924): half a failure is added to each count, so that a count
+    of 0 leaves an interval. For more finders it is the same by the delta method.
 
     Args:
-        alone: By finder, how many failures nobody else found.
-        twice: How many just two found.
+        alone: For each finder, the number of failures that only this finder found.
+        twice: The number of failures that exactly two finders found.
     """
     by_finder = alone + 0.5
     both = twice + 0.5
@@ -288,14 +288,14 @@ def _withheld(groups: Sequence[Catch], dependent: bool) -> tuple[Withheld, int] 
 def dependence(groups: Sequence[Catch], first: int, second: int) -> Dependence:
     """Test whether two finders find the same failures, among those that a third one found.
 
-    Where finders are independent, what the first found is no easier for the second. The test of
-    Cochran (1954, Biometrics 10:417-451) and of Mantel and Haenszel (1959, Journal of the National
-    Cancer Institute 22:719-748) over the groups, with their common odds ratio.
+    It is the test of Cochran (1954, Biometrics 10:417-451) and of Mantel and Haenszel (1959,
+    Journal of the National Cancer Institute 22:719-748) over the groups, with their common odds
+    ratio.
 
     Args:
-        groups: What was found, by mode and by who looked.
+        groups: The found failures, by mode and by set of finders.
         first: The number of a finder.
-        second: The number of another one.
+        second: The number of another finder.
     """
     count = 0
     off = 0.0
@@ -330,11 +330,11 @@ def dependence(groups: Sequence[Catch], first: int, second: int) -> Dependence:
 def _together(
     groups: Sequence[Catch], finders: int, of_pairs: Sequence[float | None]
 ) -> tuple[float | None, bool | None]:
-    """Join all tests: those of the pairs, and the scores of all that was found.
+    """Combine the tests of the pairs with score tests of all found failures.
 
-    A score test for each pair, and one for all pairs alike, as where some failures are hard for
-    everybody. The p-values are joined as Liu and Xie do (2020, Journal of the American Statistical
-    Association 115:393-402), which holds however they hang together.
+    There is a score test for each pair and one for all pairs together, which detects failures that
+    are hard for all finders. The p-values are combined after Liu and Xie (2020, Journal of the
+    American Statistical Association 115:393-402), which holds for dependent tests too.
     """
     scores, spread = interaction_scores(groups, finders)
     tests = [*zip(scores, np.diag(spread), strict=True), (scores.sum(), spread.sum())]
@@ -350,15 +350,15 @@ def _together(
 def interaction_scores(
     groups: Sequence[Catch], finders: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the scores of the interactions of each two finders in log-linear models.
+    """Return the scores of the interactions of each two finders in log-linear models.
 
-    How many failures both of them found, less how many it would be were all finders independent
-    (Fienberg 1972, Biometrika 59:591-603; what nobody found is not seen), with their variances:
-    those of the counts given how many each finder found.
+    A score is the number of failures that both found, less the number expected of independent
+    finders (Fienberg 1972, Biometrika 59:591-603). The covariances are those of the counts, given
+    the number of failures that each finder found.
 
     Args:
-        groups: What was found, by mode and by who looked; of each its own skills.
-        finders: How many finders there are.
+        groups: The found failures, by mode and by set of finders; each has its own skills.
+        finders: The number of finders.
 
     Returns:
         The scores by pair, in the order of ``combinations``, and their covariances.
@@ -392,8 +392,7 @@ def interaction_scores(
 def _skills(group: Catch) -> NDArray[np.float64] | None:
     """Estimate the share of failures that each independent finder finds, by maximum likelihood.
 
-    None where that cannot be told: of two finders, of too many, or where nobody found what another
-    did.
+    None with two finders, with too many, or if no failure was found by two.
     """
     n = len(group.caught)
     each = group.caught.sum(axis=0).astype(np.float64)

@@ -76,10 +76,10 @@ _REASONS: tuple[Undefined, ...] = ("no_variance", "single_trace", "no_overlap", 
 class CoefficientJson(TypedDict):
     """A coefficient as ``agree --json`` prints it: with ``ci``, or with ``undefined``.
 
-    Where an interval was asked for and would not hold, ``ci_withheld`` says why, and ``ci_needs``
-    how many it takes. ``n`` are the units (traces, or traces × modes) on which it rests.
-    ``bounds`` are what a share could be at least and at most once all that is unresolved is
-    decided; ``ci_needs`` says then how many disagreements to resolve.
+    If an interval would not hold, ``ci_withheld`` is the reason and ``ci_needs`` the number of
+    units that are needed. ``n`` is the number of units (traces, or traces × modes) of the
+    coefficient. ``bounds`` are the least and the greatest share after all unresolved verdicts are
+    decided; then ``ci_needs`` is the number of disagreements to resolve.
     """
 
     value: float | None
@@ -93,11 +93,11 @@ class CoefficientJson(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A figure between -1 and 1, or the reason why it is undefined; never both, never neither.
+    """A figure between -1 and 1, or the reason why it is undefined.
 
-    ``ci`` is its confidence interval, where one was computed; ``withheld`` why there is none
-    though one was asked for, with how many (traces, units or answers) it takes. ``n`` is on how
-    many units it rests, where that is counted.
+    ``ci`` is its confidence interval, if one was computed; ``withheld`` is the reason why none was,
+    with the number (of traces, units or answers) that is needed. ``n`` is its number of units, if
+    that is counted.
     """
 
     value: float | None = None

@@ -25,7 +25,7 @@ from mast_tui.figures.agreement.coefficients import (
     Withheld,
     mean_of_defined,
 )
-from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
+from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, VerdictArray
 from mast_tui.figures.bootstrap import interval, ratio, resamples
 from mast_tui.figures.jackknife import (
     MANY,
@@ -60,15 +60,15 @@ _EXACT_SINGLES: Final = 2**24
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Counts per mode, summed over traces: one row for the traces as they are, then others.
+    """The counts of each mode, summed over traces: a row for all traces, then further rows.
 
-    These are of resamples or, ``left_out``, of all traces but one.
+    The further rows are resamples or, if ``left_out``, all traces but one.
 
     ``pairs`` is rows × modes × pairs × (both present, first only, second only, both absent), over
     the traces that both rated, pairs in the order of ``combinations``. ``patterns`` is rows ×
-    modes × ways, how many units have n ratings of which k are present, for the (n, k) of
-    ``ways(annotators)``. ``rated`` is annotators × modes: whether there is any rating. ``both`` is
-    pairs × traces × modes: whether both of a pair rated it.
+    modes × ways, the number of units with n ratings of which k are present, for the (n, k) of
+    ``ways(annotators)``. ``rated`` is annotators × modes: True if there is any rating. ``both`` is
+    pairs × traces × modes: True if both of a pair rated it.
     """
 
     pairs: Floats
@@ -84,8 +84,8 @@ class Sums:
         """The number of annotators."""
         return len(self.rated)
 
-    def of(self, modes: Sequence[int]) -> TableSums:
-        """Return the sums of some modes together, with each mode of a trace as its own unit."""
+    def of_modes(self, modes: Sequence[int]) -> TableSums:
+        """Return the sums of some modes; each mode of a trace is a unit of its own."""
         chosen = list(modes)
         shared = self.both[:, :, chosen].any(axis=2)
         return TableSums(
@@ -102,7 +102,7 @@ class Sums:
 
     def everything(self) -> TableSums:
         """Return the sums of all modes together."""
-        return self.of(range(self.rated.shape[1]))
+        return self.of_modes(range(self.rated.shape[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,13 +284,13 @@ class TableSums:
 
 
 def ways(annotators: int) -> NDArray[np.int_]:
-    """Every (n ratings, k of them present) that a shared unit may have, as rows."""
+    """Return the possible (n ratings, k of them present) of a shared unit, as rows."""
     pairs = [(n, k) for n in range(2, annotators + 1) for k in range(n + 1)]
     return np.array(pairs, dtype=np.int_).reshape(-1, 2)
 
 
 def sums_of(
-    said: Said,
+    verdicts: VerdictArray,
     shared: Sequence[int],
     rounds: int,
     seed: int,
@@ -298,25 +298,25 @@ def sums_of(
     blocks: NDArray[np.int_] | None = None,
     many: int = MANY,
 ) -> Sums:
-    """Sum the counts over the ``shared`` traces as they are, and over resamples of them.
+    """Sum the counts over the shared traces, and over resamples of them.
 
     Args:
-        said: Annotators × traces × modes; unsure and open count as missing. Verdicts on other
-            traces only tell why a figure is undefined.
-        shared: The traces that count.
-        rounds: How many resamples; with none there are only the sums as they are.
-        seed: What the resamples are drawn from.
-        blocks: A number for each trace of ``said``; traces with the same number are copies of one
-            block and are left out, or drawn, together. None where every trace is its own.
-        many: Of fewer traces there are the sums with each left out in turn, not resamples.
+        verdicts: Annotators × traces × modes; unsure and open count as missing. Verdicts on other
+            traces only serve to explain an undefined figure.
+        shared: The indices of the traces that count.
+        rounds: The number of resamples; with 0 there is only the sum over the traces themselves.
+        seed: The seed of the resamples.
+        blocks: A number for each trace; traces with the same number are copies of one block and
+            are left out or drawn together. None if there are no copies.
+        many: With fewer traces than this, each is left out in turn instead of resampling.
     """
-    rated = np.asarray((said >= 0).any(axis=1))
-    said = said[:, list(shared)]
-    people, traces, modes = said.shape
+    rated = np.asarray((verdicts >= 0).any(axis=1))
+    verdicts = verdicts[:, list(shared)]
+    people, traces, modes = verdicts.shape
     counts: list[NDArray[np.integer[Any]]] = [
-        _counts_of_mode(said[:, :, mode]) for mode in range(modes)
+        _counts_of_mode(verdicts[:, :, mode]) for mode in range(modes)
     ]
-    both = [(said[a] >= 0) & (said[b] >= 0) for a, b in combinations(range(people), 2)]
+    both = [(verdicts[a] >= 0) & (verdicts[b] >= 0) for a, b in combinations(range(people), 2)]
     shared_by = np.array(both, dtype=np.bool_).reshape(_pairs(people), traces, modes)
     units = traces
     if blocks is not None:
@@ -364,19 +364,19 @@ def _pairs(people: int) -> int:
     return people * (people - 1) // 2
 
 
-def _counts_of_mode(said: Said) -> NDArray[np.uint8]:
+def _counts_of_mode(verdicts: VerdictArray) -> NDArray[np.uint8]:
     """Return the part of each trace in each sum (traces × columns), from annotators × traces."""
-    present = said == PRESENT
-    absent = said == ABSENT
+    present = verdicts == PRESENT
+    absent = verdicts == ABSENT
     columns: list[NDArray[np.bool_]] = []
-    for a, b in combinations(range(len(said)), 2):
+    for a, b in combinations(range(len(verdicts)), 2):
         columns += [present[a] & present[b], present[a] & absent[b]]
         columns += [absent[a] & present[b], absent[a] & absent[b]]
     chosen = present.sum(axis=0)
     ratings = chosen + absent.sum(axis=0)
-    columns += [(ratings == n) & (chosen == k) for n, k in ways(len(said)).tolist()]
+    columns += [(ratings == n) & (chosen == k) for n, k in ways(len(verdicts)).tolist()]
     if not columns:
-        return np.zeros((said.shape[1], 0), dtype=np.uint8)
+        return np.zeros((verdicts.shape[1], 0), dtype=np.uint8)
     return np.stack(columns, axis=1).astype(np.uint8)
 
 
@@ -438,12 +438,12 @@ def _shared_values(patterns: Floats, people: int) -> dict[str, Floats]:
 
 
 def _specific(patterns: Floats, chosen: Floats, ratings: Floats) -> Floats:
-    """Agreement on the answer that ``chosen`` counts in each pattern."""
+    """Return the agreement on the answer that ``chosen`` counts in each pattern."""
     return ratio(patterns @ (chosen * (chosen - 1)), patterns @ (chosen * (ratings - 1)))
 
 
 def _fleiss(complete: Floats, people: int) -> Floats:
-    """Fleiss' κ from rows × how many units have 0, 1, … ``people`` times 'present'."""
+    """Return Fleiss' κ; ``complete`` is rows × the units with 0, 1, … ``people`` times present."""
     present = np.arange(complete.shape[-1], dtype=np.float64)
     absent = people - present
     units = complete.sum(axis=-1)
@@ -455,7 +455,7 @@ def _fleiss(complete: Floats, people: int) -> Floats:
 
 
 def _alpha(present: Floats, absent: Floats, matching: Floats, varied: NDArray[np.bool_]) -> Floats:
-    """Krippendorff's α from how often each answer was given and how many of these match."""
+    """Return Krippendorff's α from the numbers of both answers and of matching answers."""
     n = present + absent
     expected = ratio(2 * present * absent, n - 1)
     return np.where(varied, 1 - ratio(n - matching, expected), np.nan)
@@ -493,15 +493,18 @@ def with_interval(
     left_out: bool = False,
     withheld: tuple[Withheld, int] | None = None,
 ) -> Coefficient:
-    """A figure with its interval, or with the reason why it has none.
+    """Return a figure with its interval, or with the reason why it has none.
 
     Args:
-        values: The figure, NaN where it is undefined, and after it what its spread is told from;
-            with nothing after it no interval was asked for.
-        reason: Why it is undefined, where it is.
-        scale: The values that the figure can take; only the jackknife needs them.
-        left_out: Whether the others are the figure without each trace, not that of resamples.
-        withheld: Why no interval would hold, with how many it takes.
+        values: The figure, NaN if it is undefined, then its values in the resamples or without
+            each trace in turn; without such values it gets no interval.
+        reason: The reason if the figure is undefined.
+        scale: The possible values of the figure; only the jackknife needs them.
+        left_out: Whether the further values are those without each trace in turn.
+        withheld: The reason why an interval would not hold, with the number that is needed.
+
+    Raises:
+        ValueError: ``left_out`` is set without a scale.
     """
     estimate = float(values[0])
     if np.isnan(estimate):
@@ -550,13 +553,17 @@ def _reason(name: str, table: TableSums) -> Undefined:
 def macro_coefficients(
     sums: Sums, per_mode: Sequence[Mapping[str, Coefficient]]
 ) -> tuple[dict[str, Coefficient], dict[str, int]]:
-    """Means over the modes where a figure is defined, and how many modes those are.
+    """Return the mean of each figure over the modes, and the number of modes that have it.
 
-    In each resample the modes are those where it is defined there.
+    In each resample the mean is over the modes with a defined figure in that resample.
+
+    Args:
+        sums: The sums of all modes.
+        per_mode: The figures of each mode.
     """
     rows = len(sums.pairs)
     every = sums.everything()
-    values = [table_values(sums.of([mode])) for mode in range(len(per_mode))]
+    values = [table_values(sums.of_modes([mode])) for mode in range(len(per_mode))]
     means: dict[str, Coefficient] = {}
     defined: dict[str, int] = {}
     for name in COEFFICIENTS:

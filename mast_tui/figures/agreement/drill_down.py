@@ -28,20 +28,20 @@ class SourceTrace:
 def source_traces(
     study: StudyInput, mode: str, pair: tuple[str, ...] = ()
 ) -> tuple[SourceTrace, ...]:
-    """List the traces in which two or more have a verdict on a mode.
+    """List the traces in which two or more annotators have a verdict on a mode.
 
     Args:
         study: The verdicts of the annotators.
-        mode: The slug of one of its modes.
-        pair: Two of its annotators whose traces alone are meant; empty for all of them.
+        mode: The slug of the mode.
+        pair: Only the traces of these two annotators; empty for all annotators.
 
     Returns:
-        The greatest disagreement first, then what is present, then by trace id.
+        The traces: the greatest disagreement first, then those called present, then by id.
     """
     names = pair or study.annotators
     table = study.verdicts
     rows = [study.annotators.index(name) for name in names]
-    cells = table.said[rows, :, table.slugs.index(mode)]
+    cells = table.verdicts[rows, :, table.slugs.index(mode)]
     rated = (cells >= 0).sum(axis=0)
     present = (cells == PRESENT).sum(axis=0)
     traces = []

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import MISSING
-from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
+from mast_tui.figures.agreement.verdict_table import PRESENT, VerdictArray, numbered_rows
 
 _HARDLY: Final = 0.05
 _LEAST_PRESENT: Final = 2
@@ -47,14 +47,14 @@ class Blocks:
     identical: tuple[VerdictBlock, ...]
 
     def numbers(self, traces: int) -> NDArray[np.int_]:
-        """Return a number for each of so many traces, the same for those that share a block."""
+        """Return a number for each trace; traces that share a block have the same one."""
         numbers = np.arange(traces)
         for block in self.identical:
             numbers[list(block.traces)] = block.traces[0]
         return numbers
 
 
-def identical_blocks(verdicts: Said, finished: NDArray[np.bool_]) -> Blocks:
+def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blocks:
     """Return the blocks that several traces share, among those that two or more have finished.
 
     Args:

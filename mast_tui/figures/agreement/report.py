@@ -30,7 +30,7 @@ from mast_tui.figures.agreement.verdict_table import (
     ABSENT,
     PRESENT,
     UNSURE,
-    Said,
+    VerdictArray,
     VerdictTable,
 )
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
@@ -264,20 +264,20 @@ def _groups_json(agreement: Agreement, groups: Iterable[Group]) -> dict[str, Any
 
 
 def more_traces(scope: FigureScope, kappa: Coefficient, n: int) -> Iterator[Figure]:
-    """Yield how many more traces, labelled twice, would halve the interval of κ.
+    """Yield the number of further traces, labelled twice, that would halve the interval of κ.
 
-    An interval shrinks with one over the square root of the traces, so half of it takes four
-    times as many: three times as many more. That holds where the new traces are like the ones
-    there are; it is a rule of thumb for planning, not a promise.
+    An interval shrinks with the square root of the number of traces, so that four times as many are
+    needed for half of it: three times as many more. This holds if the new traces are like the
+    present ones, and is a rule of thumb for planning.
 
     Args:
-        scope: The mode.
-        kappa: Its κ.
-        n: The traces labelled twice that κ rests on.
+        scope: The scope of the mode.
+        kappa: The κ of the mode.
+        n: The number of traces of κ.
 
     Yields:
-        The number of traces, undefined for the reason of κ, or with ``no_interval`` where the
-        interval is missing or has no width to halve; and the width.
+        The number of traces, undefined for the reason of κ, or with ``no_interval`` if the interval
+        is missing or has no width; then the width.
     """
     if kappa.undefined is not None or kappa.ci is None or kappa.ci[1] <= kappa.ci[0]:
         yield scope.number("more_traces", None, reason=kappa.undefined or "no_interval")
@@ -297,7 +297,7 @@ class Tables:
     def __init__(
         self,
         names: Sequence[str],
-        verdicts: Said,
+        verdicts: VerdictArray,
         shared: Sequence[int],
         rounds: int,
         seed: int,
@@ -309,12 +309,12 @@ class Tables:
         self._sums: Sums = sums_of(verdicts, shared, rounds, seed, blocks=blocks)
         self._sums_by_pair = self._sums_of_pairs(shared, rounds, seed)
         self._modes = verdicts.shape[2]
-        self._of_mode = [table_coefficients(self._sums.of([m])) for m in range(self._modes)]
+        self._of_mode = [table_coefficients(self._sums.of_modes([m])) for m in range(self._modes)]
 
     def _sums_of_pairs(self, shared: Sequence[int], rounds: int, seed: int) -> dict[int, Sums]:
-        """Return the sums over their own traces, of pairs that share fewer than there are.
+        """Return the sums of each pair over its own traces, if it shares fewer than all.
 
-        Resamples of all the traces, or one of them left out, tell too little of these.
+        Resamples of all the traces, or of all but one, contain too few of these.
         """
         traces = np.asarray(shared, dtype=np.intp)
         rated = self._verdicts[:, traces] >= 0
@@ -337,7 +337,9 @@ class Tables:
             mode: The number of the mode.
             scope: What the figures are about.
         """
-        yield from more_traces(scope, self._of_mode[mode]["cohen_kappa"], self._sums.of([mode]).n)
+        yield from more_traces(
+            scope, self._of_mode[mode]["cohen_kappa"], self._sums.of_modes([mode]).n
+        )
 
     def mode(self, mode: int, scope: FigureScope) -> Iterator[Figure]:
         """Yield the figures of one mode.
@@ -356,13 +358,13 @@ class Tables:
             modes: The numbers of the modes; None for all.
         """
         chosen = list(range(self._modes)) if modes is None else list(modes)
-        yield from self._table(chosen, table_coefficients(self._sums.of(chosen)), scope)
+        yield from self._table(chosen, table_coefficients(self._sums.of_modes(chosen)), scope)
 
     def _table(
         self, chosen: list[int], coefficients: Mapping[str, Coefficient], scope: FigureScope
     ) -> Iterator[Figure]:
         verdicts = self._verdicts[:, :, chosen]
-        sums = self._sums.of(chosen)
+        sums = self._sums.of_modes(chosen)
         yield scope.number("n", sums.n)
         yield scope.number("n_complete", sums.complete)
         yield from _prevalence(self._names, verdicts, scope)
@@ -371,7 +373,7 @@ class Tables:
         yield from scope.numbers("unsure", counts_of(self._names, verdicts, UNSURE))
         for number, pair in enumerate(combinations(self._names, 2)):
             pair_sums = self._sums_by_pair.get(number)
-            table = sums.pair(number) if pair_sums is None else pair_sums.of(chosen)
+            table = sums.pair(number) if pair_sums is None else pair_sums.of_modes(chosen)
             yield from _pair(table, scope.of_pair(pair), pair)
         if sums.rotates:
             keys = map(PAIR.join, combinations(self._names, 2))
@@ -404,7 +406,7 @@ def _pair(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> Iterator
         yield scope.estimate(statistic, coefficient)
 
 
-def counts_of(names: Sequence[str], verdicts: Said, cell: int) -> dict[str, int]:
+def counts_of(names: Sequence[str], verdicts: VerdictArray, cell: int) -> dict[str, int]:
     """Return how often each annotator gave one answer.
 
     Args:
@@ -415,7 +417,9 @@ def counts_of(names: Sequence[str], verdicts: Said, cell: int) -> dict[str, int]
     return {name: int((rows == cell).sum()) for name, rows in zip(names, verdicts, strict=True)}
 
 
-def _prevalence(names: Sequence[str], verdicts: Said, scope: FigureScope) -> Iterator[Figure]:
+def _prevalence(
+    names: Sequence[str], verdicts: VerdictArray, scope: FigureScope
+) -> Iterator[Figure]:
     """Yield each annotator's share of 'present' in the units that two or more have rated."""
     rated = verdicts >= 0
     shared = rated.sum(axis=0) > 1
@@ -478,20 +482,20 @@ class StudyInput:
 def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) -> Agreement:
     """Compute the agreement of annotators.
 
-    Per mode, then ``macro`` (means over the modes) and ``pooled`` (all units of traces × modes in
-    one table), then per category of modes. Every coefficient has a value, or the reason why it is
-    undefined. Fleiss' κ is over the units in which nobody's verdict is missing; ``cohen_kappa``
-    of three annotators or more is the mean over the pairs where it is defined.
+    There are figures for each mode, then ``macro`` (means over the modes) and ``pooled`` (all
+    traces × modes in one table), then for each category of modes. Every coefficient has a value, or
+    the reason why it is undefined. Fleiss' κ is over the units that all annotators have judged;
+    ``cohen_kappa`` of three annotators or more is the mean over the pairs for which it is defined.
 
     Args:
         study: The verdicts of the annotators.
-        rounds: How many resamples of the traces that two annotators or more have finished, the
-            same ones for all figures; with none there are no intervals.
-        seed: What the resamples are drawn from.
+        rounds: The number of resamples of the traces that two annotators or more have finished, the
+            same for all figures; 0 leaves out the intervals.
+        seed: The seed of the resamples.
     """
     table = study.verdicts
     finished = _finished(study, table)
-    blocks = identical_blocks(table.said, finished)
+    blocks = identical_blocks(table.verdicts, finished)
     missed = _missed(study, table, intervals=rounds > 0)
     return Agreement(
         taxonomy=study.taxonomy_ref,
@@ -540,7 +544,7 @@ class _Counted:
         """The traces that two or more have finished."""
         return np.flatnonzero(self.finished.sum(axis=0) > 1)
 
-    def tables(self, verdicts: Said) -> Tables:
+    def tables(self, verdicts: VerdictArray) -> Tables:
         """Return the tables of some verdicts on all traces."""
         return Tables(
             self.study.annotators,
@@ -573,7 +577,7 @@ def _figures(counted: _Counted) -> Iterator[Figure]:
     columns = {slug: column for column, (slug, _, _) in enumerate(study.modes)}
     slugs = tuple(columns)
     yield from _finished_figures(counted)
-    tables = counted.tables(table.said)
+    tables = counted.tables(table.verdicts)
     for slug, code, _ in study.modes:
         yield from tables.mode(columns[slug], counted.scope("mode", [slug], mode=code))
     yield from tables.macro(counted.scope("macro", slugs))
@@ -583,7 +587,7 @@ def _figures(counted: _Counted) -> Iterator[Figure]:
         scope = counted.scope("category", category_slugs, mode=ident)
         yield from tables.pooled(scope, [columns[slug] for slug in category_slugs])
     yield from set_agreement(
-        table.said[:, counted.shared],
+        table.verdicts[:, counted.shared],
         counted.rounds,
         counted.seed,
         blocks=counted.block_numbers[counted.shared],
@@ -627,7 +631,7 @@ def _level(counted: _Counted, level: str, groups: Sequence[Group]) -> Iterator[F
     """Yield the figures of a level of categories, from the same resamples as the modes."""
     table = counted.study.verdicts
     verdicts = [
-        _any_within(table.said[:, :, [slug in slugs for slug in table.slugs]])
+        _any_within(table.verdicts[:, :, [slug in slugs for slug in table.slugs]])
         for _, _, slugs in groups
     ]
     tables = counted.tables(np.stack(verdicts, axis=2))
@@ -638,7 +642,7 @@ def _level(counted: _Counted, level: str, groups: Sequence[Group]) -> Iterator[F
     yield from tables.pooled(counted.scope("level_pooled", every, group=level))
 
 
-def _any_within(verdicts: Said) -> NDArray[np.int8]:
+def _any_within(verdicts: VerdictArray) -> NDArray[np.int8]:
     """Return annotators × traces: the verdict on some modes together, open where it depends."""
     present, unsure, open_ = ((verdicts == cell).any(axis=2) for cell in (PRESENT, UNSURE, MISSING))
     together = np.select([present, open_, unsure], [PRESENT, MISSING, UNSURE], ABSENT)
@@ -652,7 +656,7 @@ def _round(counted: _Counted, name: str, traces: frozenset[str]) -> Iterator[Fig
     shared = np.flatnonzero(counted.finished[:, inside].sum(axis=0) > 1)
     tables = Tables(
         table.annotators,
-        table.said[:, inside],
+        table.verdicts[:, inside],
         shared.tolist(),
         counted.rounds,
         counted.seed,
@@ -670,7 +674,7 @@ def _two(
 
     They are an annotator's first pass and their retests, or an agent and a person.
     """
-    sums = sums_of(table.said, range(len(table.traces)), counted.rounds, counted.seed)
+    sums = sums_of(table.verdicts, range(len(table.traces)), counted.rounds, counted.seed)
     scope = replace(counted.scope(name, table.slugs), subject=subject)
     yield scope.number("n_traces", len(table.traces))
     yield from _pair(sums.everything().pair(0), scope, table.annotators)
@@ -684,26 +688,26 @@ def _missed(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Captu
     return capture(
         table.annotators,
         {code: column for column, (_, code, _) in enumerate(study.modes)},
-        table.said,
-        suggested=np.array(suggested, dtype=np.bool_).reshape(table.said.shape[:2]),
-        settled_absent=np.array(absent, dtype=np.bool_).reshape(table.said.shape[1:]),
+        table.verdicts,
+        suggested=np.array(suggested, dtype=np.bool_).reshape(table.verdicts.shape[:2]),
+        settled_absent=np.array(absent, dtype=np.bool_).reshape(table.verdicts.shape[1:]),
         intervals=intervals,
         taxonomy=study.taxonomy_ref,
     )
 
 
 def _left_out(counted: _Counted) -> Iterator[Figure]:
-    """Yield what no figure rests on, by annotator.
+    """Yield the numbers of traces, verdicts and labels that no figure includes, by annotator.
 
-    ``unfinished`` are traces that were begun and have no finished pass of the counted kind,
-    ``examples`` those that were in a judge's prompt, ``alone`` finished ones that no other of the
-    annotators has finished. ``unsure`` and ``open`` are verdicts on modes in finished traces.
-    ``not_in_study`` are the finished traces of people who have no part in the study, ``open_codes``
-    the labels of finished traces that are none of the modes.
+    ``unfinished`` counts traces that were begun without a finished pass of the counted kind,
+    ``examples`` traces in a judge's prompt, ``alone`` finished traces that no other annotator has
+    finished. ``unsure`` and ``open`` count verdicts on modes in finished traces. ``not_in_study``
+    counts the finished traces of people outside the study, ``open_codes`` the labels in finished
+    traces that have no mode.
     """
     study = counted.study
     names = study.annotators
-    verdicts = study.verdicts.said
+    verdicts = study.verdicts.verdicts
     finished = counted.finished
     alone = finished & (finished.sum(axis=0) == 1)
     opened = (verdicts == MISSING) & finished[:, :, None]

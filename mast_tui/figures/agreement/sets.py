@@ -21,38 +21,49 @@ from mast_tui.figures.agreement.coefficients import (
     Withheld,
 )
 from mast_tui.figures.agreement.counting import with_interval
-from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
+from mast_tui.figures.agreement.verdict_table import PRESENT, VerdictArray, numbered_rows
 from mast_tui.figures.bootstrap import resamples
 from mast_tui.figures.jackknife import FEWEST, MANY, Scale
 from mast_tui.figures.record import Figure, FigureScope
 
 Floats = NDArray[np.float64]
 Members = NDArray[np.bool_]
-"""Sets × things: whether the thing is in the set."""
+"""Sets × elements: True if the element is in the set."""
 
 Distance = Callable[[Floats, Floats, Floats], Floats]
 """The distance of A from B, between 0 and 1, from the sizes of A ∩ B, A and B."""
 
 _MOST_EXACT: Final = 512
-"""Different sets up to which chance is worked out anew in every resample."""
+"""The largest number of different sets for which each resample computes chance anew."""
 
 _ROWS_AT_ONCE: Final = 512
 
 
 def jaccard_distance(shared: Floats, size: Floats, other: Floats) -> Floats:
-    """1 - |A ∩ B| / |A ∪ B|; the empty set is at 0 from itself and at 1 from any other."""
+    """Return 1 - |A ∩ B| / |A ∪ B|, 0 for two empty sets.
+
+    Args:
+        shared: The size of A ∩ B.
+        size: The size of A.
+        other: The size of B.
+    """
     return 1 - _jaccard(shared, size + other - shared)
 
 
 def masi_distance(shared: Floats, size: Floats, other: Floats) -> Floats:
-    """1 - J · M (Passonneau 2006), with Jaccard's J and with M for how the two sets lie.
+    """Return the MASI distance 1 - J · M (Passonneau 2006) with Jaccard's J.
 
-    M is 1 for equal sets, 2/3 where one is part of the other, 1/3 where they overlap, 0 where
-    they do not. The empty set is at 0 from itself and at 1 from any other.
+    M is 1 for equal sets, 2/3 if one contains the other, 1/3 if they overlap, 0 if they do not.
+    The distance of two empty sets is 0, of an empty set from any other 1.
+
+    Args:
+        shared: The size of A ∩ B.
+        size: The size of A.
+        other: The size of B.
     """
     union = size + other - shared
-    lying = np.where(shared == np.minimum(size, other), 2 / 3, 1 / 3)
-    return 1 - _jaccard(shared, union) * np.where(shared == union, 1, lying)
+    monotonicity = np.where(shared == np.minimum(size, other), 2 / 3, 1 / 3)
+    return 1 - _jaccard(shared, union) * np.where(shared == union, 1, monotonicity)
 
 
 def _jaccard(shared: Floats, union: Floats) -> Floats:
@@ -65,7 +76,7 @@ SETS: Final = FigureScope("sets")
 
 
 def set_agreement(
-    verdicts: Said,
+    verdicts: VerdictArray,
     rounds: int,
     seed: int,
     *,
@@ -93,7 +104,7 @@ def set_agreement(
     )
 
 
-def _sets_of(verdicts: Said) -> tuple[Ratings, Members]:
+def _sets_of(verdicts: VerdictArray) -> tuple[Ratings, Members]:
     """Return the number of each annotator's set on each trace, and the different sets."""
     people, traces, modes = verdicts.shape
     whole = (verdicts >= 0).all(axis=2)

@@ -14,7 +14,7 @@ ABSENT: Final = 0
 PRESENT: Final = 1
 UNSURE: Final = -2
 
-Said = NDArray[np.int8]
+VerdictArray = NDArray[np.int8]
 """Annotators × traces × modes of ``ABSENT``, ``PRESENT``, ``UNSURE`` and ``MISSING``."""
 
 CELL_OF: Final = {
@@ -32,7 +32,7 @@ class VerdictTable:
     annotators: tuple[str, ...]
     traces: tuple[str, ...]
     slugs: tuple[str, ...]
-    said: Said
+    verdicts: VerdictArray
 
 
 def numbered_rows(rows: NDArray[np.integer]) -> NDArray[np.int_]:
@@ -41,8 +41,11 @@ def numbered_rows(rows: NDArray[np.integer]) -> NDArray[np.int_]:
     It works column by column, which is many times as fast as comparing whole rows.
     """
     numbers = np.zeros(len(rows), dtype=np.int_)
+    if not len(rows):
+        return numbers
     for column in rows.T:
-        low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+        low = int(column.min())
+        high = int(column.max())
         joined = numbers * (high - low + 1) + (column.astype(np.int_) - low)
         numbers = np.unique(joined, return_inverse=True)[1].ravel()
     return numbers

@@ -125,8 +125,8 @@ def judges_compared(
     once.
 
     Args:
-        first: One judge beside the reference.
-        second: Another judge beside the same reference.
+        first: One judge with the reference.
+        second: Another judge with the same reference.
         rounds: The number of resamples; 0 leaves out the intervals that need them.
         seed: The seed of the resamples.
 
@@ -150,6 +150,7 @@ def judges_compared(
 def _comparison_figures(
     first: JudgeInput, second: JudgeInput, rounds: int, seed: int
 ) -> Iterator[Figure]:
+    """Yield the figures on the units that both judges have judged: over all, by mode, pooled."""
     both_units = (compared(first), compared(second))
     shared = [unit for unit in both_units[0].judge if unit in both_units[1].judge]
     sides = [
@@ -262,8 +263,8 @@ def _differences_of_shares(
 ) -> dict[str, Coefficient]:
     """Return differences of rates of one mode with Newcombe's paired interval.
 
-    ``cells`` are traces × judges × 4. The reference alone decides which traces a rate is of, so
-    that they are the same for both judges.
+    ``cells`` are traces × judges × 4. The traces of a rate depend on the reference alone, so they
+    are the same for both judges.
     """
     with_intervals: dict[str, Coefficient] = {}
     for name in _SHARES_OF_SAME:

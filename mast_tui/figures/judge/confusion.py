@@ -207,13 +207,13 @@ def figures_of(sums: TraceSums) -> dict[str, Coefficient]:
 def figures_of_mode(sums: TraceSums) -> dict[str, Coefficient]:
     """Return every figure of the table of one mode.
 
-    Each of its units is another trace, so that rates are shares, with Wilson's intervals.
+    Each unit is a different trace, so that rates are shares, which have Wilson's intervals.
     """
     table = sums.total
     figures = figures_of(sums)
-    for name, (hits, rest) in SHARES.items():
+    for name, (hits, misses) in SHARES.items():
         if figures[name].value is not None:
-            figures[name] = share(int(table[hits].sum()), int(table[hits + rest].sum()))
+            figures[name] = share(int(table[hits].sum()), int(table[hits + misses].sum()))
     return figures
 
 

@@ -290,9 +290,9 @@ def _reference_of_gold(
 def _reference_of_person(
     workspace: Workspace, ref: str, name: str, passes: list[Pass], which: Which
 ) -> Reference:
-    own = [labelling for labelling in passes if labelling.annotator == name]
+    of_person = [labelling for labelling in passes if labelling.annotator == name]
     counted = {
-        trace_id: labelling for (_, trace_id), labelling in counted_passes(own, which).items()
+        trace_id: labelling for (_, trace_id), labelling in counted_passes(of_person, which).items()
     }
     verdicts = {
         (verdict.trace_id, verdict.mode): verdict.value

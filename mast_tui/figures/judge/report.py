@@ -56,12 +56,12 @@ _PATHS: Final = PREVALENCE_PATHS | scope_paths("""
 
 @dataclass(frozen=True, slots=True)
 class JudgeReport:
-    """The figures of a judge, and all that is no figure.
+    """The figures of a judge, and the facts about them.
 
-    ``against`` is ``gold`` or an annotator. ``gold`` tells what the compared gold is made of; None
-    beside an annotator. With ``judge_seen_counted`` verdicts count that were made with a judge on
-    screen. ``both_kinds`` are the annotators who have passes with suggestions and without; None
-    where no study hides suggestions. ``thresholds`` are those that the verdicts follow from.
+    ``against`` is ``gold`` or an annotator. ``gold`` describes the sources of the compared gold;
+    None for an annotator. ``judge_seen_counted`` is True if verdicts made with a judge on screen
+    count. ``both_kinds`` are the annotators who have passes with suggestions and without; None if
+    no study hides suggestions. ``thresholds`` are the confidences from which the verdicts follow.
     """
 
     taxonomy: str
@@ -94,7 +94,7 @@ class JudgeReport:
         return self.table("judge_traces").count(statistic)
 
     def without_prevalence(self) -> JudgeReport:
-        """Return the report without what the judge says of traces that no one has labelled."""
+        """Return the report without the judge's figures on unlabelled traces."""
         hidden = ("prevalence", "prevalence_overall")
         figures = (figure for figure in self.index.figures if figure.scope not in hidden)
         return replace(self, index=FigureIndex(figures))
@@ -162,8 +162,8 @@ def judge_report(
 ) -> JudgeReport:
     """Compute the figures of a judge.
 
-    The unit is trace × mode where the judge has a verdict and the reference says present or
-    absent.
+    The units are the traces × modes on which the judge has a verdict and the reference says present
+    or absent.
 
     Args:
         judge_input: The verdicts of the judge and of its reference.
@@ -186,7 +186,7 @@ def judge_report(
 
 
 def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
-    """Return what the compared gold is made of; None where the reference is an annotator."""
+    """Describe the sources of the compared gold; None if the reference is an annotator."""
     if reference.name != GOLD:
         return None
     sources: dict[str, list[Resolution]] = {}

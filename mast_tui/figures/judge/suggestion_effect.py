@@ -44,14 +44,14 @@ class _EffectSums:
 def with_both_kinds(judge_input: JudgeInput) -> tuple[str, ...] | None:
     """Return the annotators who have passes with suggestions and without, sorted.
 
-    None where no study hides suggestions.
+    None if no study hides suggestions.
     """
     if not any(assisted.withheld for assisted in judge_input.passes):
         return None
     usable = _usable(judge_input)
-    withheld = {assisted.annotator for assisted in usable if assisted.withheld}
-    shown = {assisted.annotator for assisted in usable if not assisted.withheld}
-    return tuple(sorted(withheld & shown))
+    without_suggestions = {assisted.annotator for assisted in usable if assisted.withheld}
+    with_suggestions = {assisted.annotator for assisted in usable if not assisted.withheld}
+    return tuple(sorted(without_suggestions & with_suggestions))
 
 
 def _usable(judge_input: JudgeInput) -> list[AssistedPass]:
@@ -151,14 +151,19 @@ def _difference(
     scope: FigureScope, statistic: str, formula: TableFormula, sums: _EffectSums
 ) -> Iterator[Figure]:
     """Yield a figure of both kinds of passes and their difference, from the same resamples."""
-    shown, withheld = formula(sums.total)
+    with_suggestions, without = formula(sums.total)
     resampled = formula(sums.resampled)
     # With units that both judged, only a figure corrected for chance can be undefined.
     compared = sums.total[..., :4].sum(axis=-1) > 0
     for condition, value, of_resamples, has_units in (
-        ("shown", shown, resampled[:, 0], compared[0]),
-        ("withheld", withheld, resampled[:, 1], compared[1]),
-        ("difference", shown - withheld, resampled[:, 0] - resampled[:, 1], compared.all()),
+        ("shown", with_suggestions, resampled[:, 0], compared[0]),
+        ("withheld", without, resampled[:, 1], compared[1]),
+        (
+            "difference",
+            with_suggestions - without,
+            resampled[:, 0] - resampled[:, 1],
+            compared.all(),
+        ),
     ):
         coefficient = _coefficient(float(value), of_resamples, bool(has_units), sums.traces)
         yield scope.estimate(statistic, coefficient, condition=condition)

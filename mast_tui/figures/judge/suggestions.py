@@ -86,8 +86,8 @@ def acceptance(judge_input: JudgeInput) -> Iterator[Figure]:
         of_mode = [review.answer for suggestion, review in answers if suggestion.mode == slug]
         yield from _answers(judge_input.scope("answers_mode", [slug], mode=code), of_mode)
     for name in sorted({review.annotator for _, review in answers}):
-        own = [review.answer for _, review in answers if review.annotator == name]
-        yield from _answers(replace(scope, name="answers_annotator", subject=(name,)), own)
+        of_annotator = [review.answer for _, review in answers if review.annotator == name]
+        yield from _answers(replace(scope, name="answers_annotator", subject=(name,)), of_annotator)
 
 
 def highest_confidence(suggestions: Iterable[Label]) -> Mapping[Unit, float]:
@@ -158,15 +158,15 @@ class _Case:
 
 
 def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
-    """Yield how many labels of the judge are in a right place, on modes that both call present.
+    """Yield the share of the judge's labels in a right place, on modes that both call present.
 
-    A place is right where it overlaps one of the reference's of the same mode, as in the gold:
-    ranges by the order of the spans, quotes in one span by their characters, and where the order
-    is unknown only in the same span.
+    A place is right if it overlaps one of the reference's of the same mode, by the rule of gold:
+    ranges by the order of the spans, quotes in one span by their characters, and with an unknown
+    order only in the same span.
 
     Args:
         judge_input: The suggestions of the judge, and the places of the reference.
-        units: Its verdicts beside the reference.
+        units: The verdicts of both.
     """
     by_unit: dict[Unit, list[Target]] = {}
     whole_trace = 0
@@ -196,7 +196,7 @@ def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
 
 def _case(unit: Unit, labels: Sequence[Target], reference: Reference, order: Order) -> _Case:
     places = reference.places[unit]
-    meet = [[overlap(label, place, order) for place in places] for label in labels]
+    meet = [[overlap(label, target, order) for target in places] for label in labels]
     without_order = [
         not any(row) and any(_is_unordered(target, order) for target in (label, *places))
         for label, row in zip(labels, meet, strict=True)

@@ -1,16 +1,16 @@
 """The tokens and minutes of failed runs before and after their decisive failure.
 
-A run is lost with its first fatal failure. What it used from the first span of that failure on is
-put to the failure's mode; where several fatal failures set on at that span, to their modes in equal
-parts. So for each run, and for all of them, ``without_fatal`` + ``before_first_fatal`` + ``after``
-is the total, and the modes add up to ``after``.
+The use from the first span of that failure on counts for the failure's mode; if several fatal
+failures begin at that span, for their modes in equal parts. So for each run, and for all of them,
+``without_fatal`` + ``before_first_fatal`` + ``after`` is the total, and the modes add up to
+``after``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ from mast_tui.traces.model import Span, Trace
 class Spent:
     """The tokens and minutes of each span of a run, in reading order.
 
-    ``tokens`` (spans × 2) are those taken in and given out, ``minutes`` how long it was until the
-    next span; None where the run's source tells nothing of it.
+    ``tokens`` (spans × 2) are input and output tokens, ``minutes`` the time until the next span;
+    None if the source of the run does not record them.
     """
 
     tokens: NDArray[np.int64] | None
@@ -34,11 +34,11 @@ class Spent:
 
 
 SpentOf = Callable[[str], Spent | None]
-"""What a trace used up, by its id; None where the trace is not at hand."""
+"""A function that returns the use of a trace by its id, or None if its file cannot be read."""
 
 
 AMOUNTS: Final = ("tokens", "input_tokens", "output_tokens", "minutes")
-"""What runs use up; tokens are those taken in and given out together."""
+"""The amounts that runs use; ``tokens`` are input and output tokens together."""
 
 
 def costs(
@@ -48,22 +48,22 @@ def costs(
     fatal: Mapping[str, Flags],
     group: GroupScope,
 ) -> Iterator[Figure]:
-    """Yield what some traces used up, once for each entry of ``fatal``.
+    """Yield the use of the chosen traces, once for each definition of fatal labels.
 
-    ``at_hand`` are the traces whose files could be read; an amount that no trace tells of has no
+    ``at_hand`` counts the traces whose files could be read. An amount that no trace records has no
     figures.
 
     Args:
         inputs: The input of the report.
-        spent_of: What each trace used up; asked once for each.
-        chosen: Which traces count, a flag for each.
-        fatal: Which labels with places are fatal, a flag for each, by what makes them so.
+        spent_of: Returns the use of a trace; called once for each.
+        chosen: A flag for each trace that counts.
+        fatal: For each definition, by name, a flag for each label with a place that is fatal.
         group: The group of the traces.
     """
     rows = np.flatnonzero(chosen).tolist()
     used = {row: spent for row in rows if (spent := spent_of(inputs.traces[row])) is not None}
-    for by, flags in fatal.items():
-        yield from _costs(inputs, flags, rows, used, group, by)
+    for definition, flags in fatal.items():
+        yield from _costs(inputs, flags, rows, used, group, definition)
 
 
 def _costs(
@@ -72,8 +72,9 @@ def _costs(
     rows: Sequence[int],
     used: Mapping[int, Spent],
     group: GroupScope,
-    by: str,
+    definition: str,
 ) -> Iterator[Figure]:
+    """Yield the counts of traces and the sums of each amount, by one definition of fatal labels."""
     firsts = first_fatal(inputs, fatal).first
     places = inputs.places
     opening = fatal & (places.first == firsts[places.trace])
@@ -83,51 +84,66 @@ def _costs(
         blamed.setdefault(row, set()).add(mode)
     runs: dict[str, list[_Run]] = {name: [] for name in AMOUNTS}
     for row, spent in used.items():
-        at = int(firsts[row])
+        first_fatal_span = int(firsts[row])
         modes = sorted(blamed.get(row, ()))
+        amounts: dict[str, NDArray[Any]] = {}
         if spent.tokens is not None:
-            taken_in, given_out = spent.tokens.T
-            amounts = (taken_in + given_out, taken_in, given_out)
-            for name, amount in zip(AMOUNTS, amounts, strict=False):
-                runs[name].append((amount, at, modes))
+            input_tokens, output_tokens = spent.tokens.T
+            amounts["tokens"] = input_tokens + output_tokens
+            amounts["input_tokens"] = input_tokens
+            amounts["output_tokens"] = output_tokens
         if spent.minutes is not None:
-            runs["minutes"].append((spent.minutes, at, modes))
+            amounts["minutes"] = spent.minutes
+        for name, by_span in amounts.items():
+            runs[name].append(_Run(by_span, first_fatal_span, modes))
     scope = group.scope("bill")
-    yield scope.number("traces", len(rows), condition=by)
-    yield scope.number("with_fatal", sum(row in blamed for row in rows), condition=by)
-    yield scope.number("at_hand", len(used), condition=by)
+    yield scope.number("traces", len(rows), condition=definition)
+    yield scope.number("with_fatal", sum(row in blamed for row in rows), condition=definition)
+    yield scope.number("at_hand", len(used), condition=definition)
     codes = [mode.code for mode in inputs.modes]
     for name in AMOUNTS:
-        yield from _sums(runs[name], codes, group, f"{by}{PAIR}{name}")
+        yield from _sums(runs[name], codes, group, f"{definition}{PAIR}{name}")
 
 
-_Run = tuple[NDArray[np.int64] | NDArray[np.float64], int, list[int]]
-"""What the spans of a run used, the first span of its first fatal failure, and its modes there."""
+class _Run(NamedTuple):
+    """The use of each span of a run, and the first span and the modes of its first fatal failure.
+
+    Without a fatal failure the run has no modes.
+    """
+
+    by_span: NDArray[Any]
+    first_fatal_span: int
+    modes: Sequence[int]
 
 
 def _sums(
     runs: Sequence[_Run], codes: Sequence[str], group: GroupScope, condition: str
 ) -> Iterator[Figure]:
-    """Yield the sums of one amount over runs; nothing where no run tells of it."""
+    """Yield the sums of one amount over runs; nothing if no run records it."""
     if not runs:
         return
     total: float = 0
-    without: float = 0
-    before: float = 0
+    without_fatal: float = 0
+    before_fatal: float = 0
     by_mode: list[float] = [0] * len(codes)
-    for amounts, at, modes in runs:
-        used = amounts.sum().item()
+    for run in runs:
+        used = run.by_span.sum().item()
         total += used
-        if not modes:
-            without += used
+        if not run.modes:
+            without_fatal += used
             continue
-        until = amounts[:at].sum().item()
-        before += until
-        for mode in modes:
-            by_mode[mode] += (used - until) / len(modes)
-    after = total - without - before
+        used_before = run.by_span[: run.first_fatal_span].sum().item()
+        before_fatal += used_before
+        for mode in run.modes:
+            by_mode[mode] += (used - used_before) / len(run.modes)
+    after = total - without_fatal - before_fatal
     scope = group.scope("bill")
-    sums = {"total": total, "without_fatal": without, "before_first_fatal": before, "after": after}
+    sums = {
+        "total": total,
+        "without_fatal": without_fatal,
+        "before_first_fatal": before_fatal,
+        "after": after,
+    }
     for statistic, value in sums.items():
         yield scope.number(f"used_{statistic}", value, condition=condition, n=len(runs))
     share = after / total if total else None
@@ -139,7 +155,11 @@ def _sums(
 
 
 def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
-    """Tell what traces used up; ``trace_of`` gives one, wholly read, where it is at hand."""
+    """Return a function that returns the use of a trace by its id.
+
+    Args:
+        trace_of: Returns a trace that was read to its end, or None if its file cannot be read.
+    """
 
     def spent_of(trace_id: str) -> Spent | None:
         trace = trace_of(trace_id)
@@ -149,10 +169,11 @@ def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
 
 
 def spent_in(trace: Trace) -> Spent:
-    """Tell what each span of a trace used up, as far as the trace has been read.
+    """Return the use of each span of a trace, as far as the trace has been read.
 
-    Minutes are from one span's start to the next one's, from the run's first moment to its last;
-    a span without a time takes none, and neither does one that began before the span above it.
+    The minutes of a span last from its start to the start of the next one; the first begins with
+    the earliest time of the run, and the last ends with its latest. A span without a time has 0
+    minutes, and so has one that began before the previous span.
     """
     spans = [trace.span(index) for index in range(len(trace))]
     return Spent(_tokens(spans), _minutes(spans))
@@ -172,9 +193,8 @@ def _minutes(spans: list[Span]) -> NDArray[np.float64] | None:
     times = [time for span in spans for time in (span.start, span.end) if time is not None]
     if not times:
         return None
-    begin, end = min(times), max(times)
-    moments = [begin]
+    starts = [min(times)]
     for span in spans[1:]:
-        moment = span.end if span.start is None else span.start
-        moments.append(moments[-1] if moment is None else max(moments[-1], moment))
-    return np.diff([*moments, end]) / 60
+        start = span.end if span.start is None else span.start
+        starts.append(starts[-1] if start is None else max(starts[-1], start))
+    return np.diff([*starts, max(times)]) / 60

@@ -1,4 +1,4 @@
-"""The figures of one group: outcomes, modes, categories, what shows together, and places."""
+"""The figures of one group: outcomes, modes, categories, pairs of modes, and places."""
 
 from __future__ import annotations
 
@@ -41,23 +41,28 @@ SHAPES: Final[tuple[Shape, ...]] = ("none", "isolated", "between", "cascading", 
 
 
 def shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
-    """Per trace the place of its shape in ``SHAPES``.
+    """Return the shape of each trace as an index in ``SHAPES``.
 
-    A trace with modes that are open or unsure has a shape only where none of them could change it;
-    modes that nobody was judged on are not looked at.
+    A trace with modes that are open or unsure has a shape only if none of them could change it.
+    Modes on which no trace was judged are ignored.
+
+    Args:
+        verdicts: Traces × modes.
+        rules: The limits of the shapes.
     """
     judged = _judged(verdicts)
     used = judged.any(axis=0)
     least = (verdicts == PRESENT).sum(axis=1)
     most = least + (~judged[:, used]).sum(axis=1)
-    low, high = _shape(least, rules), _shape(most, rules)
-    return np.where(low == high, low, SHAPES.index("open"))
+    lowest = _shape(least, rules)
+    highest = _shape(most, rules)
+    return np.where(lowest == highest, lowest, SHAPES.index("open"))
 
 
 def _shape(modes: Whole, rules: Rules) -> Whole:
-    where = [modes == 0, modes <= rules.isolated, modes >= rules.cascading]
-    which = [SHAPES.index(shape) for shape in ("none", "isolated", "cascading")]
-    return np.select(where, which, SHAPES.index("between"))
+    conditions = [modes == 0, modes <= rules.isolated, modes >= rules.cascading]
+    indices = [SHAPES.index(shape) for shape in ("none", "isolated", "cascading")]
+    return np.select(conditions, indices, SHAPES.index("between"))
 
 
 def complete(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -67,31 +72,52 @@ def complete(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 MOST_PATTERNS: Final = 1000
-"""Beyond so many different traces the interval is that of the standard error, which then says the
-same in a hundredth of the time."""
+"""The largest number of different traces that are resampled.
+
+Beyond it the interval comes from the standard error, which then gives the same in a hundredth of
+the time.
+"""
 
 Values = NDArray[np.float64]
 
 
 def modes_per_trace(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float | None:
-    """The sum over the modes of the share of traces that show it, among those judged on it.
+    """Return the sum of the modes' shares, each over the traces that were judged on it.
 
-    Where every trace was judged on every mode this is the mean number of modes. None where no
-    mode was judged.
+    If every trace was judged on every mode, this is the mean number of modes of a trace.
+
+    Args:
+        verdicts: Traces × modes.
+        weights: The weight of each trace; None for equal weights.
+
+    Returns:
+        The sum; None if no mode was judged.
     """
-    each = np.ones(len(verdicts)) if weights is None else weights
-    present, judged = each @ (verdicts == PRESENT), each @ _judged(verdicts)
-    seen = judged > 0
-    return float((present[seen] / judged[seen]).sum()) if seen.any() else None
+    trace_weights = np.ones(len(verdicts)) if weights is None else weights
+    present = trace_weights @ (verdicts == PRESENT)
+    judged = trace_weights @ _judged(verdicts)
+    has_cases = judged > 0
+    if not has_cases.any():
+        return None
+    return float((present[has_cases] / judged[has_cases]).sum())
 
 
 def resampled(
     verdicts: NDArray[np.uint8], rounds: int, seed: int, weights: Values | None = None
 ) -> Values:
-    """``modes_per_trace`` in so many resamples of the traces; NaN where one leaves a mode unjudged.
+    """Compute ``modes_per_trace`` in resamples of the traces.
 
-    Traces that are alike are drawn together, which is the same and takes less. Empty where there
-    are too many different ones.
+    Equal traces are drawn together, which gives the same distribution faster.
+
+    Args:
+        verdicts: Traces × modes.
+        rounds: The number of resamples.
+        seed: The seed of the resamples.
+        weights: The weight of each trace; None for equal weights.
+
+    Returns:
+        A value for each resample, NaN if no trace of it was judged on some mode; empty if more
+        than ``MOST_PATTERNS`` traces differ.
     """
     judged = _judged(verdicts)
     used = judged.any(axis=0)
@@ -101,18 +127,26 @@ def resampled(
     total = int(counts.sum())
     drawn = np.random.default_rng(seed).multinomial(total, counts / total, size=rounds)
     sums = drawn @ features
-    present, of = np.split(sums, 2, axis=1)
-    found: Values = ratio(present, of).sum(axis=1)
-    return found
+    present, cases = np.split(sums, 2, axis=1)
+    values: Values = ratio(present, cases).sum(axis=1)
+    return values
 
 
 def interval(
     verdicts: NDArray[np.uint8], values: Values, weights: Values | None = None
 ) -> Interval | None:
-    """The interval of ``modes_per_trace``: the percentiles of its resampled values.
+    """Return the interval of ``modes_per_trace``: the percentiles of its resampled values.
 
-    Without those it is the estimate and so many standard errors. None where half of the resamples
-    or more leave it undefined, and of fewer than two traces.
+    Without resampled values it comes from the standard error.
+
+    Args:
+        verdicts: Traces × modes.
+        values: The resampled values, possibly empty.
+        weights: The weight of each trace; None for equal weights.
+
+    Returns:
+        The interval; None if half of the resamples are undefined or there are fewer than two
+        traces.
     """
     estimate = modes_per_trace(verdicts, weights)
     if estimate is None or len(verdicts) < 2:
@@ -128,29 +162,35 @@ def interval(
 
 
 def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float:
-    """The standard error of ``modes_per_trace`` by what each trace adds to it."""
-    each = np.ones(len(verdicts)) if weights is None else weights
-    judged, present = _judged(verdicts), verdicts == PRESENT
-    of = each @ judged
-    of[of == 0] = 1
-    pulls = each * (judged * (present - each @ present / of) / of).sum(axis=1)
-    return float(np.sqrt((pulls**2).sum()))
+    """Return the standard error of ``modes_per_trace``, from the influence of each trace.
+
+    Args:
+        verdicts: Traces × modes.
+        weights: The weight of each trace; None for equal weights.
+    """
+    trace_weights = np.ones(len(verdicts)) if weights is None else weights
+    judged = _judged(verdicts)
+    present = verdicts == PRESENT
+    cases = trace_weights @ judged
+    cases[cases == 0] = 1
+    residuals = judged * (present - trace_weights @ present / cases) / cases
+    influences = trace_weights * residuals.sum(axis=1)
+    return float(np.sqrt((influences**2).sum()))
 
 
 def _alike(
     verdicts: NDArray[np.uint8], weights: Values | None, *, complete: bool
 ) -> tuple[Values, NDArray[np.int64]]:
-    """Per kind of trace what it adds to the sums (present, judged), and how many there are."""
+    """Return what each different trace adds to the sums of present and judged, and its number."""
     present = (verdicts == PRESENT).astype(np.float64)
-    # Of complete traces only the number of modes matters.
-    adds = (
-        np.stack([present.sum(axis=1), np.ones(len(present))], axis=1)
-        if complete
-        else np.concatenate([present, _judged(verdicts)], axis=1)
-    )
-    kinds, counts = np.unique(
-        adds if weights is None else adds * weights[:, None], axis=0, return_counts=True
-    )
+    if complete:
+        # Of complete traces only the number of modes matters.
+        features = np.stack([present.sum(axis=1), np.ones(len(present))], axis=1)
+    else:
+        features = np.concatenate([present, _judged(verdicts)], axis=1)
+    if weights is not None:
+        features = features * weights[:, None]
+    kinds, counts = np.unique(features, axis=0, return_counts=True)
     return kinds, counts
 
 
@@ -162,38 +202,37 @@ def _judged(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
 def together(
     verdicts: NDArray[np.uint8], codes: tuple[str, ...], side: str, group: GroupScope
 ) -> Iterator[Figure]:
-    """Yield every pair of modes that both show somewhere among the traces judged on both.
+    """Yield the figures of each pair of modes that are present among the traces judged on both.
 
-    Jaccard is the share of the traces with either that have both (``count``), φ their correlation
-    over all traces judged on both, undefined (``no_variance``) where a mode shows in every trace.
+    Jaccard is the share of traces with either mode that have both (``count``). φ is the correlation
+    over all traces judged on both, undefined (``no_variance``) if a mode is in every trace.
 
     Args:
         verdicts: Traces × modes.
         codes: The codes of the modes.
-        side: ``failed`` or ``all``: the traces that these are.
-        group: The group that they are of.
+        side: ``failed`` or ``all``: the kind of these traces.
+        group: The group of the traces.
     """
     present = (verdicts == PRESENT).astype(np.float64)
     absent = (verdicts == ABSENT).astype(np.float64)
-    both = _whole(present.T @ present)
-    alone = _whole(present.T @ absent)
-    neither = _whole(absent.T @ absent)
+    both = _integers(present.T @ present)
+    only_row = _integers(present.T @ absent)
+    neither = _integers(absent.T @ absent)
     for i in range(len(codes)):
         for j in range(i + 1, len(codes)):
-            if both[i][j] + alone[i][j] and both[i][j] + alone[j][i]:
+            if both[i][j] + only_row[i][j] and both[i][j] + only_row[j][i]:
                 pair = (codes[i], codes[j])
                 scope = group.scope(f"together_{side}", PAIR.join(pair), *pair)
-                yield from _pair(scope, both[i][j], alone[i][j], alone[j][i], neither[i][j])
+                yield from _pair(scope, both[i][j], only_row[i][j], only_row[j][i], neither[i][j])
 
 
-def _whole(sums: NDArray[np.float64]) -> list[list[int]]:
+def _integers(sums: NDArray[np.float64]) -> list[list[int]]:
     numbers: list[list[int]] = sums.astype(np.int64).tolist()
     return numbers
 
 
 def _pair(scope: FigureScope, both: int, first: int, second: int, neither: int) -> Iterator[Figure]:
-    margins = (both + first, both + second, second + neither, first + neither)
-    product = margins[0] * margins[1] * margins[2] * margins[3]
+    product = (both + first) * (both + second) * (second + neither) * (first + neither)
     either = both + first + second
     n = either + neither
     phi = (both * neither - first * second) / sqrt(product) if product else None
@@ -224,15 +263,15 @@ class GroupInputs:
     scores: Mapping[str, Values] = field(default_factory=dict)
 
 
-def group_figures(setting: GroupInputs, number: int, name: str) -> tuple[Figure, ...]:
+def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure, ...]:
     """Compute the figures of a group.
 
     Args:
-        setting: What is the same for every group.
-        number: The place of the group in the input's ``group_names``.
-        name: The group in records: its name, or ``OVERALL``.
+        context: The values that all groups share.
+        number: The index of the group in the input's ``group_names``.
+        name: The name of the group, or ``OVERALL``.
     """
-    inputs = setting.inputs
+    inputs = context.inputs
     group = GroupScope.named(inputs, name)
     chosen = inputs.group == number
     verdicts = inputs.verdicts[chosen]
@@ -254,23 +293,23 @@ def group_figures(setting: GroupInputs, number: int, name: str) -> tuple[Figure,
     figures.append(_mean_score(scope, inputs.score[chosen], task))
     figures += [
         _mean_score(scope, scores[chosen], task, metric)
-        for metric, scores in setting.scores.items()
+        for metric, scores in context.scores.items()
     ]
-    values = resampled(verdicts[failed], setting.rounds, setting.seed, of_failed)
+    values = resampled(verdicts[failed], context.rounds, context.seed, of_failed)
     per_failed, *distribution = _modes_per_trace(
-        scope, verdicts[failed], values, setting.rounds, of_failed
+        scope, verdicts[failed], values, context.rounds, of_failed
     )
     figures += [per_failed, *distribution]
-    of_shape = np.bincount(shapes(verdicts[failed], setting.rules), minlength=len(SHAPES)).tolist()
+    of_shape = np.bincount(shapes(verdicts[failed], context.rules), minlength=len(SHAPES)).tolist()
     figures += [
         scope.number("shape", n, condition=shape) for shape, n in zip(SHAPES, of_shape, strict=True)
     ]
     codes = tuple(mode.code for mode in inputs.modes)
     of_modes = tuple(
         mode_figures(
-            Counts.of(verdicts, weights),
-            Counts.of(verdicts[failed], of_failed),
-            Counts.of(verdicts[succeeded], of_succeeded),
+            Counts.from_verdicts(verdicts, weights),
+            Counts.from_verdicts(verdicts[failed], of_failed),
+            Counts.from_verdicts(verdicts[succeeded], of_succeeded),
             len(verdicts),
             (verdicts == UNSURE).sum(axis=0).tolist(),
             [group.scope("mode", code, code) for code in codes],
@@ -284,43 +323,43 @@ def group_figures(setting: GroupInputs, number: int, name: str) -> tuple[Figure,
     figures += _categories(inputs, chosen, top, group, "category")
     for level, groups in inputs.levels.items():
         figures += _categories(inputs, chosen, groups, group, f"level {level}")
-    figures += lengths(inputs, setting.onsets, chosen, group)
+    figures += lengths(inputs, context.onsets, chosen, group)
     stratum_scopes = [group.scope("stratified", code, code) for code in codes]
     figures += stratified(inputs, chosen, stratum_scopes)
     figures += together(verdicts[failed], codes, "failed", group)
     figures += together(verdicts, codes, "all", group)
     places = inputs.places
-    here = chosen[places.trace]
-    if here.any():
+    in_group = chosen[places.trace]
+    if in_group.any():
         modes = FigureIndex(of_modes).rows("mode", group=name)
         fatal = np.array(
-            [severity(modes[code], setting.rules)[0] == "fatal" for code in codes], dtype=bool
+            [severity(modes[code], context.rules)[0] == "fatal" for code in codes], dtype=bool
         )
-        of_fatal_modes = fatal[places.mode] & here
-        first = {"labels": setting.fatal, "class": first_fatal(inputs, of_fatal_modes)}
+        of_fatal_modes = fatal[places.mode] & in_group
+        first = {"labels": context.fatal, "class": first_fatal(inputs, of_fatal_modes)}
         lost = chosen & (inputs.outcome == FAILED)
         shows = (verdicts == PRESENT).any(axis=1)
         for side, flags, showing in (
             ("failed", lost, int(shows[failed].sum())),
             ("all", chosen, int(shows.sum())),
         ):
-            figures += places_figures(inputs, setting.onsets, flags, showing, side, group, first)
-        if setting.spent_of is not None:
-            by = {"labels": places.fatal & here, "class": of_fatal_modes}
-            figures += costs(inputs, setting.spent_of, lost, by, group)
+            figures += places_figures(inputs, context.onsets, flags, showing, side, group, first)
+        if context.spent_of is not None:
+            fatal_labels = {"labels": places.fatal & in_group, "class": of_fatal_modes}
+            figures += costs(inputs, context.spent_of, lost, fatal_labels, group)
     return tuple(figures)
 
 
 def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: str = "") -> Figure:
     """Return the mean of a score; if each trace names a task, its interval rests on the tasks."""
-    known = ~np.isnan(scores)
-    values = scores[known]
+    has_score = ~np.isnan(scores)
+    values = scores[has_score]
     if not len(values):
         return scope.number("mean_score", None, condition=metric, n=0, reason="no_scores")
     mean = float(values.mean())
     clusters = np.arange(len(values))
-    if task is not None and (task[known] >= 0).all():
-        clusters = np.unique(task[known], return_inverse=True)[1]
+    if task is not None and (task[has_score] >= 0).all():
+        clusters = np.unique(task[has_score], return_inverse=True)[1]
     units = int(clusters.max()) + 1
     if units < LEAST_OF_DIFFERENCE or not 0 < mean < 1:
         return scope.figure(
@@ -342,11 +381,10 @@ def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: 
 def _modes_per_trace(
     scope: FigureScope, verdicts: Verdicts, values: Values, rounds: int, weights: Values | None
 ) -> Iterator[Figure]:
-    """Yield how many modes a failed trace shows, and of traces judged on all modes how many do.
+    """Yield the modes per failed trace, then the distribution over traces judged on all modes.
 
-    The first is the sum over the modes of the share of traces that show it among those judged on
-    it, the mean where all were judged on all modes. Where more than 2 % of their verdicts are
-    unresolved it has bounds in the place of an interval.
+    If more than 2 % of the verdicts are unresolved, the first figure has bounds instead of an
+    interval.
     """
     value = modes_per_trace(verdicts, weights)
     ends = interval(verdicts, values, weights) if rounds else None
@@ -389,10 +427,7 @@ def _categories(
     group: GroupScope,
     name: str,
 ) -> Iterator[Figure]:
-    """Yield how often the modes of each category show, their share of all, and in how many traces.
-
-    The traces are those that were judged on any of its modes.
-    """
+    """Yield the number of present modes of each category, their share, and the rate of traces."""
     sides = {
         "all": chosen,
         "failed": chosen & (inputs.outcome == FAILED),
@@ -411,18 +446,18 @@ def _side(
     verdicts = inputs.verdicts[chosen]
     weights = inputs.weights_of(chosen)
     present = verdicts == PRESENT
-    each = np.ones(len(verdicts)) if weights is None else weights
-    everything = float((each @ present).sum())
-    own = present[:, columns]
-    shows = own.any(axis=1)
-    # Without any present, only a trace judged on all of them is known not to show the category.
-    judged = shows | complete(verdicts[:, columns])
+    trace_weights = np.ones(len(verdicts)) if weights is None else weights
+    of_all_modes = float((trace_weights @ present).sum())
+    in_category = present[:, columns]
+    shows = in_category.any(axis=1)
+    # A trace without a present mode lacks the category only if it was judged on all its modes.
     of_category = verdicts[:, columns]
+    judged = shows | complete(of_category)
     differ = of_category == UNRESOLVED
-    decided = complete(np.where(differ, ABSENT, of_category)) & differ.any(axis=1)
-    others = np.where(judged, ABSENT, np.where(decided, UNRESOLVED, OPEN))
-    known = np.where(shows, PRESENT, others).astype(np.uint8)
-    share = float((each @ own).sum()) / everything if everything else None
-    yield scope.number("shown", int(own.sum()), condition=side)
-    yield scope.number("share", share, condition=side, reason="" if everything else "no_traces")
-    yield Counts.of(known[:, None], weights).rate(0, scope, side)
+    unresolved = complete(np.where(differ, ABSENT, of_category)) & differ.any(axis=1)
+    category = np.select([shows, judged, unresolved], [PRESENT, ABSENT, UNRESOLVED], OPEN)
+    share = float((trace_weights @ in_category).sum()) / of_all_modes if of_all_modes else None
+    yield scope.number("shown", int(in_category.sum()), condition=side)
+    yield scope.number("share", share, condition=side, reason="" if of_all_modes else "no_traces")
+    counts = Counts.from_verdicts(category.astype(np.uint8)[:, None], weights)
+    yield counts.rate(0, scope, side)

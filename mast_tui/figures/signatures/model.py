@@ -17,18 +17,18 @@ OPEN: Final = 0
 PRESENT: Final = 1
 ABSENT: Final = 2
 UNSURE: Final = 4
-"""The verdicts of one side: bits, so that those of several sides can be put together."""
+"""The verdicts of one side, as bits, so that those of several sides can be combined."""
 
 UNRESOLVED: Final = 8
-"""The verdict where sides differ and nobody has decided."""
+"""The verdict if the sides differ and no one has decided."""
 
 UNKNOWN: Final = 0
 FAILED: Final = 1
 SUCCEEDED: Final = 2
-"""What stands in the outcomes."""
+"""The values of outcomes."""
 
 NO_VALUE: Final = "(unknown)"
-"""The group of the traces of which nobody has said the value."""
+"""The group of the traces without a value."""
 
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -36,7 +36,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class ModeInfo:
-    """A mode of the taxonomy, as far as a report names it."""
+    """A mode of the taxonomy, as a report names it."""
 
     slug: str
     code: str
@@ -46,10 +46,10 @@ class ModeInfo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """Labels that name spans whose place is known, in columns of equal length.
+    """The labels on spans with known indices, in columns of equal length.
 
     ``trace`` and ``mode`` are rows and columns of the verdicts, ``first`` and ``last`` the indices
-    of the spans, from 0. ``fatal`` is whether whoever labelled says that it decided the outcome.
+    of the spans, from 0. ``fatal`` flags the labels that are marked as having decided the outcome.
     """
 
     trace: Whole
@@ -60,16 +60,16 @@ class Places:
 
 
 def no_places() -> Places:
-    """Labels without places."""
+    """Return columns without labels."""
     none = np.zeros(0, dtype=np.int64)
     return Places(none, none, none, none, np.zeros(0, dtype=bool))
 
 
 ALL: Final = "all"
-"""Instead of a field: every trace is in one group."""
+"""The grouping that has every trace in one group."""
 
 OVERALL: Final = ""
-"""The name of all traces together, beside the names of the groups."""
+"""The name of the group of all traces."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,11 +141,11 @@ class SignatureInput:
 
     def only(self, rows: Flags) -> SignatureInput:
         """Return the input with some of the traces, and only groups that have any."""
-        kept = rows[self.places.trace]
+        in_rows = rows[self.places.trace]
         numbers = np.cumsum(rows) - 1
         places = Places(
-            numbers[self.places.trace[kept]],
-            *(getattr(self.places, name)[kept] for name in ("mode", "first", "last", "fatal")),
+            numbers[self.places.trace[in_rows]],
+            *(getattr(self.places, name)[in_rows] for name in ("mode", "first", "last", "fatal")),
         )
         groups = np.unique(self.group[rows])
         chosen = np.flatnonzero(rows).tolist()
@@ -169,19 +169,19 @@ class SignatureInput:
         )
 
     def members(self) -> dict[str, Flags]:
-        """Return which traces are in each group by its name, first all of them as ``OVERALL``.
+        """Return flags of the traces in each group by its name, first all as ``OVERALL``.
 
-        The one group of ``ALL`` is not named once more.
+        If all traces are one group, it is the only entry.
         """
         groups = {name: self.group == number for number, name in enumerate(self.group_names)}
         return {OVERALL: np.ones(len(self.traces), dtype=bool), **(groups if self.fields else {})}
 
     def weights_of(self, chosen: Flags) -> NDArray[np.float64] | None:
-        """Give the weights of some of the traces."""
+        """Return the weights of the chosen traces; None if all have the same."""
         return None if self.weights is None else self.weights[chosen]
 
     def parts(self, group: int) -> dict[str, str]:
-        """Give the value of each field of a group, by its place in ``group_names``."""
+        """Return the value of each field of a group, by the group's index in ``group_names``."""
         values = self.group_parts[group] if self.group_parts else (self.group_names[group],)
         return dict(zip(self.fields, values, strict=True)) if self.fields else {}
 
@@ -225,8 +225,8 @@ class GroupScope:
 class Rules:
     """The thresholds of the report; ``docs/report.md`` explains them.
 
-    ``margin`` is a difference of rates, 0.1 for ten points. Raises ``ValueError`` for a line where
-    none can be.
+    ``margin`` is a difference of rates, 0.1 for ten points. Raises ``ValueError`` for an impossible
+    limit.
     """
 
     alpha: float = 0.05

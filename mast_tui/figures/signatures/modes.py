@@ -1,4 +1,4 @@
-"""One group's modes in failed against successful traces, and what follows from it."""
+"""The modes of one group in failed and in successful traces, and the class of each mode."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ Weights = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """The numbers of traces that show each mode (``present``) and were judged on it (``judged``).
+    """The numbers of traces with each mode (``present``) and judged on it (``judged``).
 
-    Where traces have weights, ``weights`` are the sums of these and of their squares by mode, of
-    those that show it and of those that do not: modes × 2 × 2. ``unresolved`` are the traces on
-    which annotators differ, with the sums of their weights in ``doubtful``; none where no mode has
-    any.
+    If traces have weights, ``weights`` are their sums and the sums of their squares by mode, of the
+    traces with the mode and of those without: modes × 2 × 2. ``unresolved`` counts the traces on
+    which annotators differ, and ``doubtful`` has the sums of their weights; both are empty if no
+    mode has any.
     """
 
     present: tuple[int, ...]
@@ -54,31 +54,31 @@ class Counts:
     doubtful: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, verdicts: NDArray[np.uint8], weights: Weights | None = None) -> Counts:
-        """Count over rows of verdicts.
+    def from_verdicts(cls, verdicts: NDArray[np.uint8], weights: Weights | None = None) -> Counts:
+        """Count the verdicts of each mode.
 
         Args:
             verdicts: Traces × modes.
-            weights: How many traces each stands for; None where all stand for as many.
+            weights: The number of traces that each represents; None if all are equal.
         """
         shows = np.stack([verdicts == PRESENT, verdicts == ABSENT])
         present, absent = shows.sum(axis=1)
-        open_ = verdicts == UNRESOLVED
+        unresolved = verdicts == UNRESOLVED
         sums = None
-        doubtful = open_.sum(axis=0, dtype=np.float64)
+        doubtful = unresolved.sum(axis=0, dtype=np.float64)
         if weights is not None:
             sums = np.einsum("pt,stm->msp", np.stack([weights, weights**2]), shows)
-            doubtful = weights @ open_
+            doubtful = weights @ unresolved
         return cls(
             tuple(present.tolist()),
             tuple((present + absent).tolist()),
             sums,
-            tuple(open_.sum(axis=0).tolist()),
+            tuple(unresolved.sum(axis=0).tolist()),
             tuple(doubtful.tolist()),
         )
 
     def of_mode(self, mode: int) -> tuple[Weighed, Weighed]:
-        """Give the traces that show one mode, and those judged on it that do not."""
+        """Return the weighted cases with a mode, and those judged on it without it."""
         present = self.present[mode]
         absent = self.judged[mode] - present
         if self.weights is None:
@@ -87,37 +87,40 @@ class Counts:
         return Weighed(present, *shows), Weighed(absent, *lacks)
 
     def effective(self, mode: int) -> Effective:
-        """Give as how many traces those that show one mode count, and all judged on it."""
+        """Return the effective numbers of traces with a mode, and of all judged on it."""
         return effective_cases(*self.of_mode(mode))
 
     def doubt(self, mode: int) -> Doubt | None:
-        """Return the unresolved traces of one mode and the bounds of its share, None of none."""
+        """Return the unresolved traces of a mode and the bounds of its share; None without any."""
         if not self.unresolved or not self.unresolved[mode]:
             return None
         shows, lacks = (side.weight for side in self.of_mode(mode))
-        open_ = self.doubtful[mode]
-        every = shows + lacks + open_
-        return Doubt(self.unresolved[mode], (shows / every, (shows + open_) / every))
+        doubtful = self.doubtful[mode]
+        total = shows + lacks + doubtful
+        return Doubt(self.unresolved[mode], (shows / total, (shows + doubtful) / total))
 
     def rate(self, mode: int, scope: FigureScope, condition: str = "") -> Figure:
         """Return the share of one mode.
 
         Args:
             mode: The column of the mode.
-            scope: What the share is about.
-            condition: The traces that it is over.
+            scope: The scope of the figure.
+            condition: The name of the traces that it is over.
         """
         counts = self.present[mode], self.judged[mode]
         return rate(scope, condition, *counts, self.effective(mode), self.doubt(mode))
 
     def bounds(self, mode: int) -> Interval | None:
-        """Return the bounds of one mode's share where too much of it is unresolved, else None."""
+        """Return the bounds of a mode's share if too many verdicts are unresolved, else None."""
         doubt = self.doubt(mode)
         needs = doubt is not None and to_resolve(doubt.unresolved, self.judged[mode])
         return doubt.bounds if doubt is not None and needs else None
 
     def more_labels(self, mode: int) -> int | None:
-        """Return how many more traces bring its interval to ``MARGIN``; None where it has none."""
+        """Return the number of further traces that narrow the interval to ``MARGIN``.
+
+        None if the mode has no interval.
+        """
         if self.bounds(mode) is not None:
             return None
         hits, cases = self.effective(mode)
@@ -127,36 +130,34 @@ class Counts:
 def differences(
     first: Counts, second: Counts, sides: tuple[str, str], scopes: Sequence[FigureScope]
 ) -> list[tuple[Figure, ...]]:
-    """Subtract the shares of each mode on two sides, with a test.
+    """Compare the shares of each mode on two sides.
 
     Args:
         first: The counts of one side.
-        second: Those of the other.
+        second: The counts of the other side.
         sides: The names of both sides in reasons, such as ``failed`` and ``succeeded``.
-        scopes: What the figures of each mode are about.
+        scopes: The scope of the figures of each mode.
 
     Returns:
-        Per mode the first share less the second (``difference``), their ratio (``risk_ratio``), and
-        the p-values of Fisher's test, the second one adjusted over the modes.
+        For each mode the first share less the second (``difference``), their ratio
+        (``risk_ratio``), and the p-values of Fisher's test, the second one adjusted over the modes.
     """
     most = max((n + m for n, m in zip(first.judged, second.judged, strict=True)), default=0)
     logs = LogFactorials(most) if most <= MANY else None
-    rows = [
-        (first.present[i], first.judged[i], second.present[i], second.judged[i])
+    p_values = [
+        fisher_exact(first.present[i], first.judged[i], second.present[i], second.judged[i], logs)
         for i in range(len(first.present))
     ]
-    p_values = [fisher_exact(*row, logs) for row in rows]
     adjusted = benjamini_hochberg(p_values)
     figures: list[tuple[Figure, ...]] = []
     for i, scope in enumerate(scopes):
-        row = rows[i]
-        missing = _missing(row, sides)
-        nothing = missing if p_values[i] is None else None
+        missing = _why_no_ratio(first, second, i, sides)
+        no_test = (missing or "") if p_values[i] is None else ""
         figures.append(
             (
                 *_compared(first, second, i, scope, missing, f"none_in_{sides[0]}"),
-                scope.number("p_value", p_values[i], reason=nothing or ""),
-                scope.number("p_adjusted", adjusted[i], reason=nothing or ""),
+                scope.number("p_value", p_values[i], reason=no_test),
+                scope.number("p_adjusted", adjusted[i], reason=no_test),
             )
         )
     return figures
@@ -167,12 +168,12 @@ def _compared(
 ) -> tuple[Figure, Figure]:
     """Return the difference and the ratio of one mode's shares on two sides.
 
-    Intervals that would not hold are left out: a side has few traces, the mode is rare, or
-    disagreements are unresolved, in which case the difference has bounds.
+    There is no interval if a side has few traces, the mode is rare, or disagreements are
+    unresolved; in the last case the difference has bounds.
     """
-    row = (*first.effective(mode), *second.effective(mode))
-    count, n, other, of = row
-    ends = newcombe(*row)
+    hits_first, n_first = first.effective(mode)
+    hits_second, n_second = second.effective(mode)
+    ends = newcombe(hits_first, n_first, hits_second, n_second)
     if ends is None:
         return (
             scope.figure("difference", None, reason=missing or ""),
@@ -180,18 +181,18 @@ def _compared(
         )
     hits = first.present[mode] + second.present[mode]
     why = why_no_difference(hits, (first.judged[mode], second.judged[mode]))
-    (low, high), (other_low, other_high) = (
-        side.bounds(mode) or (share, share)
-        for side, share in ((first, count / n), (second, other / of))
-    )
+    share_first = hits_first / n_first
+    share_second = hits_second / n_second
+    low_first, high_first = first.bounds(mode) or (share_first, share_first)
+    low_second, high_second = second.bounds(mode) or (share_second, share_second)
     bounds = None
-    if (low, other_low) != (high, other_high):
+    if low_first != high_first or low_second != high_second:
         why = "unresolved"
-        bounds = (low - other_high, high - other_low)
+        bounds = (low_first - high_second, high_first - low_second)
     needs = LEAST_OF_DIFFERENCE if why and not bounds else None
     difference = scope.figure(
         "difference",
-        count / n - other / of,
+        share_first - share_second,
         interval=None if why else ends,
         bounds=bounds,
         reason=why or "",
@@ -199,10 +200,10 @@ def _compared(
     )
     if missing is not None:
         return difference, scope.figure("risk_ratio", None, reason=missing)
-    ratio_ends = katz(*row)
+    ratio_ends = katz(hits_first, n_first, hits_second, n_second)
     ratio = scope.figure(
         "risk_ratio",
-        (count / n) / (other / of),
+        share_first / share_second,
         interval=None if why else ratio_ends,
         reason=no_hits if ratio_ends is None else why or "",
         needs=needs,
@@ -210,24 +211,25 @@ def _compared(
     return difference, ratio
 
 
-def _missing(row: tuple[float, float, float, float], sides: tuple[str, str]) -> str | None:
-    """Return why there is no ratio, or nothing at all; None where there is one."""
-    count, n, other, of = row
-    if not n and not of:
+def _why_no_ratio(first: Counts, second: Counts, mode: int, sides: tuple[str, str]) -> str | None:
+    """Return the reason why a mode has no ratio of shares; None if it has one."""
+    n_first = first.judged[mode]
+    n_second = second.judged[mode]
+    if not n_first and not n_second:
         return "not_judged"
-    if not n or not of:
-        return f"no_{sides[1] if n else sides[0]}"
-    if not count and not other:
+    if not n_first or not n_second:
+        return f"no_{sides[1] if n_first else sides[0]}"
+    if not first.present[mode] and not second.present[mode]:
         return "never_seen"
-    return None if other else f"none_in_{sides[1]}"
+    return None if second.present[mode] else f"none_in_{sides[1]}"
 
 
 def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
-    """Return what a mode is called in a group, and why; the rule is in ``docs/report.md``.
+    """Return the class of a mode in a group, and the reason; see ``docs/report.md``.
 
     Args:
         mode: The figures of the mode.
-        rules: Where the lines are drawn.
+        rules: The limits of the classes.
     """
     failed, succeeded = (mode.find("rate", side) for side in OUTCOMES)
     difference = mode["difference"]
@@ -257,11 +259,11 @@ def mode_figures(
 
     Args:
         everything: The counts over all traces.
-        lost: Over those that failed.
-        won: Over those that succeeded.
-        traces: How many there are.
-        unsure: By mode how many of them are unsure.
-        scopes: What the figures of each mode are about.
+        lost: The counts over failed traces.
+        won: The counts over successful traces.
+        traces: The number of traces.
+        unsure: The number of unsure verdicts of each mode.
+        scopes: The scope of the figures of each mode.
     """
     compared = differences(lost, won, OUTCOMES, scopes)
     for i, scope in enumerate(scopes):
@@ -286,10 +288,10 @@ def _share(
     scope: FigureScope,
     condition: str,
 ) -> Figure:
-    """Return a share of success among traces with, or without, a mode.
+    """Return the share of successes among the traces with, or without, a mode.
 
-    Any unresolved trace may be one of them: the bounds take those that failed for all of them, or
-    those that succeeded.
+    Each unresolved trace may belong to them. For the lower bound only the failed unresolved traces
+    do, for the upper bound only the successful ones.
     """
     won, lost = sides
     n = hits.n + misses.n

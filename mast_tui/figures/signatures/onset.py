@@ -1,11 +1,11 @@
-"""Figures on places: the position of the first failure, the order of modes, and what follows."""
+"""Figures on places: the position of the first failure, the order of modes, the spans after."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,10 @@ from mast_tui.figures.signatures.model import Flags, GroupScope, SignatureInput,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Onsets:
-    """The first place of each mode in each trace, by trace, place and mode.
+    """The first span of each mode in each trace, sorted by trace, span and mode.
 
-    ``step`` numbers the different places within a trace from 0: modes that set on at the same span
-    share a step.
+    ``step`` numbers the different spans within a trace from 0: modes with the same first span share
+    a step.
     """
 
     trace: Whole
@@ -28,15 +28,15 @@ class Onsets:
     first: Whole
     step: Whole
 
-    def of(self, traces: Flags) -> Onsets:
-        """Return the onsets in some of the traces, which are flagged."""
+    def in_traces(self, traces: Flags) -> Onsets:
+        """Return the onsets in the flagged traces."""
         rows = traces[self.trace]
         return Onsets(self.trace[rows], self.mode[rows], self.first[rows], self.step[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstFatal:
-    """Per trace the first and last span of its first fatal failure, -1 where there is none."""
+    """The first and last span of the first fatal failure of each trace, -1 if it has none."""
 
     first: Whole
     last: Whole
@@ -55,7 +55,7 @@ def onsets(inputs: SignatureInput) -> Onsets:
 
 
 def _changes(column: Whole) -> Flags:
-    """Return whether each row differs from the previous one; the first one does."""
+    """Return a flag for each row that differs from the previous one; the first row does."""
     changes = np.ones(len(column), dtype=bool)
     changes[1:] = column[1:] != column[:-1]
     return changes
@@ -69,14 +69,21 @@ def _steps(trace: Whole, first: Whole) -> Whole:
 
 
 def first_fatal(inputs: SignatureInput, fatal: Flags) -> FirstFatal:
-    """Per trace its earliest failure among the places that are flagged as fatal.
+    """Return the first fatal failure of each trace.
 
-    Of several that begin at one span it is the one that ends first.
+    If several begin at the same span, it is the one that ends first.
+
+    Args:
+        inputs: The input of the report.
+        fatal: A flag for each label with a place that is fatal.
     """
     places = inputs.places
-    trace, first, last = places.trace[fatal], places.first[fatal], places.last[fatal]
-    order = np.lexsort((last, first, trace))
-    trace, first, last = trace[order], first[order], last[order]
+    labels = np.flatnonzero(fatal)
+    order = np.lexsort((places.last[labels], places.first[labels], places.trace[labels]))
+    labels = labels[order]
+    trace = places.trace[labels]
+    first = places.first[labels]
+    last = places.last[labels]
     opens = _changes(trace)
     begin = np.full(len(inputs.traces), -1, dtype=np.int64)
     end = begin.copy()
@@ -87,7 +94,7 @@ def first_fatal(inputs: SignatureInput, fatal: Flags) -> FirstFatal:
 
 BINS: Final = 10
 MOST_CHAINS: Final = 20
-"""Of whole chains the most frequent are listed."""
+"""The number of chains that are listed, the most frequent ones."""
 
 
 def places_figures(
@@ -99,22 +106,22 @@ def places_figures(
     group: GroupScope,
     fatal: Mapping[str, FirstFatal],
 ) -> Iterator[Figure]:
-    """Yield what places tell of some traces.
+    """Yield the figures on places of the chosen traces.
 
-    Traces whose spans were not counted (``uncounted``) have no position. Where several modes set on
-    at the first span of a trace each of them is first (``tied`` counts these traces).
+    Traces whose spans were not counted (``uncounted``) have no position. If several modes share the
+    first place of a trace, each of them is first (``tied`` counts these traces).
 
     Args:
         inputs: The input of the report.
-        all_onsets: Where each mode sets on, of all traces.
-        chosen: Which traces count, a flag for each.
-        showing: How many of them show any mode.
-        side: ``failed`` or ``all``: the traces that these are.
-        group: The group that they are of.
-        fatal: The first fatal failure of every trace, by what made it fatal.
+        all_onsets: The onsets of all traces.
+        chosen: A flag for each trace that counts.
+        showing: The number of chosen traces with any mode.
+        side: ``failed`` or ``all``: the kind of these traces.
+        group: The group of the traces.
+        fatal: The first fatal failures by definition of fatal labels.
     """
     codes = [mode.code for mode in inputs.modes]
-    in_traces = all_onsets.of(chosen)
+    in_traces = all_onsets.in_traces(chosen)
     traces = len(np.unique(in_traces.trace))
     opening = in_traces.step == 0
     starts, opening_rows, ties = np.unique(
@@ -140,11 +147,15 @@ def places_figures(
         if rows.any():
             onset = group.scope(f"onset_{side}", code, code, placed="yes")
             yield from position(onset, in_traces.first[rows], inputs.spans[in_traces.trace[rows]])
-    for pair, earlier, later, n in _order(in_traces, codes):
-        scope = group.scope(f"order_{side}", PAIR.join(pair), *pair, placed="yes")
-        counts = {"before": earlier, "after": later, "together": n - earlier - later}
+    for order in _order(in_traces, codes):
+        scope = group.scope(f"order_{side}", PAIR.join(order.codes), *order.codes, placed="yes")
+        counts = {
+            "before": order.earlier,
+            "after": order.later,
+            "together": order.n - order.earlier - order.later,
+        }
         for condition, count in counts.items():
-            yield scope.number("sets_on", count, condition=condition, n=n)
+            yield scope.number("sets_on", count, condition=condition, n=order.n)
     for pair, count in _transitions(in_traces, codes):
         step = PAIR.join(pair)
         yield group.scope(f"transitions_{side}", step, step=step).number("transitions", count)
@@ -160,9 +171,9 @@ def position(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figur
     A position is the index of a span by the number of spans, from 0 up to below 1.
 
     Args:
-        scope: What the figures are about.
+        scope: The scope of the figures.
         first: The indices of the spans.
-        lengths: How many spans their runs have.
+        lengths: The numbers of spans of their runs.
     """
     counted = lengths > 0
     # A label may name a span that came after the spans were counted.
@@ -195,8 +206,17 @@ def spread(
     yield scope.number(f"{statistic}_mean", float(values.mean()), condition=condition, n=n)
 
 
-def _order(in_traces: Onsets, codes: list[str]) -> Iterator[tuple[tuple[str, str], int, int, int]]:
-    """Yield pairs of modes with the traces in which either sets on first, and of all with both."""
+class _PairOrder(NamedTuple):
+    """The numbers of traces with both modes of a pair, and with either one first."""
+
+    codes: tuple[str, str]
+    earlier: int
+    later: int
+    n: int
+
+
+def _order(in_traces: Onsets, codes: list[str]) -> Iterator[_PairOrder]:
+    """Yield the order of each pair of modes that occur together."""
     never = np.iinfo(np.int64).max
     traces, row = np.unique(in_traces.trace, return_inverse=True)
     first = np.full((len(traces), len(codes)), never)
@@ -208,7 +228,7 @@ def _order(in_traces: Onsets, codes: list[str]) -> Iterator[tuple[tuple[str, str
             if n:
                 earlier = int((first[both, i] < first[both, j]).sum())
                 later = int((first[both, i] > first[both, j]).sum())
-                yield (code, codes[j]), earlier, later, n
+                yield _PairOrder((code, codes[j]), earlier, later, n)
 
 
 def _transitions(in_traces: Onsets, codes: list[str]) -> Iterator[tuple[tuple[str, str], int]]:
@@ -216,7 +236,8 @@ def _transitions(in_traces: Onsets, codes: list[str]) -> Iterator[tuple[tuple[st
     counts: Counter[tuple[int, int]] = Counter()
     # Steps are short: neighbours further apart in a row than there are modes are never of one pair.
     for apart in range(1, len(codes)):
-        earlier, later = slice(None, -apart), slice(apart, None)
+        earlier = slice(None, -apart)
+        later = slice(apart, None)
         follows = (in_traces.trace[earlier] == in_traces.trace[later]) & (
             in_traces.step[earlier] + 1 == in_traces.step[later]
         )
@@ -229,7 +250,7 @@ def _transitions(in_traces: Onsets, codes: list[str]) -> Iterator[tuple[tuple[st
 
 
 Chain = tuple[tuple[str, ...], ...]
-"""The modes of a trace by their onset, those of one span together."""
+"""The modes of a trace in the order of their onsets; modes of one span are together."""
 
 
 def chain_text(chain: Chain) -> str:
@@ -248,7 +269,7 @@ def _chains(in_traces: Onsets, codes: list[str]) -> list[tuple[Chain, int]]:
 
 
 def chains(in_traces: Onsets, codes: list[str]) -> dict[int, Chain]:
-    """Return by the row of a trace its modes by onset, those of one span together.
+    """Return the chain of modes of each trace, by the row of the trace.
 
     Args:
         in_traces: The onsets.

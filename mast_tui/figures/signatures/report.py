@@ -140,25 +140,25 @@ def signature_report(
     """Compute the figures of a report; none is ever NaN.
 
     Args:
-        inputs: Whose words on which traces, and their groups.
-        rules: Where the lines are drawn; by default as ``Rules`` has them.
-        rounds: How many resamples; 0 leaves out the intervals that need them.
-        seed: What the resamples are drawn from.
+        inputs: The verdicts on traces and their groups.
+        rules: The limits of classes; None for the defaults of ``Rules``.
+        rounds: The number of resamples; 0 leaves out the intervals that need them.
+        seed: The seed of the resamples.
         corrected: Prevalences that are corrected for a judge's errors.
-        spent_of: What traces used up, for the bill of what they did once they were lost.
+        spent_of: Returns the use of a trace, for the costs after fatal failures; None for none.
         scores: Further scores of the benchmark, an array over the traces for each metric.
     """
     rules = Rules() if rules is None else rules
     fatal = first_fatal(inputs, inputs.places.fatal)
-    setting = GroupInputs(
+    context = GroupInputs(
         inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of, scores or {}
     )
-    one_group = replace(setting, inputs=inputs.as_one_group())
+    one_group = replace(context, inputs=inputs.as_one_group())
     figures = [*group_figures(one_group, 0, OVERALL)]
     if inputs.fields:
         for number, name in enumerate(inputs.group_names):
-            # Groups are drawn apart from each other, so from seeds of their own.
-            figures += group_figures(replace(setting, seed=seed + number), number, name)
+            # Groups are resampled independently, so each has a seed of its own.
+            figures += group_figures(replace(context, seed=seed + number), number, name)
     axis = trend_axis(inputs)
     if axis is not None:
         figures += trend(inputs, axis)
@@ -168,10 +168,10 @@ def signature_report(
 
 
 def large_groups(report: SignatureReport) -> list[str]:
-    """Return the groups that are shown beside all traces where nobody asked for groups.
+    """Return the groups that are shown in addition to all traces if no groups were requested.
 
-    They have ``LEAST_TRACES`` or more. One group alone is all traces once more, and the traces of
-    which nobody knows the value are no group by themselves.
+    They have ``LEAST_TRACES`` or more traces. There are none if there is only one group, or if the
+    only large one has the traces without a value.
     """
     if not report.inputs.fields or len(report.groups) < 2:
         return []
@@ -184,7 +184,7 @@ def compares_outcomes(group: FigureTable) -> bool:
     return sum(group.count("traces", side) for side in OUTCOMES) >= LEAST_OUTCOMES
 
 
-def whose_labels(inputs: SignatureInput) -> str:
+def labels_source(inputs: SignatureInput) -> str:
     """Return the source of a report's labels; names are not escaped."""
     if inputs.gold is not None:
         return gold_words(inputs.gold)

@@ -55,7 +55,12 @@ def stratified(
         failed, succeeded = (
             in_stratum & (inputs.outcome == outcome) for outcome in (FAILED, SUCCEEDED)
         )
-        sides.append((Counts.of(inputs.verdicts[failed]), Counts.of(inputs.verdicts[succeeded])))
+        sides.append(
+            (
+                Counts.from_verdicts(inputs.verdicts[failed]),
+                Counts.from_verdicts(inputs.verdicts[succeeded]),
+            )
+        )
     figures = []
     for i, scope in enumerate(scopes):
         strata = [(f.present[i], f.judged[i], s.present[i], s.judged[i]) for f, s in sides]
@@ -156,7 +161,7 @@ def _edge(inside: float, limit: float, rejected: Callable[[float], bool]) -> flo
 def _restricted(
     a: Floats, n: Floats, b: Floats, cases_b: Floats, difference: float
 ) -> tuple[Floats, Floats]:
-    """Return by stratum the likeliest shares of both sides that lie this difference apart.
+    """Return the likeliest shares of both sides with a given difference, for each stratum.
 
     The likelihood's slope is a cubic polynomial in the second share, with a root in closed form
     (Farrington and Manning 1990, Statistics in Medicine 9:1447-1454).

@@ -35,13 +35,15 @@ class TrendAxis:
 
 
 def trend_axis(inputs: SignatureInput) -> TrendAxis | None:
-    """Return the known groups in their order, versions by the size of their numbers.
+    """Return the groups with a known value in their order, versions by their numbers.
 
     Returns:
-        The axis; None where the groups have no order, or are fewer than two.
+        The axis; None if the groups have no order or there are fewer than two.
     """
-    known = [name for name in inputs.group_names if name != NO_VALUE]
-    groups = sorted(known, key=natural_order) if inputs.by in ORDERED else []
+    if inputs.by not in ORDERED:
+        return None
+    names = [name for name in inputs.group_names if name != NO_VALUE]
+    groups = sorted(names, key=natural_order)
     if len(groups) < 2:
         return None
     if inputs.by != "date":
@@ -51,46 +53,52 @@ def trend_axis(inputs: SignatureInput) -> TrendAxis | None:
 
 
 def trend(inputs: SignatureInput, axis: TrendAxis) -> Iterator[Figure]:
-    """Yield how each mode develops along the groups, over the failed traces and over all.
+    """Yield the trend of each mode along the groups, over the failed traces and over all.
 
     Args:
         inputs: The input of the report.
         axis: The groups.
     """
-    flags = [inputs.group == inputs.group_names.index(name) for name in axis.groups]
-    left_out = len(inputs.traces) - sum(int(one.sum()) for one in flags)
-    yield FigureScope("trend", inputs.taxonomy_ref).number("no_group", left_out)
+    groups = [inputs.group == inputs.group_names.index(name) for name in axis.groups]
+    without_group = len(inputs.traces) - sum(int(group.sum()) for group in groups)
+    yield FigureScope("trend", inputs.taxonomy_ref).number("no_group", without_group)
     failed = inputs.outcome == FAILED
-    yield from _of_modes(inputs, "trend_failed", [one & failed for one in flags], axis)
-    yield from _of_modes(inputs, "trend_all", flags, axis)
+    yield from _mode_trends(inputs, "trend_failed", [group & failed for group in groups], axis)
+    yield from _mode_trends(inputs, "trend_all", groups, axis)
 
 
 def natural_order(version: str) -> list[tuple[int, int, str]]:
-    """Give what to sort versions by: runs of digits by their size, so that 1.9 is before 1.10."""
+    """Return a sort key of a version that compares numbers by size, so that 1.9 is before 1.10."""
     pieces = re.findall(r"[0-9]+|[^0-9]+", version)
-    return [(0, int(one), "") if one.isascii() and one.isdigit() else (1, 0, one) for one in pieces]
+    return [
+        (0, int(piece), "") if piece.isascii() and piece.isdigit() else (1, 0, piece)
+        for piece in pieces
+    ]
 
 
-def _of_modes(
+def _mode_trends(
     inputs: SignatureInput, name: str, groups: list[Flags], axis: TrendAxis
 ) -> Iterator[Figure]:
-    counts = [Counts.of(inputs.verdicts[one]) for one in groups]
-    tested = [
+    """Yield for each mode its rate in each group, its slope and the Cochran-Armitage test."""
+    counts = [Counts.from_verdicts(inputs.verdicts[group]) for group in groups]
+    tests = [
         cochran_armitage(
-            [one.present[i] for one in counts], [one.judged[i] for one in counts], axis.scores
+            [group.present[i] for group in counts],
+            [group.judged[i] for group in counts],
+            axis.scores,
         )
         for i in range(len(inputs.modes))
     ]
-    adjusted = benjamini_hochberg([None if test is None else test.p_value for test in tested])
+    adjusted = benjamini_hochberg([None if test is None else test.p_value for test in tests])
     for i, mode in enumerate(inputs.modes):
-        for group, one in zip(axis.groups, counts, strict=True):
-            yield one.rate(i, FigureScope(name, inputs.taxonomy_ref, group, mode.code))
+        for group_name, group in zip(axis.groups, counts, strict=True):
+            yield group.rate(i, FigureScope(name, inputs.taxonomy_ref, group_name, mode.code))
         scope = FigureScope(name, inputs.taxonomy_ref, mode=mode.code)
-        cases = [one.judged[i] for one in counts]
-        test = tested[i]
+        cases = [group.judged[i] for group in counts]
+        test = tests[i]
         few = "not_judged" if sum(n > 0 for n in cases) < 2 else ""
         reason = few or ("no_variance" if test is None else "")
-        hits = [one.present[i] for one in counts]
+        hits = [group.present[i] for group in counts]
         slope = None if few else _slope(hits, cases, axis.scores)
         yield scope.number("slope", slope, reason=few)
         yield scope.number("z", None if test is None else test.z, reason=reason)

@@ -11,7 +11,7 @@ import numpy as np
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.report import StudyInput
-from mast_tui.figures.agreement.verdict_table import CELL_OF, Said, VerdictTable
+from mast_tui.figures.agreement.verdict_table import CELL_OF, VerdictArray, VerdictTable
 from mast_tui.figures.source.verdicts import verdict_cells
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, VerdictValue, annotator_kind
 from mast_tui.passes import Which, counted_passes, finished_by
@@ -218,7 +218,7 @@ class _Verdicts:
     def __init__(self, workspace: Workspace, taxonomy: Taxonomy, passes: Sequence[Pass]) -> None:
         self._slugs = tuple(mode.slug for mode in taxonomy.modes)
         self._rows = {_key(labelling): row for row, labelling in enumerate(passes)}
-        cells: Said
+        cells: VerdictArray
         cells, _ = verdict_cells(workspace, taxonomy, self._rows, CELL_OF, MISSING)
         # The last row stands for unfinished traces.
         self._cells = np.pad(cells, ((0, 1), (0, 0)), constant_values=MISSING)

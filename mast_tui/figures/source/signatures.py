@@ -155,11 +155,11 @@ def _with_unlabelled(
 ) -> LabelledTraces:
     """Return the labelled traces with those that have no labels; in these every mode is open."""
     ids = workspace.read_columns("traces", ("id",), lambda rows: [row[0] for row in rows])
-    known = set(labelled.traces)
+    labelled_ids = set(labelled.traces)
     unlabelled = [
         trace
         for trace in sorted(ids)
-        if trace not in known and (visible is None or trace in visible)
+        if trace not in labelled_ids and (visible is None or trace in visible)
     ]
     verdicts = np.full((len(unlabelled), labelled.verdicts.shape[1]), OPEN, dtype=np.uint8)
     return replace(
@@ -351,7 +351,7 @@ def _numbered(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Whol
 
 
 def _placed(labelled: LabelledTraces, order_of: Callable[[str], Order]) -> tuple[Places, int]:
-    """Return the marks whose spans have a known index, and the number of the others."""
+    """Convert the marks on spans with known indices to places; also return the number of others."""
     rows = {trace: row for row, trace in enumerate(labelled.traces)}
     orders: dict[str, Order] = {}
     placed = []
@@ -362,7 +362,7 @@ def _placed(labelled: LabelledTraces, order_of: Callable[[str], Order]) -> tuple
         first = order(mark.first)
         last = first if mark.last == mark.first else order(mark.last)
         if first is not None and last is not None:
-            # In the files of others the last span may come before the first.
+            # In imported files the last span may come before the first.
             ends = (min(first, last), max(first, last))
             placed.append((rows[mark.trace], mark.mode, *ends, mark.fatal))
     row, column, first_index, last_index, fatal = np.array(placed, np.int64).reshape(-1, 5).T

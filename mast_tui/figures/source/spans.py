@@ -165,16 +165,16 @@ class _TraceLabels:
         for label in self._labels.get(key, ()):
             if label.mode not in self._modes:  # an open code
                 continue
-            place = place_of(label.target, self._order, self._length_of)
-            if place is not None:
-                places[label.mode].append(place)
+            marked = place_of(label.target, self._order, self._length_of)
+            if marked is not None:
+                places[label.mode].append(marked)
             elif label.target.is_whole:
                 whole_trace += 1
             else:
                 not_found += 1
         present = {mode for mode, value in verdicts.items() if value is VerdictValue.PRESENT}
         return TraceReading(
-            {mode: tuple(marked) for mode, marked in places.items()},
+            {mode: tuple(of_mode) for mode, of_mode in places.items()},
             read,
             frozenset(self._modes - decided if read is None else unsure),
             whole_trace,

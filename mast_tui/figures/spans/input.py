@@ -260,15 +260,15 @@ class SpanInput:
 
 def covered(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:
     """Return the spans that places touch, each once."""
-    return merged(((place.first, place.last + 1) for place in places), touching=True)
+    return merged(((marked.first, marked.last + 1) for marked in places), touching=True)
 
 
-def touches(place: LabelRange, stretches: tuple[Stretch, ...]) -> bool:
+def touches(marked: LabelRange, stretches: tuple[Stretch, ...]) -> bool:
     """Return whether any span of a place is in the stretches.
 
     Args:
-        place: The place.
+        marked: The place.
         stretches: Disjoint stretches in order.
     """
-    last = bisect_right(stretches, place.last, key=lambda stretch: stretch[0])
-    return last > 0 and stretches[last - 1][1] > place.first
+    last = bisect_right(stretches, marked.last, key=lambda stretch: stretch[0])
+    return last > 0 and stretches[last - 1][1] > marked.first

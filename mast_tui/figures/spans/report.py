@@ -47,7 +47,7 @@ from mast_tui.figures.spans.sums import (
     LEFT_OUT,
     MARKS,
     PAIRS,
-    Looked,
+    LookedTrace,
     SpanSums,
     coverage_alpha,
     finding_sums,
@@ -66,7 +66,7 @@ LEAST_MEETS: Final = 3
 class Figures:
     """Some figures that are functions of the same sums.
 
-    ``features`` are traces × columns. ``of`` computes figures (resamples × figures, NaN where
+    ``features`` are traces × columns. ``compute`` returns figures (resamples × figures, NaN where
     undefined) from sums of the columns (resamples × columns). ``reasons`` tells for each figure
     why it may be undefined, ``lowest`` is the least value of their scale. ``needs`` is the number
     of traces that the interval of each takes. ``meets`` counts the traces in which places of two
@@ -74,7 +74,7 @@ class Figures:
     """
 
     features: Floats
-    of: Callable[[Floats], Floats]
+    compute: Callable[[Floats], Floats]
     reasons: Sequence[Undefined]
     lowest: float
     needs: Sequence[int]
@@ -98,7 +98,7 @@ def estimated(several: Sequence[Figures], rounds: int, seed: int) -> list[list[C
     for block in resamples(len(several[0].features), rounds, seed):
         weights = block.astype(np.float64)
         for figures, rows, values in zip(several, telling, drawn, strict=True):
-            values.append(figures.of(weights[:, rows] @ figures.features[rows]))
+            values.append(figures.compute(weights[:, rows] @ figures.features[rows]))
     return [
         _coefficients(figures, np.concatenate(values) if values else None)
         for figures, values in zip(several, drawn, strict=True)
@@ -108,8 +108,8 @@ def estimated(several: Sequence[Figures], rounds: int, seed: int) -> list[list[C
 def _coefficients(figures: Figures, resampled: Floats | None) -> list[Coefficient]:
     """Return the figures with intervals from their values in the resamples."""
     total = figures.features.sum(axis=0)
-    values = figures.of(total[None, :])[0]
-    left_out = None if resampled is None else figures.of(total - figures.features)
+    values = figures.compute(total[None, :])[0]
+    left_out = None if resampled is None else figures.compute(total - figures.features)
     coefficients = []
     of_each = zip(values, figures.reasons, figures.needs, figures.meets, strict=True)
     for number, (value, reason, needs, meets) in enumerate(of_each):
@@ -246,7 +246,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
     """
     slugs = [slug for slug, _, _ in span_input.modes]
     silent = never_placed(span_input.traces, slugs)
-    looked = [Looked.of(trace, silent) for trace in span_input.traces]
+    looked = [LookedTrace.from_readings(trace, silent) for trace in span_input.traces]
     names = span_input.annotators
     sums_by_pair = {pair: finding_sums(looked, pair, slugs) for pair in combinations(names, 2)}
 
@@ -256,7 +256,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
         yield scope.number("not_at_hand", span_input.not_at_hand)
         yield from scope.numbers("examples_left_out", span_input.examples or {})
         for name in names:
-            yield from _rests_on(span_input, name)
+            yield from _annotator_counts(span_input, name)
         of_pairs: list[Figure] = []
         for pair, sums in sums_by_pair.items():
             both = [row for row, trace in enumerate(looked) if len(trace.looks_of(pair)) == 2]
@@ -298,13 +298,13 @@ def _of_all(figure: Figure) -> Figure:
     return replace(figure, scope=scope, subject=(), sources=sources)
 
 
-def _rests_on(span_input: SpanInput, name: str) -> Iterator[Figure]:
-    """Yield what the figures rest on, of one annotator in the traces that are compared.
+def _annotator_counts(span_input: SpanInput, name: str) -> Iterator[Figure]:
+    """Yield the numbers of traces and places of one annotator in the compared traces.
 
-    In ``reading_recorded`` of the ``traces`` it is known which spans were read; the others count
-    as read from end to end. ``whole_trace`` labels are no places, ``not_found`` ones are on
-    spans that the trace does not have. ``no_places`` counts the traces × modes that they called
-    present without saying where.
+    In ``reading_recorded`` of the ``traces`` the read spans are known; the others count as read
+    to the end. ``whole_trace`` counts labels without places, ``not_found`` labels on spans that
+    the trace does not have, and ``no_places`` the traces × modes that the annotator called
+    present without a place.
     """
     readings = [trace.readings[name] for trace in span_input.traces if name in trace.readings]
     counts = {
@@ -326,7 +326,7 @@ class _Group:
 
     span_input: SpanInput
     names: Sequence[str]
-    traces: Sequence[Looked]
+    traces: Sequence[LookedTrace]
     findings: Floats
 
     def scope(self, name: str, slugs: Sequence[str], mode: str = "") -> FigureScope:

@@ -173,14 +173,16 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """A trace with the readings of all annotators."""
+class LookedTrace:
+    """A trace with the prepared readings of all annotators."""
 
     spans: int
     looks: Mapping[str, Look]
 
     @classmethod
-    def of(cls, trace: TraceReadings, silent: Mapping[str, frozenset[str]]) -> Looked:
+    def from_readings(
+        cls, trace: TraceReadings, silent: Mapping[str, frozenset[str]]
+    ) -> LookedTrace:
         """Prepare the readings of a trace.
 
         Args:
@@ -229,7 +231,9 @@ def never_placed(
     }
 
 
-def finding_sums(traces: Sequence[Looked], pair: tuple[str, str], modes: Sequence[str]) -> Floats:
+def finding_sums(
+    traces: Sequence[LookedTrace], pair: tuple[str, str], modes: Sequence[str]
+) -> Floats:
     """Return the findings of two annotators: traces × (any mode, then each mode) × columns.
 
     A place is compared if both gave an answer on its mode and the other annotator has seen one of
@@ -253,15 +257,15 @@ def _findings(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
     all_ours: dict[LabelRange, None] = {}
     all_theirs: dict[LabelRange, None] = {}
     for block, mode in enumerate(modes, start=1):
-        marked = len(ours.places(mode)) + len(theirs.places(mode))
-        if not marked:
+        total = len(ours.places(mode)) + len(theirs.places(mode))
+        if not total:
             continue
         our_places: list[LabelRange] = []
         their_places: list[LabelRange] = []
         if ours.answers(mode) and theirs.answers(mode):
-            our_places = [place for place in ours.places(mode) if touches(place, theirs.seen)]
-            their_places = [place for place in theirs.places(mode) if touches(place, ours.seen)]
-        left_out = marked - len(our_places) - len(their_places)
+            our_places = [marked for marked in ours.places(mode) if touches(marked, theirs.seen)]
+            their_places = [marked for marked in theirs.places(mode) if touches(marked, ours.seen)]
+        left_out = total - len(our_places) - len(their_places)
         sums[block] = _compared(our_places, their_places, left_out)
         all_ours |= dict.fromkeys(our_places)
         all_theirs |= dict.fromkeys(their_places)
@@ -288,7 +292,9 @@ class SpanSums:
     rated_by: tuple[int, ...]
 
 
-def span_sums(traces: Sequence[Looked], names: Sequence[str], modes: Sequence[str]) -> SpanSums:
+def span_sums(
+    traces: Sequence[LookedTrace], names: Sequence[str], modes: Sequence[str]
+) -> SpanSums:
     """Return the sums of traces.
 
     Args:
@@ -314,7 +320,7 @@ def span_sums(traces: Sequence[Looked], names: Sequence[str], modes: Sequence[st
             continua[column].append(shared[raters].continuum(mode))
     return SpanSums(
         coverage,
-        tuple(map(UnitSums.of, continua)),
+        tuple(map(UnitSums.from_continua, continua)),
         tuple(answered),
         tuple(map(len, rated_by)),
     )

@@ -97,7 +97,7 @@ class UnitSums:
     features: Floats
 
     @classmethod
-    def of(cls, continua: Sequence[Continuum | None]) -> UnitSums:
+    def from_continua(cls, continua: Sequence[Continuum | None]) -> UnitSums:
         """Return the sums of continua in order; None is a continuum without a comparison."""
         compared = [
             (row, continuum) for row, continuum in enumerate(continua) if continuum is not None

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from typing import Final
 
 
-def words(text: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
+def word_set(text: str) -> frozenset[str]:
+    """Return the word_set of a text as a set."""
     return frozenset(text.split())
 
 
-NOTHING: Final = words(
+NOTHING: Final = word_set(
     "cd pwd echo printf sleep wait date true false : set export source . whoami clear exit"
     " pushd popd which type unset trap test [ [[ tput for case done fi esac break in"
 )
 """Shell commands that neither change nor look at anything that matters."""
 
-READING: Final = words(
+READING: Final = word_set(
     "ls cat head tail less more grep egrep fgrep rg ag find fd wc sort uniq cut tr awk gawk"
     " jq yq column diff cmp comm stat file du df tree nl od xxd hexdump strings md5sum"
     " sha256sum base64 env printenv id uname hostname ps top htop free uptime vmstat iostat"
@@ -31,74 +31,76 @@ READING: Final = words(
 )
 """Shell commands that look at something, unless their arguments say otherwise."""
 
-CHANGING: Final = words(
+CHANGING: Final = word_set(
     "rm mv cp mkdir rmdir touch ln chmod chown chgrp dd truncate tee install patch"
     " apply_patch kill pkill killall reboot shutdown useradd usermod mount umount crontab"
     " rsync scp ansible ansible-playbook tar unzip gzip gunzip"
 )
 """Shell commands that change something."""
 
-PACKAGE_TOOLS: Final = words(
+PACKAGE_TOOLS: Final = word_set(
     "apt apt-get yum dnf apk brew pip pip3 npm yarn pnpm gem go cargo poetry uv"
 )
 
-WRAPPERS: Final = words("sudo timeout nohup time watch xargs env nice stdbuf command exec busybox")
+WRAPPERS: Final = word_set(
+    "sudo timeout nohup time watch xargs env nice stdbuf command exec busybox"
+)
 """Commands whose arguments are another command."""
 
-KEYWORDS: Final = words("if then elif else while until do ! { }")
+KEYWORDS: Final = word_set("if then elif else while until do ! { }")
 """Words of the shell's own grammar that stand before a command."""
 
-SHELL_TOOLS: Final = words("bash sh zsh dash")
+SHELL_TOOLS: Final = word_set("bash sh zsh dash")
 
 VERBS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
     "kubectl": (
-        words(
+        word_set(
             "get describe logs log top explain version api-resources api-versions cluster-info diff"
             " events wait status history view current-context get-contexts can-i port-forward proxy"
         ),
-        words(
+        word_set(
             "apply create delete patch edit scale rollout restart undo pause resume set annotate"
             " label cordon uncordon drain taint replace cp run expose autoscale debug use-context"
         ),
     ),
     "helm": (
-        words("list ls status get history show template lint search version diff"),
-        words("install upgrade rollback uninstall delete"),
+        word_set("list ls status get history show template lint search version diff"),
+        word_set("install upgrade rollback uninstall delete"),
     ),
     "git": (
-        words("status diff log show blame branch grep ls-files remote rev-parse describe fetch"),
-        words(
+        word_set("status diff log show blame branch grep ls-files remote rev-parse describe fetch"),
+        word_set(
             "add commit checkout switch restore reset revert merge rebase push pull apply am stash"
             " clean rm mv cherry-pick tag clone init"
         ),
     ),
     "docker": (
-        words("ps logs inspect images image stats top version info events port diff"),
-        words("run start stop restart rm rmi kill build pull push up down compose cp create"),
+        word_set("ps logs inspect images image stats top version info events port diff"),
+        word_set("run start stop restart rm rmi kill build pull push up down compose cp create"),
     ),
     "systemctl": (
-        words("status is-active is-enabled list-units list-timers show cat is-failed"),
-        words("start stop restart reload enable disable mask unmask daemon-reload reset-failed"),
+        word_set("status is-active is-enabled list-units list-timers show cat is-failed"),
+        word_set("start stop restart reload enable disable mask unmask daemon-reload reset-failed"),
     ),
     "argocd": (
-        words("get list history diff manifests logs resources wait"),
-        words("sync rollback set delete create terminate-op patch"),
+        word_set("get list history diff manifests logs resources wait"),
+        word_set("sync rollback set delete create terminate-op patch"),
     ),
     "terraform": (
-        words("plan show output state validate version providers graph"),
-        words("apply destroy import taint untaint refresh init"),
+        word_set("plan show output state validate version providers graph"),
+        word_set("apply destroy import taint untaint refresh init"),
     ),
 }
 """Programs with sub-commands: those that look, and those that change."""
 
-LOOKING_VERBS: Final = words(
+LOOKING_VERBS: Final = word_set(
     "get list ls read search find fetch query describe view show check look lookup calculate"
     " compute inspect open count browse visit scroll page status load print fetch retrieve"
     " grep cat verify validate test preview download logs log metrics trace traces promql"
     " summarize diff peek head tail stat explain info history profile analyze analyse select"
     " scan examine"
 )
-CHANGING_VERBS: Final = words(
+CHANGING_VERBS: Final = word_set(
     "change create update delete set write edit apply patch modify cancel exchange return"
     " book send add remove insert put post restart rollback scale deploy upload submit"
     " transfer replace rename move copy append reset enable disable toggle start stop kill"
@@ -107,12 +109,12 @@ CHANGING_VERBS: Final = words(
     " next previous archive close reopen ack silence mute rotate flush purge sync redeploy"
     " failover promote page notify"
 )
-IDLE_VERBS: Final = words(
+IDLE_VERBS: Final = word_set(
     "think plan note reflect wait sleep noop finish done terminate respond todo"
 )
-"""First words of tool names that neither look nor change: thinking, planning, waiting."""
+"""First word_set of tool names that neither look nor change: thinking, planning, waiting."""
 
-HANDING_OVER: Final = words(
+HANDING_OVER: Final = word_set(
     "send_message reply ask ask_agent ask_user message_agent handoff hand_over delegate"
     " delegate_task transfer_to_agent transfer_to_human transfer_to_human_agents complete_task"
 )

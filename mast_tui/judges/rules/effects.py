@@ -73,9 +73,9 @@ def command_of(arguments: str) -> str:
         if isinstance(value, str) and value:
             return value
         if isinstance(value, list) and value:
-            words = [str(word) for word in value]
-            in_shell = words[0].rsplit("/", 1)[-1] in commands.SHELL_TOOLS and len(words) > 2
-            return words[-1] if in_shell else " ".join(words)
+            tokens = [str(word) for word in value]
+            in_shell = tokens[0].rsplit("/", 1)[-1] in commands.SHELL_TOOLS and len(tokens) > 2
+            return tokens[-1] if in_shell else " ".join(tokens)
     return text
 
 
@@ -93,21 +93,21 @@ def effect_of(tool: str | None, arguments: str) -> Effect:
         return Effect.NONE
     command = command_of(arguments)
     has_command = command != arguments.strip()
-    words = name_words(name)
+    tokens = name_words(name)
     if name in commands.VERBS:
         return effect_of_command(command if command.startswith(name) else f"{name} {command}")
     if _CODE_TOOLS.search(name):
         return effect_of_code(command)
-    if _SHELL_TOOLS.search(name) or (has_command and not _has_known_verb(words)):
+    if _SHELL_TOOLS.search(name) or (has_command and not _has_known_verb(tokens)):
         return effect_of_command(command)
     by_program = _effect_of_program(name, arguments)
     if by_program is not None:
         return by_program
-    if words and words[0] in commands.IDLE_VERBS:
+    if tokens and tokens[0] in commands.IDLE_VERBS:
         return Effect.NONE
-    if "plan" in words and ("update" in words or "todo" in words):
+    if "plan" in tokens and ("update" in tokens or "todo" in tokens):
         return Effect.NONE
-    for word in words:
+    for word in tokens:
         if word in commands.CHANGING_VERBS:
             return Effect.CHANGES
         if word in commands.LOOKING_VERBS:
@@ -120,9 +120,9 @@ def name_words(name: str) -> list[str]:
     return [word.lower() for word in _NAME_WORDS.findall(name)]
 
 
-def _has_known_verb(words: list[str]) -> bool:
+def _has_known_verb(tokens: list[str]) -> bool:
     verbs = commands.CHANGING_VERBS | commands.LOOKING_VERBS | commands.IDLE_VERBS
-    return any(word in verbs for word in words)
+    return any(word in verbs for word in tokens)
 
 
 def effect_of_code(code: str) -> Effect:
@@ -132,9 +132,9 @@ def effect_of_code(code: str) -> Effect:
     for called in _CALLED.findall(code):
         if called in commands.HANDING_OVER:
             continue
-        words = name_words(called)
+        tokens = name_words(called)
         # Methods of lists and sets have no outside effect: 'api.like_song(' has one, 'x.add(' not.
-        if len(words) > 1 and words[0] in commands.CHANGING_VERBS:
+        if len(tokens) > 1 and tokens[0] in commands.CHANGING_VERBS:
             return Effect.CHANGES
     return Effect.READS if code.strip() else Effect.NONE
 
@@ -159,50 +159,50 @@ def effect_of_command(command: str) -> Effect:
 
 def _segments(command: str) -> Iterator[list[str]]:
     """Yield the simple commands of a line, as words."""
-    words: list[str] = []
+    tokens: list[str] = []
     for match in _TOKEN.finditer(command):
         token = match[0]
         if token in _SEPARATORS:
-            if words:
-                yield words
-            words = []
+            if tokens:
+                yield tokens
+            tokens = []
         else:
-            words.append(token)
-    if words:
-        yield words
+            tokens.append(token)
+    if tokens:
+        yield tokens
 
 
-def _effect_of_segment(words: list[str]) -> Effect:
+def _effect_of_segment(tokens: list[str]) -> Effect:
     redirected = any(
         _REDIRECT.match(word) and not target.startswith(_NOWHERE)
-        for word, target in zip(words, [*words[1:], "/dev/null"], strict=True)
+        for word, target in zip(tokens, [*tokens[1:], "/dev/null"], strict=True)
     )
-    effect = _effect_of_words([_unquoted(word) for word in words])
+    effect = _effect_of_words([_unquoted(word) for word in tokens])
     return Effect.CHANGES if redirected else effect
 
 
-def _without_wrappers(words: list[str]) -> list[str]:
+def _without_wrappers(tokens: list[str]) -> list[str]:
     """Remove ``sudo``, ``A=b``, ``timeout 30``, ``do`` and the like before the program's name."""
-    words = list(words)
-    while words:
-        name = words[0].rsplit("/", 1)[-1]
+    tokens = list(tokens)
+    while tokens:
+        name = tokens[0].rsplit("/", 1)[-1]
         if name in commands.WRAPPERS:
-            del words[0]
-            while words and re.match(r"-|[\d.]+[smh]?\Z", words[0]):
-                del words[0]
-        elif name in commands.KEYWORDS or _ASSIGNMENT.match(words[0]):
-            del words[0]
+            del tokens[0]
+            while tokens and re.match(r"-|[\d.]+[smh]?\Z", tokens[0]):
+                del tokens[0]
+        elif name in commands.KEYWORDS or _ASSIGNMENT.match(tokens[0]):
+            del tokens[0]
         else:
             break
-    return words
+    return tokens
 
 
-def _effect_of_words(words: list[str]) -> Effect:
-    words = _without_wrappers(words)
-    if not words:
+def _effect_of_words(tokens: list[str]) -> Effect:
+    tokens = _without_wrappers(tokens)
+    if not tokens:
         return Effect.NONE
-    program = words[0].rsplit("/", 1)[-1]
-    arguments = words[1:]
+    program = tokens[0].rsplit("/", 1)[-1]
+    arguments = tokens[1:]
     line = " ".join(arguments)
     if program in commands.SHELL_TOOLS:
         for option, script in pairwise(arguments):
@@ -267,10 +267,10 @@ def _effect_of_verbs(program: str, line: str) -> Effect:
     looks, changes = commands.VERBS[program]
     if re.search(r"--dry-run|--help\b", line):
         return Effect.READS
-    words = re.findall(r"(?<![\w./=:-])[a-z][a-z-]*(?![\w./=:])", line)
-    for index, word in enumerate(words):
+    tokens = re.findall(r"(?<![\w./=:-])[a-z][a-z-]*(?![\w./=:])", line)
+    for index, word in enumerate(tokens):
         if word == "rollout" or (word == "config" and program == "kubectl"):
-            following = words[index + 1 : index + 2]
+            following = tokens[index + 1 : index + 2]
             return Effect.READS if looks.intersection(following) else Effect.CHANGES
         if word in changes:
             return Effect.CHANGES

@@ -107,10 +107,10 @@ class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Return the rules of the guards that are on.
 
         Args:
-            modes: The slugs of the modes that there are.
+            modes: The slugs of all modes.
 
         Raises:
-            InvalidGuards: None is on, or one is of another mode or condition.
+            InvalidGuards: No guard is on, or a guard has an unknown mode or an invalid condition.
         """
         slugs = set(modes)
         rules = [guard.rule for guard in self.guards if guard.on]

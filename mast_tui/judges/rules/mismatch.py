@@ -21,10 +21,10 @@ from mast_tui.labels import Finding
 
 MODE: Final = "reasoning_action_mismatch"
 
-_PROGRAMS: Final = frozenset(commands.VERBS) | commands.words(
+_PROGRAMS: Final = frozenset(commands.VERBS) | commands.word_set(
     "promql psql redis-cli valkey-cli curl pytest"
 )
-_WAYS_TO_LOOK: Final = commands.words(
+_WAYS_TO_LOOK: Final = commands.word_set(
     "python python3 node curl wget http create edit write cat tee echo touch insert install pip"
     " pip3 apt apt-get npm mkdir cp tar unzip wc open"
 )
@@ -112,17 +112,17 @@ def _mismatch(
     )
 
 
-def _words(text: str) -> set[str]:
+def _word_set(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-def _words_of_call(call: Call) -> set[str]:
-    return _words(call.command) | {call.tool.lower(), *name_words(call.tool)}
+def _call_words(call: Call) -> set[str]:
+    return _word_set(call.command) | {call.tool.lower(), *name_words(call.tool)}
 
 
 def _does_what_was_refused(announced: Announcement, near: Sequence[Call]) -> _Reason | None:
     for call in near:
-        if announced.verb in CHANGING and call.changed and announced.verb in _words_of_call(call):
+        if announced.verb in CHANGING and call.changed and announced.verb in _call_words(call):
             return f"{call.step.number} does just that", 0.75
     return None
 
@@ -132,8 +132,8 @@ def _calls_another(
 ) -> _Reason | None:
     """Return the reason if a tool or command is announced by name and no next call is of it."""
     named = _named_calls(announced, tools)
-    made = [_words_of_call(call) for call in near]
-    if not named or any(words.issuperset(name) for name in named for words in made):
+    made = [_call_words(call) for call in near]
+    if not named or any(call_words.issuperset(name) for name in named for call_words in made):
         return None
     names = " or ".join(sorted(" ".join(name) for name in named))
     return f"the next call, {near[0].step.number}, is not of {names}", 0.7
@@ -144,25 +144,27 @@ def _named_calls(announced: Announcement, tools: set[str]) -> list[tuple[str, ..
     calling = announced.verb in CALLING
     named: list[tuple[str, ...]] = []
     for text in _TICKED.findall(announced.about):
-        words = text.split() or [""]
-        first = words[0].split("(")[0]
+        command = text.split() or [""]
+        first = command[0].split("(")[0]
         verbs = commands.VERBS.get(first)
         if verbs is not None:
-            verb = next((w for w in words[1:] if w in verbs[0] | verbs[1]), None)
+            verb = next((word for word in command[1:] if word in verbs[0] | verbs[1]), None)
             named.append((first, verb) if verb else (first,))
         elif first in tools or first in _PROGRAMS:
             named.append((first.lower(),))
     if not named and calling:
         about = announced.about.split(" to ")[0]
-        words = _words(about)
+        about_words = _word_set(about)
         named = [
-            (tool.lower(),) for tool in tools if tool.lower() in words and _is_meant(tool, about)
+            (tool.lower(),)
+            for tool in tools
+            if tool.lower() in about_words and _names_tool(tool, about)
         ]
-        named += [(program,) for program in sorted(_PROGRAMS & words)]
+        named += [(program,) for program in sorted(_PROGRAMS & about_words)]
     return named
 
 
-def _is_meant(tool: str, about: str) -> bool:
+def _names_tool(tool: str, about: str) -> bool:
     """Check whether words mean a tool: 'run this file' does not mean the tool ``file``."""
     if not (tool.isalpha() and tool.islower()):
         return True
@@ -172,8 +174,8 @@ def _is_meant(tool: str, about: str) -> bool:
 def _changes_instead_of_looking(announced: Announcement, first: Call) -> _Reason | None:
     if announced.verb not in LOOKING or first.effect is not Effect.CHANGES:
         return None
-    announced_words = _words(announced.about)
-    call_words = _words_of_call(first)
+    announced_words = _word_set(announced.about)
+    call_words = _call_words(first)
     # A script or a request may be the way to look, and so may a program that is named.
     if announced_words & CHANGING or call_words & _WAYS_TO_LOOK:
         return None
@@ -185,26 +187,28 @@ def _changes_instead_of_looking(announced: Announcement, first: Call) -> _Reason
 def _changes_another_thing(
     announced: Announcement, change: Call, objects: frozenset[str]
 ) -> _Reason | None:
-    words = set(re.findall(r"[\w#-]+", announced.about.lower()))
-    meant = {name for name in objects if name.lower() in words}
+    about_words = set(re.findall(r"[\w#-]+", announced.about.lower()))
+    announced_objects = {name for name in objects if name.lower() in about_words}
     touched = {name for name in objects if name in change.command}
-    if not meant or not touched or any(name in change.command for name in meant):
+    if not announced_objects or not touched:
+        return None
+    if any(name in change.command for name in announced_objects):
         return None
     return (
         f"{change.step.number} is about {', '.join(sorted(touched)[:3])} and not about "
-        f"{', '.join(sorted(meant)[:3])}",
+        f"{', '.join(sorted(announced_objects)[:3])}",
         0.65,
     )
 
 
 def _changes_by_another_amount(announced: Announcement, change: Call) -> _Reason | None:
-    meant = set(_AMOUNT.findall(announced.about))
+    stated = set(_AMOUNT.findall(announced.about))
     made = set(_AMOUNT.findall(re.sub(r"[=\"':]", " ", change.command)))
-    units = {amount.lstrip("0123456789.") for amount in meant}
+    units = {amount.lstrip("0123456789.") for amount in stated}
     made = {amount for amount in made if amount.lstrip("0123456789.") in units}
-    if not meant or not made or meant & made:
+    if not stated or not made or stated & made:
         return None
     return (
-        f"{change.step.number} sets {', '.join(sorted(made))} and not {', '.join(sorted(meant))}",
+        f"{change.step.number} sets {', '.join(sorted(made))} and not {', '.join(sorted(stated))}",
         0.6,
     )

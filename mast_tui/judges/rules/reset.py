@@ -94,7 +94,7 @@ def _returns(walk: Walk, opening: RuleStep) -> list[tuple[RuleStep, float]]:
 
 
 def _reset(walk: Walk, opening: RuleStep, later: RuleStep, similarity: float) -> Finding | None:
-    """Make the finding, if the work after the opening is repeated too."""
+    """Return the finding if the work after the opening is repeated too, else None."""
     later_calls = _calls_from(walk, later.index)
     repeated = _count_repeated(_calls_from(walk, opening.index), later_calls)
     if similarity < _ALIKE:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.judges.rules.commands import words
+from mast_tui.judges.rules.commands import word_set
 from mast_tui.judges.rules.phrases import any_of, last_sentence
 from mast_tui.judges.rules.steps import Quote, RuleStep
 
@@ -115,17 +115,17 @@ _REFUSED: Final = any_of(
     r"(?P<verb>[a-z]+)(?P<about>[^.;!?\n]*)",
 )
 
-LOOKING: Final = words(
+LOOKING: Final = word_set(
     "check look inspect read examine list get query view fetch search count compare"
     " verify describe tail review gather collect find investigate observe"
 )
-CHANGING: Final = words(
+CHANGING: Final = word_set(
     "restart delete patch apply scale roll rollback revert edit write fix update set remove"
     " increase decrease raise lower disable enable flush purge drain cordon cancel refund"
     " exchange return book create send modify change stop kill deploy reset bump touch"
     " mitigate adjust"
 )
-CALLING: Final = words("run call use execute invoke")
+CALLING: Final = word_set("run call use execute invoke")
 WORKING_VERBS: Final = LOOKING | CHANGING | CALLING
 """Verbs of work. Others, such as 'wait', 'explain' or 'end', announce no step."""
 

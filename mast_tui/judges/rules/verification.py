@@ -55,7 +55,7 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each claim of success against the last check after the last change."""
+    """Suggest each claim of success that the last check after the last change contradicts."""
     reported: set[int] = set()
     for claim, quote, change, check in _checked_claims(walk):
         if change is None or change.index in reported:
@@ -67,7 +67,7 @@ def find(walk: Walk) -> Iterator[Finding]:
 
 
 def find_unchecked(walk: Walk) -> Iterator[Finding]:
-    """Suggest the run's last claim of success if nothing was looked at after the last change."""
+    """Suggest the run's last claim of success if nothing was checked after the last change."""
     for claim, quote, change, check in list(_checked_claims(walk))[-1:]:
         if change is not None and check is None:
             yield walk.finding(

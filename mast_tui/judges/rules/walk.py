@@ -100,15 +100,15 @@ class Walk:
             ),
         )
 
-    def calls_between(self, after: int, before: int) -> list[Call]:
+    def calls_between(self, start: int, end: int) -> list[Call]:
         """Return the working calls that begin between two indices, both excluded.
 
         Args:
-            after: The index before the first call.
-            before: The index after the last call.
+            start: The index before the first call.
+            end: The index after the last call.
         """
-        first = bisect_right(self.calls, after, key=_index_of)
-        last = bisect_left(self.calls, before, key=_index_of)
+        first = bisect_right(self.calls, start, key=_index_of)
+        last = bisect_left(self.calls, end, key=_index_of)
         return [call for call in self.calls[first:last] if call.works]
 
 

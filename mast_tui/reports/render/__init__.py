@@ -10,7 +10,12 @@ if TYPE_CHECKING:
 
 
 def rendered(report: Report, language: str) -> str:
-    """Write a report as ``html``, ``markdown``, ``csv`` or ``latex``; loads what that takes."""
+    """Write a report in a language; its renderer is imported on first use.
+
+    Args:
+        report: The report.
+        language: ``html``, ``markdown``, ``csv`` or ``latex``.
+    """
     renderer = import_module(f"mast_tui.reports.render.{language}")
     text: str = getattr(renderer, f"render_{language}")(report)
     return text

@@ -39,24 +39,37 @@ class Written:
 
 
 def written(row: Row, column: Column) -> Written:
-    """Write the cell of a row under a column; an empty one has no words at all."""
+    """Write the cell of a row.
+
+    Args:
+        row: The row.
+        column: The column of the cell.
+
+    Returns:
+        The text; without any text for an empty cell.
+    """
     cell: Cell = row.cells.get(column.key)
     if cell is None:
         return Written()
     if isinstance(cell, str):
         return Written(cell)
-    found = cell if isinstance(cell, Estimate) else Estimate(cell)
-    value = found.value
+    estimate = cell if isinstance(cell, Estimate) else Estimate(cell)
+    value = estimate.value
     if value is None or not isfinite(value):
-        return Written(reason=f"{NONE} {(found.undefined or '').replace('_', ' ')}".rstrip())
-    beside = [_interval(found, column.kind)] if column.interval else []
-    if found.n is not None:
-        beside.append(f"n {found.n}")
-    return Written(number(value, column.kind), " ".join(filter(None, beside)), value=value)
+        return Written(reason=f"{NONE} {(estimate.undefined or '').replace('_', ' ')}".rstrip())
+    details = [_interval(estimate, column.kind)] if column.interval else []
+    if estimate.n is not None:
+        details.append(f"n {estimate.n}")
+    return Written(number(value, column.kind), " ".join(filter(None, details)), value=value)
 
 
 def number(value: float, kind: Kind) -> str:
-    """Write a number of a kind; one that rounds to nothing has no sign."""
+    """Write a number; one that rounds to 0 has no sign.
+
+    Args:
+        value: The number.
+        kind: The kind of its column.
+    """
     match kind:
         case Kind.SHARE:
             return f"{fixed(100 * value, 0)}%"
@@ -85,18 +98,23 @@ def naming(columns: tuple[Column, ...]) -> int:
     return next((i for i, column in enumerate(columns) if is_right(column)), len(columns))
 
 
-def _interval(found: Estimate, kind: Kind) -> str:
-    if found.ci is not None:
-        low, high = (number(end, kind).removesuffix("%") for end in found.ci)
+def _interval(estimate: Estimate, kind: Kind) -> str:
+    if estimate.ci is not None:
+        low, high = (number(end, kind).removesuffix("%") for end in estimate.ci)
         return f"[{low}, {high}]"
-    if found.bounds is not None:
-        low, high = (number(end, kind).removesuffix("%") for end in found.bounds)
+    if estimate.bounds is not None:
+        low, high = (number(end, kind).removesuffix("%") for end in estimate.bounds)
         return f"({low} to {high})"
-    return WITHHELD if found.withheld else ""
+    return WITHHELD if estimate.withheld else ""
 
 
 def fixed(value: float, digits: int = 2) -> str:
-    """Write a number with so many digits; one that rounds to nothing has no sign."""
+    """Write a number with a fixed number of decimals; one that rounds to 0 has no sign.
+
+    Args:
+        value: The number.
+        digits: The number of decimals.
+    """
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if not text.strip("-0.") else text
 
@@ -105,5 +123,5 @@ _UNITS: Final[Mapping[Kind, str]] = {Kind.SHARE: "percent", Kind.POINTS: "percen
 
 
 def unit(column: Column) -> str:
-    """The unit of a column's numbers, empty where they have none."""
+    """Return the unit of a column's numbers, empty if they have none."""
     return _UNITS.get(column.kind, "")

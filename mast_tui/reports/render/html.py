@@ -123,7 +123,7 @@ class _Cell:
     percent, None for no bar.
     """
 
-    words: Written
+    content: Written
     mark: str
     kind: str
     letters: int
@@ -132,7 +132,7 @@ class _Cell:
 
 
 def _columns(table: Table) -> tuple[Column, ...]:
-    return table.shown()[0] or table.columns
+    return table.split_columns()[0] or table.columns
 
 
 def _heads(table: Table) -> list[_Head]:
@@ -172,11 +172,11 @@ def _groups(table: Table) -> list[list[list[_Cell]]]:
 
 
 def _cell(row: Row, column: Column, mark: str, kind: str, letters: int) -> _Cell:
-    words = written(row, column)
+    content = written(row, column)
     share = None
-    if column.kind is Kind.SHARE and words.value is not None:
-        share = round(100 * min(max(words.value, 0), 1), 2)
-    return _Cell(words, mark, kind, letters, _ends(row, column), share)
+    if column.kind is Kind.SHARE and content.value is not None:
+        share = round(100 * min(max(content.value, 0), 1), 2)
+    return _Cell(content, mark, kind, letters, _ends(row, column), share)
 
 
 def _ends(row: Row, column: Column) -> tuple[float, float] | None:

@@ -168,7 +168,7 @@ def _pages_of_rows(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
 
 def _column_parts(table: Table) -> Iterator[Sequence[Column]]:
     """Yield the columns of each table that a table is split into, one where there is room."""
-    columns = table.shown()[0] or table.columns
+    columns = table.split_columns()[0] or table.columns
     names = columns[: naming(columns)]
     part = list(names)
     for column in columns[len(names) :]:
@@ -228,7 +228,7 @@ def _table(
 def _caption(table: Table) -> str:
     """Return the part of a caption after the title."""
     paragraphs = [escaped(table.caption)]
-    columns, empty = table.shown()
+    columns, empty = table.split_columns()
     if columns and empty:
         names = ", ".join(column.name or column.title for column in empty)
         paragraphs.append(f"Without values: {escaped(names)}.")

@@ -16,7 +16,7 @@ _STARTS: Final = re.compile(r"(\s*\d*)([-+=.)])")
 
 
 def plain(text: str) -> str:
-    """The text in one line, with nothing in it that Markdown would take for markup."""
+    """Return a text on one line, escaped so that Markdown finds no markup in it."""
     return one_line(text).translate(_MARKS)
 
 
@@ -77,7 +77,7 @@ def _section(section: ReportSection, marks: str) -> Iterator[str]:
 
 
 def _table(part: Table) -> Iterator[str]:
-    columns = part.shown()[0] or part.columns
+    columns = part.split_columns()[0] or part.columns
     yield from _notes(note for note in part.notes if note.warning)
     yield f"Table: {plain(as_sentence(part.title))} {plain(part.caption)}".rstrip()
     rows = []
@@ -93,8 +93,8 @@ def _table(part: Table) -> Iterator[str]:
 def _text(part: Text, marks: str) -> Iterator[str]:
     yield f"{marks} {plain(part.title)}"
     yield from map(_sentence, part.paragraphs)
-    for words, address in part.links:
-        yield f"- {plain(words)}: {plain(address)}"
+    for text, address in part.links:
+        yield f"- {plain(text)}: {plain(address)}"
 
 
 def _facts(facts: Sequence[tuple[str, str, str]]) -> str:
@@ -110,5 +110,5 @@ def _notes(notes: Iterable[Note]) -> Iterator[str]:
 
 
 def _sentence(text: str) -> str:
-    """A paragraph, of which the first letters begin no list."""
+    """Return a paragraph, escaped so that its first letters begin no list."""
     return _STARTS.sub(r"\1\\\2", plain(text), count=1) if _STARTS.match(text) else plain(text)

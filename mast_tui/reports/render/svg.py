@@ -86,17 +86,22 @@ _STYLE: Final = Template("""
 
 
 def figure_style(colours: dict[str, str]) -> str:
-    """The style sheet of the drawings in these colours."""
+    """Return the style sheet of the drawings with the given colours."""
     return _STYLE.substitute(colours, fonts=FONTS).strip()
 
 
-def shown(text: str) -> str:
-    """Foreign text made visible and escaped, for the content of an element or an attribute."""
+def escaped(text: str) -> str:
+    """Return a foreign text as the safe content of an element or an attribute."""
     return escape(one_line(text), quote=True)
 
 
 def text_width(text: str, size: float = 12) -> float:
-    """About how wide a text is in a common sans-serif face, rather too wide than too narrow."""
+    """Estimate the width of a text in a common sans-serif font, rather too wide than too narrow.
+
+    Args:
+        text: The text.
+        size: The size of the font.
+    """
     return size * sum(_char_width(char) for char in text)
 
 
@@ -113,9 +118,13 @@ def _char_width(char: str) -> float:
 
 
 def wrapped(text: str, width: float, size: float = 12, most: int = 3) -> list[str]:
-    """The text in at most so many lines of at most this width; what is left out ends in ``…``.
+    """Break a text into lines at spaces, and inside words that are longer than a line.
 
-    Lines break at spaces, and inside words that are too long for a line of their own.
+    Args:
+        text: The text.
+        width: The width of a line.
+        size: The size of the font.
+        most: The number of lines; a longer text is cut and ends in ``…``.
     """
     lines = [""]
     for word in one_line(text).split(" "):
@@ -135,7 +144,13 @@ def wrapped(text: str, width: float, size: float = 12, most: int = 3) -> list[st
 
 
 def clipped(text: str, width: float, size: float = 12) -> str:
-    """The text on one line of at most this width, ending in ``…`` where it was cut."""
+    """Cut a text to one line.
+
+    Args:
+        text: The text.
+        width: The width of the line; a text that is cut ends in ``…``.
+        size: The size of the font.
+    """
     text = one_line(text)
     if text_width(text, size) <= width:
         return text
@@ -146,7 +161,7 @@ def clipped(text: str, width: float, size: float = 12) -> str:
 
 
 def number(value: float) -> str:
-    """A coordinate with at most two decimals."""
+    """Write a coordinate with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -175,49 +190,96 @@ class Drawing:
         opacity: float | None = None,
         radius: float = 0,
     ) -> None:
-        """A rectangle; ``tip`` is what a pointer on it shows."""
+        """Add a rectangle.
+
+        Args:
+            x: Its left edge.
+            y: Its upper edge.
+            width: Its width.
+            height: Its height.
+            kind: The class of its style.
+            tip: The text that a pointer on it shows.
+            opacity: The opacity of its fill; None for that of the style.
+            radius: The radius of its corners.
+        """
         more = "" if opacity is None else f' fill-opacity="{number(opacity)}"'
         more += f' rx="{number(radius)}"' if radius else ""
         box = (
             f'x="{number(x)}" y="{number(y)}" width="{number(max(width, 0))}" '
             f'height="{number(height)}"'
         )
-        end = f"><title>{shown(tip)}</title></rect>" if tip else "/>"
+        end = f"><title>{escaped(tip)}</title></rect>" if tip else "/>"
         self.parts.append(f'<rect class="{kind}" {box}{more}{end}')
 
     def line(self, x: float, y: float, to_x: float, to_y: float, kind: str) -> None:
-        """A straight line."""
+        """Add a straight line.
+
+        Args:
+            x: The x of its start.
+            y: The y of its start.
+            to_x: The x of its end.
+            to_y: The y of its end.
+            kind: The class of its style.
+        """
         self.parts.append(
             f'<line class="{kind}" x1="{number(x)}" y1="{number(y)}" '
             f'x2="{number(to_x)}" y2="{number(to_y)}"/>'
         )
 
     def dot(self, x: float, y: float, radius: float) -> None:
-        """A circle."""
+        """Add a filled circle.
+
+        Args:
+            x: The x of its centre.
+            y: The y of its centre.
+            radius: Its radius.
+        """
         self.parts.append(
             f'<circle class="v-dot" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"/>'
         )
 
-    def text(
-        self, x: float, y: float, words: str, kind: str = "", anchor: Anchor = "start"
-    ) -> None:
-        """Words on one line, ``y`` at their baseline."""
-        if not words:
+    def text(self, x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start") -> None:
+        """Add a text on one line.
+
+        Args:
+            x: The x of its anchor.
+            y: The y of its baseline.
+            text: The text; nothing is added if it is empty.
+            kind: The class of its style.
+            anchor: The part of the text that is at ``x``.
+        """
+        if not text:
             return
-        place = "" if anchor == "start" else f' text-anchor="{anchor}"'
+        attribute = "" if anchor == "start" else f' text-anchor="{anchor}"'
         self.parts.append(
-            f'<text class="v-t {kind}" x="{number(x)}" y="{number(y)}"{place}>{shown(words)}</text>'
+            f'<text class="v-t {kind}" x="{number(x)}" y="{number(y)}"{attribute}>'
+            f"{escaped(text)}</text>"
         )
 
     def lines(
-        self, x: float, y: float, words: list[str], kind: str = "", *, step: float = 14
+        self, x: float, y: float, lines: list[str], kind: str = "", *, step: float = 14
     ) -> None:
-        """Words on several lines, ``y`` at the first baseline."""
-        for place, line in enumerate(words):
-            self.text(x, y + place * step, line, kind)
+        """Add lines of text.
+
+        Args:
+            x: The x of their start.
+            y: The y of the first baseline.
+            lines: The lines.
+            kind: The class of their style.
+            step: The distance of two baselines.
+        """
+        for number, line in enumerate(lines):
+            self.text(x, y + number * step, line, kind)
 
     def interval(self, low: float, high: float, y: float, *, set_off: bool = True) -> None:
-        """A level line with ends, set off from what lies under it where asked for."""
+        """Add a horizontal interval with ends.
+
+        Args:
+            low: The x of the lower end.
+            high: The x of the higher end.
+            y: Its y.
+            set_off: Whether a wider line in the background's colour is drawn under it.
+        """
         if set_off:
             self.line(low - 1, y, high + 1, y, "v-under")
         self.line(low, y, high, y, "v-end")
@@ -228,12 +290,12 @@ class Drawing:
 def inline_svg(chart: Chart) -> str:
     """Write a drawing as an element of an HTML page, which styles it."""
     wide = ' class="wide"' if chart.width > WIDTH else ""
-    ids = shown(chart.id)
+    ids = escaped(chart.id)
     return (
         f'<svg{wide} viewBox="0 0 {number(chart.width)} {number(chart.height)}" role="img" '
         f'aria-labelledby="{ids}-t {ids}-d">'
-        f'<title id="{ids}-t">{shown(chart.title)}</title>'
-        f'<desc id="{ids}-d">{shown(chart.note)}</desc>'
+        f'<title id="{ids}-t">{escaped(chart.title)}</title>'
+        f'<desc id="{ids}-d">{escaped(chart.note)}</desc>'
         f"{''.join(chart.parts)}</svg>"
     )
 
@@ -263,7 +325,7 @@ def standalone_svg(chart: Chart, bare: bool = False) -> str:
         f"<!-- {MARK} -->\n"
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(width)}" '
         f'height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}" role="img" '
-        f'aria-labelledby="t d">\n<title id="t">{shown(chart.title)}</title>\n'
-        f'<desc id="d">{shown(chart.note)}</desc>\n'
+        f'aria-labelledby="t d">\n<title id="t">{escaped(chart.title)}</title>\n'
+        f'<desc id="d">{escaped(chart.note)}</desc>\n'
         f"<style>\n{figure_style(LIGHT)}\n</style>\n{body}\n{inner}\n</g>\n</svg>\n"
     )

@@ -130,7 +130,7 @@ def _wrapped(text: str, width: int | None) -> list[str]:
 
 
 def _table(table: Table, width: int | None) -> list[str]:
-    shape = _Shape.of(table)
+    shape = _Shape.from_table(table)
     for smaller in shape.smaller():
         if width is None or shape.width() <= width:
             break
@@ -138,7 +138,7 @@ def _table(table: Table, width: int | None) -> list[str]:
     if width is not None:
         shape = shape.named_within(width)
     lines = [*_wrapped(table.title, width), *_notes(_warnings(table), width), *shape.lines()]
-    with_values, _ = table.shown()
+    with_values, _ = table.split_columns()
     left_out = [
         column.name or column.title for column in with_values if column not in shape.columns
     ]
@@ -178,9 +178,9 @@ class _Shape:
     name: int | None = None
 
     @classmethod
-    def of(cls, table: Table) -> _Shape:
+    def from_table(cls, table: Table) -> _Shape:
         """Return the shape of a whole table."""
-        columns = table.shown()[0] or table.columns
+        columns = table.split_columns()[0] or table.columns
         cells = [
             {column.key: _safe(written(row, column)) for column in columns} for row in table.rows
         ]

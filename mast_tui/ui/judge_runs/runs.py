@@ -368,7 +368,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
             lines.append(f"failed: {trace.problem}")
             lines.append("Run the judge again to retry it.")
         if self._view.answers is not None:
-            lines += [f"quotes: {trace.quotes.words}"] if trace.quotes.all else []
+            lines += [f"quotes: {trace.quotes.summary}"] if trace.quotes.all else []
             lines += trace.remarks
         self.detail.show_text("\n".join(lines))
 
@@ -545,7 +545,7 @@ def _quotes(run: Run) -> Iterator[str]:
     if quotes.all:
         share = share_in_traces(quotes)
         yield f"{quotes.found:,} of {quotes.all:,} quotes are in the traces ({share})."
-        yield f"Quotes: {quotes.words}."
+        yield f"Quotes: {quotes.summary}."
         if quotes.altered or quotes.not_found:
             yield "Suggestions with altered quotes come late, those with missing quotes last."
 

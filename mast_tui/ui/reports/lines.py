@@ -525,7 +525,7 @@ def fit_columns(
         chosen: The column under the cursor; columns near it rank higher if there are many choices.
         pending: Whether intervals are still being computed.
     """
-    measured = [_measured(table, column, pending) for column in table.shown()[0]]
+    measured = [_measured(table, column, pending) for column in table.split_columns()[0]]
     ranks = _ranks(table, measured, chosen)
     natural_widths = {column.column.key: column.values for column in measured}
     layout = LineLayout(_cut(measured, max(LEAST_NAME, width // 4)))

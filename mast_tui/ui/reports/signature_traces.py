@@ -186,7 +186,7 @@ def _onsets_by_row(
     inputs: SignatureInput, codes: Sequence[str], chosen: Flags
 ) -> dict[int, list[ModeOnset]]:
     """Return the onsets of the modes, by the row of the trace, in order of onset."""
-    table = onsets(inputs).of(chosen)
+    table = onsets(inputs).in_traces(chosen)
     by_row: dict[int, list[ModeOnset]] = {}
     columns = (table.trace.tolist(), table.mode.tolist(), table.first.tolist(), table.step.tolist())
     for row, mode, span, step in zip(*columns, strict=True):

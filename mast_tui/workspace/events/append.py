@@ -111,31 +111,31 @@ def append(
     known_seq: int | None = None,
     indices: Mapping[str, Indices] | None = None,
 ) -> tuple[Event, ...]:
-    """Record events with what follows from them, in one transaction: a method of workspaces.
+    """Record events and update the state tables, in one transaction; a method of ``Workspace``.
 
-    They get their annotators' next counters; one whose id is here already is left out. A server
-    that is away is waited for; what the person with an outbox has said waits there instead, behind
-    what waits already. A study does not, as it would take the place of a later one whole.
+    The events get the next counters of their annotators; an event whose id is stored already is
+    left out. If the server is out of reach, the events of an annotator with an outbox wait there,
+    after those that wait already. Other events, and studies, wait for the server, since a delayed
+    study would replace a later one.
 
     Args:
-        workspace: Where they are recorded.
-        events: What has happened, in order.
-        action: What groups them, a new one by default; one that begins with ``import:`` cannot be
-            undone by key.
-        undoes: The action that they take back.
-        redoes: The action that they do again.
-        known_seq: The counter of the last event known of the first event's annotator, trace and
-            taxonomy, 0 for none; None where it does not matter.
-        indices: Where the spans stand that the events refer to, by trace and key, as far as that
-            is to be kept. What waits for a server goes without them; they are kept when the trace
-            is read again.
+        workspace: The workspace.
+        events: The events, in order.
+        action: The action that groups them, a new one by default; an action that begins with
+            ``import:`` cannot be undone by a key.
+        undoes: The action that they undo.
+        redoes: The action that they redo.
+        known_seq: The counter of the last known event with the annotator, trace and taxonomy of the
+            first event, 0 for none; None to skip the check.
+        indices: The indices of the spans that the events refer to, by trace and key, to be stored
+            too. They are left out for events that wait; reading the trace again stores them.
 
     Returns:
-        What was recorded.
+        The recorded events.
 
     Raises:
-        ChangedElsewhere: There are later events than the one that is known.
-        WorkspaceError: They cannot be written.
+        ChangedElsewhere: There are later events than the last known one.
+        WorkspaceError: The events cannot be written.
     """
     database = workspace._database
     until = deadline()
@@ -221,13 +221,13 @@ def _may_wait(events: Sequence[NewEvent], annotator: str) -> bool:
 
 
 def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
-    """Send what waits in the outbox, in its order, as long as the server is there.
+    """Send the changes in the outbox in order, until the server cannot be reached.
 
     Returns:
-        What was refused, as the annotator had finished the pass elsewhere meanwhile.
+        The changes that were refused, since the annotator has finished their pass elsewhere.
 
     Raises:
-        WorkspaceError: Something cannot be written; it goes on waiting.
+        WorkspaceError: A change cannot be written; it stays in the outbox.
     """
     outbox = workspace.outbox
     refused: list[WaitingChange] = []
@@ -479,22 +479,21 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
 def _last(
     connection: Connection, event: NewEvent, is_linked: bool, known_seq: int | None
 ) -> tuple[int | None, str]:
-    """Return the counter and the link that the next event of an annotator follows.
+    """Return the counter of an annotator's last event, and the link that the next one follows.
 
-    Behind a long import it takes a look at each event to find what is linked, so that is not asked
-    without need.
+    After a long import, finding the link reads each event, so it is looked up only if needed.
 
     Args:
         connection: An open transaction.
-        event: The next one.
-        is_linked: Whether it hangs on the one before it.
-        known_seq: The counter of the last event known of its work, None where any may be.
+        event: The next event.
+        is_linked: Whether it is linked to the event before it.
+        known_seq: The counter of the last known event of its work; None to skip the check.
 
     Returns:
-        The counter of the last one, None where there is none; and what the next one follows.
+        The counter, None if there is no event; and the link.
 
     Raises:
-        ChangedElsewhere: There are later events of that work than the one that is known.
+        ChangedElsewhere: There are later events of that work than the last known one.
     """
     values: dict[str, str | None] = {"annotator": event.annotator}
     work = {"trace_id": event.trace_id, "taxonomy": event.taxonomy}
@@ -629,18 +628,18 @@ def _change_passes(changed: tuple[str, ...]) -> str:
 
 
 class _State:
-    """The changes to the state tables, held back so that many rows are written at once.
+    """Changes to the state tables, collected so that many rows are written at once.
 
-    What comes later under a key stands in the place of what came before.
+    A later change of a key replaces an earlier one.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._rows = defaultdict[Table, dict[Values, Values | None]](dict)
         self._verdicts = defaultdict[Values, dict[str, VerdictValue | None]](dict)
-        """The verdicts of each pass that has changed."""
+        """The changed verdicts of each pass; None removes a verdict."""
         self._emptied = set[Values]()
-        """The passes that have none but these."""
+        """The passes whose stored verdicts are deleted first."""
         self._begun: dict[Values, dict[str, Any]] = {}
         self._changed = defaultdict[Values, dict[str, Any]](dict)
 

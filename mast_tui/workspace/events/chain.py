@@ -80,11 +80,11 @@ Placed = tuple[int, str, str, str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Events from elsewhere, each once, with what their chains tell.
+    """Events of another workspace, each once, with the result of the check of their chains.
 
-    ``events`` come by annotator, counter and id, those of people with their chains. ``broken``
-    holds for each person whose history was edited the first event that does not fit, or came twice
-    with two contents, of which the first counts. ``repeats`` counts all that came again.
+    ``events`` are sorted by annotator, counter and id; those of people have chains. ``broken`` has
+    the first event that does not fit for each person whose history was edited, or the first that
+    came twice with two contents, of which the first counts. ``repeats`` counts the repeated events.
     """
 
     events: Sequence[Event] = ()

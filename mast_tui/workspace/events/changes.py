@@ -70,14 +70,14 @@ def read_state(connection: Connection, annotator: str) -> State:
 
 
 def only_adds(events: Sequence[Event], *, whole: bool) -> bool:
-    """Check whether none of these events takes anything away, in any state.
+    """Check whether events remove nothing, whatever the state is.
 
-    For events that hang on nothing that is here: what they do may show only later, once what they
-    are about has come as well.
+    It is meant for events that are not linked to the stored ones: their effect may show only later,
+    once the events that they refer to are stored too.
 
     Args:
-        events: what one person did.
-        whole: whether no counter is missing among all that came of the person.
+        events: The events of one person.
+        whole: Whether the counters of all foreign events of the person have no gap.
     """
     begun = {_work(event) for event in events if isinstance(event.fact, PassStarted)}
     for event in events:
@@ -117,13 +117,13 @@ def compare(
 
     Args:
         annotator: The author of the work.
-        history: The relation of the foreign events to those that are here.
+        history: The relation of the foreign events to the stored ones.
         old: The state before the merge.
-        new: The state after it.
-        events: The number of events that were not here.
+        new: The state after the merge.
+        events: The number of events that were not stored before.
 
     Returns:
-        The counts, with ``refused`` where the change needs ``--replace`` with the author's name.
+        The counts; ``refused`` is True if the change needs ``--replace`` with the author's name.
     """
     labels = _Difference(old, new, "labels")
     verdicts = _Difference(old, new, "verdicts")
@@ -164,12 +164,11 @@ def compare(
 
 
 def _replaces_judgement(old: State, new: State) -> bool:
-    """Check if labels or verdicts of a judge are removed or say something else.
+    """Check if labels or verdicts of a judge are removed or changed.
 
-    A judge adds to traces that it had not finished here; on these it may also drop what it had
-    suggested before it was through. The time of a label does not matter: the same judge finds the
-    same at another hour on another machine. Nor does the origin, which earlier versions wrote
-    otherwise.
+    A judge may add to traces that it had not finished, and may also drop its earlier suggestions on
+    these. The times of labels are ignored, since a judge gives the same labels at any time, and so
+    are origins, which earlier versions wrote differently.
     """
     finished = {key for key, row in old["passes"].items() if _finished_at(row) is not None}
     done = {key for key, row in new["passes"].items() if _finished_at(row) is not None}

@@ -128,11 +128,11 @@ def settings_to_values(settings: RunSettings) -> Values:
 
 
 def settings_from_values(values: object, form: str | None) -> RunSettings:
-    """Make the settings of a run of their values.
+    """Convert stored values to the settings of a run.
 
     Args:
         values: The values that ``settings_to_values`` returned.
-        form: The form of the answers, which is known later and kept beside the settings.
+        form: The form of the answers, which is stored separately, since it is known later.
 
     Raises:
         InvalidRecord: The values are no settings.

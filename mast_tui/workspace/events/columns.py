@@ -54,12 +54,12 @@ def read_columns(
     """Return the result of ``take`` for the rows of a state table or register, in no order.
 
     Args:
-        connection: Sees one state throughout.
-        table: The table's name.
-        columns: Those that are read; booleans are 0 and 1.
-        take: Takes the rows one by one; it may not use the workspace.
-        equal_to: The values that columns must have.
-        not_null: A column that may not be null.
+        connection: A connection that sees one state throughout.
+        table: The name of the table.
+        columns: The columns to read; booleans are 0 and 1.
+        take: A function of the rows; it must not use the workspace.
+        equal_to: The required values of columns.
+        not_null: A column that must not be null.
     """
     source = schema.metadata.tables[table]
     conditions = [source.c[name] == value for name, value in (equal_to or {}).items()]
@@ -91,10 +91,10 @@ def rows_of(connection: Connection, statement: Select[Any]) -> Iterator[Row]:
 class PackedVerdicts:
     """The verdicts on at most ``MODES_AT_ONCE`` modes of a taxonomy, the first at ``start``.
 
-    ``rows`` are (annotator, trace id, pass number, verdicts, labels). Of the verdicts the two
-    lowest bits are those of the first mode, as ``CODES`` has them; ``OPEN`` is no verdict. One pass
-    may have two rows, from labels and from verdicts, which are to be joined with ``|``. The last
-    number counts the labels on the whole trace, of whatever mode.
+    ``rows`` are (annotator, trace id, pass number, verdicts, labels). The two lowest bits of the
+    verdicts are those of the first mode, encoded by ``CODES``; ``OPEN`` is no verdict. A pass may
+    have two rows, one from labels and one from verdicts, which are joined with ``|``. ``labels`` is
+    the number of labels on the whole trace, of any mode.
     """
 
     start: int

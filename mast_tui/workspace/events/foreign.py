@@ -179,14 +179,14 @@ class _Part:
         self._whole = all(later - earlier <= 1 for earlier, later in pairwise(counters))
 
     def write(self, in_force: InForce, replacing: Collection[str]) -> PersonChanges | None:
-        """Write the new events and make the state anew.
+        """Write the new events and rebuild the annotator's state.
 
         Args:
             in_force: The decisions, guidelines and studies in force before the merge.
             replacing: The names given with ``--replace``.
 
         Returns:
-            The changes, None if there are none.
+            The changes; None if there are none.
         """
         counts = self._connection.execute(_COUNT, {"annotator": self._name}).one()
         history = self.history(*counts)
@@ -248,7 +248,7 @@ class _Part:
         )
 
     def _replace(self) -> None:
-        """Put the events that say something else in the place of ours, and chain all anew."""
+        """Replace the stored events that differ by the foreign ones, and rebuild the chain."""
         # What stands here under another name stays, whoever was to be replaced.
         chain.replace(
             self._connection, [event for event in self.edited if event.id in self._own_ids]
@@ -317,9 +317,9 @@ def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str,
 
 
 def _same(ours: Any, theirs: Event) -> bool:
-    """Check whether a row says the same as an event of its id, except for the chain.
+    """Check whether a row and an event of the same id have the same content, apart from the chain.
 
-    What an import named may say so at any hour.
+    Events of an import may differ in time, so their digests are compared too.
     """
     if all(ours[name] == value for name, value in event_to_row(theirs).items() if name != "chain"):
         return True

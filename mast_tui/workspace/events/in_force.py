@@ -114,8 +114,8 @@ def _entry(table: str, annotator: str, row: Key) -> DatedEntry:
 def _decisions_on_same_mode(new: Mapping[Key, DatedEntry], in_force: InForce) -> Iterator[Key]:
     """Yield decisions on other items of the same mode that lose their effect.
 
-    A verdict and places of one mode are decided as items of their own, but gold takes places only
-    where the verdict is present, and a later place can stand in for one that came with a verdict.
+    The verdict and the places of a mode are separate items, but gold has places only if the verdict
+    is present, and a later decision on places can replace one that came with a verdict.
     """
     traces = {key[:2] for key in new}
     decisions: dict[Key, list[tuple[Key, DatedEntry, Decision]]] = defaultdict(list)

@@ -211,10 +211,7 @@ def event_of(row: RowMapping) -> Event:
 
 
 def readable_events(rows: Iterable[RowMapping]) -> Iterator[Event]:
-    """Yield the events in rows of ``events``, without those that cannot be read.
-
-    One damaged row keeps no one from the rest; ``workspace check`` names it.
-    """
+    """Yield the events of rows; damaged rows, which ``workspace check`` reports, are left out."""
     for row in rows:
         try:
             event = event_of(row)

@@ -47,11 +47,11 @@ class PassKindSet(_Fact, frozen=True, tag="pass_kind_set"):
 
 
 class PassFinished(_Fact, frozen=True, tag="pass_finished"):
-    """A pass is frozen with ``read`` of ``spans`` spans read (None where nobody counted).
+    """The end of a pass, with ``read`` of ``spans`` spans read (None if unknown).
 
-    ``open_modes`` says what became of modes without a verdict: ``leave`` or ``absent``; the
-    verdicts are events of their own. ``at`` is when it was finished where that was another time
-    than the event's, as in an import.
+    ``open_modes`` is the choice for modes without a verdict: ``leave`` or ``absent``; the verdicts
+    are events of their own. ``at`` is the time of the end if it is not that of the event, as in an
+    import.
     """
 
     open_modes: str = field(default_factory=lambda: "leave")
@@ -165,9 +165,9 @@ class Decided(_Fact, frozen=True, tag="decided"):
 
 
 class Judged(_Fact, frozen=True, tag="judged"):
-    """A judge looked at a trace; of the modes it ``looks_at`` it calls these ``absent``.
+    """The verdicts of a judge on a trace: the modes it ``looks_at``, and those called ``absent``.
 
-    It cannot tell of those in ``unsure``; any other has a label.
+    It is unsure of the modes in ``unsure``; each other mode has a label.
     """
 
     looks_at: tuple[str, ...]
@@ -186,9 +186,9 @@ class StudySet(_Fact, frozen=True, tag="study_set"):
 
 
 class GuidelineSet(_Fact, frozen=True, tag="guideline_set"):
-    """A guideline on a mode was written or changed; None for none.
+    """A new or changed text of a guideline on a mode, or its removal.
 
-    ``id`` names the guideline, whatever it says.
+    ``id`` names the guideline in all its versions.
     """
 
     context = ("taxonomy",)
@@ -199,8 +199,10 @@ class GuidelineSet(_Fact, frozen=True, tag="guideline_set"):
 
 
 class LookAgainSet(_Fact, frozen=True, tag="look_again_set"):
-    """These modes of a trace are to be looked at again, for the codebook has changed: one of them,
-    nobody knows which, shows where the annotator had seen a mode that is no more."""
+    """The modes of a trace to look at again after a change of the codebook.
+
+    The annotator saw a mode that was split; one of these modes is present in its place.
+    """
 
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -302,14 +304,14 @@ PassPart = Literal["labels", "verdicts", "reviews", "notes", "pass"]
 
 
 def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]]:
-    """Return the changes that a fact makes in its pass, once the pass has begun.
+    """Return the changes that a fact makes in a pass that has begun.
 
     Args:
-        fact: What happened.
-        time: When it was recorded, ISO 8601 in UTC.
+        fact: The fact.
+        time: The time of the event, ISO 8601 in UTC.
 
     Returns:
-        The part, the name of what stands there, and what it is from now on: None for nothing.
+        The changed part, the name of the changed item, and its new value, None if it is removed.
     """
     match fact:
         case VerdictSet(mode, _, value):

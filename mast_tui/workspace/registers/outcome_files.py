@@ -30,17 +30,16 @@ class RecordedOutcome:
 
 
 def take_outcomes(workspace: Workspace) -> list[str]:
-    """Bring the known traces up to date with the ``outcomes.csv`` in their folders.
+    """Update the known traces from the ``outcomes.csv`` in their folders.
 
-    A trace is read again only where such a file says something else than is kept: what its own
-    file tells goes before. Traces whose files are not here keep what is kept. An empty cell says
-    nothing.
+    A trace is read again only if such a file differs from the stored record, since the trace's own
+    file takes precedence. Traces without a file, and empty cells, keep the stored values.
 
     Args:
-        workspace: The workspace whose traces are meant.
+        workspace: The workspace.
 
     Returns:
-        What is wrong with those files, a sentence each: bad cells, and rows that match nothing.
+        A sentence for each problem of those files: bad cells, and rows that match no trace.
     """
     folders: dict[Path, list[RecordedOutcome]] = {}
     for recorded in _with_files(workspace):

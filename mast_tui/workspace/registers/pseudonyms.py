@@ -115,13 +115,17 @@ class Pseudonyms:
         return self.in_document(value)
 
     def _list(self, values: Iterable[Any]) -> list[Any]:
+        """Replace the names in a list; sort a list of names, or of items with a name each.
+
+        In the old order the letters would give away the alphabetical order of the names.
+        """
         replaced = [(value, self.in_document(value)) for value in values]
         if any(isinstance(value, str) and value in self.letters for value, _ in replaced):
             return sorted((new for _, new in replaced), key=str)
         names = [_name_in(new) for _, new in replaced]
         if replaced and all(name is not None for name in names):
-            places = sorted(range(len(replaced)), key=lambda index: str(names[index]))
-            return [replaced[index][1] for index in places]
+            order = sorted(range(len(replaced)), key=lambda index: str(names[index]))
+            return [replaced[index][1] for index in order]
         return [new for _, new in replaced]
 
     def _goes_by_names(self, table: Mapping[str, Any]) -> bool:

@@ -22,7 +22,14 @@ from mast_tui.workspace.events.codec import (
 )
 from mast_tui.workspace.events.rows import Row
 from mast_tui.workspace.ids import now
-from mast_tui.workspace.records import AnswerStatistics, Asked, Run, RunSettings, RunTrace, Usage
+from mast_tui.workspace.records import (
+    AnswerStatistics,
+    Asked,
+    Run,
+    RunSettings,
+    RunTrace,
+    Usage,
+)
 
 _RUNS: Final = schema.runs
 _TRACES: Final = schema.run_traces
@@ -53,7 +60,7 @@ _AS_IT_IS: Final = ("id", "judge", "taxonomy", "started_at", "finished_at", "not
 
 _LATER_KNOWN: Final = ("settings", "form", "finished_at", "ending")
 
-_OF_HERE: Final = _RUNS.c.told_requests.is_(None)
+_BEGAN_HERE: Final = _RUNS.c.told_requests.is_(None)
 
 
 def begin_run(connection: Connection, run: Run) -> None:
@@ -69,7 +76,7 @@ def begin_run(connection: Connection, run: Run) -> None:
 def add_run(connection: Connection, run: Run) -> None:
     """Store a run from another workspace with its usage, or update the stored one.
 
-    A run that began here is more complete here: only its missing values are filled in.
+    Of a run that began in this workspace only missing values are filled in.
 
     Args:
         connection: An open transaction.
@@ -84,20 +91,20 @@ def add_run(connection: Connection, run: Run) -> None:
     }
     row = _run_to_row(run) | reported
     stored = _stored_run(connection, run.id)
-    is_of_here = stored is not None and stored["told_requests"] is None
+    began_here = stored is not None and stored["told_requests"] is None
     if stored is not None:
         completed = {
             name: row[name] if stored[name] is None else stored[name] for name in _LATER_KNOWN
         }
-        # A run of here has null.
-        most = {
+        # The reported usage of a run that began in this workspace stays null.
+        greatest = {
             name: None if stored[name] is None else max(stored[name], reported[name])
             for name in reported
         }
-        row = stored | completed | most
+        row = stored | completed | greatest
     put_rows(connection, _RUNS, [row])
     for trace in run.traces:
-        add_run_trace(connection, run.id, trace, keep_known=is_of_here)
+        add_run_trace(connection, run.id, trace, keep_known=began_here)
 
 
 def _stored_run(connection: Connection, run_id: str) -> Row | None:
@@ -317,7 +324,7 @@ def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | N
             _RUNS.c.judge == judge,
             _RUNS.c.taxonomy == taxonomy,
             _RUNS.c.finished_at.is_(None),
-            _OF_HERE,
+            _BEGAN_HERE,
         )
         .order_by(_RUNS.c.started_at.desc(), _RUNS.c.id.desc())
         .limit(1)
@@ -400,7 +407,7 @@ def _settings_of(document: str, form: str | None) -> RunSettings:
 
 
 def _sum(*parts: tuple[int | None, ...] | None) -> Usage:
-    """Add what was counted here to what was reported."""
+    """Add the usage counted in this workspace and the usage that was reported by another."""
     counted = [part for part in parts if part is not None]
     return Usage(
         *(sum(part[index] or 0 for part in counted) for index in range(len(_REPORTED_COLUMNS)))

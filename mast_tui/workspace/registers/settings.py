@@ -21,17 +21,17 @@ from mast_tui.workspace.records import AnnotatorInfo
 
 
 def add_annotators(connection: Connection, annotators: Iterable[tuple[str, AnnotatorKind]]) -> None:
-    """Keep annotators; one whose labels were imported becomes human once they label here.
+    """Add annotators; an imported annotator becomes human when they label here.
 
-    Those who come together are not held against each other, so that what was written from one
-    workspace can always be read into an empty one.
+    The new names are not compared with each other, so that the annotators of one workspace can
+    always be added to an empty one.
 
     Args:
         connection: An open transaction.
-        annotators: Name and kind of each.
+        annotators: The name and kind of each.
 
     Raises:
-        WorkspaceError: A name cannot be one, or looks like another that is known.
+        WorkspaceError: A name is invalid, or looks like that of a known annotator.
     """
     kinds = _kinds(connection)
     for name, kind in annotators:
@@ -44,14 +44,14 @@ def add_annotators(connection: Connection, annotators: Iterable[tuple[str, Annot
 
 
 def note_annotator(connection: Connection, name: str) -> None:
-    """Keep an annotator of whom only the name is known; a known one stays as is.
+    """Add an annotator of whom only the name is known; a known one stays unchanged.
 
     Args:
         connection: An open transaction.
-        name: The name that stands beside an event.
+        name: The name in an event.
 
     Raises:
-        WorkspaceError: It cannot be a name, or looks like another that is known.
+        WorkspaceError: The name is invalid, or looks like that of a known annotator.
     """
     kinds = _kinds(connection)
     if name in kinds:

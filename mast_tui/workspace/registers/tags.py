@@ -71,14 +71,14 @@ def keep_tags(workspace: Workspace, taxonomy: str, author: str, tags: Tags) -> N
 def add_tags(
     workspace: Workspace, taxonomy: str, author: str, tags: Tags, names: Mapping[str, str]
 ) -> None:
-    """Keep tags from another workspace beside those that are here.
+    """Add the tags of another workspace to those of this one.
 
     Args:
-        workspace: What takes them.
+        workspace: This workspace.
         taxonomy: The id of the taxonomy.
-        author: Who gave them.
-        tags: What they gave.
-        names: What traces are called here.
+        author: The author of the tags.
+        tags: The tags by location.
+        names: The ids of traces in this workspace by the other workspace's ids.
     """
     own_tags = tags_by(workspace, taxonomy, author)
     joined = dict(own_tags)

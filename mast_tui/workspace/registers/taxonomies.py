@@ -84,14 +84,14 @@ def put_in_force(connection: Connection, taxonomy: Taxonomy) -> None:
 
 
 def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None:
-    """Keep texts with the times from which on they held; of each taxonomy the last one holds.
+    """Store revisions of taxonomies; the last one of each taxonomy is in force.
 
     Args:
         connection: An open transaction.
-        revisions: The texts, in any order.
+        revisions: The revisions, in any order.
 
     Raises:
-        WorkspaceError: A taxonomy of the same name has other modes here.
+        WorkspaceError: A stored taxonomy of the same name has other modes.
     """
     table = schema.taxonomy_revisions
     for revision in revisions:
@@ -131,16 +131,14 @@ def in_force(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
 
 
 def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy, ...]:
-    """Return the taxonomies that are kept, by name, as they are worded: all, or the one named.
-
-    Of all, those that cannot be read are left out: ``unreadable`` names them.
+    """Return the stored taxonomies by name, with the texts in force.
 
     Args:
         connection: A connection to the workspace.
-        ref: The name of the taxonomy, None for all.
+        ref: Only this taxonomy; None for all that can be read (``unreadable`` returns the others).
 
     Raises:
-        WorkspaceError: The one named cannot be read.
+        WorkspaceError: The taxonomy of this name cannot be read.
     """
     table = schema.taxonomies
     statement = select(table.c.ref, table.c.document).order_by(table.c.ref)
@@ -172,7 +170,7 @@ def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision,
 
 
 def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
-    """Return the names of taxonomies that are not as they were kept, each with what is wrong."""
+    """Return the names of damaged taxonomies, each with its problem."""
     table = schema.taxonomies
     texts = schema.taxonomy_revisions
     stored = connection.execute(select(table.c.ref, table.c.content_hash, table.c.document)).all()

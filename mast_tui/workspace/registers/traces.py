@@ -88,14 +88,14 @@ def _add(connection: Connection, rows: Sequence[Values]) -> None:
 def register_unknown(
     connection: Connection, records: Sequence[TraceRecord]
 ) -> tuple[TraceRecord, ...]:
-    """Keep the traces that nobody has seen, and whose ids nothing here has.
+    """Store the traces whose ids are new to the workspace.
 
     Args:
         connection: An open transaction.
-        records: What is known of traces.
+        records: The records of traces.
 
     Returns:
-        Those of the records that were not kept, as they may be of traces that are known.
+        The records that were not stored, since they may be of known traces.
     """
     unseen = {record.trace_id: record for record in reversed(records) if record.identity is None}
     names = list(unseen)
@@ -214,11 +214,11 @@ def _free_id(connection: Connection, preferred: str) -> str:
 
 
 def with_news(earlier: TraceRecord, new: TraceRecord, folder: Path | None) -> TraceRecord:
-    """Return what is known, with what the new record adds or brings up to date.
+    """Return the stored record of a trace, updated by a new one.
 
     Args:
-        earlier: The trace as the workspace keeps it.
-        new: The trace as it was seen now.
+        earlier: The stored record.
+        new: The record of the trace as it was read now.
         folder: The workspace's folder, see ``paths.traces_folder``.
     """
     changes = {name: getattr(new, name) for name in _FACTS if getattr(new, name) is not None}

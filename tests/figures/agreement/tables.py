@@ -57,9 +57,10 @@ def retest_table(
 
 def verdicts_in(table: VerdictTable) -> Verdicts:
     """What a table holds."""
+    cells = table.verdicts
     return {
-        (table.annotators[a], table.traces[t], table.slugs[m]): VALUE_OF[int(table.said[a, t, m])]
-        for a, t, m in np.argwhere(table.said != MISSING).tolist()
+        (table.annotators[a], table.traces[t], table.slugs[m]): VALUE_OF[int(cells[a, t, m])]
+        for a, t, m in np.argwhere(cells != MISSING).tolist()
     }
 
 

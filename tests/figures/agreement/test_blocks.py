@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.duplicated_labels import Blocks, identical_blocks
-from mast_tui.figures.agreement.verdict_table import Said
+from mast_tui.figures.agreement.verdict_table import VerdictArray
 
 MODES = 14
 
 
-def study(traces: int, seed: int, share: float = 0.15, people: int = 3) -> Said:
+def study(traces: int, seed: int, share: float = 0.15, people: int = 3) -> VerdictArray:
     """Annotators who mostly see what is there, in traces that have nothing to do with another."""
     chance = np.random.default_rng(seed)
     truth = chance.random((traces, MODES)) < share
@@ -19,7 +19,7 @@ def study(traces: int, seed: int, share: float = 0.15, people: int = 3) -> Said:
     return np.where(wrong, ~truth, truth).astype(np.int8)
 
 
-def found(said: Said, finished: NDArray[np.bool_] | None = None) -> Blocks:
+def found(said: VerdictArray, finished: NDArray[np.bool_] | None = None) -> Blocks:
     everybody = np.ones(said.shape[:2], dtype=bool)
     return identical_blocks(said, everybody if finished is None else finished)
 

@@ -18,7 +18,7 @@ from mast_tui.figures.agreement.counting import (
     table_coefficients,
     table_values,
 )
-from mast_tui.figures.agreement.verdict_table import UNSURE, Said
+from mast_tui.figures.agreement.verdict_table import UNSURE, VerdictArray
 from mast_tui.figures.bootstrap import resamples
 from mast_tui.figures.record import COEFFICIENTS
 from tests.figures.agreement.reference import (
@@ -36,7 +36,7 @@ ROUNDS = 4
 
 
 @st.composite
-def said(draw: st.DrawFn) -> Said:
+def said(draw: st.DrawFn) -> VerdictArray:
     """Annotators × traces × modes of anything that can be said; often degenerate."""
     people, traces, modes = (
         draw(st.integers(0, 5)),
@@ -49,14 +49,14 @@ def said(draw: st.DrawFn) -> Said:
     return np.array(drawn, dtype=np.int8).reshape(people, traces, modes)
 
 
-def shared_units(units: Said) -> Ratings:
+def shared_units(units: VerdictArray) -> Ratings:
     """The units with two ratings or more; all of them where there are none."""
     ratings = np.where(units == UNSURE, MISSING, units).astype(int)
     shared = ratings[:, (ratings != MISSING).sum(axis=0) > 1]
     return shared if shared.shape[1] else ratings
 
 
-def one_by_one(units: Said) -> dict[str, Coefficient]:
+def one_by_one(units: VerdictArray) -> dict[str, Coefficient]:
     """Every figure of raters × units by the functions that take any categories."""
     ratings = shared_units(units)
     raw = raw_agreement(ratings)
@@ -78,13 +78,13 @@ def same(ours: Coefficient, theirs: Coefficient) -> bool:
     return ours.value == pytest.approx(theirs.value, abs=1e-12)
 
 
-def pairs_with_traces(cells: Said) -> list[tuple[list[int], int]]:
+def pairs_with_traces(cells: VerdictArray) -> list[tuple[list[int], int]]:
     """Every two annotators with how many traces they share; one tells nothing of chance."""
     pairs = [list(pair) for pair in combinations(range(len(cells)), 2)]
     return [(p, int(np.any(np.all(cells[p] >= 0, axis=0), axis=1).sum())) for p in pairs]
 
 
-def of_two_traces(cells: Said) -> dict[str, Coefficient]:
+def of_two_traces(cells: VerdictArray) -> dict[str, Coefficient]:
     """Every figure of annotators × traces × modes; over chance only of two traces or more."""
     people, traces, modes = cells.shape
     found = one_by_one(cells.reshape(people, traces * modes))
@@ -105,7 +105,7 @@ def of_two_traces(cells: Said) -> dict[str, Coefficient]:
     return found
 
 
-def units_of(cells: Said, name: str) -> int:
+def units_of(cells: VerdictArray, name: str) -> int:
     """How many traces × modes a figure rests on."""
     rated = cells >= 0
     if name == "fleiss_kappa":
@@ -121,7 +121,7 @@ def units_of(cells: Said, name: str) -> int:
     return int((rated.sum(axis=0) > 1).sum())
 
 
-def holds(table: TableSums, cells: Said) -> None:
+def holds(table: TableSums, cells: VerdictArray) -> None:
     """Fail unless a table has the figures of these words, with their n, and those of its pairs."""
     ours, theirs = table_coefficients(table), of_two_traces(cells)
     assert [name for name in COEFFICIENTS if not same(ours[name], theirs[name])] == []
@@ -139,16 +139,16 @@ def no_single_trace(table: TableSums) -> bool:
 
 
 @given(said())
-def test_every_figure_and_every_reason_is_that_of_the_coefficients(cells: Said) -> None:
+def test_every_figure_and_every_reason_is_that_of_the_coefficients(cells: VerdictArray) -> None:
     _, traces, modes = cells.shape
     sums = sums_of(cells, range(traces), 0, 0)
     for mode in range(modes):
-        holds(sums.of([mode]), cells[:, :, [mode]])
+        holds(sums.of_modes([mode]), cells[:, :, [mode]])
     holds(sums.everything(), cells)
 
 
 @given(said())
-def test_macro_is_the_mean_of_the_modes_that_have_a_figure(cells: Said) -> None:
+def test_macro_is_the_mean_of_the_modes_that_have_a_figure(cells: VerdictArray) -> None:
     _, traces, modes = cells.shape
     sums = sums_of(cells, range(traces), 0, 0)
     per_mode = [of_two_traces(cells[:, :, [mode]]) for mode in range(modes)]
@@ -161,7 +161,7 @@ def test_macro_is_the_mean_of_the_modes_that_have_a_figure(cells: Said) -> None:
 
 @settings(max_examples=50)
 @given(said())
-def test_of_few_traces_there_are_the_figures_without_each(cells: Said) -> None:
+def test_of_few_traces_there_are_the_figures_without_each(cells: VerdictArray) -> None:
     people, traces, modes = cells.shape
     table = sums_of(cells, range(traces), ROUNDS, 0).everything()
     assume(no_single_trace(table))
@@ -177,7 +177,7 @@ def test_of_few_traces_there_are_the_figures_without_each(cells: Said) -> None:
 
 @settings(max_examples=50)
 @given(said(), st.integers(0, 99))
-def test_a_resample_has_the_figures_of_its_traces(cells: Said, seed: int) -> None:
+def test_a_resample_has_the_figures_of_its_traces(cells: VerdictArray, seed: int) -> None:
     people, traces, modes = cells.shape
     table = sums_of(cells, range(traces), ROUNDS, seed, many=0).everything()
     assume(no_single_trace(table))
@@ -206,7 +206,7 @@ def test_pabak_has_the_interval_of_raw_agreement_on_its_own_scale(
     truth = random.random((traces, 3)) < 0.3
     said = np.stack([truth, truth ^ (random.random(truth.shape) < noise)]).astype(np.int8)
     sums = sums_of(said, range(traces), 100, 0)
-    per_mode = [table_coefficients(sums.of([mode])) for mode in range(3)]
+    per_mode = [table_coefficients(sums.of_modes([mode])) for mode in range(3)]
     tables = (
         *per_mode,
         table_coefficients(sums.everything()),

@@ -13,7 +13,7 @@ from scipy import stats
 from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.agreement.counting import sums_of, table_coefficients, table_values
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
+from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, VerdictArray
 from mast_tui.figures.intervals import Z, wilson, wilson_of
 from mast_tui.figures.jackknife import (
     Scale,
@@ -130,7 +130,7 @@ def test_what_does_not_spread_has_no_interval(
     assert jackknife_interval(estimate, np.array(left_out), scale) is None
 
 
-def drawn(random: np.random.Generator, traces: int) -> Said:
+def drawn(random: np.random.Generator, traces: int) -> VerdictArray:
     """What two people with known error rates say of traces and modes."""
     shows = random.random((traces, len(CHANCES))) < CHANCES
     said = [

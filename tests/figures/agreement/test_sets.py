@@ -18,7 +18,7 @@ from mast_tui.figures.agreement.sets import (
     set_agreement,
     set_alphas,
 )
-from mast_tui.figures.agreement.verdict_table import Said
+from mast_tui.figures.agreement.verdict_table import VerdictArray
 from mast_tui.figures.record import FigureTable
 from tests.figures.agreement.reference import krippendorff_alpha
 
@@ -26,7 +26,7 @@ LETTERS = "ABC"
 PAIRS = ("|", "A|", "A|A", "A|B", "AB|A", "AB|AC", "ABC|ABC", "C|AC", "C|AC")
 
 
-def said_of(pairs: Sequence[str]) -> Said:
+def said_of(pairs: Sequence[str]) -> VerdictArray:
     """Two annotators' sets of letters, a pair per trace, as annotators × traces × modes."""
     sides = zip(*(pair.split("|") for pair in pairs), strict=True)
     cells = [[[int(x in letters) for x in LETTERS] for letters in side] for side in sides]

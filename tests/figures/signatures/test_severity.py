@@ -24,7 +24,9 @@ from mast_tui.reports.signature_document import mode_document
 
 
 def tables(
-    failed: list[tuple[int, int]], succeeded: list[tuple[int, int]], rules: Rules | None = None
+    failed: list[tuple[int, int]],
+    succeeded: list[tuple[int, int]],
+    rules: Rules | None = None,
 ) -> list[Any]:
     """The tables of modes that show in so many of so many traces."""
     sides = []
@@ -44,9 +46,9 @@ def tables_of(verdicts: NDArray[np.uint8], lost: NDArray[np.bool_], rules: Rules
     """The tables of all modes, from traces that either failed or succeeded."""
     modes = range(verdicts.shape[1])
     figures = mode_figures(
-        Counts.of(verdicts),
-        Counts.of(verdicts[lost]),
-        Counts.of(verdicts[~lost]),
+        Counts.from_verdicts(verdicts),
+        Counts.from_verdicts(verdicts[lost]),
+        Counts.from_verdicts(verdicts[~lost]),
         len(verdicts),
         (verdicts == UNSURE).sum(axis=0).tolist(),
         [FigureScope("mode", mode=f"mode {column}") for column in modes],

@@ -60,11 +60,11 @@ async def test_it_is_never_less_than_one_and_grows_by_one_for_a_round_of_answers
     for _ in range(3):
         before, answers = limiter.allowed, 0
         while limiter.allowed == before:
-            limiter.went_well()
+            limiter.request_succeeded()
             answers += 1
         needed.append(answers)
     assert (limiter.allowed, needed) == (4, [1, 2, 3])
-    limiter.went_well()
+    limiter.request_succeeded()
     assert limiter.allowed == 4
 
 

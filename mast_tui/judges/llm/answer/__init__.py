@@ -1,1 +1,1 @@
-"""What a model said: reading its answers, and merging them into one judgement."""
+"""The answers of a model: parsing them, and merging them into one judgement."""

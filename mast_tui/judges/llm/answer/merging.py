@@ -21,15 +21,15 @@ class Sighting:
     """A finding with the indices of its spans.
 
     ``first`` and ``last`` are those of its range, None for the whole trace; ``span`` is that of its
-    evidence, if that was located. ``shown`` holds the first and last span of the window, ``sample``
-    the number of the sample.
+    evidence, if that was located. ``window_spans`` are the first and last span of the window,
+    ``sample`` is the number of the sample.
     """
 
     finding: Finding
     first: int | None
     last: int | None
     span: int | None
-    shown: tuple[int, int]
+    window_spans: tuple[int, int]
     sample: int = 0
 
     @property
@@ -40,20 +40,22 @@ class Sighting:
         return self.first, self.last
 
     @classmethod
-    def of(cls, finding: Finding, trace: Trace, shown: tuple[int, int], sample: int) -> Sighting:
+    def from_finding(
+        cls, finding: Finding, trace: Trace, window_spans: tuple[int, int], sample: int
+    ) -> Sighting:
         """Make the sighting of an anchored finding.
 
         Args:
             finding: The finding.
             trace: The trace.
-            shown: The first and last span of the window.
+            window_spans: The first and last span of the window.
             sample: The number of the sample.
         """
         evidence = finding.evidence
         span_key = evidence.key if evidence and evidence.placed else None
         keys = (finding.first, finding.last, span_key)
         first, last, span = (None if key is None else trace.index_of(key) for key in keys)
-        return cls(finding, first, last, span, shown, sample)
+        return cls(finding, first, last, span, window_spans, sample)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +275,7 @@ def _is_same(sighting: Sighting, other: Sighting) -> bool:
     same_span = sighting.span is not None and sighting.span == other.span
     if same_span and _quotes_overlap(sighting.finding, other.finding):
         return True
-    if sighting.shown == other.shown:
+    if sighting.window_spans == other.window_spans:
         both_quoted = spans[0] == spans[1] and None not in (sighting.span, other.span)
         return spans == other_spans and not both_quoted
     common = _common(spans, other_spans)
@@ -283,7 +285,11 @@ def _is_same(sighting: Sighting, other: Sighting) -> bool:
         return True
     # A range within the other one is the same finding if both windows show it whole.
     is_within = common == _length(shorter)
-    return is_within and _contains(sighting.shown, shorter) and _contains(other.shown, shorter)
+    return (
+        is_within
+        and _contains(sighting.window_spans, shorter)
+        and _contains(other.window_spans, shorter)
+    )
 
 
 def _quotes_overlap(finding: Finding, other: Finding) -> bool:

@@ -210,7 +210,7 @@ class _Reader:
         self._remarks: dict[str, None] = {}
         """The remarks, each once, in their order."""
         self._verdicts: dict[str, VerdictValue] = {}
-        self._findings_by_place: dict[tuple[object, ...], Finding] = {}
+        self._findings_by_key: dict[tuple[object, ...], Finding] = {}
         self._finding_counts: Counter[str] = Counter()
         self._scale = 1
 
@@ -238,7 +238,7 @@ class _Reader:
             raise Malformed("the answer names no mode that was asked for")
         return Answer(
             verdicts=self._verdicts,
-            findings=tuple(self._findings_by_place.values()),
+            findings=tuple(self._findings_by_key.values()),
             remarks=tuple(self._remarks),
         )
 
@@ -293,13 +293,13 @@ class _Reader:
 
     def _add(self, mode: Mode, verdict: VerdictValue | None, findings: list[Finding]) -> None:
         if findings and verdict is not VerdictValue.PRESENT:
-            given = "without a verdict" if verdict is None else f"under '{verdict.value}'"
-            self._remark(f"{mode.code} has findings {given}: taken as present")
+            label = "without a verdict" if verdict is None else f"under '{verdict.value}'"
+            self._remark(f"{mode.code} has findings {label}: taken as present")
             verdict = VerdictValue.PRESENT
         if verdict is None:
             self._remark(f"{mode.code} has no verdict that can be read")
             return
-        earlier_findings = self._findings_by_place.values()
+        earlier_findings = self._findings_by_key.values()
         has_finding = findings or any(finding.mode == mode.slug for finding in earlier_findings)
         if verdict is VerdictValue.PRESENT and not has_finding:
             self._remark(f"{mode.code} is present without a place")
@@ -310,10 +310,10 @@ class _Reader:
             verdict = max(earlier_verdict, verdict, key=_RANK.index)
         self._verdicts[mode.slug] = verdict
         for finding in findings:
-            place = (finding.mode, finding.first, finding.last, finding.evidence)
-            earlier = self._findings_by_place.get(place)
+            key = (finding.mode, finding.first, finding.last, finding.evidence)
+            earlier = self._findings_by_key.get(key)
             if earlier is None or earlier.confidence < finding.confidence:
-                self._findings_by_place[place] = finding
+                self._findings_by_key[key] = finding
 
 
 def read_spans(fields: Mapping[str, object], view: NumberedSpans, report: Report) -> list[int]:

@@ -44,7 +44,13 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
     ) -> httpx2.Response:
-        """Send a request and read the response to its end."""
+        """Send a request and read the response to its end.
+
+        Args:
+            request: The request.
+            stream: Ignored; the response is always read.
+            options: Further options of the base class.
+        """
         response = await super().send(request, stream=True, **options)
         try:
             content = await _content(response, self.most)
@@ -65,8 +71,9 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
 
 
 async def _content(response: httpx2.Response, most: int) -> bytes:
-    packings = response.headers.get_list("content-encoding", split_commas=True)
-    if len([packing for packing in packings if packing.strip().lower() != "identity"]) > 1:
+    """Read the content of a response; raise ``ResponseTooLarge`` if it is too long."""
+    encodings = response.headers.get_list("content-encoding", split_commas=True)
+    if sum(encoding.strip().lower() != "identity" for encoding in encodings) > 1:
         raise ResponseTooLarge("it packs its answer more than once")
     content = bytearray()
     async for part in response.aiter_bytes():

@@ -382,7 +382,7 @@ class Client(ModelClient):
     ) -> Reply | ContextOverflow:
         self._answered += 1
         self._away_since = None
-        self.limiter.went_well()
+        self.limiter.request_succeeded()
         if self._is_cut_to_context(reply, request) or was_cut(
             reply, (text["content"] for text in texts), request.tokens
         ):

@@ -65,8 +65,8 @@ def check_address(base_url: str, *, allow_http: bool = False) -> None:
     """
     parts = _split(base_url)
     if parts is None:
-        shown = one_line(base_url, 80)
-        raise RunStops(f"“{shown}” is no address of a server; such as https://api.openai.com/v1")
+        address = one_line(base_url, 80)
+        raise RunStops(f"“{address}” is no address of a server; such as https://api.openai.com/v1")
     if "@" in parts.netloc:
         raise RunStops(
             f"the address of {host_of(base_url)} has a name or a password in it;"

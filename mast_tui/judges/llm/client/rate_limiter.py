@@ -1,4 +1,4 @@
-"""How many requests are under way at once: as many as allowed, fewer while a server is busy."""
+"""A limit of concurrent requests, which is lowered while a server is busy."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from dataclasses import dataclass
 from typing import Final
 
 SPREAD: Final = 0.25
-"""Of a wait that many share, the share by which each may come later than it ends."""
+"""The share of a common wait by which single requests are delayed further, at random."""
 
 LEAST_SPREAD: Final = 0.5
 MOST_SPREAD: Final = 5.0
-"""In seconds: the bounds of that."""
+"""The bounds of this further delay, in seconds."""
 
 BACK_OFF: Final = 1.0
-"""Seconds before the second try, at most; doubled for each further one."""
+"""The most seconds before the second try; doubled for each further try."""
 
 MOST_BACK_OFF: Final = 30.0
 
 FIRST: Final = 1
-"""Requests that are under way until an answer could be used: where all would fail, few are sent in
-vain."""
+"""The concurrent requests until an answer could be used, so that few are wasted if all fail."""
 
 RAMP: Final = 0.05
-"""Seconds between the first requests of a run. Those that begin at one moment are answered at one
-moment too, time after time, and then their places stand empty while all answers are dealt with."""
+"""The seconds between the first requests of a run.
+
+Requests that begin together are also answered together, again and again, and then the server is
+idle while all answers are processed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The clock (seconds, monotonic), a way to wait and a source of chance in [0, 1)."""
+    """A monotonic clock in seconds, a function that waits, and a random number in [0, 1)."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -42,17 +44,22 @@ class Timing:
 
 
 def back_off(tries: int, chance: float) -> float:
-    """Seconds to wait after so many failed tries (from 1): anything up to a doubling limit."""
+    """Return the seconds to wait before the next try.
+
+    Args:
+        tries: The number of failed tries, from 1; each doubles the longest wait.
+        chance: A random number in [0, 1), the share of the longest wait.
+    """
     return chance * min(MOST_BACK_OFF, BACK_OFF * 2.0 ** min(tries - 1, 10))
 
 
 class RateLimiter:
-    """Lets at most ``most`` requests be under way; for the tasks of one event loop.
+    """A limit of ``most`` concurrent requests, for the tasks of one event loop.
 
-    ``slow_down`` halves what is allowed, once for all requests that were sent before it, and
-    makes everybody wait where the server asked for that; ``went_well`` lets it grow by one for
-    as many answers as are allowed at once. The first ``most`` requests begin ``ramp`` seconds
-    apart. With ``first`` no more than so many are under way until ``open`` is called.
+    ``slow_down`` halves the limit, once for all requests that were sent before it, and delays all
+    requests if the server asks for it. ``request_succeeded`` raises the limit by one after as many
+    answers as the limit. The first ``most`` requests begin ``ramp`` seconds apart. With ``first``,
+    that is the limit until ``open`` is called.
     """
 
     def __init__(
@@ -66,15 +73,15 @@ class RateLimiter:
         if most < 1:
             raise ValueError("at least one request must be allowed at once")
         self.most = most
-        """How many requests may be under way with a healthy server."""
+        """The limit with a healthy server."""
         self.timing = timing or Timing()
         self.opened = first is None
-        """Whether ``open`` was called, or need not be."""
+        """True once ``open`` was called, or if it need not be called."""
         self.allowed = most if first is None else min(first, most)
-        """How many may be under way now."""
+        """The current limit."""
         self.under_way = 0
-        """How many are."""
-        self._well = 0
+        """The number of running requests."""
+        self._successes = 0
         self._until = 0.0
         self._spread = 0.0
         self._slowed = 0
@@ -85,21 +92,21 @@ class RateLimiter:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[int]:
-        """Wait for one's turn and hold it; what it gives goes to ``slow_down``."""
+        """Wait for a free slot and hold it; the yielded number is the ``turn`` of ``slow_down``."""
         await self._begin_apart()
         while True:
             await self._wait_out()
-            await self._take()
+            await self._acquire()
             if self.timing.now() >= self._until:
                 break
-            self._give_back()
+            self._release()
         try:
             yield self._slowed
         finally:
-            self._give_back()
+            self._release()
 
     def open(self) -> None:
-        """Let as many requests be under way as are allowed, once."""
+        """Lift the limit ``first``; only the first call has an effect."""
         if self.opened:
             return
         self.opened = True
@@ -107,35 +114,40 @@ class RateLimiter:
             self.allowed = self.most
         self._wake()
 
-    def went_well(self) -> None:
-        """A request was answered."""
+    def request_succeeded(self) -> None:
+        """Count an answered request, and raise the limit after enough of them."""
         if self.allowed == self.most or not self.opened:
             return
-        self._well += 1
-        if self._well >= self.allowed:
+        self._successes += 1
+        if self._successes >= self.allowed:
             self.allowed += 1
-            self._well = 0
+            self._successes = 0
             self._wake()
 
     def slow_down(self, turn: int, wait: float | None) -> bool:
-        """The server was busy in a turn, and asked to wait so many seconds (None: it did not).
+        """Lower the limit after a busy server refused a request.
 
-        Whether that is news: everybody now waits for longer than was known.
+        Args:
+            turn: The number that ``turn`` has yielded for the request.
+            wait: The seconds to wait that the server asked for, None if it did not.
+
+        Returns:
+            True if all requests must now wait longer than before.
         """
         if turn == self._slowed:
             self._slowed += 1
             self.allowed = max(1, self.allowed // 2)
-            self._well = 0
+            self._successes = 0
         until = self.timing.now() + (wait or 0.0)
         if not wait or until <= self._until:
             return False
-        news = until > self._until + 1.0
+        is_longer = until > self._until + 1.0
         self._until = until
         self._spread = min(MOST_SPREAD, max(LEAST_SPREAD, wait * SPREAD))
-        return news
+        return is_longer
 
     async def _begin_apart(self) -> None:
-        """While a run begins: until it is so many seconds since the one before."""
+        """Wait until ``ramp`` seconds after the previous request, while the run begins."""
         now = self.timing.now()
         if self._ramp_ends is None:
             self._ramp_ends = now + self._ramp * self.most
@@ -147,32 +159,32 @@ class RateLimiter:
                 await self.timing.sleep(wait)
 
     async def _wait_out(self) -> None:
-        """Until the time that the server asked for is over, not all at the same moment."""
+        """Wait for the time that the server asked for, and a random time more."""
         while (left := self._until - self.timing.now()) > 0:
             await self.timing.sleep(left + self.timing.random() * self._spread)
 
-    async def _take(self) -> None:
+    async def _acquire(self) -> None:
         if self.under_way < self.allowed and not self._waiting:
             self.under_way += 1
             return
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
+        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(slot)
         try:
-            await place  # whoever wakes it has counted it as under way
+            await slot  # _wake has counted it as running
         except asyncio.CancelledError:
-            if not place.cancelled():
-                self._give_back()
-            elif place in self._waiting:
-                self._waiting.remove(place)
+            if not slot.cancelled():
+                self._release()
+            elif slot in self._waiting:
+                self._waiting.remove(slot)
             raise
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         self.under_way -= 1
         self._wake()
 
     def _wake(self) -> None:
         while self._waiting and self.under_way < self.allowed:
-            place = self._waiting.popleft()
-            if not place.cancelled():
+            slot = self._waiting.popleft()
+            if not slot.cancelled():
                 self.under_way += 1
-                place.set_result(None)
+                slot.set_result(None)

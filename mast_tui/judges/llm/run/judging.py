@@ -454,7 +454,9 @@ class TraceJudge:
             for finding in answer.findings
             if finding.mode in window.modes
         )
-        sightings = (Sighting.of(finding, self._trace, shown, sample) for finding in findings)
+        sightings = (
+            Sighting.from_finding(finding, self._trace, shown, sample) for finding in findings
+        )
         return WindowAnswer(window, answer.verdicts, tuple(sightings))
 
     def _result(self, windows: int, confirmed: Sequence[Sighting]) -> TraceResult:

@@ -23,7 +23,13 @@ from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import CANCELLED, Progress, RunSummary, TraceStatus, finding_indices
+from mast_tui.judges.runner import (
+    CANCELLED,
+    Progress,
+    RunSummary,
+    TraceStatus,
+    finding_indices,
+)
 from mast_tui.labels import QuoteCounts
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
