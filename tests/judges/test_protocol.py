@@ -38,5 +38,5 @@ def test_parts_that_contradict_each_other_are_refused(
 
 
 def test_a_quote_with_a_place_needs_the_span() -> None:
-    with pytest.raises(ValueError, match="names the span"):
+    with pytest.raises(ValueError, match="needs a span"):
         Evidence(key=None, quote="kubectl get pods", char_start=12, char_end=28)

@@ -156,7 +156,7 @@ async def test_a_list_of_models_without_bounds_is_passed_over() -> None:
     for listed in (endless(), raw(b'{"data": [{"id": ' + b"[" * 900 + b"]" * 900 + b"}]}")):
         async with asking(status(404, "The model `test-model` does not exist")) as to:
             to.server.listing = listed
-            await to.fails(RunStops, "knows no model")
+            await to.fails(RunStops, "has no model")
 
 
 NESTED: Final = 1_000

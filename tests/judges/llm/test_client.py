@@ -234,7 +234,7 @@ async def test_a_server_that_is_gone_after_an_answer_is_waited_for() -> None:
         ) as client:  # fmt: skip
             await client.ask(a_request(), ANSWER_TOKENS)
             running.close()
-            with pytest.raises(RunStops, match="goes on where it stopped"):
+            with pytest.raises(RunStops, match="the same command continues the run"):
                 await client.ask(a_request(), ANSWER_TOKENS)
     assert RESTART <= time.time - 100.0 < 2 * RESTART
     assert "is not ready: " in waits[0]
@@ -244,7 +244,7 @@ async def test_an_answer_that_does_not_end_in_time_is_asked_for_twice_and_given_
     async with asking(after(1, hang()), timeout=1.0) as to:
         assert (await to.ask()).text == "ok"
     (wait,) = to.heard.waits
-    assert "within 1 s; it is asked once more" in wait
+    assert "within 1 s; it is asked again" in wait
     error = await failed(answer("x" * 500).dripping(0.02), timeout=0.3, tries=9)
     assert type(error) is Unanswered
     assert "no usable answer in 2 tries" in str(error)
@@ -257,7 +257,7 @@ async def test_a_server_that_is_not_there_stops_the_run() -> None:
     async with Client(
         Parameters(MODEL), Endpoint(url, "k"), tries=4, limiter=RateLimiter(timing=time.timing)
     ) as client:
-        with pytest.raises(RunStops, match=f"no answer from 127.0.0.1:{port}.*goes on where"):
+        with pytest.raises(RunStops, match=f"no answer from 127.0.0.1:{port}.*continues the run"):
             await client.ask(a_request(), ANSWER_TOKENS)
     assert len(time.slept) == 3
 

@@ -122,7 +122,7 @@ async def test_a_content_encoding_that_is_not_so_ends_in_words(value: str, code:
 )
 async def test_a_location_is_named_and_not_gone_to(value: str) -> None:
     async with asking(Action(302, headers=(("location", value),))) as to:
-        error = await to.fails(RunStops, "sends on to")
+        error = await to.fails(RunStops, "redirects to")
         assert len(to.server.requests) == 1
     assert "\x1b" not in str(error)
     assert len(str(error)) < 1_000

@@ -181,7 +181,7 @@ def test_a_signal_ends_a_run_cleanly_and_says_how_to_go_on(
         assert runner.ended() == 128 + name
         told = runner.said("err.txt")
         assert told.count("\n") == 1, told
-        assert "the same command goes on" in told
+        assert "the same command continues the run" in told
         document = json.loads(runner.said("out.txt"))
         assert document["stopped"] == "cancelled"
         assert 1 <= document["requests"]["now"] <= document["requests"]["run"]

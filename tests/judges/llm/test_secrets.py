@@ -105,7 +105,7 @@ async def test_neither_traces_nor_the_key_are_sent_on_to_another_place(code: int
     with ModelServer() as other:
         moved = Action(code, headers=(("location", f"{other.base_url}/chat/completions"),))
         async with asking(moved, key=KEY) as to:
-            await to.fails(RunStops, f"sends on to .*:{other.port}/")
+            await to.fails(RunStops, f"redirects to .*:{other.port}/")
         assert other.requests == []
 
 
@@ -146,7 +146,7 @@ async def test_other_servers_are_not_told_of_an_account_with_openai(
     ("model", "host", "words"),
     [
         *((MODEL, host, None) for host in ("exa mple", "ex\x01mple", "xn--\u00e4", "a" * 300)),
-        *((model, "llm", "no name of a model") for model in ("", "two\nlines", "half \ud83d")),
+        *((model, "llm", "cannot be the name of a model") for model in ("", "two\nlines", "half \ud83d")),
         (MODEL, "llm.example", r"llm\.example cannot be asked"),  # as its proxy cannot be
     ],
 )

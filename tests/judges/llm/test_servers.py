@@ -163,9 +163,9 @@ KEY_WORDS = "refuses the key that OPENAI_API_KEY holds"
         (status(429, "over", code="insufficient_quota"), "no credit"),
         (status(402, "Insufficient Balance"), "no credit"),
         (Action(307, headers=(("location", "http://127.0.0.1:9/v1"),)), "127.0.0.1:9/v1"),
-        (html(200), "no OpenAI API"),
-        (html(404), "no OpenAI API"),
-        (document({"detail": "Not Found"}, code=404), "no OpenAI API"),
+        (html(200), "not an OpenAI API"),
+        (html(404), "not an OpenAI API"),
+        (document({"detail": "Not Found"}, code=404), "not an OpenAI API"),
         (status(400, "max_tokens is too large: 9. At most 5 completion tokens"), "fewer tokens"),
         *((status(code, "API key not valid. Pass a valid API key."), KEY_WORDS) for code in
           (400, 401, 403)),
@@ -212,7 +212,7 @@ async def test_sixteen_that_are_stopped_at_once_look_for_the_models_once() -> No
     assert {str(end) for end in ends} == {str(ends[0])}
     assert isinstance(ends[0], RunStops)
     async with asking(UNKNOWN, models=None) as to:
-        await to.fails(RunStops, "knows no model “test-model”")
+        await to.fails(RunStops, "has no model “test-model”")
 
 
 async def test_any_other_refusal_fails_its_trace_alone_with_the_servers_words() -> None:
@@ -299,7 +299,7 @@ async def test_a_wait_that_stands_elsewhere_than_in_its_header_is_kept(
         assert (await to.ask()).text == "ok"
         assert len(to.chats) == times + 1, "waits use up no tries"
     assert times * seconds <= to.waited <= times * seconds * 1.5
-    assert times == 3 or "loads the model" in to.heard.waits[0]
+    assert times == 3 or "is loading the model" in to.heard.waits[0]
 
 
 # Answers that are streamed
