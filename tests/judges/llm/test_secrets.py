@@ -146,7 +146,10 @@ async def test_other_servers_are_not_told_of_an_account_with_openai(
     ("model", "host", "words"),
     [
         *((MODEL, host, None) for host in ("exa mple", "ex\x01mple", "xn--\u00e4", "a" * 300)),
-        *((model, "llm", "cannot be the name of a model") for model in ("", "two\nlines", "half \ud83d")),
+        *(
+            (model, "llm", "cannot be the name of a model")
+            for model in ("", "two\nlines", "half \ud83d")
+        ),
         (MODEL, "llm.example", r"llm\.example cannot be asked"),  # as its proxy cannot be
     ],
 )
