@@ -94,7 +94,7 @@ def test_a_name_that_is_given_stands_for_nobodys_login(small: Path, tmp_path: Pa
     assert "1.3 Step repetition on #1" in named.output
     nobody = CliRunner().invoke(read_command, words, input="13\n")
     assert nobody.exit_code == 2
-    assert "say who labels with --annotator NAME" in nobody.output
+    assert "give your name with --annotator NAME" in nobody.output
 
 
 def test_verdicts_notes_and_what_is_taken_back(small: Path, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_confidence_the_next_failure_and_the_answer_key(tmp_path: Path) -> None:
     said = said_to(path, place, "c", "13", "c", "c", "E")
     assert "No label of yours on this span" in said
     assert "fairly sure" in said
-    assert "No step that failed further on" in said
+    assert "No later step failed" in said
     assert "The answer key is hidden" in said_to(path, place, "i", blind=True)
     assert "Rewards and scores" in said_to(path, place, "i")
 
@@ -127,9 +127,9 @@ def test_finding_and_what_is_no_key(small: Path, tmp_path: Path) -> None:
     assert "#4 of 12" in said_to(small, place, "/crashloop")
     assert "#6 of 12" in said_to(small, place, "/crashloop", "n")
     assert "Not found" in said_to(small, place, "/nowhere at all")
-    assert "There is no span there" in said_to(small, place, "k")
-    assert "zz is no key here" in said_to(small, place, "zz")
-    assert "99 is no mode" in said_to(small, place, "99")
+    assert "There is no such span" in said_to(small, place, "k")
+    assert "zz is not a key" in said_to(small, place, "zz")
+    assert "99 is not a mode" in said_to(small, place, "99")
     assert "13: 1.3 Step repetition" in said_to(small, place, "l repet")
     assert "do not stand in this text" in said_to(small, place, "w nowhere at all")
     assert "Nothing is looked for" in said_to(small, place, "n")
@@ -140,12 +140,12 @@ def test_suggestions_are_walked_and_answered_unless_one_is_blind(
 ) -> None:
     place, trace = tmp_path / "w.db", read_trace(small)
     suggest(place, trace, [finding(trace, "1.3", 5, 5), finding(trace, "2.6", 9, 9)])
-    assert "No suggestion waits" in said_to(small, place, "]", blind=True)
+    assert "No suggestion is left" in said_to(small, place, "]", blind=True)
     said = said_to(small, place, "]", "a", "]", "x", "]")
     assert "suggests 1.3 Step repetition, #5" in said
     assert "because" in said
-    assert "No suggestion waits" in said
-    assert "No suggestion is being looked at" in said_to(small, place, "a")
+    assert "No suggestion is left" in said
+    assert "No suggestion is selected" in said_to(small, place, "a")
     with session_of(small, place) as session:
         (label,) = session.labels
         assert label.saw_suggestions
@@ -221,7 +221,7 @@ def test_in_a_study_its_people_are_listed_and_another_name_is_confirmed(
         terminal.sendline("y")
         terminal.expect("as root")
         terminal.expect("> ")
-        assert "No suggestion waits" in answers(terminal, "]")
+        assert "No suggestion is left" in answers(terminal, "]")
     with closing(reading()) as terminal:  # the name is not used again without asking
         terminal.expect("Who is labelling")
         terminal.sendline("ada")
@@ -234,10 +234,10 @@ def test_a_name_outside_the_study_is_told_and_works_blind(small: Path, study: Pa
     words = [str(small), "--workspace", str(study), "--annotator"]
     outside = CliRunner().invoke(read_command, [*words, "root"], input="]\n")
     assert "root is not in this study; these labels will not count" in outside.output
-    assert "No suggestion waits" in outside.output
+    assert "No suggestion is left" in outside.output
     nobody = CliRunner().invoke(read_command, words[:-1], input="]\n")
     assert nobody.exit_code == 2
-    assert "the study has ada, ben, dee; say who labels with --annotator NAME" in nobody.output
+    assert "the study has ada, ben, dee; give your name with --annotator NAME" in nobody.output
     adjudicator = CliRunner().invoke(read_command, [*words, "dee"], input="]\n")
     assert "not in this study" not in adjudicator.output
     assert "suggests 1.3" in adjudicator.output

@@ -393,12 +393,13 @@ async def test_a_run_that_was_cancelled_goes_on_whatever_it_has_spent(
     long: Path, tmp_path: Path
 ) -> None:
     windows = itertools.count()
+    cancelled = threading.Event()
 
     def dear(body: dict[str, object], _: int) -> Action:
         number = -1 if notes(body) else next(windows)
         if number == 0:
             return answer(said(body), tokens_in=8 * len(str(body)) // 3, tokens_out=1)
-        return hang() if 0 < number < 3 else right(body)
+        return hang() if number > 0 and not cancelled.is_set() else right(body)
 
     with model(dear):
         async with stage(long, workspace=tmp_path / "w.db") as on:
@@ -407,6 +408,7 @@ async def test_a_run_that_was_cancelled_goes_on_whatever_it_has_spent(
             await reached(on, lambda: on.session.pending)
             await on.send("J", "y")
             await reached(on, lambda: on.app.judge_at_work is None)
+            cancelled.set()
             await on.press("J", "enter")
             assert "has judged 1 trace" in on.message
             assert len(on.session.workspace.runs()) == 1
