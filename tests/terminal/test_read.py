@@ -131,8 +131,10 @@ def test_finding_and_what_is_no_key(small: Path, tmp_path: Path) -> None:
     assert "zz is not a key" in said_to(small, place, "zz")
     assert "99 is not a mode" in said_to(small, place, "99")
     assert "13: 1.3 Step repetition" in said_to(small, place, "l repet")
-    assert "do not stand in this text" in said_to(small, place, "w nowhere at all")
-    assert "Nothing is looked for" in said_to(small, place, "n")
+    assert "This text does not contain these exact words" in said_to(
+        small, place, "w nowhere at all"
+    )
+    assert "There is no search text" in said_to(small, place, "n")
 
 
 def test_suggestions_are_walked_and_answered_unless_one_is_blind(

@@ -98,7 +98,7 @@ def test_labels_come_back_from_the_tables_as_they_were(said: list[Label]) -> Non
     ("evidence", "words"),
     [
         ({"key": "k0"}, "'quote'"),
-        ({"quote": "x", "start": 0, "end": 1}, "names the span"),
+        ({"quote": "x", "start": 0, "end": 1}, "needs a span"),
         ({"quote": "x", "named": ["k0"]}, "evidence.named: Expected a list of length 2"),
         ({"quote": "x", "match": "nearly"}, "evidence.match: Invalid enum value 'nearly'"),
     ],
