@@ -15,7 +15,7 @@ from tests.attack.trying import Outcome
 pytestmark = pytest.mark.timeout(1800)
 
 SHARES: Final = {
-    "kills": 0.004,
+    "kills": 0.002,
     "locks": 0.02,
     "signals": 0.03,
     "planted": 0.03,

@@ -83,7 +83,7 @@ def test_no_shown_label_is_lost_when_the_process_is_killed(
     used: Shown = set()
     seen_at_all = 0
     arguments = (str(TRACE), "--workspace", str(workspace), "--annotator", "alice")
-    for _ in range(10):
+    for _ in range(6):
         with apps.terminal(*arguments, columns=100, rows=30) as terminal:
             terminal.until(r"alice")
             before = shown(terminal)

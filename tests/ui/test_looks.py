@@ -132,7 +132,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         ("z", "X"),
         ("╭─ Answer many suggestions ─", "j  ( ) ×4 all by rules@3+all", "│   x  reject 1"),
     ),
-    ((["escape"], "ZZ"), (" 80 % of the height for the text",)),
+    ((["escape"], "ZZZ"), (" 80 % of the height for the text",)),
     (("Z", ":67", ["enter"], ["space"]), ("⋮                  ×1 the same again: shell",)),
     (
         (["space"], ["ctrl+t"], "kube(ctl|config)"),
