@@ -17,7 +17,7 @@ from mast_tui.cli.shared.common import load_taxonomy_or_mast, say, workspace_tax
 from mast_tui.counts import counted
 from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of
 from mast_tui.exchange.page.html import IndexRow, render_index, render_page
-from mast_tui.exchange.page.markdown import render_page_markdown
+from mast_tui.exchange.page.markdown import render_index_markdown, render_page_markdown
 from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.traces.library import read_fully, scan
@@ -122,8 +122,8 @@ def _add_folder(
         outputs.add(folder / name, _content(page, request.markdown))
         rows.append(IndexRow(name, page))
     if request.markdown:
-        lines = [f"- [{row.page.title}](<{row.file}>)" for row in rows]
-        outputs.add(folder / "index.md", "# Runs\n\n" + "\n".join(lines) + "\n")
+        titles = {row.file: row.page.title for row in rows}
+        outputs.add(folder / "index.md", render_index_markdown(titles))
     else:
         outputs.add(folder / "index.html", render_index(rows))
     return sum(len(row.page.labels) for row in rows)

@@ -16,11 +16,20 @@ _TEXT_FIELDS: Final = frozenset({"quote", "note", "notes", "reason", "text", "te
 """The fields of documents that hold texts of annotators or of traces."""
 
 
+MASKED_QUOTE: Final = "[quote]"
+"""The mask of a whole quote.
+
+A part of a secret is not recognised by itself. So a quote stays only if its place in the text shows
+that no secret is in it.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkMasks:
     """Masks the quotes and notes of labels.
 
-    ``redacted_of`` returns the text of a span with its masks. Quotes keep their offsets, which
+    ``redacted_of`` returns the text of a span with its masks, or None if the file of the trace is
+    not at hand; then quotes are masked as a whole. Quotes keep their offsets, which
     refer to the text that is not masked, unless a mask is in them. With ``in_masked_texts`` the
     offsets become those in the masked texts, for formats that hold these as well.
     """
@@ -75,9 +84,13 @@ class WorkMasks:
     ) -> tuple[str, int | None, int | None]:
         """Return a quote with masks, and its offsets."""
         redacted = self.redacted_of(trace_id, key)
-        if redacted is None or start is None or end is None:
+        if redacted is None:
+            return MASKED_QUOTE, None, None
+        if start is None or end is None:
             masked = self.masks.text(quote)
-            return (masked, None, None) if masked != quote else (quote, start, end)
+            if _words(masked) not in _words(redacted.text):
+                masked = MASKED_QUOTE
+            return masked, None, None
         first, last = redacted.to_shown(start, end)
         if self.in_masked_texts:
             return redacted.text[first:last], first, last
@@ -94,6 +107,10 @@ class WorkMasks:
         )
         gold = replace(entry.gold, labels=labels)
         return replace(entry, gold=gold, sides=self.works(entry.sides))
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def masked_document(document: Any, masks: Masks, *, is_text: bool = False) -> Any:

@@ -280,11 +280,16 @@ def _in_short(
     """Yield the change in success and the modes whose change is more than chance."""
     success = figures.table("experiment_success", group=arm)
     yield "success", *_change_text(success)
-    names = {mode.code: mode.name for mode in experiment.inputs.modes}
+    tables = {
+        mode.code: figures.table("experiment_mode", group=arm, mode=mode.code)
+        for mode in experiment.inputs.modes
+    }
+    if all(table.value("arm_difference") is None for table in tables.values()):
+        yield "modes", "no mode was judged in runs of both", ""
+        return
     for direction, sign in (("less often", -1), ("more often", 1)):
         changed = []
-        for code in names:
-            table = figures.table("experiment_mode", group=arm, mode=code)
+        for code, table in tables.items():
             p = table.value("flip_p_adjusted")
             if p is not None and p < ALPHA and sign * (table.value("arm_difference") or 0) > 0:
                 changed.append(f"{code} {_change_text(table)[0]}")

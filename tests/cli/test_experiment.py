@@ -182,3 +182,13 @@ def test_tables_bring_the_task_and_the_trial(cli: Cli, tmp_path: Path) -> None:
     lines = map(json.loads, (tmp_path / "third.jsonl").read_text().splitlines())
     [trace] = [line for line in lines if line["record"] == "trace"]
     assert (trace["task_id"], trace["trial"]) == ("T9", 3)
+
+
+def test_a_run_belongs_to_one_arm_only(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "runs" / "one.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps([{"role": "user", "content": "Go"}] * 2))
+    assert cli("judge", path, "--judge", "rules", "--quiet").code == 0
+    done = cli("experiment", "--arm", "a=runs", "--arm", "b=runs/one.json")
+    assert done.code == 1
+    assert "have files in common" in done.err

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.exchange.page.markdown import render_index_markdown
 from mast_tui.gold import Decision, Said
 from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.session import resolve_blind
@@ -310,3 +311,10 @@ def test_a_damaged_page_is_refused(
     done = cli("import", "bad.html", "--format", "page", "--workspace", "elsewhere.db")
     assert done.code == 1
     assert said in done.err
+
+
+def test_the_index_as_markdown_has_no_markup_of_titles() -> None:
+    index = render_index_markdown({"a b.md": "x](javascript:1) ![p](q)\n# H <img src=x>\x1b"})
+    assert index == (
+        "# Runs\n\n- [x\\](javascript:1) !\\[p\\](q)⏎\\# H \\<img src=x\\>␛](a%20b.md)\n"
+    )

@@ -53,6 +53,31 @@ def no_secret_is_left(text: str) -> None:
         assert part not in text
 
 
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_quotes_without_offsets_show_no_part_of_a_secret(
+    cli: Cli, tmp_path: Path, labelled: Path, is_moved: bool
+) -> None:
+    (row,) = cli("inspect", labelled, "--spans", "--json").json["files"][0]["traces"]
+    key = row["span_list"][0]["key"]
+    quotes = ("lovelace@example.org, card", "1111 1111", "tell me when")
+    rows = [
+        f'{row["id"]},ann,{mode},present,{key},{key},"{quote}",,,fatal,'
+        for mode, quote in zip(("1.1", "1.2", "1.3"), quotes, strict=True)
+    ]
+    (tmp_path / "more.csv").write_text(HEADING + "\n".join(rows) + "\n", "utf-8")
+    if is_moved:
+        labelled.rename(tmp_path / "elsewhere.txt")
+    done = cli("import", "more.csv", "--format", "csv-long", "--allow-new")
+    assert done.code == 0, done.err
+    target = tmp_path / "out.csv"
+    export = ("export", "--format", "csv-long", "--labels", "ann", "-o", target, "--redact")
+    assert cli(*export).code == 0
+    text = target.read_text("utf-8")
+    no_secret_is_left(text)
+    # Where the text shows that no secret is in it, a quote stays.
+    assert ("tell me when" in text) is not is_moved
+
+
 @pytest.mark.parametrize("file_format", [name for name in EXPORT_FORMATS if name != "jsonl"])
 def test_no_secret_is_left_in_any_export(
     cli: Cli, tmp_path: Path, labelled: Path, file_format: str

@@ -177,6 +177,13 @@ class RunPage:
         """The changes of files by path, the file that was changed last first."""
         return edits_by_file(file_edits(self.trace, len(self.trace)))
 
+    def labels_by_author(self) -> list[tuple[str, list[PageLabel]]]:
+        """Return the authors with their labels: the gold, then people, then judges."""
+        groups: dict[tuple[int, str], list[PageLabel]] = defaultdict(list)
+        for label in self.labels:
+            groups[_SOURCES.index(label.source), label.author].append(label)
+        return [(author, labels) for (_rank, author), labels in sorted(groups.items())]
+
     def quotes_by_span(self) -> dict[int, list[tuple[int, int, PageLabel]]]:
         """Return the quotes to highlight by the index of their span: start, end and label."""
         ranges: dict[int, list[tuple[int, int, PageLabel]]] = defaultdict(list)

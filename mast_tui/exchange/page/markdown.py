@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
+from urllib.parse import quote
 
 from mast_tui.counts import offset
 from mast_tui.exchange.page.content import PageLabel, PageStep, RunPage
@@ -21,6 +22,12 @@ def render_page_markdown(page: RunPage) -> str:
     return "\n".join(_lines(page)) + "\n"
 
 
+def render_index_markdown(titles: Mapping[str, str]) -> str:
+    """Return the Markdown list of runs, from their titles by file name."""
+    rows = [f"- [{_plain(title)}]({quote(file)})\n" for file, title in titles.items()]
+    return f"# Runs\n\n{''.join(rows)}"
+
+
 def _lines(page: RunPage) -> Iterator[str]:
     yield f"# {_plain(page.title)}"
     yield ""
@@ -28,7 +35,9 @@ def _lines(page: RunPage) -> Iterator[str]:
         yield f"- {name}: {_plain(value)}"
     if page.trace.meta.task:
         yield ""
-        yield from (f"> {_plain(line)}" for line in display_lines(page.trace.meta.task))
+        yield "Task:"
+        yield ""
+        yield from _fenced(page.trace.meta.task)
     for table in page.usage:
         yield ""
         yield from _table([column.title for column in table.columns], _usage_rows(table))

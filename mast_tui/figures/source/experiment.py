@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,10 +32,10 @@ def runs_under(
     Args:
         workspace: The workspace.
         inputs: All runs.
-        paths: Files and folders by the name of the arm; a run belongs to the first that holds it.
+        paths: Files and folders by the name of the arm.
 
     Raises:
-        WorkspaceError: An arm has no run in its folders.
+        WorkspaceError: An arm has no run in its folders, or two have files in common.
     """
     folders = [[path.absolute() for path in arm_paths] for arm_paths in paths.values()]
 
@@ -48,6 +49,11 @@ def runs_under(
                     break
         return arms
 
+    for first, second in combinations(paths, 2):
+        if _overlap(paths[first], paths[second]):
+            raise WorkspaceError(
+                f"{first} and {second} have files in common; a run belongs to one arm only"
+            )
     arms = workspace.read_columns("traces", ("id", "path"), arms_of_traces, not_null="path")
     group = np.array([arms.get(trace, -1) for trace in inputs.traces], dtype=np.int64)
     for number, (name, arm_paths) in enumerate(paths.items()):
@@ -65,6 +71,12 @@ def runs_under(
         group_names=names,
         group_parts=tuple((name,) for name in names),
     ).only(in_an_arm)
+
+
+def _overlap(first: Sequence[Path], second: Sequence[Path]) -> bool:
+    """Return whether a file or folder of one arm is, or is in, one of the other."""
+    pairs = product((path.absolute() for path in first), (path.absolute() for path in second))
+    return any(one.is_relative_to(other) or other.is_relative_to(one) for one, other in pairs)
 
 
 def experiment_of(
