@@ -903,10 +903,8 @@ class Session:
         result = self._messages.change(change.facts)
         if change.opens_second_look:
             number = change.state.number
-            frozen_text = "your first stays" if number == 2 else "the others stay"
-            result = replace(
-                result, message=f"{result.message} · new pass ({number}); {frozen_text} frozen"
-            )
+            message = f"reopened as pass {number}, finish it again · {result.message}"
+            result = replace(result, message=message)
         self._write(change.facts, change.state.number)
         return result
 

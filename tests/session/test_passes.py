@@ -132,7 +132,7 @@ def test_an_edit_after_the_finish_begins_a_second_look(desk: Desk) -> None:
     session.finish(open_modes="leave")
     frozen = desk.workspace.labels()
     change = session.toggle_label(THREE, span(4), suggestions_on_screen=False)
-    assert change.message.endswith(" · new pass (2); your first stays frozen")
+    assert change.message.startswith("reopened as pass 2, finish it again · ")
     assert (current(session).number, current(session).kind) == (2, PassKind.SECOND_LOOK)
     assert not session.finished
     copy, added = session.labels

@@ -125,7 +125,7 @@ async def test_without_a_model_the_rules_run_at_once_and_say_how_to_have_one(
         assert on.session.pending
         assert "] goes there" in on.message
         assert on.message.count("suggestion") == 1  # how many there are is said once
-        assert on.message.endswith("? on asking a model")
+        assert on.message.endswith("? explains how to use a model")
         assert on.message in on.lines[-1]
     assert "A model as judge" in [one.title for one in sections_of(Where.ANNOTATE, {})]
     assert "A model as judge" not in [one.title for one in sections_of(Where.ADJUDICATE, {})]

@@ -70,7 +70,7 @@ OWN_NAMES: Final = frozenset(
         "Enter keeps it · Esc leaves the decision without a reason",
         "no match for “\0” · Esc ends the search",
         "\0Esc closes",
-        "Press a letter: absent, again unsure, again open. Esc goes back.",
+        "A letter sets its mode: once absent, twice unsure, three times open. Esc goes back.",
         "Enter keeps \0, two digits change it",
         "Enter goes there  \0 edit  \0 off",
         "\0 · Enter keeps\0",

@@ -255,7 +255,10 @@ class FinishScreen(KeyDialog[str]):
                 yield Static(text, classes="heading")
                 with Grid():
                     yield from self._mode_rows.values()
-                text = "Press a letter: absent, again unsure, again open. Esc goes back."
+                text = (
+                    "A letter sets its mode: once absent, twice unsure, three times open. "
+                    "Esc goes back."
+                )
                 yield Static(text, classes="hint")
             with Vertical(classes="answers"):
                 for key, text in ANSWERS:

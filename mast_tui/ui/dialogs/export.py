@@ -110,7 +110,11 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
             "All of it, or only what two annotators agreed on or an adjudicator decided.",
             ("all", "settled"),
         ),
-        Field("annotators", "annotators", "The sides of the gold, with commas. Empty: all."),
+        Field(
+            "annotators",
+            "annotators",
+            "The annotators to include, with commas. Empty: all.",
+        ),
         Field(
             "labels",
             "whose labels",
@@ -121,13 +125,14 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
         Field(
             "majority",
             "majority",
-            "Whether more than half settle a verdict of the gold that no one has decided.",
+            "Whether a majority decides verdicts that no adjudicator has decided.",
             ("no", "yes"),
         ),
         Field(
             "which",
             "pass",
-            "Which pass counts if someone has labelled a trace again.",
+            "The pass that agreement and lists of labels use if someone labelled a trace again; "
+            "the gold uses the last.",
             ("first", "last"),
         ),
         Field(
@@ -159,7 +164,7 @@ def _file_field(title: str) -> Field:
     return Field(
         "file",
         title,
-        f"Where it is written, from {one_line(str(Path.cwd()), 120)}. → takes what is suggested.",
+        f"Where it is written, from {one_line(str(Path.cwd()), 120)}. → completes it.",
         path=True,
     )
 

@@ -37,7 +37,7 @@ def first_keys(taxonomy: Taxonomy, key_of: KeyOf, *, blind: bool) -> tuple[tuple
     suggestions = ((key_of("annotate.next_suggestion"), answers),)
     return (
         (f"{key_of('annotate.up')} {key_of('annotate.down')}", "move over the steps of a run"),
-        (keys, "two digits label the step, the same again takes it off"),
+        (keys, "label the step with a mode; the same again removes it"),
         *(() if blind else suggestions),
         (key_of("everywhere.undo"), "take back the last change, also after a restart"),
         (key_of("everywhere.help"), "all keys"),

@@ -105,7 +105,7 @@ class JudgeRuns:
             self._app.show_error(f"{error}; no model can be asked")
         twins = self._comparable_runs(traces)
         help_key = self._app.key_of("everywhere.help")
-        more = "" if setup is not None else f"{help_key} on asking a model"
+        more = "" if setup is not None else f"{help_key} explains how to use a model"
         if setup is None and not twins:
             self._start_rules(traces, opened, more)
             return
