@@ -88,14 +88,24 @@ def email_ranges(text: str) -> Iterator[tuple[int, int]]:
 _BEGIN: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
 """The begin of a word, also after the letter of an escape such as ``\\n`` in JSON."""
 
+_BETWEEN_LINES: Final = (
+    r"(?:[\s\"'+,|>\u2192]|-(?!-)|\\{1,4}[nrt]|[0-9]{1,6}(?=[\s|:\u2192])|(?<=[0-9]):"
+    r"|(?<=\n)[\w./-]{1,60}:(?! ))*+"
+)
+"""What may stand between the lines of a private key.
+
+These are the signs of code, quotations, tables and diffs, escapes, line numbers, and the file names
+that a search puts before each line.
+"""
+
 # No quantifier of these overlaps what follows it, or it is possessive: the time is linear.
 DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
     pattern_rule(
         "private key",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?:(?:[\s\"'+,]|\\[nrt])*+(?:[A-Za-z-]{1,30}: [^\n\\]{0,120}|[A-Za-z0-9+/=]{16,}+))++"
-        r"(?:(?:\s|\\[nrt])*+[A-Za-z0-9+/=]{1,15})?+"
-        r"(?:(?:[\s\"'+,]|\\[nrt])*+-----END [A-Z0-9 ]{0,60}-----)?+",
+        rf"(?:{_BETWEEN_LINES}(?:[A-Za-z-]{{1,30}}: [^\n\\]{{0,120}}|[A-Za-z0-9+/=]{{16,}}+))++"
+        rf"(?:{_BETWEEN_LINES}[A-Za-z0-9+/=]{{1,15}}(?![^\s\"'|\\]))?+"
+        rf"(?:{_BETWEEN_LINES}-{{5,6}}END [A-Z0-9 ]{{0,60}}-----)?+",
         "private key",
         sign="-",
     ),

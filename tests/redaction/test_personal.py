@@ -8,6 +8,7 @@ import string
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
 import pytest
@@ -211,3 +212,23 @@ def test_previews_and_names_are_masked_too(tmp_path: Path) -> None:
         assert "ada" not in f"{span.preview}{span.agent}{span.name}{masked.text(index)}"
     assert not any("ada" in agent for _, _, agent, _ in masked.columns(0, 2).shape_list)
     assert masked.index_of(trace.span(1).key) == 1
+
+
+KEY_LINES: Final = (
+    "-----BEGIN RSA PRIVATE KEY-----",
+    *(f"{number}kF{'aZ3+/q' * 10}{number}" for number in range(5)),
+    "Zm9vYmFyLg==",
+    "-----END RSA PRIVATE KEY-----",
+)
+
+
+@pytest.mark.parametrize(
+    "prefix", ["{n:6}\t", "{n:5}→", "-", "+", "> ", "| ", "id_rsa:", "home/me/id_rsa:{n}:", "    "]
+)
+def test_a_private_key_is_masked_whatever_stands_before_its_lines(prefix: str) -> None:
+    lines = [prefix.format(n=number) + line for number, line in enumerate(KEY_LINES, 1)]
+    masked = Masks(Redaction.personal(), b"key").text("\n".join(["before", *lines, "all is well"]))
+    assert masked.startswith("before\n")
+    assert masked.endswith("\nall is well")
+    assert "private key" in masked
+    assert not any(line[:12] in masked for line in KEY_LINES[1:-1])
