@@ -26,11 +26,12 @@ from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.figures.intervals import wilson
-from mast_tui.judges.rules import GUARD_RULES
+from mast_tui.judges.rules import GUARD_RULES, Rule
 from mast_tui.judges.rules.guards import (
     PHRASES,
     Guard,
     GuardsFile,
+    InvalidGuards,
     TestedRates,
     guards_text,
     read_guards,
@@ -41,6 +42,7 @@ from mast_tui.labels import VerdictValue
 from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer
+from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import Workspace
@@ -385,7 +387,7 @@ def hook_command(request: GuardHookRequest) -> None:
 
     Other settings in the file stay. If a guard fires, the agent gets its reason and goes on.
     """
-    read_guards(request.guards)
+    _rules_in(request.guards)
     path = request.output or _SETTINGS[request.agent]
     settings = _settings(path)
     program = shutil.which("mast-tui") or str(Path(sys.argv[0]).absolute())
@@ -399,7 +401,8 @@ def hook_command(request: GuardHookRequest) -> None:
     stop = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
     if not isinstance(stop, list):
         raise MastError(f"{path}: 'hooks' or its 'Stop' is not what the agent expects; mend it")
-    if any(entry["command"] in json.dumps(group) for group in stop):
+    present = [hook for group in stop for hook in _items(_field(group, "hooks"))]
+    if any(_field(hook, "command") == entry["command"] for hook in present):
         print_line(f"{path}: the hook is there already")
         return
     stop.append({"hooks": [entry]})
@@ -408,6 +411,32 @@ def hook_command(request: GuardHookRequest) -> None:
     outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     outputs.commit()
     print_line(f"{path}: the stop hook runs {request.guards}")
+
+
+def _field(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _items(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
+
+
+def _rules_in(path: Path) -> tuple[Rule, ...]:
+    """Return the rules of the guards in a file that are on.
+
+    Raises:
+        InvalidGuards: The file cannot be read, no guard is on, or one is invalid.
+    """
+    guards = read_guards(path)
+    mast = load_mast()
+    try:
+        # The modes of another taxonomy are not at hand here.
+        modes = [guard.rule.mode for guard in guards.guards]
+        if guards.taxonomy == mast.ref:
+            modes = [mode.slug for mode in mast.modes]
+        return guards.rules(modes)
+    except InvalidGuards as error:
+        raise InvalidGuards(f"{path}: {error}") from None
 
 
 def _settings(path: Path) -> dict[str, Any]:
@@ -431,7 +460,10 @@ def _settings(path: Path) -> dict[str, Any]:
 class GuardStopRequest:
     """The options of ``mast-tui guard stop``."""
 
-    guards: Path = options.input_file("--guards", required=True, help="The file of guards.")
+    # No check by the option itself: its exit code 2 would hold up the agent.
+    guards: Path = options.option(
+        "--guards", required=True, type=click.Path(path_type=Path), help="The file of guards."
+    )
 
 
 @guard_command.command("stop")
@@ -451,7 +483,7 @@ def stop_command(request: GuardStopRequest) -> None:
         raise MastError(f"{path}: {report.failed or 'no trace in it'}")
     trace = report.traces[0]
     read_fully(trace)
-    rules = [guard.rule for guard in read_guards(request.guards).guards if guard.on]
+    rules = _rules_in(request.guards)
     reasons = stop_reasons(rules, trace, str(event.get("last_assistant_message") or ""))
     if reasons:
         reason = " ".join(one_line(text, 400) for text in dict.fromkeys(reasons))
@@ -467,8 +499,10 @@ def _stop_event(text: str) -> Mapping[str, Any]:
     """
     try:
         event = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         event = None
-    if not isinstance(event, dict) or not event.get("transcript_path"):
+    path = _field(event, "transcript_path")
+    is_path = isinstance(path, str) and path and "\0" not in path and path.isprintable()
+    if not isinstance(event, dict) or not is_path:
         raise MastError("stdin has no event of a stop hook with a 'transcript_path'")
     return event

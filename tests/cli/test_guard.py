@@ -214,7 +214,13 @@ def test_a_hook_joins_the_settings_that_are_there(cli: Cli, tmp_path: Path) -> N
         assert settings.read_text() == broken
 
 
-@pytest.mark.parametrize("event", ["", "[]", "{}", '{"transcript_path": "missing.jsonl"}'])
+@pytest.mark.parametrize(
+    "event",
+    [
+        *("", "[]", "{}", "[" * 200_000, '{"transcript_path": "missing.jsonl"}'),
+        *(f'{{"transcript_path": "a\\u{code}b"}}' for code in ("0000", "d800")),
+    ],
+)
 def test_a_stop_without_a_session_is_an_error_that_blocks_nothing(
     tmp_path: Path, event: str
 ) -> None:
@@ -225,6 +231,7 @@ def test_a_stop_without_a_session_is_an_error_that_blocks_nothing(
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("mast-tui guard:")
+    assert "unexpected" not in done.stderr
 
 
 def test_no_condition_fires_on_what_beside_failures_is_none() -> None:
@@ -367,3 +374,18 @@ def test_with_few_runs_the_file_says_what_is_missing(cli: Cli, tmp_path: Path) -
     assert "no guard is on" in refused.err
     unknown = cli("guard", "build", "-o", "x.toml", "--workspace", place, "--labels", "nobody")
     assert unknown.code == 1
+
+
+def test_a_hook_is_written_only_for_guards_that_work(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / 'odd "name" é.toml'
+    head = 'format = "mast-tui guards"\nversion = 1\ntaxonomy = "mast@3"\nlabels = "gold"\n'
+    guard = '[[guards]]\nname = "g"\nmode = "step-repetition"\ncondition = "phrase"\n'
+    for text, problem in (
+        (head, "no guard is on"),
+        (head + guard.replace("phrase", "nope") + "on = true\n", "no condition"),
+    ):
+        path.write_text(text)
+        done = cli("guard", "hook", "codex", "--guards", path)
+        assert done.code == 1
+        assert problem in done.err
+        assert str(path) in done.err

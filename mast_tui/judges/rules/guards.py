@@ -130,6 +130,8 @@ def read_guards(path: Path) -> GuardsFile:
     """
     try:
         return msgspec.convert(parse_toml(path.read_text("utf-8")), GuardsFile)
+    except OSError as error:
+        raise InvalidGuards(f"{path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise InvalidGuards(f"{path}: {error}") from None
 
