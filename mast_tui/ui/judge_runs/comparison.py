@@ -187,13 +187,16 @@ def compare_with_gold(
         for label in gold.labels:
             key = (trace_id, label.mode)
             marks[key] = (*marks.get(key, ()), Mark(label.target))
+    of_judge = _side_of_judge(opened, run.judge)
+    left_out = frozenset() if with_seen else frozenset(seen)
+    compared = (verdicts.keys() & of_judge.verdicts.keys()) - left_out
     comparison = compare(
-        _side_of_judge(opened, run.judge),
+        of_judge,
         Side(verdicts, marks),
         counted,
         [mode.slug for mode in taxonomy.modes],
         loader.orders,
-        left_out=frozenset() if with_seen else seen,
+        left_out=left_out,
     )
     hidden_before = counted if opened.blind else opened.hidden_traces()
     revealed = [
@@ -207,7 +210,7 @@ def compare_with_gold(
     return RunComparison(
         comparison=comparison,
         loader=loader,
-        traces=len(counted),
+        traces=len({trace_id for trace_id, _ in compared}),
         examples=examples_left_out,
         hidden=hidden,
         judge_seen=len(seen),
@@ -496,6 +499,7 @@ class ComparisonScreen(OpensTraces):
 
     def compose_panes(self) -> ComposeResult:
         """Yield the counts, the list of traces, and the reasons of both sides."""
+        self.set_class(self._with_gold, "-gold")
         yield Static(id="about", markup=False)
         yield Static(id="counts-heading", classes="heading", markup=False)
         columns = count_columns(self.mast.taxonomy, gold=self._with_gold)
