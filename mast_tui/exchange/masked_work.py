@@ -88,7 +88,7 @@ class WorkMasks:
             return MASKED_QUOTE, None, None
         if start is None or end is None:
             masked = self.masks.text(quote)
-            if _words(masked) not in _words(redacted.text):
+            if _single_spaced(masked) not in _single_spaced(redacted.text):
                 masked = MASKED_QUOTE
             return masked, None, None
         first, last = redacted.to_shown(start, end)
@@ -109,7 +109,7 @@ class WorkMasks:
         return replace(entry, gold=gold, sides=self.works(entry.sides))
 
 
-def _words(text: str) -> str:
+def _single_spaced(text: str) -> str:
     return " ".join(text.split())
 
 

@@ -75,8 +75,8 @@ def runs_under(
 
 def _overlap(first: Sequence[Path], second: Sequence[Path]) -> bool:
     """Return whether a file or folder of one arm is, or is in, one of the other."""
-    pairs = product((path.absolute() for path in first), (path.absolute() for path in second))
-    return any(one.is_relative_to(other) or other.is_relative_to(one) for one, other in pairs)
+    pairs = product(*([path.absolute() for path in side] for side in (first, second)))
+    return any(path.is_relative_to(other) or other.is_relative_to(path) for path, other in pairs)
 
 
 def experiment_of(
