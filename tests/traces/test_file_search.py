@@ -29,6 +29,7 @@ from mast_tui.traces.search.file_search import (
     search_file,
 )
 from mast_tui.traces.search.search_processes import ManyFilesSearch, SearchFiles
+from tests import waiting
 from tests.benchmarks.rollouts import RARE_WORD, write_long
 from tests.pickled_workers import PickledWorkers
 from tests.traces.rollouts import call, message, meta, output, write
@@ -121,6 +122,9 @@ def test_what_is_kept_of_a_big_file_is_not_read_again(
     (trace,) = read_one(path, True, big).traces
     trace.spans.read_in_background()
     read_fully(trace)
+    # Another process keeps the file, and gives it its name at the end.
+    for _ in waiting.until(lambda: [*(tmp_path / "kept").glob("*.spans")]):
+        pass
     monkeypatch.setattr(
         file_search, "read_run", lambda path, _members, named: read_one(path, named, big)
     )
