@@ -9,7 +9,16 @@ import pytest
 from mast_tui.configuration import configuration_path
 from mast_tui.labels import PassKind, VerdictValue
 from tests import waiting
-from tests.ui.stage import MAST, SLUGS, Stage, stage, write_trace
+from tests.ui.stage import (
+    MAST,
+    SLUGS,
+    Stage,
+    finding,
+    read_trace,
+    stage,
+    suggest,
+    write_trace,
+)
 from tests.ui.test_annotate_reading import LONG, repeating
 
 
@@ -151,3 +160,14 @@ async def test_an_edit_after_finishing_opens_a_second_look(small: Path, tmp_path
         assert [label.mode for label in first] == [SLUGS["1.3"]]
         await on.press("D")
         assert on.session.finished
+
+
+async def test_suggestions_without_an_answer_are_named(long: Path, tmp_path: Path) -> None:
+    place = tmp_path / "w.db"
+    trace = read_trace(long)
+    suggest(place, trace, [finding(trace, "1.1", 2, 2), finding(trace, "1.3", 3, 3)])
+    async with stage(long, workspace=place) as on:
+        await on.press("D")
+        assert "2 suggestions without your answer: Esc, then ] goes there" in on.text
+        await on.press("o")
+        assert "2 suggestions unanswered" in on.message

@@ -60,7 +60,7 @@ async def test_keys_that_come_before_the_workspace_wait_in_order(
         await on.trace_shown()
         await on.send("j", "j", "k")
         assert on.annotate.session is None
-        assert "opening the workspace" in on.lines[0]
+        assert "workspace not open yet" in on.lines[0]
         # What moves does so at once, but not behind a label.
         assert on.number == 2
         post(on, *"13j26ukfvk11")
@@ -305,7 +305,7 @@ async def test_a_workspace_that_does_not_open_is_told_of_and_one_reads_on(
         assert on.annotate.session is None
         assert "nothing can be labelled" in on.message
         assert "no workspace" in on.lines[0]
-        assert "opening the workspace" not in on.text.lower()
+        assert "workspace not open yet" not in on.text.lower()
         await on.press("/", *"restart", "enter", "n", "y", "space", "escape", "escape", "o")
         assert "no workspace" in on.lines[0]
     place.parent.chmod(0o700)

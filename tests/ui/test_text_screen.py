@@ -153,7 +153,7 @@ async def test_files_are_shown_as_of_the_step_under_the_cursor(tmp_path: Path) -
     path = write_trace(tmp_path / "run.json", steps, reward=0.25)
     async with stage(path) as on:
         await on.press("s")
-        assert "What the run made up to #1" in on.text
+        assert "Files and results up to #1" in on.text
         assert "the last in" not in on.text
         await on.press("escape", "G", "k", "k", "s")
         assert "1 change, the last in #2" in on.text

@@ -256,7 +256,7 @@ class AdjudicateScreen(BaseScreen):
         """Return the adjudicator, others who decide the same item, and whether names are hidden."""
         opened = self.mast.opened
         if opened is None:
-            return ("opening the workspace …",)
+            return (self.mast.workspace.waiting_words(),)
         others_present = () if self._presence is None else self._presence.company()
         parts = [*self.mast.workspace.unsent_words()]
         if others_present:

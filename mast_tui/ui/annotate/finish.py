@@ -219,7 +219,7 @@ class FinishScreen(KeyDialog[str]):
     def __init__(
         self,
         title: str,
-        unread: str,
+        missing: str,
         modes: Sequence[Mode],
         verdict: Callable[[str], VerdictValue | None],
         set_verdict: Callable[[Mode, VerdictValue | None, Callable[[], None]], None],
@@ -228,7 +228,7 @@ class FinishScreen(KeyDialog[str]):
 
         Args:
             title: How many spans were read.
-            unread: Which spans were not.
+            missing: The spans that were not, and the suggestions without an answer.
             modes: The modes without a verdict.
             verdict: Returns the present verdict of a mode (a slug).
             set_verdict: Sets a mode absent, unsure or open, and calls its third argument when that
@@ -236,7 +236,7 @@ class FinishScreen(KeyDialog[str]):
         """
         super().__init__()
         self._title = title
-        self._unread = unread
+        self._missing = missing
         self._count = len(modes)
         self._modes = dict(zip(LETTERS, modes, strict=False))
         self._mode_rows = {key: KeyRow(key) for key in self._modes}
@@ -248,7 +248,7 @@ class FinishScreen(KeyDialog[str]):
         more = self._count - len(self._modes)
         with Vertical(classes="dialog finish") as box:
             box.border_title = plain_title(self._title)
-            yield Static(plain_lines(self._unread))
+            yield Static(plain_lines(self._missing))
             if self._modes:
                 without_key = f", {more} of them without a key" if more > 0 else ""
                 text = f"{counted(self._count, 'mode')} without a verdict{without_key}:"
@@ -350,9 +350,14 @@ class Finish:
                 self._screen.timeline.go_to(unread[0].start)
                 self._screen.show_span()
 
+        missing = f"Not read: {ranges_in_words(unread)}."
+        if session.pending:
+            count = counted(len(session.pending), "suggestion")
+            next_key = self._key_of("annotate.next_suggestion")
+            missing += f"\n{count} without your answer: Esc, then {next_key} goes there."
         question = FinishScreen(
             f"{total - missed} of {total} spans read",
-            f"Not read: {ranges_in_words(unread)}.",
+            missing,
             [mode for mode in self._state.taxonomy.modes if session.verdict(mode.slug) is None],
             session.verdict,
             set_verdict,
@@ -392,6 +397,8 @@ class Finish:
         report = finish_report(unread, total, was_open - len(still_open), open_modes, fixed=fixed)
         if still_open:
             report += f" · {', '.join(still_open)} open, as the codebook has changed"
+        if session.pending:
+            report += f" · {counted(len(session.pending), 'suggestion')} unanswered"
         self._hints.say(f"{report} · {next_steps}")
 
     async def _after_the_last(self, session: Session) -> str:

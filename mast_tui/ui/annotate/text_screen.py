@@ -366,7 +366,7 @@ def _offer_artefacts(
             partial(screen.go_to_place, str(edits[-1].index + 1)),
         )
 
-    title = f"What the run made up to #{index + 1}"
+    title = f"Files and results up to #{index + 1}"
     screen.app.push_screen(FinderDialog(title, choices, placeholder="a file or result"), show)
 
 

@@ -291,7 +291,7 @@ class WorkspaceService:
 
     def waiting_words(self) -> str:
         """Return the text in place of the annotator while no workspace is open."""
-        return "opening the workspace …" if self.refused is None else "reading only · no workspace"
+        return "workspace not open yet" if self.refused is None else "reading only · no workspace"
 
     def unsent_words(self) -> tuple[str, ...]:
         """Return how many changes wait for the server; empty if none do."""
