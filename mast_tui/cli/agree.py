@@ -479,12 +479,12 @@ _RULES: Final = (
     ),
     *RECORD_RULES,
     OptionRule[AgreeRequest](
-        "--records prints records; leave out --json, --traces and '-'",
+        "--records prints records; leave out {other}",
         options=("--records",),
-        excludes=("--json", "--traces"),
+        excludes=("--traces",),
     ),
     OptionRule[AgreeRequest](
-        "--records prints records; leave out --json, --traces and '-'",
+        "--records prints records; leave out --markdown -",
         options=("--records",),
         when=lambda request: request.markdown == "-",
     ),

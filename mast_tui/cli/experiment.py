@@ -177,11 +177,6 @@ _RULES: Final = (
         when=lambda request: request.labels != GOLD,
     ),
     *RECORD_RULES,
-    OptionRule[ExperimentRequest](
-        "--records prints records; leave out --json",
-        options=("--records",),
-        excludes=("--json",),
-    ),
     SAME_FILE,
 )
 

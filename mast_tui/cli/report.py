@@ -273,11 +273,6 @@ _RULES: Final = (
         when=lambda request: request.bare or request.image != "svg",
     ),
     *RECORD_RULES,
-    OptionRule[ReportRequest](
-        "--records prints records; leave out --json",
-        options=("--records",),
-        excludes=("--json",),
-    ),
     SAME_FILE,
     OptionRule[ReportRequest](
         "--paired compares two models; leave out --compare and --by",

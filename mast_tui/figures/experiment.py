@@ -70,6 +70,7 @@ class Experiment:
             of them (runs × modes); None without a judge.
         amounts: The amount that each run used, by its name; NaN where it is unknown.
         change: The change of a rate that planning is about, 0.2 for 20 points.
+        without_arm: The number of runs that were left out because they have no arm.
     """
 
     inputs: SignatureInput
@@ -78,6 +79,7 @@ class Experiment:
     judged: NDArray[np.uint8] | None = None
     amounts: Mapping[str, Values] = field(default_factory=dict)
     change: float = 0.2
+    without_arm: int = 0
 
     @property
     def by_words(self) -> int:

@@ -356,8 +356,20 @@ def _notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
             "by_words",
             warning=True,
         )
+    if experiment.without_arm:
+        runs = counted(experiment.without_arm, "run")
+        yield Note(f"Left out: {runs} without a {experiment.inputs.by}.", "no_arm", warning=True)
     for arm in experiment.inputs.group_names:
         sizes = figures.table("experiment", group=arm)
+        known = figures.table("experiment_success", group=arm).get("task_share")
+        unknown = sizes.count("runs") - (0 if known is None else known.n or 0)
+        if unknown:
+            runs = counted(unknown, "run")
+            yield Note(
+                f"{arm}: {runs} without an outcome, not counted in success.",
+                "no_outcome",
+                warning=True,
+            )
         left_out = sizes.count("no_task")
         if left_out:
             runs = counted(left_out, "run")

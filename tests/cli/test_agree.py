@@ -128,7 +128,7 @@ def test_records_are_the_figures_of_the_document_in_every_format(two: Cli, tmp_p
         (("--output", "a.csv"), "give --records too"),
         (("--records", "--json"), "leave out --json"),
         (("--methods", "--records"), "--methods prints one paragraph"),
-        (("--records", "--traces", "1.1"), "leave out --json, --traces"),
+        (("--records", "--traces", "1.1"), "leave out --traces"),
         (("--records", "--output", "a.txt"), "use an extension out of .jsonl, .csv, .parquet"),
     ],
 )

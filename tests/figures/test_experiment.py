@@ -260,3 +260,12 @@ def test_planning_uses_the_runs_so_far() -> None:
     assert success.value("tasks_needed", "3") is not None
     # A mode in all runs or in none tells nothing of how tasks differ.
     assert figures.table("experiment_mode_power", group="old", mode="1.3")["power"].reason
+
+
+def test_runs_that_do_not_count_are_named() -> None:
+    rows = (*BOTH, "old a ? 00", "old b ? 00", f"{NO_VALUE} a S 00")
+    experiment = experiment_of(input_of(*rows), baseline="old")
+    report = experiment_report(experiment, FigureIndex(experiment_figures(experiment)))
+    texts = [note.text for note in report.notes]
+    assert f"Left out: 1 run without a {experiment.inputs.by}." in texts
+    assert "old: 2 runs without an outcome, not counted in success." in texts

@@ -140,6 +140,9 @@ RECORD_RULES: Final = (
         options=("--output",),
         when=lambda request: request.output.suffix.lower() not in RECORD_FORMATS,
     ),
+    OptionRule[Any](
+        "--records prints records; leave out {other}", options=("--records",), excludes=("--json",)
+    ),
 )
 """The rules of a request with ``records`` and ``output``."""
 

@@ -104,7 +104,8 @@ def experiment_of(
         WorkspaceError: There are not two arms, or none of them is the baseline.
     """
     has_value = np.array([name != NO_VALUE for name in inputs.group_names], dtype=bool)
-    if len(inputs.traces):
+    all_runs = len(inputs.traces)
+    if all_runs:
         inputs = inputs.only(has_value[inputs.group])
     if not len(inputs.traces) or len(inputs.group_names) < 2:
         names = ", ".join(inputs.group_names) or "none"
@@ -136,6 +137,7 @@ def experiment_of(
         None if judge is None else _aligned(judge, inputs.traces),
         {} if spent_of is None else _amounts(inputs, spent_of, prices or {}),
         change,
+        all_runs - len(inputs.traces),
     )
 
 
