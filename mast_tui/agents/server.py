@@ -22,7 +22,7 @@ from mcp.types import Tool as ToolDescription
 
 from mast_tui import __version__
 from mast_tui.agents.desk import TOOLS, AgentDesk, Tool
-from mast_tui.errors import MastError
+from mast_tui.errors import ChangedMeanwhile, MastError
 from mast_tui.safe_text import one_line
 
 NAME: Final = "mast-tui"
@@ -88,6 +88,8 @@ def _answer(desk: AgentDesk, tool: Tool, arguments: Mapping[str, Any]) -> CallTo
         return _refused(f"{tool.name}: {error}")
     except UnicodeEncodeError:
         return _refused("the arguments hold half a character (a lone surrogate)")
+    except ChangedMeanwhile:
+        return _refused("the work on this trace has changed meanwhile; call again")
     except MastError as error:
         return _refused(str(error))
     except OSError as error:

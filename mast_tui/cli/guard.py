@@ -26,15 +26,14 @@ from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.figures.intervals import wilson
-from mast_tui.judges.rules import GUARD_RULES, Rule
+from mast_tui.judges.rules import GUARD_RULES
 from mast_tui.judges.rules.guards import (
     PHRASES,
     Guard,
     GuardsFile,
-    InvalidGuards,
     TestedRates,
     guards_text,
-    read_guards,
+    read_rules,
     stop_reasons,
 )
 from mast_tui.judges.rules.walk import Walk, walk
@@ -387,7 +386,7 @@ def hook_command(request: GuardHookRequest) -> None:
 
     Other settings in the file stay. If a guard fires, the agent gets its reason and goes on.
     """
-    _rules_in(request.guards)
+    read_rules(request.guards, load_mast(), others=True)
     path = request.output or _SETTINGS[request.agent]
     settings = _settings(path)
     program = shutil.which("mast-tui") or str(Path(sys.argv[0]).absolute())
@@ -419,24 +418,6 @@ def _field(value: object, name: str) -> object:
 
 def _items(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
-
-
-def _rules_in(path: Path) -> tuple[Rule, ...]:
-    """Return the rules of the guards in a file that are on.
-
-    Raises:
-        InvalidGuards: The file cannot be read, no guard is on, or one is invalid.
-    """
-    guards = read_guards(path)
-    mast = load_mast()
-    try:
-        # The modes of another taxonomy are not at hand here.
-        modes = [guard.rule.mode for guard in guards.guards]
-        if guards.taxonomy == mast.ref:
-            modes = [mode.slug for mode in mast.modes]
-        return guards.rules(modes)
-    except InvalidGuards as error:
-        raise InvalidGuards(f"{path}: {error}") from None
 
 
 def _settings(path: Path) -> dict[str, Any]:
@@ -483,7 +464,7 @@ def stop_command(request: GuardStopRequest) -> None:
         raise MastError(f"{path}: {report.failed or 'no trace in it'}")
     trace = report.traces[0]
     read_fully(trace)
-    rules = _rules_in(request.guards)
+    rules = read_rules(request.guards, load_mast(), others=True)
     reasons = stop_reasons(rules, trace, str(event.get("last_assistant_message") or ""))
     if reasons:
         reason = " ".join(one_line(text, 400) for text in dict.fromkeys(reasons))

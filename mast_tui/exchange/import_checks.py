@@ -140,7 +140,7 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
 
     A span may be given by its number (``#83``) instead of its key. A trace is at hand if the
     workspace knows its file and can read it; on other traces only keys can be given, and any is
-    accepted. An importer that has read the trace itself has checked the spans.
+    accepted.
 
     Args:
         incoming: The imported labels.
@@ -153,14 +153,10 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
     if not places:
         return incoming
     paths = {record.trace_id: record.path for record in workspace.traces()}
-    read_by_importer = {
-        record.trace_id for record in incoming.traces if record.identity is not None
-    }
     by_file: dict[Path | None, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number in places:
         trace_id = incoming.work[number].trace_id
-        if trace_id not in read_by_importer:
-            by_file[paths.get(trace_id)][trace_id].append(number)
+        by_file[paths.get(trace_id)][trace_id].append(number)
     trace_of = traces_from_files(workspace)
     checked: dict[int, _CheckedWork] = {}
     for path, traces in by_file.items():

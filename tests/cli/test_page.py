@@ -318,3 +318,14 @@ def test_the_index_as_markdown_has_no_markup_of_titles() -> None:
     assert index == (
         "# Runs\n\n- [x\\](javascript:1) !\\[p\\](q)⏎\\# H \\<img src=x\\>␛](a%20b.md)\n"
     )
+
+
+def test_labels_of_a_page_are_checked_against_a_trace_at_hand(cli: Cli, trace: Path) -> None:
+    assert cli("page", trace, "-o", "run.html").code == 0
+    written = Path("run.html").read_text("utf-8")
+    changed, count = re.subn(r'"first":\s*"[^"]+"', '"first": "nowhere"', written, count=1)
+    assert count == 1
+    Path("run.html").write_text(changed, "utf-8")
+    done = cli("import", "run.html", "--format", "page")
+    assert done.code == 1
+    assert "nowhere" in done.err

@@ -12,7 +12,7 @@ from mast_tui.cli.shared import options
 from mast_tui.errors import MastError
 from mast_tui.figures.signatures.report import stated_for
 from mast_tui.judges.rules import DEFAULT, RULES, Rule, chosen_rules
-from mast_tui.judges.rules.guards import InvalidGuards, read_guards
+from mast_tui.judges.rules.guards import InvalidGuards, read_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,7 +146,7 @@ def guards_for(path: Path, gate: Gate, *, running: bool = False) -> tuple[Rule, 
         InvalidGuards: The file cannot be used, or none of its guards would look.
         click.UsageError: None of the guards is about a mode that is to fail.
     """
-    guards = read_guards(path).rules(mode.slug for mode in gate.taxonomy.modes)
+    guards = read_rules(path, gate.taxonomy)
     rules = tuple(rule for rule in guards if not (running and rule.needs_end))
     if not rules:
         raise InvalidGuards(f"{path}: all guards judge the end of a run; see 'mast-tui lint'")

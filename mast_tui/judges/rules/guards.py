@@ -19,6 +19,7 @@ from mast_tui.errors import MastError
 from mast_tui.judges.rules import GUARD_RULES, Rule
 from mast_tui.judges.rules.phrases import Saying, any_of
 from mast_tui.judges.rules.walk import walk
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.toml_text import parse_toml
 from mast_tui.traces.model import Trace
 
@@ -133,6 +134,29 @@ def read_guards(path: Path) -> GuardsFile:
     except OSError as error:
         raise InvalidGuards(f"{path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise InvalidGuards(f"{path}: {error}") from None
+
+
+def read_rules(path: Path, taxonomy: Taxonomy, *, others: bool = False) -> tuple[Rule, ...]:
+    """Return the rules of the guards in a file that are on.
+
+    Args:
+        path: The file.
+        taxonomy: The taxonomy of the modes.
+        others: Whether guards for another taxonomy are allowed; their modes are not checked.
+
+    Raises:
+        InvalidGuards: The file cannot be read, is for another taxonomy, or has no valid guard that
+            is on.
+    """
+    guards = read_guards(path)
+    is_other = guards.taxonomy != taxonomy.ref
+    if is_other and not others:
+        raise InvalidGuards(f"{path}: its guards are for {guards.taxonomy}, not {taxonomy.ref}")
+    try:
+        own_modes = [guard.rule.mode for guard in guards.guards]
+        return guards.rules(own_modes if is_other else [mode.slug for mode in taxonomy.modes])
+    except InvalidGuards as error:
         raise InvalidGuards(f"{path}: {error}") from None
 
 
