@@ -74,7 +74,7 @@ def simulate(
     bias, told = [], 0
     for _ in range(runs):
         report, true = study(skills, traces, design, chance)
-        told += bool(report.dependent)
+        told += bool(report.finders_dependent)
         index = FigureIndex(report.figures)
         every = index.table("missed_pooled")
         missed = every.value("missed")

@@ -30,7 +30,7 @@ from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
-from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
+from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk, translated
 from mast_tui.exchange.errors import Remedy
 from mast_tui.exchange.formats import ImportRequest
 from mast_tui.exchange.import_checks import unknown_people, with_checked_spans, without_unknown
@@ -290,7 +290,7 @@ def _read_incoming(
     if len(incoming.work) > _QUIET_IMPORT and not request.as_json:
         say(f"writing {len(incoming.work):,} readings of traces …")
     if crosswalk is not None:
-        incoming = crossed(incoming, read_crosswalk(crosswalk), taxonomy, crosswalk)
+        incoming = translated(incoming, read_crosswalk(crosswalk), taxonomy, crosswalk)
     return incoming
 
 

@@ -24,7 +24,7 @@ from mast_tui.exam.figures import (
     StepScorer,
     contains_digits,
 )
-from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
+from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk, translated
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.importers.agentrx import read_agentrx
@@ -264,7 +264,7 @@ def set_from_files(
     if crosswalk is not None:
         file = find_crosswalk(crosswalk)
         entries = read_crosswalk(file)
-        incoming = crossed(incoming, entries, load_mast(), file)
+        incoming = translated(incoming, entries, load_mast(), file)
         targets = {target for entry in entries for target in entry.targets}
         modes = frozenset(mode.slug for target in targets if (mode := load_mast().find(target)))
     works = list(incoming.work)

@@ -1,4 +1,4 @@
-"""Crosswalks: which mode of one taxonomy stands for which of another."""
+"""Crosswalks: the counterparts of one taxonomy's modes in another taxonomy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLUMNS: Final = ("from", "to", "taxonomy")
 class CrosswalkEntry:
     """One line of a crosswalk: a mode and its counterparts; there may be none.
 
-    ``taxonomy`` is the reference of the mode's own, empty where any with such a mode is meant.
+    ``taxonomy`` is the reference of the mode's own taxonomy, empty for any with such a mode.
     """
 
     source: str
@@ -36,9 +36,10 @@ class CrosswalkEntry:
 
 
 def find_crosswalk(path: Path) -> Path:
-    """Return the file itself, or the one of that name which comes with the package.
+    """Return the file at a path, else the package's own crosswalk of that name.
 
-    Raises ``ExchangeError`` where there is neither.
+    Raises:
+        ExchangeError: There is no such file and no such crosswalk.
     """
     if path.exists():
         return path
@@ -55,9 +56,11 @@ def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
     The columns of CSV are ``from``, ``to`` and, optional, ``taxonomy``.
 
     In TOML a table ``[modes]`` holds ``"name" = "1.3"`` or a list of codes, which is empty for a
-    mode without a counterpart; a table named by a taxonomy's reference holds those of that
-    taxonomy only, and may be empty to say that nothing of it has one. JSON has the same shape.
-    Raises ``ExchangeError``.
+    mode without a counterpart. A table named by a taxonomy's reference holds only modes of that
+    taxonomy; it is empty if no mode of the taxonomy has a counterpart. JSON has the same shape.
+
+    Raises:
+        ExchangeError: The file cannot be read, or it is no crosswalk.
     """
     if path.suffix.lower() == ".csv":
         return _from_csv(path)
@@ -65,6 +68,7 @@ def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
 
 
 def _from_csv(path: Path) -> tuple[CrosswalkEntry, ...]:
+    """Return the entries of a CSV file."""
     links = []
     for row in read_rows(path, allowed=_COLUMNS, needed=_COLUMNS[:2]):
         source = row.cells["from"].strip()
@@ -78,6 +82,7 @@ def _from_csv(path: Path) -> tuple[CrosswalkEntry, ...]:
 
 
 def _tables(path: Path) -> Mapping[str, object]:
+    """Return the document of a TOML or JSON file."""
     is_json = path.suffix.lower() == ".json"
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -94,6 +99,7 @@ def _tables(path: Path) -> Mapping[str, object]:
 
 
 def _from_tables(document: Mapping[str, object], path: Path) -> tuple[CrosswalkEntry, ...]:
+    """Return the entries of a document's tables."""
     entries = []
     if not document:
         raise ExchangeError(f"{path}: the crosswalk is empty")
@@ -108,21 +114,24 @@ def _from_tables(document: Mapping[str, object], path: Path) -> tuple[CrosswalkE
     return tuple(entries)
 
 
-def crossed(
+def translated(
     incoming: Incoming, entries: Sequence[CrosswalkEntry], target: Taxonomy, path: Path
 ) -> Incoming:
-    """Return the incoming work with its labels made labels of ``target``.
+    """Return the incoming work with its labels as labels of ``target``.
 
-    A mode of ``target`` is present where any mode that stands for it is; absent where all of
-    them are; unsure where one is unsure and none present; else open. Modes without an entry
-    are left out, and the notes say how many labels that were. Work that is under ``target`` already
-    stays as it is. Raises ``ExchangeError`` for a link that names no mode.
+    A mode of ``target`` may be the counterpart of several modes. It is present if any of them is
+    present, else unsure if any is unsure, else absent if all of them are absent, else open. Labels
+    of modes without an entry are left out, and a note has their number. Work under ``target`` does
+    not change.
 
     Args:
         incoming: The contents of the import.
         entries: The entries of the crosswalk.
         target: The taxonomy of the result.
         path: The crosswalk's file, for messages.
+
+    Raises:
+        ExchangeError: An entry names no mode.
     """
     maps = {ref: _mapping(ref, incoming, entries, target) for ref in _sources(incoming, target)}
     _refuse_unused(entries, incoming, target, path)
@@ -132,9 +141,9 @@ def crossed(
         if work_item.taxonomy not in maps:
             work.append(work_item)
             continue
-        linked = maps[work_item.taxonomy]
-        left_out += sum(label.mode not in linked for label in work_item.labels.values())
-        work.append(_crossed_work(work_item, linked, target))
+        slugs_by_source = maps[work_item.taxonomy]
+        left_out += sum(label.mode not in slugs_by_source for label in work_item.labels.values())
+        work.append(_translated_work(work_item, slugs_by_source, target))
     note = f"{path.name}: labels are those of {target.ref}"
     if left_out:
         note += f"; {left_out} of modes without a link were left out"
@@ -171,6 +180,7 @@ def _mapping(
 def _refuse_unused(
     entries: Sequence[CrosswalkEntry], incoming: Incoming, target: Taxonomy, path: Path
 ) -> None:
+    """Raise ``ExchangeError`` if an entry names a mode that no taxonomy has."""
     for entry in entries:
         sources = [t for t in incoming.taxonomies if entry.taxonomy in (ANY, t.ref)]
         for name in entry.targets:
@@ -181,12 +191,17 @@ def _refuse_unused(
                 raise ExchangeError(f"{path}: {entry.source!r} is no mode of the import ({names})")
 
 
-def _crossed_work(
-    work: ImportedWork, linked: Mapping[str, tuple[str, ...]], target: Taxonomy
+def _translated_work(
+    work: ImportedWork, slugs_by_source: Mapping[str, tuple[str, ...]], target: Taxonomy
 ) -> ImportedWork:
+    """Return a copy of a work whose labels and verdicts are on the modes of ``target``.
+
+    Labels of modes without a counterpart are left out. Labels that become one label have the notes
+    of all of them.
+    """
     labels: dict[str, Label] = {}
     for label in work.labels.values():
-        for slug in linked.get(label.mode, ()):
+        for slug in slugs_by_source.get(label.mode, ()):
             new_id = label_id(label.annotator, label.trace_id, target.ref, slug, label.target)
             earlier = labels.get(new_id)
             note = label.note if earlier is None else f"{earlier.note}\n{label.note}".strip()
@@ -197,15 +212,18 @@ def _crossed_work(
         work,
         taxonomy=target.ref,
         labels=labels,
-        verdicts=_crossed_verdicts(work, linked, {label.mode for label in labels.values()}),
+        verdicts=_translated_verdicts(
+            work, slugs_by_source, {label.mode for label in labels.values()}
+        ),
     )
 
 
-def _crossed_verdicts(
-    work: ImportedWork, linked: Mapping[str, tuple[str, ...]], present: set[str]
+def _translated_verdicts(
+    work: ImportedWork, slugs_by_source: Mapping[str, tuple[str, ...]], present: set[str]
 ) -> dict[str, VerdictValue]:
+    """Return the verdicts absent and unsure on the target's modes without a label."""
     source_values: dict[str, set[VerdictValue | None]] = {}
-    for source, slugs in linked.items():
+    for source, slugs in slugs_by_source.items():
         for slug in slugs:
             source_values.setdefault(slug, set()).add(work.verdicts.get(source))
     verdicts = {}

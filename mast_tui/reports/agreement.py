@@ -324,8 +324,8 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
     index = agreement.index
     p_value = index.table("missed_together").value("p_value")
     pairs = [index.table("missed_pair", subject=pair) for pair in agreement.pairs]
-    if agreement.dependent and p_value is not None:
-        alike = agreement.alike
+    if agreement.finders_dependent and p_value is not None:
+        alike = agreement.finders_alike
         yield Note(
             f"They are not independent: {'more' if alike else 'less'} was found by several than "
             f"chance has it ({p_words(p_value)}). So "

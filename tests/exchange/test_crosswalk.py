@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.exchange.crosswalk import CrosswalkEntry, crossed, read_crosswalk
+from mast_tui.exchange.crosswalk import CrosswalkEntry, read_crosswalk, translated
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
 from mast_tui.labels import AnnotatorKind, Label, Target, VerdictValue
@@ -51,7 +51,7 @@ def one_work(
 
 
 def cross(incoming: Incoming, *entries: CrosswalkEntry) -> ImportedWork:
-    return crossed(incoming, entries, MAST, FILE).work[0]
+    return translated(incoming, entries, MAST, FILE).work[0]
 
 
 LOOPS, STUCK = CrosswalkEntry("loops", ("1.3",)), CrosswalkEntry("Is stuck", ("step_repetition",))
@@ -59,7 +59,7 @@ LOOPS, STUCK = CrosswalkEntry("loops", ("1.3",)), CrosswalkEntry("Is stuck", ("s
 
 def test_labels_become_labels_of_the_target_at_the_same_place() -> None:
     incoming = one_work((label("loops", "k1", "again"), label("other", "k2", "odd")))
-    result = crossed(incoming, (LOOPS,), MAST, FILE)
+    result = translated(incoming, (LOOPS,), MAST, FILE)
     [made] = result.work[0].labels.values()
     assert (made.mode, made.taxonomy, made.target) == (
         "step_repetition",
@@ -119,7 +119,7 @@ def test_both_file_forms_say_the_same(tmp_path: Path) -> None:
     assert others == [CrosswalkEntry("Is stuck", (code,), "own@1") for code in ("1.5", "3.1")]
     assert read_crosswalk(toml) == (one, CrosswalkEntry("Is stuck", ("1.5", "3.1"), "own@1"))
     incoming = one_work((label("stuck", "k", ""),))
-    made = (crossed(incoming, read_crosswalk(file), MAST, FILE).work for file in (table, toml))
+    made = (translated(incoming, read_crosswalk(file), MAST, FILE).work for file in (table, toml))
     assert next(made) == next(made)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
+from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk, translated
 from mast_tui.exchange.importers.adamast import read_adamast
 from mast_tui.exchange.importers.agentdash import read_agentdash
 from mast_tui.labels import AnnotatorKind, VerdictValue
@@ -172,7 +172,7 @@ def test_its_own_list_of_mast_crosses_over(tmp_path: Path) -> None:
     incoming = read_adamast([write_json(tmp_path / "x.json", judged(diagnoses=[one]))])
     assert incoming.taxonomies[0].ref == "adamast-mast@1"
     path = find_crosswalk(Path("adamast-to-mast"))
-    result = crossed(incoming, read_crosswalk(path), MAST, path)
+    result = translated(incoming, read_crosswalk(path), MAST, path)
     (work,) = result.work
     assert {MAST.mode(x.mode).code for x in work.labels.values()} == {"3.3", "1.3"}
     assert {MAST.mode(slug).code for slug in work.verdicts} == set(CODES) - {"1.3", "3.3", "2.6"}

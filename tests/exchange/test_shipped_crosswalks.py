@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.exchange import crosswalk
-from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
+from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk, translated
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.importers.agentrx import read_agentrx
@@ -96,7 +96,7 @@ def test_what_has_no_counterpart_is_left_out_and_counted(
     assert incoming.problems == ()
     assert MAST.ref not in [taxonomy.ref for taxonomy in incoming.taxonomies]
     path = find_crosswalk(Path(name))
-    result = crossed(incoming, read_crosswalk(path), MAST, path)
+    result = translated(incoming, read_crosswalk(path), MAST, path)
     labels = [label for work in result.work for label in work.labels.values()]
     assert [MAST.mode(label.mode).code for label in labels] == codes
     assert [work.verdicts for work in result.work] == [{}]

@@ -443,7 +443,7 @@ def test_missed_failures_are_told_with_what_they_take_for_granted() -> None:
     assert table.rows[-1].cells["missed"] == "0 [0, 4]"
     assert [note.reason for note in table.notes] == ["missed", "independence"]
     alike = changed(found, {("missed_together", "p_value"): 0.001})
-    warned = missed_table(replace(alike, dependent=True, alike=True))
+    warned = missed_table(replace(alike, finders_dependent=True, finders_alike=True))
     assert warned is not None
     assert "more was found by several than chance has it" in warned.notes[1].text
     nothing = {("missed_pooled", "n"): 0.0, ("missed_pooled", "found"): 0.0}

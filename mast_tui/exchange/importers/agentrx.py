@@ -21,19 +21,27 @@ from mast_tui.traces.model import Trace
 
 
 def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read label files: lists of ``trajectory_id`` and ``failures``, answers, planted truth.
+    """Read label files, and the trajectories that their labels name.
 
-    Of an answer with several failures the first counts as the root cause.
+    There are three kinds of label file: a list of records with ``trajectory_id`` and ``failures``,
+    the answers of AgentRx's judge, and the planted truth of a simulated run. In an answer the first
+    failure counts as the root cause.
 
-    Trajectories are looked for as ``<trajectory_id>.json``, or as AgentRx's intermediate form with
-    this ``trajectory_id``, among the other files and folders named, in the label file's own folder
-    and in the folders there, then as the record of τ-bench with this ``task_id`` in the files
-    named. Labels of one that is nowhere are kept under its bare id, with the keys that its messages
-    would have. Raises ``ExchangeError`` where no label file is among ``files``.
+    A trajectory is searched in this order:
+
+    - a file ``<trajectory_id>.json``, or a file in AgentRx's intermediate form with this
+      ``trajectory_id``, among ``files``, in the folder of the label file and in its subfolders;
+    - a record of τ-bench with this ``task_id`` in ``files``.
+
+    If there is no trajectory, its labels are stored under the ``trajectory_id``, and their spans
+    have the keys that the trajectory's messages would have.
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for the format's.
+        annotator: The annotator's name; None for the name of the format.
+
+    Raises:
+        ExchangeError: No file among ``files`` is a label file.
     """
     reader = _Reader(annotator)
     label_files = []
@@ -57,7 +65,7 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
 
 
 def _label_records(document: object) -> list[Mapping[str, object]]:
-    """Return the records of a label file; none where the document is something else."""
+    """Return the records of a label file; an empty list for any other document."""
     if isinstance(document, Mapping):
         return _answers(document) or _planted(document)
     if not isinstance(document, list):
@@ -77,7 +85,7 @@ def _answers(document: Mapping[str, object]) -> list[Mapping[str, object]]:
         failures = result.get("failures")
         if not isinstance(failures, list):
             return []
-        of_run = [
+        run_failures = [
             {
                 "failure_id": number,
                 "step_number": failure.get("step_number"),
@@ -89,7 +97,9 @@ def _answers(document: Mapping[str, object]) -> list[Mapping[str, object]]:
             if isinstance(failure, Mapping)
         ]
         root = {"failure_id": 1}
-        records.append({"trajectory_id": result["task_id"], "failures": of_run, "root_cause": root})
+        records.append(
+            {"trajectory_id": result["task_id"], "failures": run_failures, "root_cause": root}
+        )
     return records
 
 
@@ -117,14 +127,14 @@ def _task_ids(document: object) -> Iterator[tuple[int, str]]:
 
 
 class _Reader(LabelledRuns):
-    """The labels that were read so far."""
+    """The reader of label files, with the labels that were read so far."""
 
     def __init__(self, annotator: str | None) -> None:
         note = "step_number counts from 1; the root cause is marked fatal"
         super().__init__("agentrx", annotator, _spelling, note, by_code=True)
         self.trajectories: dict[str, Path] = {}
-        self._tasks: dict[str, list[tuple[Path, int]]] = {}
-        self._traces: dict[Path, tuple[Trace, ...]] = {}
+        self._records_by_task: dict[str, list[tuple[Path, int]]] = {}
+        self._traces_by_file: dict[Path, tuple[Trace, ...]] = {}
         self._mismatches: dict[str, list[str]] = {}
 
     def add_neighbours(self, file: Path) -> None:
@@ -133,14 +143,14 @@ class _Reader(LabelledRuns):
             self.trajectories.setdefault(path.stem, path)
 
     def add_tasks(self, file: Path, document: object) -> None:
-        """Keep which tasks of τ-bench a file holds runs of.
+        """Record the tasks of τ-bench whose runs a file holds.
 
         Args:
             file: The file.
             document: The JSON document.
         """
         for index, task in _task_ids(document):
-            self._tasks.setdefault(task, []).append((file, index))
+            self._records_by_task.setdefault(task, []).append((file, index))
 
     def read(self, file: Path, number: int, record: Mapping[str, object]) -> None:
         """Read the labels of one run.
@@ -150,40 +160,41 @@ class _Reader(LabelledRuns):
             number: The number, counted from 0.
             record: The record.
         """
-        native = str(record["trajectory_id"])
+        trajectory_id = str(record["trajectory_id"])
         failures = record.get("failures")
         root = record.get("root_cause")
         if not isinstance(failures, list):
             self.wrong(file, f"record {number}", "'failures' is no list")
             return
         try:
-            trace = self._trace(native)
+            trace = self._trace(trajectory_id)
         except ValueError as error:
             self.wrong(file, f"record {number}", error)
             return
-        draft = self.work(file, native, trace, replaces=True)
+        draft = self.work(file, trajectory_id, trace, replaces=True)
         for index, failure in enumerate(failures):
             try:
-                self._add(draft, trace, failure, root)
+                self._add_label(draft, trace, failure, root)
             except ValueError as error:
                 self.wrong(file, f"record {number}, failure {index}", error)
 
-    def _trace(self, native: str) -> Trace | None:
-        path = self.trajectories.get(native)
+    def _trace(self, trajectory_id: str) -> Trace | None:
+        """Return the trace of a trajectory or of a run of τ-bench, None if there is none."""
+        path = self.trajectories.get(trajectory_id)
         traces = () if path is None else read_traces(path)
-        return traces[0] if traces else self._run_of_task(native)
+        return traces[0] if traces else self._run_of_task(trajectory_id)
 
     def _run_of_task(self, task: str) -> Trace | None:
         """Return the run of a task of τ-bench; raises ``ValueError`` if there are several."""
-        places = self._tasks.get(task, [])
+        records = self._records_by_task.get(task, [])
         runs = {
             trace.identity.content_hash: trace
-            for file, index in places
+            for file, index in records
             for trace in self._runs(file)
             if trace.record == index
         }
         if len(runs) > 1:
-            files = ", ".join(dict.fromkeys(str(file) for file, _ in places))
+            files = ", ".join(dict.fromkeys(str(file) for file, _ in records))
             raise ValueError(
                 f"trajectory_id {task!r} may be any of {len(runs)} runs of this task in {files}; "
                 "name only the file whose runs were labelled"
@@ -192,11 +203,14 @@ class _Reader(LabelledRuns):
 
     def _runs(self, file: Path) -> tuple[Trace, ...]:
         """Return the traces of a file that holds many, read once."""
-        if file not in self._traces:
-            self._traces[file] = read_traces(file)
-        return self._traces[file]
+        if file not in self._traces_by_file:
+            self._traces_by_file[file] = read_traces(file)
+        return self._traces_by_file[file]
 
-    def _add(self, draft: ImportedWork, trace: Trace | None, failure: object, root: object) -> None:
+    def _add_label(
+        self, draft: ImportedWork, trace: Trace | None, failure: object, root: object
+    ) -> None:
+        """Add the label of a failure; raise ``ValueError`` if a field is missing or wrong."""
         if not isinstance(failure, Mapping):
             raise ValueError("a failure is no object")
         mode = self.mode("failure_category", str(failure.get("failure_category") or ""))
@@ -229,13 +243,14 @@ class _Reader(LabelledRuns):
         step: int,
         failure: Mapping[str, object],
     ) -> None:
+        """Record a label whose agent is not the agent of its span."""
         index = None if trace is None else trace.index_of(key)
         if trace is None or index is None:
             return
-        acted = trace.span(index).agent
-        named = str(failure.get("failed_agent") or "")
-        if named and _spelling(acted) != _spelling(named.split("(")[0]):
-            sentence = f"step {step} is by {acted!r}, the label names {named!r}"
+        span_agent = trace.span(index).agent
+        label_agent = str(failure.get("failed_agent") or "")
+        if label_agent and _spelling(span_agent) != _spelling(label_agent.split("(")[0]):
+            sentence = f"step {step} is by {span_agent!r}, the label names {label_agent!r}"
             self._mismatches.setdefault(trace_id, []).append(sentence)
 
     def done(self) -> Incoming:
@@ -252,6 +267,7 @@ def _spelling(name: str) -> str:
 
 
 def _reasons(failure: Mapping[str, object], root: object) -> Iterator[str]:
+    """Yield the different reasons of a failure, then that of the root cause."""
     seen: set[str] = set()
     for value in (failure.get("step_reason"), failure.get("category_reason")):
         text = str(value or "").strip()

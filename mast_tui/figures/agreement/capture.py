@@ -47,14 +47,15 @@ _MOST_FAILURES: Final = 1e6
 class Capture:
     """The result of capture and recapture over all modes.
 
-    ``dependent`` is True if finders find the same failures, None with two finders or if a third
-    found too little. ``alike`` is True if several found more failures than expected by chance, so
-    that more were missed; None if nothing could be tested.
+    ``finders_dependent`` is True if the failures that one finder finds depend on those of another,
+    None with two finders or if a third found too little. ``finders_alike`` is True if several
+    finders found more of the same failures than expected by chance, so that more were missed; None
+    if nothing could be tested.
     """
 
     finders: tuple[str, ...]
-    dependent: bool | None
-    alike: bool | None
+    finders_dependent: bool | None
+    finders_alike: bool | None
     figures: tuple[Figure, ...]
 
 

@@ -2,7 +2,7 @@
 
 The unit is trace × mode where two annotators or more have a verdict, in traces that they have
 finished. ``present`` and ``absent`` are the two categories. ``unsure`` is no verdict on either
-side: it counts as missing, and how often it was verdicts is a figure too.
+side: it counts as missing, and its number is a figure too.
 """
 
 from __future__ import annotations
@@ -93,15 +93,19 @@ class NamedBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The figures of a study, and all that is no figure.
+    """The figures of a study, with the names that belong to them.
 
     ``modes`` are (slug, code, name), ``categories`` and ``levels`` groups of slugs, ``rounds`` the
     names of the rounds and ``retested`` the annotators with retests. ``agents`` are pairs of an
-    agent and a person who have finished the same traces. ``finders`` are those of the estimate of
-    missed failures; ``dependent`` tells whether they find the same failures, None where
-    that cannot be tested, and ``alike`` whether several found more than chance has it. ``spans``,
-    ``judge``, ``judges`` and ``revisions`` are parts that the caller adds; ``only_seen_by`` is the
-    annotator whose visibility limits the traces.
+    agent and a person who have finished the same traces.
+
+    ``finders`` are the annotators of the estimate of missed failures. ``finders_dependent`` is True
+    if the failures that one of them finds depend on those of another, None if that cannot be
+    tested. ``finders_alike`` is True if several of them found more of the same failures than
+    expected by chance, False if fewer.
+
+    ``spans``, ``judge``, ``judges`` and ``revisions`` are parts that the caller adds.
+    ``only_seen_by`` is the annotator whose visibility limits the traces.
     """
 
     taxonomy: str
@@ -116,8 +120,8 @@ class Agreement:
     bootstrap: BootstrapJson
     identical_blocks: tuple[NamedBlock, ...]
     finders: tuple[str, ...]
-    dependent: bool | None
-    alike: bool | None
+    finders_dependent: bool | None
+    finders_alike: bool | None
     index: FigureIndex
     spans: SpanAgreement | None = None
     judge: JudgeReport | None = None
@@ -211,8 +215,8 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
             "modes": {},
             "pooled": {},
             "pairs": {},
-            "together": {"p_value": None, "alike": agreement.alike},
-            "dependent": agreement.dependent,
+            "together": {"p_value": None, "alike": agreement.finders_alike},
+            "dependent": agreement.finders_dependent,
             "with_suggestions": {},
             "settled_absent": 0,
         },
@@ -240,7 +244,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
 _LEFT_OUT: Final = (
     "unfinished", "examples", "alone", "unsure", "open", "not_in_study", "open_codes",
 )  # fmt: skip
-"""What no figure rests on, by annotator."""
+"""The counts of traces, verdicts and labels that no figure includes."""
 
 
 def _empty_table() -> dict[str, Any]:
@@ -348,7 +352,7 @@ class Tables:
             mode: The number of the mode.
             scope: What the figures are about.
         """
-        yield from self._table([mode], self._of_mode[mode], scope)
+        yield from self._table_figures([mode], self._of_mode[mode], scope)
 
     def pooled(self, scope: FigureScope, modes: Sequence[int] | None = None) -> Iterator[Figure]:
         """Yield the figures of some modes in one table.
@@ -358,23 +362,26 @@ class Tables:
             modes: The numbers of the modes; None for all.
         """
         chosen = list(range(self._modes)) if modes is None else list(modes)
-        yield from self._table(chosen, table_coefficients(self._sums.of_modes(chosen)), scope)
+        yield from self._table_figures(
+            chosen, table_coefficients(self._sums.of_modes(chosen)), scope
+        )
 
-    def _table(
+    def _table_figures(
         self, chosen: list[int], coefficients: Mapping[str, Coefficient], scope: FigureScope
     ) -> Iterator[Figure]:
+        """Yield the figures of the chosen modes in one table, then those of each pair."""
         verdicts = self._verdicts[:, :, chosen]
         sums = self._sums.of_modes(chosen)
         yield scope.number("n", sums.n)
         yield scope.number("n_complete", sums.complete)
-        yield from _prevalence(self._names, verdicts, scope)
+        yield from _prevalence_figures(self._names, verdicts, scope)
         for name, coefficient in coefficients.items():
             yield scope.estimate(name, coefficient)
         yield from scope.numbers("unsure", counts_of(self._names, verdicts, UNSURE))
         for number, pair in enumerate(combinations(self._names, 2)):
             pair_sums = self._sums_by_pair.get(number)
             table = sums.pair(number) if pair_sums is None else pair_sums.of_modes(chosen)
-            yield from _pair(table, scope.of_pair(pair), pair)
+            yield from _pair_figures(table, scope.of_pair(pair), pair)
         if sums.rotates:
             keys = map(PAIR.join, combinations(self._names, 2))
             yield from scope.numbers(
@@ -393,8 +400,8 @@ class Tables:
             yield scope.number("units", units, condition=name)
 
 
-def _pair(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> Iterator[Figure]:
-    """Yield the figures of two; ``names`` are what their shares of present are called."""
+def _pair_figures(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> Iterator[Figure]:
+    """Yield the figures of two annotators; ``names`` are the conditions of their prevalence."""
     both, first, second, _ = sums.pairs[0, 0].tolist()
     n = sums.n
     yield scope.number("n", n)
@@ -417,7 +424,7 @@ def counts_of(names: Sequence[str], verdicts: VerdictArray, cell: int) -> dict[s
     return {name: int((rows == cell).sum()) for name, rows in zip(names, verdicts, strict=True)}
 
 
-def _prevalence(
+def _prevalence_figures(
     names: Sequence[str], verdicts: VerdictArray, scope: FigureScope
 ) -> Iterator[Figure]:
     """Yield each annotator's share of 'present' in the units that two or more have rated."""
@@ -496,7 +503,7 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
     table = study.verdicts
     finished = _finished(study, table)
     blocks = identical_blocks(table.verdicts, finished)
-    missed = _missed(study, table, intervals=rounds > 0)
+    missed = _missed_failures(study, table, intervals=rounds > 0)
     return Agreement(
         taxonomy=study.taxonomy_ref,
         annotators=study.annotators,
@@ -506,7 +513,7 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
         levels=study.levels,
         rounds=tuple(study.rounds),
         retested=tuple(name for name in study.retests if name in study.annotators),
-        agents=tuple((table.annotators[0], table.annotators[1]) for table in study.agents),
+        agents=tuple((paired.annotators[0], paired.annotators[1]) for paired in study.agents),
         bootstrap=bootstrap_json(rounds, seed),
         identical_blocks=tuple(
             NamedBlock(
@@ -516,17 +523,20 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
             for block in blocks.identical
         ),
         finders=missed.finders,
-        dependent=missed.dependent,
-        alike=missed.alike,
+        finders_dependent=missed.finders_dependent,
+        finders_alike=missed.finders_alike,
         index=FigureIndex(
-            (*_figures(_Counted(study, finished, blocks, rounds, seed)), *missed.figures)
+            (
+                *_study_figures(_ResampledStudy(study, finished, blocks, rounds, seed)),
+                *missed.figures,
+            )
         ),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
-    """A study, who finished which trace (annotators × traces), and how figures are resampled."""
+class _ResampledStudy:
+    """A study with its finished traces (annotators × traces) and the settings of resampling."""
 
     study: StudyInput
     finished: NDArray[np.bool_]
@@ -570,118 +580,126 @@ class _Counted:
         return FigureScope(name, self.study.taxonomy_ref, group, mode, sources=sources)
 
 
-def _figures(counted: _Counted) -> Iterator[Figure]:
+def _study_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
     """Yield all figures but those of missed failures, in the order of the document."""
-    study = counted.study
+    study = resampled.study
     table = study.verdicts
     columns = {slug: column for column, (slug, _, _) in enumerate(study.modes)}
     slugs = tuple(columns)
-    yield from _finished_figures(counted)
-    tables = counted.tables(table.verdicts)
+    yield from _finished_figures(resampled)
+    tables = resampled.tables(table.verdicts)
     for slug, code, _ in study.modes:
-        yield from tables.mode(columns[slug], counted.scope("mode", [slug], mode=code))
-    yield from tables.macro(counted.scope("macro", slugs))
-    yield from tables.pooled(counted.scope("pooled", slugs))
+        yield from tables.mode(columns[slug], resampled.scope("mode", [slug], mode=code))
+    yield from tables.macro(resampled.scope("macro", slugs))
+    yield from tables.pooled(resampled.scope("pooled", slugs))
     for ident, _, of_category in study.categories:
         category_slugs = [slug for slug in of_category if slug in columns]
-        scope = counted.scope("category", category_slugs, mode=ident)
+        scope = resampled.scope("category", category_slugs, mode=ident)
         yield from tables.pooled(scope, [columns[slug] for slug in category_slugs])
     yield from set_agreement(
-        table.verdicts[:, counted.shared],
-        counted.rounds,
-        counted.seed,
-        blocks=counted.block_numbers[counted.shared],
-        scope=counted.scope("sets", slugs),
+        table.verdicts[:, resampled.shared],
+        resampled.rounds,
+        resampled.seed,
+        blocks=resampled.block_numbers[resampled.shared],
+        scope=resampled.scope("sets", slugs),
     )
-    blocks = counted.scope("blocks", slugs)
-    yield blocks.number("traces", counted.blocks.traces)
-    yield blocks.number("distinct", counted.blocks.distinct)
+    blocks = resampled.scope("blocks", slugs)
+    yield blocks.number("traces", resampled.blocks.traces)
+    yield blocks.number("distinct", resampled.blocks.distinct)
     for name, traces in study.rounds.items():
-        yield from _round(counted, name, traces)
+        yield from _round_figures(resampled, name, traces)
     for name, retest in study.retests.items():
         if name in study.annotators:
-            yield from _two(counted, "retest", (name,), retest)
+            yield from _paired_figures(resampled, "retest", (name,), retest)
     for agent_table in study.agents:
-        yield from _two(counted, "agent", agent_table.annotators, agent_table)
+        yield from _paired_figures(resampled, "agent", agent_table.annotators, agent_table)
     for slug, code, _ in study.modes:
-        scope = counted.scope("halving", [slug], mode=code)
+        scope = resampled.scope("halving", [slug], mode=code)
         yield from tables.halving(columns[slug], scope)
-    yield from _left_out(counted)
+    yield from _left_out_figures(resampled)
     for level, groups in study.levels.items():
-        yield from _level(counted, level, groups)
+        yield from _level_figures(resampled, level, groups)
 
 
 def _finished(study: StudyInput, table: VerdictTable) -> NDArray[np.bool_]:
-    """Return annotators × traces: who has finished what."""
+    """Return True for each finished trace of an annotator, as annotators × traces."""
     done = [study.finished.get(name, frozenset()) for name in study.annotators]
     rows = [[trace in traces for trace in table.traces] for traces in done]
     return np.array(rows, dtype=np.bool_).reshape(len(done), len(table.traces))
 
 
-def _finished_figures(counted: _Counted) -> Iterator[Figure]:
-    scope = counted.scope("traces", ())
-    finished = counted.finished
+def _finished_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
+    """Yield the numbers of traces that all annotators, or two of them, have finished."""
+    scope = resampled.scope("traces", ())
+    finished = resampled.finished
     by_all = int(finished.all(axis=0).sum()) if len(finished) else 0
     yield scope.number("finished_by_all", by_all)
     yield scope.number("finished_by_two", int((finished.sum(axis=0) > 1).sum()))
-    yield from scope.numbers("examples_left_out", counted.study.examples)
+    yield from scope.numbers("examples_left_out", resampled.study.examples)
 
 
-def _level(counted: _Counted, level: str, groups: Sequence[Group]) -> Iterator[Figure]:
+def _level_figures(
+    resampled: _ResampledStudy, level: str, groups: Sequence[Group]
+) -> Iterator[Figure]:
     """Yield the figures of a level of categories, from the same resamples as the modes."""
-    table = counted.study.verdicts
+    table = resampled.study.verdicts
     verdicts = [
-        _any_within(table.verdicts[:, :, [slug in slugs for slug in table.slugs]])
+        _joined_verdicts(table.verdicts[:, :, [slug in slugs for slug in table.slugs]])
         for _, _, slugs in groups
     ]
-    tables = counted.tables(np.stack(verdicts, axis=2))
+    tables = resampled.tables(np.stack(verdicts, axis=2))
     for number, (ident, _, slugs) in enumerate(groups):
-        yield from tables.mode(number, counted.scope("level", slugs, group=level, mode=ident))
+        yield from tables.mode(number, resampled.scope("level", slugs, group=level, mode=ident))
     every = [slug for _, _, slugs in groups for slug in slugs]
-    yield from tables.macro(counted.scope("level_macro", every, group=level))
-    yield from tables.pooled(counted.scope("level_pooled", every, group=level))
+    yield from tables.macro(resampled.scope("level_macro", every, group=level))
+    yield from tables.pooled(resampled.scope("level_pooled", every, group=level))
 
 
-def _any_within(verdicts: VerdictArray) -> NDArray[np.int8]:
-    """Return annotators × traces: the verdict on some modes together, open where it depends."""
+def _joined_verdicts(verdicts: VerdictArray) -> NDArray[np.int8]:
+    """Join the verdicts on several modes into one, as annotators × traces.
+
+    It is present if any mode is, else open if any is open, else unsure if any is unsure.
+    """
     present, unsure, open_ = ((verdicts == cell).any(axis=2) for cell in (PRESENT, UNSURE, MISSING))
     together = np.select([present, open_, unsure], [PRESENT, MISSING, UNSURE], ABSENT)
     return together.astype(np.int8)
 
 
-def _round(counted: _Counted, name: str, traces: frozenset[str]) -> Iterator[Figure]:
+def _round_figures(
+    resampled: _ResampledStudy, name: str, traces: frozenset[str]
+) -> Iterator[Figure]:
     """Yield the figures over the traces of a round, resampled among themselves."""
-    table = counted.study.verdicts
+    table = resampled.study.verdicts
     inside = np.array([trace in traces for trace in table.traces], dtype=np.bool_)
-    shared = np.flatnonzero(counted.finished[:, inside].sum(axis=0) > 1)
+    shared = np.flatnonzero(resampled.finished[:, inside].sum(axis=0) > 1)
     tables = Tables(
         table.annotators,
         table.verdicts[:, inside],
         shared.tolist(),
-        counted.rounds,
-        counted.seed,
-        counted.block_numbers[inside],
+        resampled.rounds,
+        resampled.seed,
+        resampled.block_numbers[inside],
     )
-    yield counted.scope("round", table.slugs, group=name).number("traces", len(shared))
-    yield from tables.macro(counted.scope("round_macro", table.slugs, group=name))
-    yield from tables.pooled(counted.scope("round_pooled", table.slugs, group=name))
+    yield resampled.scope("round", table.slugs, group=name).number("traces", len(shared))
+    yield from tables.macro(resampled.scope("round_macro", table.slugs, group=name))
+    yield from tables.pooled(resampled.scope("round_pooled", table.slugs, group=name))
 
 
-def _two(
-    counted: _Counted, name: str, subject: tuple[str, ...], table: VerdictTable
+def _paired_figures(
+    resampled: _ResampledStudy, name: str, subject: tuple[str, ...], table: VerdictTable
 ) -> Iterator[Figure]:
     """Yield the agreement of two readings of the same traces, all modes pooled.
 
     They are an annotator's first pass and their retests, or an agent and a person.
     """
-    sums = sums_of(table.verdicts, range(len(table.traces)), counted.rounds, counted.seed)
-    scope = replace(counted.scope(name, table.slugs), subject=subject)
+    sums = sums_of(table.verdicts, range(len(table.traces)), resampled.rounds, resampled.seed)
+    scope = replace(resampled.scope(name, table.slugs), subject=subject)
     yield scope.number("n_traces", len(table.traces))
-    yield from _pair(sums.everything().pair(0), scope, table.annotators)
+    yield from _pair_figures(sums.everything().pair(0), scope, table.annotators)
 
 
-def _missed(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Capture:
-    """Estimate how many failures nobody found."""
+def _missed_failures(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Capture:
+    """Estimate the number of failures that no annotator found."""
     seen = [study.suggested.get(name, frozenset()) for name in table.annotators]
     suggested = [[trace in traces for trace in table.traces] for traces in seen]
     absent = [[(t, slug) in study.settled_absent for slug in table.slugs] for t in table.traces]
@@ -696,7 +714,7 @@ def _missed(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Captu
     )
 
 
-def _left_out(counted: _Counted) -> Iterator[Figure]:
+def _left_out_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
     """Yield the numbers of traces, verdicts and labels that no figure includes, by annotator.
 
     ``unfinished`` counts traces that were begun without a finished pass of the counted kind,
@@ -705,10 +723,10 @@ def _left_out(counted: _Counted) -> Iterator[Figure]:
     counts the finished traces of people outside the study, ``open_codes`` the labels in finished
     traces that have no mode.
     """
-    study = counted.study
+    study = resampled.study
     names = study.annotators
     verdicts = study.verdicts.verdicts
-    finished = counted.finished
+    finished = resampled.finished
     alone = finished & (finished.sum(axis=0) == 1)
     opened = (verdicts == MISSING) & finished[:, :, None]
     by_statistic: dict[str, Mapping[str, int]] = {
@@ -720,6 +738,6 @@ def _left_out(counted: _Counted) -> Iterator[Figure]:
         "not_in_study": study.not_in_study,
         "open_codes": {name: study.open_codes.get(name, 0) for name in names},
     }
-    scope = counted.scope("left_out", ())
+    scope = resampled.scope("left_out", ())
     for statistic in _LEFT_OUT:
         yield from scope.numbers(statistic, by_statistic[statistic])

@@ -1,4 +1,4 @@
-"""The places that annotators marked in traces, and the spans that they had read."""
+"""The places that annotators marked in traces, and the spans that the annotators read."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class LabelRange:
     """The spans from ``first`` to ``last`` (indices, both included), or a quote in one of them.
 
     ``chars`` are the quote's start and end (exclusive) in code points of the span's text, None for
-    whole spans, or if the position of the quote is unknown. ``text`` is the number of code points
-    of that text, None if it is unknown.
+    whole spans, or if the position of the quote is unknown. ``text_length`` is the number of code
+    points of that text, None if it is unknown.
     """
 
     first: int
     last: int
     chars: tuple[int, int] | None = None
-    text: int | None = None
+    text_length: int | None = None
 
     @property
     def spans(self) -> int:
@@ -56,14 +56,14 @@ def place_of(
     if first is None or last is None:
         return None
     chars = None
-    text = None
+    text_length = None
     start = target.char_start
     end = target.char_end
     if target.quote is not None and start is not None and end is not None:
-        text = length_of(target.first) if length_of is not None else None
-        if 0 <= start < end and (text is None or end <= text):
+        text_length = length_of(target.first) if length_of is not None else None
+        if 0 <= start < end and (text_length is None or end <= text_length):
             chars = (start, end)
-    return LabelRange(min(first, last), max(first, last), chars, text if chars else None)
+    return LabelRange(min(first, last), max(first, last), chars, text_length if chars else None)
 
 
 def level(a: LabelRange, b: LabelRange) -> int:
@@ -86,9 +86,9 @@ def level(a: LabelRange, b: LabelRange) -> int:
     quote, wide = (a, b) if a.chars else (b, a)
     if quote.chars is None:
         return LEVELS * shared // (a.spans + b.spans - shared)
-    if quote.text is None:
+    if quote.text_length is None:
         return min(LEVELS - 1, LEVELS // wide.spans)
-    return LEVELS * (quote.chars[1] - quote.chars[0]) // (quote.text * wide.spans)
+    return LEVELS * (quote.chars[1] - quote.chars[0]) // (quote.text_length * wide.spans)
 
 
 def merged(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ...]:
@@ -144,7 +144,11 @@ def matched(ours: Sequence[LabelRange], theirs: Sequence[LabelRange]) -> tuple[i
 
 
 class _Pairs:
-    """A matching of places on the left with places on the right that they reach."""
+    """A matching of the places of one annotator (left) with those of another (right).
+
+    ``reach`` has, by each left place, the right places that overlap enough. ``of_right`` is the
+    left partner of each right place.
+    """
 
     def __init__(self) -> None:
         self.reach: dict[int, list[int]] = {}
@@ -158,7 +162,7 @@ class _Pairs:
                 self._pair(left)
 
     def _pair(self, start: int) -> None:
-        """Find a partner for one on the left, where others must change theirs for it as well."""
+        """Find a partner for a left place; other left places may get other partners for it."""
         came_from: dict[int, int] = {}
         waiting = [start]
         while waiting:
@@ -173,7 +177,7 @@ class _Pairs:
                 waiting.append(self.of_right[right])
 
     def _flip(self, end: int, came_from: Mapping[int, int]) -> None:
-        """Make the pairs along a path that ends at one on the right without a partner."""
+        """Make the pairs along a path that ends at a right place without a partner."""
         right: int | None = end
         while right is not None:
             left = came_from[right]
@@ -190,7 +194,7 @@ class TraceReading:
     ``places`` are the marked places by mode. ``read`` are the spans that were read; None without a
     record, as with judges and imported labels, which count as readings of the whole trace.
     ``unanswered`` are the modes without an answer, on which a missing mark means nothing.
-    ``unplaced`` are the modes called present without a place, which are somewhere in the trace.
+    ``unplaced`` are the modes called present without a place.
     ``whole_trace`` counts labels on the whole trace, ``not_found`` labels on spans that the trace
     does not have. Raises ``ValueError`` if a mode has places and is unplaced.
     """
@@ -237,9 +241,9 @@ class SpanInput:
 
     ``modes`` are (slug, code, name) in the taxonomy's order; ``pass_label`` is the report's name of
     the pass. ``traces`` are those that two annotators or more have finished and whose spans are
-    known; ``not_at_hand`` counts the others, ``finished`` all finished traces of each annotator.
-    ``examples`` counts traces that were left out because they were in a judge's prompt. Raises
-    ``ValueError`` if an annotator or a trace is named twice.
+    known; ``not_at_hand`` counts the finished traces with unknown spans, ``finished`` all finished
+    traces of each annotator. ``examples`` counts traces that were left out because they were in a
+    judge's prompt. Raises ``ValueError`` if an annotator or a trace is named twice.
     """
 
     taxonomy_ref: str

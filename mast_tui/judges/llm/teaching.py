@@ -85,10 +85,11 @@ class TestUse(msgspec.Struct, frozen=True):
 class JudgeError:
     """A verdict on a mode that a judge got wrong, and what is right.
 
-    ``right`` is the verdict of people. ``target`` is the place of their label, or that of the
-    judge's where the mode is absent; ``quote`` the words that the judge quotes there. ``marked``
-    is true if a person has marked the error, ``agreed`` if several people agree on the verdict or
-    it was adjudicated. ``stratum`` names the kind of trace, such as its system and length.
+    ``right`` is the verdict of people. ``target`` is the place of their label. If the mode is
+    absent, it is the place of the judge's label, and ``quote`` is the text that the judge quotes.
+    ``marked_by_person`` is true if a person has marked the error, ``agreed`` if several people
+    agree on the verdict or it was adjudicated. ``stratum`` names the kind of trace, such as its
+    system and length.
     """
 
     trace_id: str
@@ -97,7 +98,7 @@ class JudgeError:
     target: Target
     reason: str
     quote: str | None = None
-    marked: bool = False
+    marked_by_person: bool = False
     agreed: bool = True
     stratum: str = ""
 
@@ -123,7 +124,7 @@ def most_informative(errors: Iterable[JudgeError]) -> list[JudgeError]:
         error = min(
             remaining,
             key=lambda each: (
-                not each.marked,
+                not each.marked_by_person,
                 not each.agreed,
                 # As seats are dealt to parties by Sainte-Laguë.
                 (2 * used[each.mode, each.right] + 1) / errors_of_kind[each.mode, each.right],

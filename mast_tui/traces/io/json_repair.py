@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_lines import TEXT_AFTER_DOCUMENT, first_lines, is_json_lines
 from mast_tui.traces.io.json_values import replace_surrogates, without_surrogates
 from mast_tui.traces.model import Problem
 
 MOST_CHARS: Final = 64 << 20
-"""Length up to which a broken document is looked through, in code points."""
+"""The most code points of a broken document that is repaired."""
 
 _MISSING: Final = object()
 _MOST_DEPTH: Final = 200
 _LISTED_PROBLEMS: Final = 200
 _MOST_OPENINGS: Final = 8
 _FRAMES_LOOKED_AT: Final = 12
-_LEFT_KNOWN: Final = 8
+_MOST_LEFT_LISTS: Final = 8
 _SCANS: Final = 24
 """The number of times that failed attempts may read the text, on average."""
 
@@ -70,11 +70,11 @@ class Repaired:
 
 
 def repair(text: str) -> Repaired | None:
-    """Return the intact parts of a JSON document in their places; None where there are none.
+    """Return the intact parts of a JSON document, in their places; None without intact parts.
 
-    Left out is only the member of an object or a list that is broken itself; a text that is cut
-    off or damaged is kept as far as it goes. Also None for what is no single document: plain
-    text, JSON lines, more than ``MOST_CHARS``.
+    Only a broken member of an object or list is left out. The readable part of a damaged text is
+    kept. The result is also None if the text is no single document: plain text, JSON lines, or
+    longer than ``MOST_CHARS``.
     """
     if len(text) > MOST_CHARS or _BEGINNING.match(text) is None:
         return None
@@ -82,7 +82,7 @@ def repair(text: str) -> Repaired | None:
 
 
 class _Frame:
-    """A container that is being read: what it holds so far, and what its members look like."""
+    """A container that is being read: its members so far, and the first keys of its objects."""
 
     def __init__(self, value: dict[str, object] | list[object]) -> None:
         self.value = value
@@ -127,13 +127,13 @@ class _Frame:
 
     def has_record_with(self, key: str) -> bool:
         """Return whether one of a list's objects has this key."""
-        some = [*self.value[:3], *self.value[-3:]] if isinstance(self.value, list) else []
-        return any(isinstance(record, dict) and key in record for record in some)
+        samples = [*self.value[:3], *self.value[-3:]] if isinstance(self.value, list) else []
+        return any(isinstance(record, dict) and key in record for record in samples)
 
     def beginnings(self, innermost: bool) -> list[re.Pattern[str]]:
-        """Return the patterns of where reading can continue: the beginnings of its next member.
+        """Return the patterns at which reading can continue: the beginnings of a next member.
 
-        The innermost frame's last text may end there as well.
+        For the innermost frame, also the end of its last text.
         """
         patterns = [_CLOSED] if innermost else []
         if not self.is_list:
@@ -144,27 +144,41 @@ class _Frame:
         return [*patterns, _ANY_TEXT if isinstance(self.last(), str) else _ANY_RECORD]
 
 
-class _Repair:
-    """Goes through a text once, with a list of the containers that it is in.
+class _LeftList(NamedTuple):
+    """A list of objects that reading has left, with the container around it."""
 
-    Whole values are left to the standard scanner; only a value that it refuses is entered. What
-    has been read is cut off now and then: the scanner's errors count all lines before them.
+    objects: _Frame
+    container: _Frame
+
+
+class _Repair:
+    """A reader that goes through a text once, with a stack of the open containers.
+
+    The standard scanner reads whole values. Only a value that it refuses is read member by member.
+    The text that was read is cut off now and then, because the scanner's errors count all lines
+    before them.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._pos = 0
-        self._budget = _SCANS * len(text) + (1 << 20)  # what attempts may cost yet, in characters
-        self._slice = max(_WINDOW, len(text) >> 8)
+        self._budget = _SCANS * len(text) + (1 << 20)
+        """The number of characters that failed attempts may still read."""
+        self._most_kept = max(_WINDOW, len(text) >> 8)
+        """The number of read characters after which they are cut off."""
         self._surrogates = _SURROGATE_ESCAPE.search(text) is not None
         self._decoder = json.JSONDecoder(strict=False)
         self._root = _Frame({} if text.lstrip()[0] == "{" else [])
         self._frames: list[_Frame] = []
-        self._left: list[tuple[_Frame, _Frame]] = []  # lists of objects, each with what held it
-        self._ahead: dict[re.Pattern[str], tuple[int, int | None]] = {}
+        self._left_lists: list[_LeftList] = []
+        """The lists of objects that were left lately, the last one first."""
+        self._next_matches: dict[re.Pattern[str], tuple[int, int | None]] = {}
+        """The start of the last search for each pattern, and the position of the match."""
         self._problems: list[Problem] = []
         self._line = 1
-        self._counted = 0
+        """The number of the line at ``_lines_counted_to``."""
+        self._lines_counted_to = 0
+        """The position up to which line feeds are counted."""
         self._last_problem_line = 0
 
     def read(self) -> Repaired | None:
@@ -202,7 +216,7 @@ class _Repair:
             self._frames.clear()
             return
         if self._pos >= len(self._text):
-            self._cut_off()
+            self._end_cut_off()
             return
         frame = self._frames[-1]
         char = self._text[self._pos]
@@ -216,7 +230,7 @@ class _Repair:
             self._pos += 1
             frame.after = False
         elif frame.is_list and key is not None:
-            self._key_in_list(frame, key[1])
+            self._repair_key_in_list(frame, key[1])
         elif frame.is_list and char not in "}:" and (char in '{["' or not frame.after):
             if not (char == "{" and frame.value and self._belongs_outside(frame)):
                 if frame.after:
@@ -250,8 +264,8 @@ class _Repair:
         frame.key = name
         self._read_value(frame)
 
-    def _key_in_list(self, frame: _Frame, key: str) -> None:
-        """Repair a key in a list: a bracket before it is missing, or there was one too many."""
+    def _repair_key_in_list(self, frame: _Frame, key: str) -> None:
+        """Repair a key in a list: a bracket before it is missing or superfluous."""
         if not frame.value:
             self._add_problem("a bracket where a brace should be")
             self._frames.pop()
@@ -298,9 +312,9 @@ class _Repair:
         else:
             self._pos = start
             if char == '"':
-                self._damaged_text(frame)
+                self._read_damaged_text(frame)
             else:
-                self._damaged_word(frame)
+                self._read_damaged_word(frame)
 
     def _read_container(self, frame: _Frame, char: str) -> None:
         """Enter a container that the scanner refuses, unless it is too deep."""
@@ -311,7 +325,7 @@ class _Repair:
         self._pos = _end_of_container(self._text, self._pos)
         frame.after = True
 
-    def _damaged_text(self, frame: _Frame) -> None:
+    def _read_damaged_text(self, frame: _Frame) -> None:
         """Keep the readable part of a string that is damaged after its opening quote."""
         if not frame.is_list and _KEY_AHEAD.match(self._text, self._pos):
             self._add_problem("an opening brace is missing")
@@ -339,8 +353,8 @@ class _Repair:
         self._pos = closed.end()
         frame.add_member(_decode_string(closed[1]))
 
-    def _damaged_word(self, frame: _Frame) -> None:
-        """Skip a value that is none; a text that lost its opening quote is kept."""
+    def _read_damaged_word(self, frame: _Frame) -> None:
+        """Skip a value that cannot be read, or keep a text that has lost its opening quote."""
         frame.after = True
         if text := _LOST_QUOTE.match(self._text, self._pos):
             self._add_problem("a text has lost its opening quote")
@@ -391,9 +405,12 @@ class _Repair:
             self._resume()
 
     def _belongs_outside(self, frame: _Frame) -> bool:
-        """Return whether the object here begins as those of another list.
+        """Continue in another list if the object here begins like that list's objects.
 
-        Reading then continues in that list, which is around this container or was left too early.
+        That list is around this container, or reading has left it too early.
+
+        Returns:
+            True if reading continues in the other list.
         """
         opening = _OPENING.match(self._text, self._pos)
         if opening is None or opening[1] in frame.openings:
@@ -403,12 +420,13 @@ class _Repair:
                 self._add_problem("closing brackets are missing")
                 self._leave_to(depth)
                 return True
-        for left, outer in self._left:
-            if opening[1] in left.openings and outer in self._frames:
+        for left_list in self._left_lists:
+            objects = left_list.objects
+            if opening[1] in objects.openings and left_list.container in self._frames:
                 self._add_problem("a closing bracket too many")
-                self._leave_to(self._frames.index(outer) + 1)
-                left.after = False
-                self._enter_container(left, opened=False, attached=True)
+                self._leave_to(self._frames.index(left_list.container) + 1)
+                objects.after = False
+                self._enter_container(objects, opened=False, attached=True)
                 return True
         return False
 
@@ -429,13 +447,13 @@ class _Repair:
 
     def _next_position(self, pattern: re.Pattern[str], pos: int) -> int | None:
         """Return the next position of a pattern; it is remembered, so that search stays linear."""
-        since, position = self._ahead.get(pattern, (pos + 1, None))
-        if since > pos or (position is not None and position < pos):
+        searched_from, position = self._next_matches.get(pattern, (pos + 1, None))
+        if searched_from > pos or (position is not None and position < pos):
             match = pattern.search(self._text, pos)
             position = None
             if match is not None:
                 position = match.end() if pattern is _CLOSED else match.start()
-            self._ahead[pattern] = (pos, position)
+            self._next_matches[pattern] = (pos, position)
         return position
 
     def _enter_container(self, frame: _Frame, opened: bool = True, attached: bool = False) -> None:
@@ -453,12 +471,13 @@ class _Repair:
             self._frames[-1].after = True
             self._frames[-1].learn_first_key(frame.value)
             if frame.openings:
-                self._left = [(frame, self._frames[-1]), *self._left[: _LEFT_KNOWN - 1]]
+                left_list = _LeftList(frame, self._frames[-1])
+                self._left_lists = [left_list, *self._left_lists[: _MOST_LEFT_LISTS - 1]]
         else:
             self._read_after_document()
 
     def _leave_to(self, depth: int) -> None:
-        """Leave containers until so many are open; a member may follow."""
+        """Leave containers until ``depth`` of them are open; a member may follow."""
         while len(self._frames) > depth:
             self._leave_container()
         self._frames[-1].after = False
@@ -478,7 +497,7 @@ class _Repair:
         self._add_problem(f"{left} {TEXT_AFTER_DOCUMENT}")
         self._pos = len(self._text)
 
-    def _cut_off(self) -> None:
+    def _end_cut_off(self) -> None:
         """End all containers, as the text ends within the document."""
         self._add_problem("cut off here; everything before it was read", always=True)
         while self._frames:
@@ -487,7 +506,7 @@ class _Repair:
                 self._frames[-1].drop_last()
 
     def _add_problem(self, message: str, always: bool = False) -> None:
-        """Record a problem here, one a line; with ``always`` also where the line has one."""
+        """Record a problem here, one per line; with ``always`` even if the line has one."""
         self._count_lines(self._pos)
         if self._line == self._last_problem_line and not always:
             return
@@ -498,16 +517,19 @@ class _Repair:
             self._problems.append(Problem(f"line {self._line}", message))
 
     def _count_lines(self, pos: int) -> None:
-        if pos > self._counted:
-            self._line += self._text.count("\n", self._counted, pos)
-            self._counted = pos
+        if pos > self._lines_counted_to:
+            self._line += self._text.count("\n", self._lines_counted_to, pos)
+            self._lines_counted_to = pos
 
     def _skip_space(self) -> None:
         if space := _SPACE.match(self._text, self._pos):
             self._pos = space.end()
 
     def _scan_value(self) -> object:
-        """Return the value that begins here, and move to its end; ``_MISSING`` does not move."""
+        """Return the value that begins here, and move to its end.
+
+        If there is no value, return ``_MISSING`` and lower the budget without moving.
+        """
         start = self._pos
         try:
             value, self._pos = self._decoder.raw_decode(self._text, start)
@@ -532,19 +554,19 @@ class _Repair:
         return self._pos
 
     def _drop_read_text(self) -> None:
-        """Cut off what has been read, once it is much."""
+        """Cut off the text that was read, once it is longer than ``_most_kept``."""
         dropped = self._pos - _LOOKED_BACK
-        if dropped < self._slice:
+        if dropped < self._most_kept:
             return
         self._count_lines(dropped)
-        self._counted = max(0, self._counted - dropped)
-        self._ahead.clear()
+        self._lines_counted_to = max(0, self._lines_counted_to - dropped)
+        self._next_matches.clear()
         self._text = self._text[dropped:]
         self._pos -= dropped
 
 
 def _end_of_container(text: str, pos: int) -> int:
-    """Return the end of the container that begins here, by its brackets; else that of the text."""
+    """Return the end of the container that begins here, by its brackets; else the text's end."""
     depth = 0
     for _ in range(_MOST_BRACKETS):
         bracket = _BRACKET.search(text, pos)
@@ -570,6 +592,7 @@ def _decode_string(body: str) -> str:
 
 
 def _mended_escape(escape: re.Match[str]) -> str:
+    """Return a valid escape for an invalid one, and no text for one that is cut off."""
     char = escape[0]
     if char == '"':
         return '\\"'

@@ -1,4 +1,4 @@
-"""The next version of a judge: what it is taught, the change of its prompt, and what that takes."""
+"""The next version of a judge: its examples, the change of its prompt, and the cost."""
 
 from __future__ import annotations
 
@@ -92,6 +92,8 @@ class AlignedRun:
     def errors(self, opened: OpenWorkspace) -> list[JudgeError]:
         """Return the errors of the judge, the most informative first.
 
+        In each case the judge is the first side, and people are the second.
+
         Args:
             opened: The workspace.
 
@@ -107,25 +109,26 @@ class AlignedRun:
         errors = []
         for case in (case for cases in self.cases.values() for case in cases):
             subject = (case.trace_id, case.mode)
-            marked = self.alignment.marked.get(subject, "")
+            correction = self.alignment.marked.get(subject, "")
             record = records[case.trace_id]
             error = JudgeError(
                 case.trace_id,
                 case.mode,
                 VerdictValue.PRESENT,
-                target=next((mark.target for mark in case.second), WHOLE_TRACE),
-                reason=marked or self._reason(case),
-                marked=bool(marked),
+                target=case.second[0].target if case.second else WHOLE_TRACE,
+                reason=correction or self._reason(case),
+                marked_by_person=bool(correction),
                 agreed=subject in self.alignment.agreed,
                 stratum=f"{record.system} {(record.spans or 0).bit_length()}",
             )
             if case.outcome is PresentSide.FIRST and case.first:
-                label = labels.get(case.first[0].label or "")
+                judge_mark = case.first[0]
+                label = labels.get(judge_mark.label or "")
                 evidence = None if label is None else label.evidence
                 error = replace(
                     error,
                     right=VerdictValue.ABSENT,
-                    target=case.first[0].target,
+                    target=judge_mark.target,
                     quote=None if evidence is None else evidence.quote,
                 )
             if case.outcome is not PresentSide.BOTH:
@@ -133,9 +136,9 @@ class AlignedRun:
         return most_informative(errors)
 
     def _reason(self, case: Case) -> str:
-        """Return what people wrote on a mode in a trace, else what they say in general."""
+        """Return the first text that people wrote on the mode in the trace, else a general one."""
         human = self.human[case.trace_id]
-        written = [
+        written_texts = [
             *(d.reason for d in human.decisions if d.mode == case.mode),
             *(
                 label.note
@@ -147,7 +150,7 @@ class AlignedRun:
         general = "it looks like it, and people say that it is not"
         if case.outcome is PresentSide.SECOND:
             general = "people say that it is"
-        return next((text for text in written if text), general)
+        return next((text for text in written_texts if text), general)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +275,7 @@ def error_columns(
         ),
         TableColumn(
             "",
-            lambda row: "marked" if row.marked else "" if row.agreed else "one person",
+            lambda row: "marked" if row.marked_by_person else "" if row.agreed else "one person",
             "quiet",
             ColumnWidth(60, filled=SOME),
         ),
@@ -294,12 +297,12 @@ class TeachingScreen(TableScreen[JudgeError]):
         self._errors: Sequence[JudgeError] = ()
         self._selected: frozenset[tuple[str, str]] = frozenset()
         self._loader: TraceLoader | None = None
-        self._next: NextVersion | None = None
+        self._planned: NextVersion | None = None
 
     def on_mount(self) -> None:
         """Read the errors once the workspace is open."""
         super().on_mount()
-        self.mast.workspace.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read_errors)
 
     def show_title(self) -> None:
         """Show which judge is taught, and by whom."""
@@ -307,36 +310,41 @@ class TeachingScreen(TableScreen[JudgeError]):
         self.title_bar.show(("Teach", name, "examples and guidelines"), self.who())
 
     @work(thread=True, group="teaching", exclusive=True)
-    def _read(self, opened: OpenWorkspace) -> None:
+    def _read_errors(self, opened: OpenWorkspace) -> None:
+        """Read the errors and the names of the traces in a thread, then list them."""
         try:
             errors = self._aligned.errors(opened)
             loader = TraceLoader(opened.workspace, list(self.mast.catalog.traces.values()))
         except MastError as error:
             self.call_later(self.show_words, one_line(str(error)))
             return
-        self.call_later(self._list, errors, loader)
+        self.call_later(self._list_errors, errors, loader)
 
-    def _list(self, errors: Sequence[JudgeError], loader: TraceLoader) -> None:
+    def _list_errors(self, errors: Sequence[JudgeError], loader: TraceLoader) -> None:
+        """Show the errors, with a first choice of those that become examples."""
         self._errors = errors
         self._loader = loader
-        marked = [error for error in errors if error.marked]
-        first = marked or [error for error in errors if error.agreed][:FIRST_CHOSEN]
-        self._selected = frozenset((error.trace_id, error.mode) for error in first)
+        preselected = [error for error in errors if error.marked_by_person]
+        if not preselected:
+            preselected = [error for error in errors if error.agreed][:FIRST_CHOSEN]
+        self._selected = frozenset((error.trace_id, error.mode) for error in preselected)
         self.remove_class("-empty")
         self._show_rows()
         self.main_list.focus()
 
     def _show_rows(self) -> None:
+        """Show the errors with their choice, and begin to plan the next version."""
         taxonomy = self.mast.taxonomy
         self.main_list.columns = error_columns(taxonomy, self._loader, self._selected)
         self.main_list.show(self._errors)
-        self._next = None
+        self._planned = None
         self.detail.border_title = "The change of the prompt"
         self.detail.show_text("Reading the examples …")
-        self.mast.workspace.when_ready(self._plan)
+        self.mast.workspace.when_ready(self._plan_version)
 
     @work(thread=True, group="plan", exclusive=True)
-    def _plan(self, opened: OpenWorkspace) -> None:
+    def _plan_version(self, opened: OpenWorkspace) -> None:
+        """Plan the next version in a thread, then show it."""
         loader = self._loader
         chosen = self._selected
         if loader is None:
@@ -351,8 +359,8 @@ class TeachingScreen(TableScreen[JudgeError]):
         self.call_later(self._show_plan, planned, "")
 
     def _show_plan(self, planned: NextVersion | None, problem: str) -> None:
-        """Show the change of the prompt and what asking takes, or why there is none."""
-        self._next = planned
+        """Show the change of the prompt and the cost of a run, or the problem."""
+        self._planned = planned
         if planned is None:
             self.detail.show_text(problem)
             return
@@ -387,7 +395,7 @@ class TeachingScreen(TableScreen[JudgeError]):
 
     def action_open(self) -> None:
         """Ask the next version."""
-        planned = self._next
+        planned = self._planned
         if planned is None:
             self.hints.say("Wait until the change of the prompt is shown")
         elif not planned.change:
@@ -397,6 +405,7 @@ class TeachingScreen(TableScreen[JudgeError]):
 
     @piece_of_work
     async def _keep_and_ask(self, planned: NextVersion) -> None:
+        """Store the next version and judge its traces."""
         opened = self.mast.opened
         if opened is None:
             return

@@ -93,7 +93,7 @@ def test_what_two_found_tells_what_nobody_found() -> None:
     assert one["share_found"].interval == pytest.approx((22 / (22 + high), 22 / (22 + low)))
     same = [replace(figure, scope="missed", mode="1.3") for figure in of_all(found).figures]
     assert tuple(same) == one.figures
-    assert found.dependent is None
+    assert found.finders_dependent is None
     assert not any(figure.scope == "missed_pair" for figure in found.figures)
 
 
@@ -177,10 +177,10 @@ def test_scores_of_interactions_are_those_of_log_linear_models(counts: list[int]
 def test_finders_that_find_the_same_are_called_dependent_and_have_no_interval() -> None:
     same = "1" * 20 + "0" * 20
     found = captured(same + "0" * 40, same + "0" * 40, "1" * 40 + "0" * 40)
-    assert found.dependent is True
+    assert found.finders_dependent is True
     pair = FigureIndex(found.figures).table("missed_pair", subject=("f0", "f1"))
     assert pair["odds_ratio"].value is None
-    assert found.alike
+    assert found.finders_alike
     assert of_all(found)["missed"].withheld == "dependent_finders"
 
 

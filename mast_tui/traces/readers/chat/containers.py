@@ -74,7 +74,7 @@ _FOREIGN: Final[tuple[frozenset[str], ...]] = tuple(
 """Fields of records of other formats that hold messages too."""
 
 _LISTS: Final = frozenset({"trajectory", "steps", "samples", "observations", "spans"})
-"""The names of them that may also be counts or texts beside messages, and count only as lists."""
+"""The fields of ``_FOREIGN`` that count only as lists: beside messages they may be texts."""
 
 _LOOKED_AT: Final = 20
 
@@ -83,8 +83,8 @@ _LOOKED_AT: Final = 20
 class Conversation:
     """A run's messages and the record around them.
 
-    The last ``answers`` messages are a model's response, where the file keeps responses apart;
-    ``usage`` and ``model`` are those of that response; ``error`` says why there is none.
+    The last ``answers`` messages are a model's response, if the file keeps responses apart.
+    ``usage`` and ``model`` belong to that response. ``error`` is the reason if it is missing.
     """
 
     messages: Messages
@@ -101,9 +101,10 @@ def mostly_messages(values: Iterable[object]) -> bool:
 
 
 def conversation_in(value: object) -> Conversation | None:
-    """Return the messages in a JSON value: a bare list of them, or a record that holds them.
+    """Return the messages in a JSON value: a list of messages, or a record that holds messages.
 
-    They may be one object deep, and be JSON texts; a request and its response are read as one.
+    The messages may be in an object of the record, and be JSON texts. A request and its response
+    are one conversation.
     """
     if isinstance(value, list):
         listed = _message_list(value)
@@ -120,7 +121,7 @@ def conversation_in(value: object) -> Conversation | None:
             return Conversation(messages, {**record, "outcome": a2a.task_outcome(record)})
     if (logged := _bedrock_log(value)) is not None:
         return logged
-    for find in (_asked_and_answered, _answered_only):
+    for find in (_request_and_answer, _answer_alone):
         for pointer, record in holders:
             if (conversation := find(record, pointer, value)) is not None:
                 return conversation
@@ -134,60 +135,81 @@ def is_set(document: object) -> bool:
 
 def _bedrock_log(record: Fields) -> Conversation | None:
     """Return the request and the answer in a record of Bedrock's log of invocations."""
-    asked_at = "/input/inputBodyJson"
-    asked = fields_at(record, "input", "inputBodyJson")
-    container, messages = _request_messages(asked, asked_at)
+    request_pointer = "/input/inputBodyJson"
+    request = fields_at(record, "input", "inputBodyJson")
+    container, messages = _request_messages(request, request_pointer)
     if container is None:
         return None
-    answer_at = "/output/outputBodyJson"
-    answer = _own_answer(fields_at(record, "output", "outputBodyJson"), answer_at)
-    conversation = _conversation(asked, asked_at, record, messages, answer)
+    answer_pointer = "/output/outputBodyJson"
+    answer = _own_answer(fields_at(record, "output", "outputBodyJson"), answer_pointer)
+    conversation = _conversation(request, request_pointer, record, messages, answer)
     return replace(conversation, model=conversation.model or name_in(record, "modelId"))
 
 
-def _asked_and_answered(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
-    """Return the messages listed in ``record``, at ``pointer`` in ``whole``, with the response."""
-    container, asked = _request_messages(record, pointer)
+def _request_and_answer(record: Fields, pointer: str, document: Fields) -> Conversation | None:
+    """Return the messages of a request with the response to it; None without messages.
+
+    Args:
+        record: The record of the request.
+        pointer: The pointer to the record in the document.
+        document: The whole document; the record itself if nothing is around it.
+    """
+    container, request_messages = _request_messages(record, pointer)
     if container is None:
         return None
     answer = None
     if container in _ANSWERED:
         answer = (
-            _response_in(record, pointer, whole)
-            or _text_answer(record, pointer, asked)
-            or _text_answer(whole, "", asked)
+            _response_in(record, pointer, document)
+            or _text_answer(record, pointer, request_messages)
+            or _text_answer(document, "", request_messages)
         )
-    return _conversation(record, pointer, whole, asked, answer)
+    return _conversation(record, pointer, document, request_messages, answer)
 
 
-def _answered_only(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
-    """Return a response in ``record`` without messages before it, or with a list of outputs."""
-    answer = _response_in(record, pointer, whole)
+def _answer_alone(record: Fields, pointer: str, document: Fields) -> Conversation | None:
+    """Return the messages of a response whose request is a text or unknown; None without any."""
+    answer = _response_in(record, pointer, document)
     if answer is not None:
-        return _conversation(record, pointer, whole, _prompt(record, pointer), answer)
+        return _conversation(record, pointer, document, _prompt(record, pointer), answer)
     output = _message_list(record.get("output"))
     if output is None:
         return None
-    return _conversation(record, pointer, whole, _pointers(f"{pointer}/output", output), None)
+    return _conversation(record, pointer, document, _pointers(f"{pointer}/output", output), None)
 
 
 def _conversation(
-    record: Fields, pointer: str, whole: Fields, asked: Messages, answer: Conversation | None
+    record: Fields,
+    pointer: str,
+    document: Fields,
+    request_messages: Messages,
+    answer: Conversation | None,
 ) -> Conversation:
-    """Return the conversation of a request and its answer, with the system prompt first."""
-    about = record if record is whole else {**record, **whole}
-    messages = _with_logged_prompts(record, pointer, asked)
+    """Return the conversation of a request and its answer, with the system prompt first.
+
+    Args:
+        record: The record of the request.
+        pointer: The pointer to the record in the document.
+        document: The whole document; the record itself if nothing is around it.
+        request_messages: The messages of the request.
+        answer: The response; None if there is no response, so that its error is looked up.
+
+    Returns:
+        The messages, with the fields of the record and of the document as metadata.
+    """
+    metadata = record if record is document else {**record, **document}
+    messages = _with_logged_prompts(record, pointer, request_messages)
     system = _system(record, pointer)
     if not (system and messages and _say_the_same(system[0][1], messages[0][1])):
         messages = system + messages
     if answer is None:
-        error = _response_error(record) or _response_error(whole)
-        return Conversation(messages, about, model=model_of(record), error=error)
+        error = _response_error(record) or _response_error(document)
+        return Conversation(messages, metadata, model=model_of(record), error=error)
     answered = answer.messages
-    if asked and answered and _are_equal(asked[-1][1], answered[0][1]):
+    if request_messages and answered and _are_equal(request_messages[-1][1], answered[0][1]):
         answered = answered[1:]  # the log of the request holds the answer already
     model = answer.model or model_of(record)
-    return Conversation(messages + answered, about, answer.usage, model, len(answered))
+    return Conversation(messages + answered, metadata, answer.usage, model, len(answered))
 
 
 def _response_error(record: Fields) -> str | None:
@@ -219,6 +241,7 @@ def _are_equal(left: object, right: object) -> bool:
 
 
 def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Messages]:
+    """Return the name of the field that lists a record's messages, and the messages."""
     for container in _CONTAINERS:
         listed = record.get(container)
         if container == "contents" and isinstance(listed, list):
@@ -229,7 +252,7 @@ def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Message
 
 
 def _with_role(content: object) -> object:
-    """Return a content of Gemini's with its role, which may be left out where a user speaks."""
+    """Return a content of Gemini's with its role; a content without a role is a user's."""
     if isinstance(content, Mapping) and "parts" in content and content.get("role") is None:
         return {**content, "role": "user"}
     return content
@@ -291,15 +314,16 @@ def _with_logged_prompts(record: Fields, pointer: str, events: Messages) -> Mess
     return (*messages, *prompts.values())
 
 
-def _response_in(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
-    """Return the response in a record that is one, or that has one beside the request."""
+def _response_in(record: Fields, pointer: str, document: Fields) -> Conversation | None:
+    """Return the response that a record is, or that is beside the request in it."""
     answer = _own_answer(record, pointer) or _answer_in_field(record, pointer)
-    if answer is None and record is not whole:
-        answer = _answer_in_field(whole, "")
+    if answer is None and record is not document:
+        answer = _answer_in_field(document, "")
     return answer
 
 
 def _answer_in_field(record: Fields, pointer: str) -> Conversation | None:
+    """Return the response in a field of a record, None if no field has one."""
     for field in _RESPONSES:
         inner = _json_object(record.get(field))
         if inner is None or _is_foreign(inner):
@@ -313,12 +337,12 @@ def _answer_in_field(record: Fields, pointer: str) -> Conversation | None:
     return None
 
 
-def _text_answer(record: Fields, pointer: str, asked: Messages) -> Conversation | None:
+def _text_answer(record: Fields, pointer: str, request_messages: Messages) -> Conversation | None:
     """Return the response that is a bare text beside the messages, unless they end with it."""
     for field in _RESPONSES:
         text = as_text(record.get(field))
         if text is not None and _json_object(text) is None:
-            if message_text(fields_of(asked[-1][1]).get("content")) == text:
+            if message_text(fields_of(request_messages[-1][1]).get("content")) == text:
                 return None
             message = (f"{pointer}/{field}", {"role": "assistant", "content": text})
             return Conversation((message,), record)
@@ -359,7 +383,7 @@ def _own_answer(record: Fields, pointer: str) -> Conversation | None:
 
 
 def _message_list(value: object) -> Sequence[object] | None:
-    """Return the list of messages that ``value`` is, or that it holds as a JSON text."""
+    """Return ``value`` if it is a list of messages, or the list in its JSON text; else None."""
     if isinstance(value, str) and value.lstrip()[:1] == "[":
         value = json_in(value)
     if not isinstance(value, list) or not value:
@@ -378,7 +402,7 @@ def _parsed_message(element: object) -> object:
 
 
 def _json_object(value: object) -> Fields | None:
-    """Return the JSON object that ``value`` is, or that it holds as a text."""
+    """Return ``value`` if it is a JSON object, or the object in its text; else None."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         value = json_in(value)
     return value if isinstance(value, Mapping) else None
@@ -389,7 +413,9 @@ def _pointers(container: str, messages: Sequence[object]) -> Messages:
 
 
 def _is_foreign(record: Fields) -> bool:
+    """Return whether a record has the fields of another format that holds messages too."""
     return any(
-        marks <= record.keys() and all(isinstance(record[mark], list) for mark in marks & _LISTS)
-        for marks in _FOREIGN
+        fields <= record.keys()
+        and all(isinstance(record[field], list) for field in fields & _LISTS)
+        for fields in _FOREIGN
     )

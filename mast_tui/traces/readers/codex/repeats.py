@@ -1,10 +1,11 @@
 """The records of a rollout that repeat others, so that each step is shown once.
 
-An event repeats a response item. A fork repeats the parent's history at its beginning: it writes
-its own ``session_meta`` and then the parent's records in one go, under the fork's time: all of
-them, with the parent's ``session_meta``, or for a sub-agent only those of the last turns. None of
-it is a step of the fork. Newer builds number their records and state with which number a
-sub-agent's own begin, or leave the history in the parent's file (``history_base``).
+An event repeats a response item. A fork repeats the parent's history: it writes its own
+``session_meta`` and then, at once and with the time of the fork, the parent's records. These are
+all records with the parent's ``session_meta``; a sub-agent has only those of the last turns. No
+record of the history is a step of the fork. Newer builds number their records. They state the
+number of a sub-agent's first own record, or leave the history in the parent's file
+(``history_base``).
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def marks_of(kind: SpanKind, text: str, parts: Sequence[str] = ()) -> Marks:
     """Return the marks of a text.
 
     Args:
-        kind: Whether it is a message or a thought.
+        kind: The kind of the text: message or thought.
         text: The whole text.
-        parts: The texts that records which repeat it may hold one by one.
+        parts: The parts of the text that other records may repeat singly.
     """
     is_message = kind is _MESSAGE
     if not parts or (len(parts) == 1 and parts[0] == text):
@@ -47,31 +48,35 @@ def marks_of(kind: SpanKind, text: str, parts: Sequence[str] = ()) -> Marks:
 
 @lru_cache(maxsize=4)  # An item mostly follows right after the event with the same text.
 def _mark(is_message: bool, text: str) -> bytes:
-    """Return a hash that is equal in every process, as another may continue the file."""
+    """Return a hash that is equal in every process, as another process may continue the file."""
     prefix = b"m" if is_message else b"t"
     data = prefix + text.strip().encode("utf-8", "surrogatepass")
     return blake2b(data, digest_size=8).digest()
 
 
 class MarkCounts:
-    """Counts of the texts that were mentioned lately.
+    """The counts of the marks of recent texts.
 
-    The last few thousand are enough: an event and its item are close together, and some agents
-    work for days at one prompt.
+    The last few thousand marks are enough: an event and its item are close together, and some
+    agents work for days at one prompt.
     """
 
     def __init__(self) -> None:
         self._counts: OrderedDict[bytes, int] = OrderedDict()
 
     def add(self, marks: Marks) -> None:
-        """Count a text once more."""
+        """Raise the count of each mark of a text by one."""
         for mark in marks:
             self._counts[mark] = self._counts.get(mark, 0) + 1
         while len(self._counts) > _MOST_MARKS:
             self._counts.popitem(last=False)
 
     def remove(self, marks: Marks) -> bool:
-        """Count a text once less; return whether it was counted at all."""
+        """Lower the count of each mark of a text by one.
+
+        Returns:
+            True if at least one of the marks had a count.
+        """
         removed = False
         for mark in marks if self._counts else ():
             count = self._counts.get(mark, 0)
@@ -83,7 +88,7 @@ class MarkCounts:
         return removed
 
     def has_any(self, marks: Marks) -> bool:
-        """Return whether a text with one of the marks was counted."""
+        """Return whether one of the marks has a count."""
         return any(mark in self._counts for mark in marks)
 
     def clear(self) -> None:
@@ -92,19 +97,19 @@ class MarkCounts:
 
 
 _BURST_SECONDS: Final = 1.0
-"""The time in which the history is written; a model's first answer takes longer."""
+"""The seconds in which a fork writes the history. A model's first answer takes longer."""
 
 _GAP_SECONDS: Final = 0.25
-"""The time between two records of a history that takes longer than that."""
+"""The most seconds between two records of a history that takes longer than ``_BURST_SECONDS``."""
 
 
 class ForkedHistory:
-    """Holds back the history of the parent that a fork repeats.
+    """A filter that drops the parent's history, which a fork repeats at its beginning.
 
     The history ends with the number that the file states, with the first message to this thread,
-    or where the time moves on. In the last case a fork's own first prompt may be part of the same
-    burst: so the last prompt before the first later record counts as the fork's own, unless that
-    record itself begins a turn.
+    or at a gap in time. Before a gap, the fork's own first prompt may directly follow the history.
+    So the last prompt before the gap counts as the fork's own, unless the record after the gap
+    begins a turn.
 
     Attributes:
         thread: The thread whose history is repeated with its ``session_meta``.
@@ -150,7 +155,7 @@ class ForkedHistory:
         return True
 
     def released(self, position: Position, record: Fields) -> Iterable[tuple[Position, Fields]]:
-        """Take the next record and return the records to show now, with their places.
+        """Filter the next record: return the records to show now, with their positions.
 
         Args:
             position: The position of the record.
@@ -192,6 +197,7 @@ class ForkedHistory:
         return abs(time - self._since) <= _BURST_SECONDS
 
     def _is_in_burst(self, time: float | None) -> bool:
+        """Set the time of the last record, and return whether it follows without a gap."""
         if time is None or self._since is None or self._last is None:
             return False
         gap = time - self._last
@@ -199,7 +205,7 @@ class ForkedHistory:
         return time - self._since <= _BURST_SECONDS or gap <= _GAP_SECONDS
 
     def _is_own(self, record: Fields) -> bool:
-        """Return whether the number is of this thread, or another agent writes to this thread."""
+        """Return whether a record is the fork's own: by its number, or as a message to the fork."""
         ordinal = as_count(record.get("ordinal"))
         if ordinal is not None and self._first_own is not None and ordinal >= self._first_own:
             return True

@@ -1,7 +1,7 @@
-"""AppWorld: a supervisor writes code, which talks to one agent per app in nested loops.
+"""AppWorld: a supervisor writes code that sends messages to one agent per app, in nested loops.
 
-An agent's response is the code that it wants run; the result follows as the code's output,
-for an app's agent as the next message to it.
+An agent's response is code to run. The result of the supervisor's code follows as the output of the
+code, that of an app's agent as the next message to the agent.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _TASK_LINE: Final = r"\*+ Task \d+/\d+ \((?P<task>[^)\n]*)\) +\*+"
 _SNIFF: Final = re.compile(rf"^{_TASK_LINE}[ \t]*$", re.MULTILINE)
 _HEADER: Final = re.compile(
     rf"^(?:{_TASK_LINE}|(?P<evaluation>Evaluation)"
-    r"|(?:    )*(?:Response from (?P<responder>.{1,60}?) Agent"
-    r"|Message to (?P<recipient>.{1,60}?) Agent"
+    r"|(?:    )*(?:Response from (?P<code_agent>.{1,60}?) Agent"
+    r"|Message to (?P<message_agent>.{1,60}?) Agent"
     r"|Response from (?P<api>.{1,60}?) API"
-    r"|Reply from (?P<replier>.{1,60}?) Agent to .{1,60}"
+    r"|Reply from (?P<reply_agent>.{1,60}?) Agent to .{1,60}"
     r"|(?P<output>Code Execution Output)"
     r"|(?P<loop>Entering|Exiting) .{1,60}? Agent message loop))[ \t]*$",
     re.MULTILINE,
@@ -39,46 +39,55 @@ _REPORTED: Final = frozenset({"success", "passes", "failures"})
 
 
 class _Run:
-    """The last code of each agent's loop; the outermost loop is the supervisor's."""
+    """The steps of a log, with the last code of each agent.
+
+    The supervisor runs the outermost loop. ``_agents_with_task`` are the agents whose loop has had
+    its first message: the task. Each later message to such an agent is the output of its code.
+    """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._last_code: dict[str, str] = {}
-        self._asked: set[str] = set()
+        self._last_code_keys: dict[str, str] = {}
+        self._agents_with_task: set[str] = set()
         self.evaluations: list[str] = []
 
     def add(self, block: LogBlock) -> None:
-        """Add the step of a block, or record its evaluation."""
+        """Add the step of a block, or record its evaluation.
+
+        ``code_agent`` has written code, ``message_agent`` is sent a message, and ``reply_agent``
+        sends the result of its task.
+        """
         match = block.match
         if match["task"] is not None:
-            self._last_code.clear()
-            self._asked.clear()
+            self._last_code_keys.clear()
+            self._agents_with_task.clear()
             self._reading.say(block, "user", block.body, role=Role.USER)
         elif match["evaluation"]:
             self.evaluations.append(block.body)
-        elif agent := match["responder"]:
-            self._asked.add(agent.lower())
-            self._last_code[agent.lower()] = self._reading.steps.call(
+        elif agent := match["code_agent"]:
+            self._agents_with_task.add(agent.lower())
+            self._last_code_keys[agent.lower()] = self._reading.steps.call(
                 block.key, agent, block.body, name="python"
             )
-        elif agent := match["recipient"]:
-            if agent.lower() in self._asked:
-                self._output(block, agent, "python")
+        elif agent := match["message_agent"]:
+            if agent.lower() in self._agents_with_task:
+                self._add_output(block, agent, "python")
             else:
-                self._asked.add(agent.lower())
+                self._agents_with_task.add(agent.lower())
                 self._reading.say(block, _SUPERVISOR, block.body)
-        elif agent := match["replier"]:
+        elif agent := match["reply_agent"]:
             self._reading.say(block, agent, block.body)
         elif api := match["api"]:
-            self._output(block, _SUPERVISOR, api)
+            self._add_output(block, _SUPERVISOR, api)
         elif match["output"]:
-            self._output(block, _SUPERVISOR, "python")
+            self._add_output(block, _SUPERVISOR, "python")
         else:
-            self._asked = {_SUPERVISOR.lower()}
+            self._agents_with_task = {_SUPERVISOR.lower()}
             self._reading.log(block, match[0].strip())
 
-    def _output(self, block: LogBlock, agent: str, name: str) -> None:
-        parent = self._last_code.get(agent.lower())
+    def _add_output(self, block: LogBlock, agent: str, name: str) -> None:
+        """Add the output of an agent's last code or of an API call."""
+        parent = self._last_code_keys.get(agent.lower())
         self._reading.steps.result(block.key, agent, block.body, name=name, parent=parent)
 
 
@@ -111,14 +120,14 @@ def _answer_key(evaluations: list[str]) -> AnswerKey:
 
 
 def _requirement(check: object) -> object:
-    """Return the requirement of a test; the whole check where it has the trace of a failure."""
+    """Return the requirement of a test, or the whole check if it has the trace of a failure."""
     if isinstance(check, dict) and check.get("requirement") and not check.get("trace"):
         return check["requirement"]
     return check
 
 
 def _report(evaluation: str) -> Fields:
-    """Return an evaluation's fields; none where it is no JSON object."""
+    """Return an evaluation's fields, empty if it is no JSON object."""
     return fields_of(json_in(evaluation))
 
 

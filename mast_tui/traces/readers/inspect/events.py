@@ -77,15 +77,15 @@ class EventWalk:
         self.limits = 0
         """The number of limits that stopped the run."""
         self._attachments = spans.attachments
-        self._scopes: dict[str, Scope] = {}
-        self._agent_calls: dict[str, str] = {}
+        self._scope_by_span_id: dict[str, Scope] = {}
+        self._call_key_by_agent_span: dict[str, str] = {}
         self._pending: list[tuple[float, int, _PendingResult]] = []
         self._pending_by_call: dict[str, _PendingResult] = {}
         self._latest_of_tool: dict[str, _PendingResult] = {}
-        self._subtasks: dict[str, str] = {}
-        self._answered: set[str] = set()
-        self._number = 0
-        self._grading_left = _GRADING_CHARS
+        self._subtask_keys: dict[str, str] = {}
+        self._answered_call_ids: set[str] = set()
+        self._queued_results = 0
+        self._grading_chars_left = _GRADING_CHARS
 
     def walk(self, events: Sequence[object], *, answered: bool = False) -> None:
         """Add the spans of all events.
@@ -95,13 +95,13 @@ class EventWalk:
             answered: Tool events add nothing for calls that already have spans.
         """
         if answered:
-            self._answered = set(self.spans.calls)
+            self._answered_call_ids = set(self.spans.calls)
         self._walk_list(events, "/events", self.root, 0)
         self._add_results_until(None)
 
     def _walk_list(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
         """Add the spans of a list of events, with the scopes that begin and end in it."""
-        stack = [base]
+        open_scopes = [base]
         for number, event in enumerate(events):
             event_pointer = f"{pointer}/{number}"
             if not isinstance(event, Mapping):
@@ -111,42 +111,54 @@ class EventWalk:
             if (time := unix_seconds(event.get("timestamp"))) is not None:
                 self._add_results_until(time)
             span_id = event.get("span_id")
-            scope = self._scopes.get(span_id) if isinstance(span_id, str) else None
-            self._add_event(event, event_pointer, scope or stack[-1], stack, depth)
+            scope = self._scope_by_span_id.get(span_id) if isinstance(span_id, str) else None
+            self._add_event(event, event_pointer, scope or open_scopes[-1], open_scopes, depth)
 
     def _add_event(
-        self, event: Fields, pointer: str, scope: Scope, stack: list[Scope], depth: int
+        self, event: Fields, pointer: str, scope: Scope, open_scopes: list[Scope], depth: int
     ) -> None:
-        """Add the spans of an event, or open or close a scope."""
+        """Add the spans of an event, or open or close a scope.
+
+        Args:
+            event: The event.
+            pointer: Its JSON pointer.
+            scope: The scope that its ``span_id`` names, else the innermost open one.
+            open_scopes: The scopes that are open in this list of events, the innermost last. Older
+                logs open and close them by ``step`` events.
+            depth: The number of events around the list.
+        """
         kind = event.get("event")
         if kind == "span_begin":
-            outer = self._scopes.get(as_text(event.get("parent_id")) or "", stack[-1])
+            outer = self._scope_by_span_id.get(
+                as_text(event.get("parent_id")) or "", open_scopes[-1]
+            )
             span_id = as_text(event.get("id")) or as_text(event.get("span_id"))
             inner = self._open_scope(event, pointer, outer, span_id)
             if span_id is not None:
-                self._scopes[span_id] = inner
+                self._scope_by_span_id[span_id] = inner
         elif kind == "span_end":
             ended = as_text(event.get("id")) or as_text(event.get("span_id"))
-            self._close_scope(self._scopes.get(ended or ""), event)
+            self._close_scope(self._scope_by_span_id.get(ended or ""), event)
         elif kind == "step":
             if event.get("action") == "begin":
-                stack.append(self._open_scope(event, pointer, stack[-1], None))
-            elif len(stack) > 1:
-                self._close_scope(stack.pop(), event)
+                open_scopes.append(self._open_scope(event, pointer, open_scopes[-1], None))
+            elif len(open_scopes) > 1:
+                self._close_scope(open_scopes.pop(), event)
         elif kind == "model":
             self._add_model_call(event, pointer, scope)
         elif scope.grading and kind not in ("error", "sample_limit", "score"):
-            self._note_grading(event)
+            self._add_grading_text(event)
         elif kind == "tool":
             self._add_tool_call(event, pointer, scope, depth)
         elif kind == "subtask":
             self._add_subtask(event, pointer, scope, depth)
         elif kind == "input":
-            self._input(event, pointer, scope)
+            self._add_input(event, pointer, scope)
         elif not (isinstance(kind, str) and kind in _NOISE):
             self._add_record(event, pointer, scope)
 
     def _open_scope(self, event: Fields, pointer: str, outer: Scope, span_id: str | None) -> Scope:
+        """Return the scope that an event begins; add a log span if an agent begins."""
         kind = event.get("type")
         name = short_name(event.get("name"))
         if kind in ("scorer", "scorers"):
@@ -154,7 +166,7 @@ class EventWalk:
         if outer.grading:
             return outer
         if kind == "agent":
-            parent = self._agent_calls.get(span_id or "") or outer.parent
+            parent = self._call_key_by_agent_span.get(span_id or "") or outer.parent
             start = unix_seconds(event.get("timestamp"))
             acting = Acting(parent=parent, start=start)
             text = f"agent {name} begins" if name else "an agent begins"
@@ -165,11 +177,12 @@ class EventWalk:
                 outer, history=History(), parent=self._open_call_key(name) or outer.parent
             )
         if kind == "subtask":
-            parent = self._subtasks.get(name) or outer.parent
+            parent = self._subtask_keys.get(name) or outer.parent
             return replace(outer, history=History(), parent=parent)
         return outer
 
     def _close_scope(self, scope: Scope | None, event: Fields) -> None:
+        """Set the end time of the span with which the agent of a scope began."""
         end = unix_seconds(event.get("timestamp"))
         if scope is not None and scope.agent_key is not None and end is not None:
             self.spans.steps.amend(scope.agent_key, end=end)
@@ -183,9 +196,9 @@ class EventWalk:
         return None if call is None else call.key
 
     def _add_model_call(self, event: Fields, pointer: str, scope: Scope) -> None:
-        """Add the new messages of a model call and its answer; a grader's call is only noted."""
+        """Add the new messages of a model call and its answer; record the text of a grader's."""
         if scope.grading:
-            self._note_grading(event)
+            self._add_grading_text(event)
             return
         start, end = _times(event)
         output = fields_of(event.get("output"))
@@ -239,6 +252,7 @@ class EventWalk:
                 yield message, f"{pointer}/input/{number}"
 
     def _add_error(self, error: object, pointer: str, acting: Acting, key: str | None) -> str:
+        """Add the log span of a model call's error and return its key."""
         text = self._attachments.error(error)
         self.errors.add(text)
         own_key = f"{key}/error" if key else f"{pointer}/error"
@@ -247,14 +261,14 @@ class EventWalk:
     def _add_tool_call(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         """Add a tool call, unless a message has it, the events inside it, and its result."""
         call_id = as_text(event.get("id"))
-        if call_id is not None and call_id in self._answered:
+        if call_id is not None and call_id in self._answered_call_ids:
             return
         start, end = _times(event)
         acting = Acting(scope.agent or "assistant", scope.parent, start)
         call = self.spans.calls.get(call_id) if call_id else None
         call_key = call.key if call else self.spans.call(event, pointer, acting)
         if (agent_span := as_text(event.get("agent_span_id"))) is not None:
-            self._agent_calls[agent_span] = call_key
+            self._call_key_by_agent_span[agent_span] = call_key
         nested = self._nested(
             event, pointer, replace(scope, history=History(), parent=call_key), depth
         )
@@ -289,7 +303,7 @@ class EventWalk:
         text = self._attachments.joined(f"{title} begins", event.get("input") or None)
         own_key = as_text(event.get("uuid"))
         key = self.spans.log(text, pointer, Acting(parent=scope.parent, start=start), own_key)
-        self._subtasks[name] = key
+        self._subtask_keys[name] = key
         nested = self._nested(event, pointer, replace(scope, history=History(), parent=key), depth)
         if event.get("result") is None:
             return
@@ -312,7 +326,8 @@ class EventWalk:
             self._walk_list(events, nested_pointer, scope, depth + 1)
         return True
 
-    def _input(self, event: Fields, pointer: str, scope: Scope) -> None:
+    def _add_input(self, event: Fields, pointer: str, scope: Scope) -> None:
+        """Add the user message of a person's input during the run."""
         parts = (as_text(event.get("message")), as_text(event.get("input")))
         text = self._attachments.joined(*parts)
         acting = Acting(parent=scope.parent, start=unix_seconds(event.get("timestamp")))
@@ -348,11 +363,12 @@ class EventWalk:
             for _time, _number, result in self._pending[:_COMPARED_RESULTS]
         )
 
-    def _note_grading(self, event: Fields) -> None:
+    def _add_grading_text(self, event: Fields) -> None:
+        """Record the texts that a scorer's model wrote, up to ``_GRADING_CHARS`` in all."""
         for choice in items_of(fields_of(event.get("output")).get("choices")):
             content = fields_at(choice, "message").get("content")
-            text = self._attachments.content(content)[: self._grading_left]
-            self._grading_left -= len(text)
+            text = self._attachments.content(content)[: self._grading_chars_left]
+            self._grading_chars_left -= len(text)
             if text:
                 self.grading.append(text)
 
@@ -361,8 +377,8 @@ class EventWalk:
         if time is None:
             self._add_result(result)
         else:
-            self._number += 1
-            heappush(self._pending, (time, self._number, result))
+            self._queued_results += 1
+            heappush(self._pending, (time, self._queued_results, result))
 
     def _add_results_until(self, time: float | None) -> None:
         """Add the results that are due at this time; all if it is None."""
