@@ -246,8 +246,8 @@ def _experiment(
     inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
     if hidden_outcomes and not request.as_json:
         say(
-            f"the outcomes of {counted(hidden_outcomes, 'trace')} are hidden from "
-            f"{viewer.name}, who works blind"
+            f"outcomes are hidden from {viewer.name}, who works blind, on "
+            f"{counted(hidden_outcomes, 'trace')}"
         )
     if request.paths:
         within = runs_under(workspace, inputs, {"PATH": request.paths})

@@ -97,7 +97,7 @@ def build_command(request: GuardBuildRequest) -> None:
     outputs.check(request.output)
     runs, missing = _labelled_runs(workspace, taxonomy, request.labels, viewer)
     if missing:
-        say(f"mast-tui guard: the files of {counted(missing, 'labelled trace')} are not at hand")
+        say(f"mast-tui guard: {counted(missing, 'labelled trace')} without a file at hand")
     if not runs:
         raise MastError(f"no trace at hand has a verdict of {request.labels}")
     guards = tuple(_guards(runs, taxonomy, request.seed))

@@ -354,8 +354,8 @@ def report_command(request: ReportRequest) -> None:
         report_hidden_traces(viewer, hidden)
         if hidden_outcomes:
             say(
-                f"the outcomes of {counted(hidden_outcomes, 'trace')} are hidden from "
-                f"{viewer.name}, who works blind"
+                f"outcomes are hidden from {viewer.name}, who works blind, on "
+                f"{counted(hidden_outcomes, 'trace')}"
             )
     by_typed = "--by" in options.typed()
     presentation = signatures_report(

@@ -166,8 +166,8 @@ def _methods(agreement: Agreement) -> Iterator[str]:
     by_two = "both" if people == 2 else "two or more"
     yield (
         f"{people} annotators labelled traces with {counted(len(agreement.modes), 'failure mode')} "
-        f"of the taxonomy {agreement.taxonomy}; {counted(_shared(agreement), 'trace')} were "
-        f"finished by {by_two} of them."
+        f"of the taxonomy {agreement.taxonomy}; {by_two} of them finished "
+        f"{counted(_shared(agreement), 'trace')}."
     )
     if agreement.pass_label == "1":
         yield "Verdicts are those of each annotator's first pass."
@@ -1141,8 +1141,8 @@ def _copied_mark(agreement: Agreement) -> Iterator[Note]:
 def _shares_blocks(agreement: Agreement) -> Iterator[str]:
     for block in agreement.identical_blocks:
         yield (
-            f"{counted(len(block.traces), 'trace')} have one and the same block of verdicts by "
-            f"{joined(block.annotators)}. Look whether they were copied: {_some(block.traces)}."
+            f"The verdicts of {joined(block.annotators)} are the same on "
+            f"{counted(len(block.traces), 'trace')}. Was one copied? {_some(block.traces)}."
         )
 
 

@@ -351,8 +351,8 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> tuple[Note
 def _notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
     if experiment.by_words:
         yield Note(
-            f"The tasks of {counted(experiment.by_words, 'run')} have no id; runs whose task has "
-            "the same text count as runs of one task.",
+            f"{counted(experiment.by_words, 'run')} without a task id: runs whose task has the "
+            "same text count as runs of one task.",
             "by_words",
             warning=True,
         )

@@ -145,7 +145,7 @@ def test_methods_are_a_paragraph_of_the_data_without_names(two: Cli, tmp_path: P
     low, high = pooled["raw_agreement"]["ci"]
     for words in (
         "2 annotators labelled traces with 14 failure modes of the taxonomy mast@3",
-        "8 traces were finished by both",
+        "both of them finished 8 traces",
         f"{pooled['n']} units with two verdicts",
         f"raw agreement {pooled['raw_agreement']['value']:.2f} [{low:.2f}, {high:.2f}]",
         f"Cohen's κ {pooled['cohen_kappa']['value']:.2f};",

@@ -132,7 +132,7 @@ def test_tasks_without_a_name_are_known_by_their_words(cli: Cli, tmp_path: Path)
     assert cli("judge", ".", "--judge", "rules").code == 0
     asked = ("experiment", "--arms", "system", "--labels", "judge:rules@3", "--without-power")
     assert cli(*asked, "--json").json["tasks_by_words"] == 12
-    assert "The tasks of 12 runs have no id" in cli(*asked).out
+    assert "12 runs without a task id" in cli(*asked).out
 
 
 @pytest.mark.parametrize(

@@ -88,9 +88,8 @@ def test_the_footer_offers_what_the_next_digit_can_be(taxonomy: Taxonomy) -> Non
             assert all(mode.name in prompt for _, mode in entry.candidates(taxonomy))
             narrow = entry.prompt(taxonomy, 78)
             assert len(narrow) <= 78
-            assert all(
-                f"  {digit} {mode.name[0]}" in narrow for digit, mode in entry.candidates(taxonomy)
-            )
+            names = [part.partition(" ")[2] for part in narrow.split("  ")[1:]]
+            assert len(set(names)) == len(entry.candidates(taxonomy))
 
 
 def test_the_footer_says_what_the_digits_are_for() -> None:

@@ -114,7 +114,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
             " 1 3 label  ] suggestion  a accept  x reject  v range  w quote  z read   ? help",
         ),
     ),
-    (("j1",), (" label 1▁  1 Disobey t…  2 Disobey r…  3 Step repe…",)),
+    (("j1",), (" label 1▁  1 task spec…  2 role spec…  3 Step repe…",)),
     ((["escape"], "jvjjj"), ("│┃  3  0:00", "│▌  6  0:13", " range #3 to #6: move its end · two")),
     ((["escape"], "kkkwwv", "www"), (" quote: two digits label it · w b ← → ↑ ↓ stretch it",)),
     (

@@ -50,6 +50,22 @@ async def test_where_the_study_fixes_it_finishing_asks_nothing_and_says_what_hap
         assert on.session.verdict(SLUGS["1.1"]) is value
 
 
+async def test_a_study_asks_before_it_finishes_a_trace_with_unanswered_suggestions(
+    office: Office,
+) -> None:
+    study_over(office, "one")
+    suggest(office.workspace, office.trace("one"), found(office, "one"))
+    async with stage(office.folder / "one.json", workspace=office.workspace) as on:
+        await on.press("D")
+        assert "1 suggestion without your answer" in on.text
+        await on.press("enter")
+        assert not on.session.finished
+        await on.press("x")
+        assert on.message.endswith("all suggestions answered · 1.3 stays open")
+        await on.press("D")
+        assert on.session.finished
+
+
 def test_finishing_is_told_in_one_line() -> None:
     places = [range(2, 3), range(6, 9), range(300, 324)]
     assert finish_report((), 340, 0, "absent", fixed=False) == "finished · 340 of 340 spans read"

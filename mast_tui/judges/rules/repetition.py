@@ -256,8 +256,8 @@ def _findings(
             MODE,
             (calls[0].index, calls[-1].last_index),
             calls[0].quote(),
-            f"{numbers}{more}: {likeness} as {', '.join(first[:6])}, {answer}; nothing was changed "
-            f"in between ({times}).",
+            f"{numbers}{more}: {likeness} as {', '.join(first[:6])}, {answer}, and no change in "
+            f"between ({times}).",
             max(chain.confidence for _, chain in block),
         )
 

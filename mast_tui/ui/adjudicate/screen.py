@@ -83,6 +83,12 @@ MOVING: Final = frozenset(
 ) | {"everywhere.back", "everywhere.palette"}
 """The actions whose keys work while a boundary is moved."""
 
+_DECIDING: Final = (
+    *("side_1", "both", "nobody", "unsure", "boundary", "other_mode"),
+    *("enter", "agreed", "reason", "guidelines"),
+)
+"""The names of actions that need a conflict; without one their hints are hidden."""
+
 
 class AdjudicateScreen(BaseScreen):
     """The queue on the left; the sides, the timeline and the span text on the right.
@@ -332,6 +338,7 @@ class AdjudicateScreen(BaseScreen):
         item = None if row is None else row.item
         self._presence_key = None if items is None or item is None else items.presence_key(item)
         self._move_presence(self._presence_key)
+        self.hints.leave_out(_DECIDING if item is None else ())
         if row is None:
             self.evidence.show_item(None)
         elif items is None:

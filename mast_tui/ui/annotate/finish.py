@@ -327,9 +327,9 @@ class Finish:
             return
         await self._reading.write_now()
         unread = session.unread()
-        answer = session.open_modes_answer
-        if answer is not None:
-            await self._end(session, answer, fixed=bool(unread))
+        fixed_answer = session.open_modes_answer
+        if fixed_answer is not None:
+            await self._finish_by_study(session, fixed_answer, unread)
             return
         total = len(self._state.trace)
         missed = sum(map(len, unread))
@@ -361,6 +361,32 @@ class Finish:
             [mode for mode in self._state.taxonomy.modes if session.verdict(mode.slug) is None],
             session.verdict,
             set_verdict,
+        )
+        self._screen.app.push_screen(question, answered)
+
+    async def _finish_by_study(
+        self,
+        session: Session,
+        open_modes: Literal["leave", "absent"],
+        unread: Sequence[range],
+    ) -> None:
+        """Finish a trace whose open modes the study decides; ask if suggestions have no answer."""
+        finish = partial(self._end, session, open_modes, fixed=bool(unread))
+        if not session.pending:
+            await finish()
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer == "o":
+                self._screen.context.writes.do(finish)
+            elif answer == "g":
+                self._screen.suggestions.go_to_next(1)
+
+        question = Ask(
+            f"{counted(len(session.pending), 'suggestion')} without your answer",
+            "You have neither accepted nor rejected them.",
+            (("g", "go to the next one"), ("o", "finish all the same")),
+            default="g",
         )
         self._screen.app.push_screen(question, answered)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -92,7 +93,8 @@ class DigitEntry:
     def prompt(self, taxonomy: Taxonomy, cells: int) -> str:
         """Return the typed part and the digits that may follow, for the last line.
 
-        Names are shortened until all digits fit.
+        Names are shortened until all digits fit; then names that begin with the same word are shown
+        without that word.
 
         Args:
             taxonomy: The modes.
@@ -103,13 +105,32 @@ class DigitEntry:
             return f"{verb} two digits, such as {taxonomy.keys_of(taxonomy.modes[0])}"
         head = f"{verb} {self.first}▁"
         options = self.candidates(taxonomy)
-        longest = max(len(mode.name) for _, mode in options)
+        names = [mode.name for _, mode in options]
         room = cells - len(head) - 4 * len(options)
-        while longest > 3 and sum(min(longest, len(mode.name)) for _, mode in options) > room:
+        if sum(map(len, names)) > room:
+            names = _without_shared_words(names)
+        longest = max(map(len, names))
+        while longest > 3 and sum(min(longest, len(name)) for name in names) > room:
             longest -= 1
-        return "  ".join(
-            [head, *(f"{digit} {one_line(mode.name, longest)}" for digit, mode in options)]
+        digits = (digit for digit, _ in options)
+        shown_options = (
+            f"{digit} {one_line(name, longest)}" for digit, name in zip(digits, names, strict=True)
         )
+        return "  ".join([head, *shown_options])
+
+
+def _without_shared_words(names: Sequence[str]) -> list[str]:
+    """Remove the first word of names that begin with the same word, if more words follow.
+
+    Cut to a few characters, such names would be the same: *Disobey task specification* and *Disobey
+    role specification*.
+    """
+    first_words = Counter(name.partition(" ")[0] for name in names)
+    shortened_names = []
+    for name in names:
+        first_word, _, others = name.partition(" ")
+        shortened_names.append(others if others and first_words[first_word] > 1 else name)
+    return shortened_names
 
 
 @dataclass(frozen=True, slots=True)

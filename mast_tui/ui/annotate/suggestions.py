@@ -364,10 +364,15 @@ class Suggestions:
         following = self.current()
         if following is not None:
             self.show(following)
-            self._hints.say(f"{one_line(done.message)} · {len(self.pending)} to go")
+            remaining = f"{len(self.pending)} to go"
         else:
             self._screen.show_span()
-            self._hints.say(f"{one_line(done.message)} · all suggestions answered")
+            remaining = "all suggestions answered"
+        message = f"{one_line(done.message)} · {remaining}"
+        if not accept and session.verdict(suggestion.mode) is None:
+            code = self._state.taxonomy.mode(suggestion.mode).code
+            message += f" · {one_line(code)} stays open"
+        self._hints.say(message)
 
     def edit(self, begun: Callable[[], None]) -> None:
         """Edit the suggestion under the cursor: mark its target, then type the mode.

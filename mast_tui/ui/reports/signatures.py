@@ -668,8 +668,9 @@ def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
     lines = []
     if signatures.hidden and signatures.choice.of_judge:
         lines.append(
-            f"The labels of {one_line(labels)} on {counted(len(signatures.hidden), 'trace')} are "
-            "hidden from you while you work blind or the study hides them."
+            f"Labels of {one_line(labels)} are hidden from you on "
+            f"{counted(len(signatures.hidden), 'trace')} while you work blind or the study hides "
+            "them."
         )
     elif signatures.hidden:
         lines += [
