@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import yaml
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.exporters.datasheet import read_datasheet
@@ -46,6 +48,41 @@ def test_the_documented_example_reaches_gold_and_card(
     assert 'license: "cc-by-4.0"\nlanguage: ["en"]' in heading
     assert 'pretty_name: "Failures of three coding agents"' in heading
     assert heading.count("task_categories") == 1
+
+
+def test_gold_says_which_set_it_is_and_how_to_cite_it(
+    cli: Cli, tmp_path: Path, labelled: None
+) -> None:
+    (tmp_path / ".mast-tui" / "datasheet.toml").write_text(documented(), encoding="utf-8")
+    out = ("export", "--format", "gold", "-o", "gold.json")
+    done = cli(*out, "--json")
+    assert done.json["beside"] == ["gold.datasheet.md", "gold.CITATION.cff"]
+    gold = json.loads((tmp_path / "gold.json").read_text("utf-8"))
+    facts = gold["set"]
+    canonical = json.dumps(
+        gold["traces"], ensure_ascii=False, sort_keys=True, separators=(",", ":")
+    )
+    assert facts["content_hash"] == sha256(canonical.encode()).hexdigest()
+    assert facts["version"] == "1.0"
+    assert (facts["decisions"], facts["last_decision_at"]) == (0, None)
+    assert facts["modes"]["1.1"] == {"verdicts": 1, "adjudicated": 0.0, "unresolved": 0.0}
+    assert facts["modes"]["1.2"] == {"verdicts": 0, "adjudicated": None, "unresolved": None}
+    assert facts["content_hash"] in (tmp_path / "gold.datasheet.md").read_text("utf-8")
+    citation = yaml.safe_load((tmp_path / "gold.CITATION.cff").read_text("utf-8"))
+    assert citation["authors"] == [
+        {"family-names": "Example", "given-names": "Ada"},
+        {"name": "Example Laboratory"},
+    ]
+    assert citation["version"] == "1.0"
+
+    assert cli(*out).code == 0  # exporting changes neither hash
+    assert json.loads((tmp_path / "gold.json").read_text("utf-8"))["set"] == facts
+    (tmp_path / "bob.csv").write_text(LABELS.replace("alice", "bob"), encoding="utf-8")
+    assert cli("import", "bob.csv", "--format", "csv-long", "--allow-new").code == 0
+    assert cli(*out).code == 0
+    changed = json.loads((tmp_path / "gold.json").read_text("utf-8"))["set"]
+    assert changed["content_hash"] != facts["content_hash"]
+    assert changed["events_hash"] != facts["events_hash"]
 
 
 def test_a_file_is_named(cli: Cli, tmp_path: Path, labelled: None) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mast_tui.exchange.exporters.datasheet import datasheet
-from mast_tui.exchange.exporters.gold_document import gold_document
+from mast_tui.exchange.exporters.gold_document import gold_document, with_set_facts
 from mast_tui.exchange.exporters.huggingface import dataset_files
 from mast_tui.exchange.selection import gold_entries
 from mast_tui.figures.agreement.report import (
@@ -59,6 +59,7 @@ TABLE = verdict_table(MODES, FINISHED, VERDICTS)
 STUDY = StudyInput(MAST.ref, MODES, NAMES, "1", TABLE, FINISHED)
 AGREEMENT = agreement_figures(STUDY, rounds=20)
 REPORT = agreement_json(AGREEMENT)
+EVENTS = "0" * 64
 
 
 def exported(
@@ -66,7 +67,8 @@ def exported(
     report: Mapping[str, Any],
 ) -> Mapping[str, Any]:
     """The gold document of all that the workspace holds."""
-    return gold_document(workspace, MAST, report, gold_entries(workspace, MAST))
+    document = gold_document(workspace, MAST, report, gold_entries(workspace, MAST))
+    return with_set_facts(document, None, EVENTS)
 
 
 def sheet(
@@ -182,7 +184,7 @@ def test_foreign_words_are_no_markup_in_it(filled: Workspace) -> None:
 
 def test_without_figures_or_a_study_it_says_so() -> None:
     workspace = Workspace.open(":memory:")
-    gold = gold_document(workspace, MAST, {}, gold_entries(workspace, MAST))
+    gold = exported(workspace, {})
     nobody = StudyInput(MAST.ref, (), (), "1", verdict_table((), {}, {}), {})
     text = datasheet(gold, agreement_figures(nobody, rounds=0))
     assert "No study was set up" in text

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mast_tui.exchange.exporters.datasheet import datasheet
-from mast_tui.exchange.exporters.gold_document import gold_document
+from mast_tui.exchange.exporters.gold_document import gold_document, with_set_facts
 from mast_tui.exchange.exporters.working_time import minutes_worked
 from mast_tui.exchange.selection import gold_entries
 from mast_tui.figures.agreement.report import StudyInput, agreement_figures, agreement_json
@@ -75,7 +75,7 @@ def test_what_is_open_or_imported_is_not_counted(workspace: Workspace) -> None:
     assert minutes_worked(workspace, MAST) == {}
     gold = gold_document(workspace, MAST, NOTHING, gold_entries(workspace, MAST))
     assert gold["minutes_per_trace"]["annotators"] == {}
-    assert "Minutes a trace" not in datasheet(gold, AGREEMENT)
+    assert "Minutes a trace" not in datasheet(with_set_facts(gold, None, "0"), AGREEMENT)
 
 
 def test_gold_and_datasheet_give_the_median_by_name(workspace: Workspace) -> None:
@@ -88,6 +88,6 @@ def test_gold_and_datasheet_give_the_median_by_name(workspace: Workspace) -> Non
         "annotators": {"alice": {"n": 2, "median": 2.5}},
     }
     assert [trace["annotators"][0]["minutes"] for trace in gold["traces"]] == [2.0, 3.0]
-    sheet = datasheet(gold, AGREEMENT)
+    sheet = datasheet(with_set_facts(gold, None, "0"), AGREEMENT)
     assert "Minutes a trace, the median: alice 2.5 (2 traces)." in sheet
     assert "a pause of more than 5 minutes is cut out" in sheet

@@ -6,6 +6,7 @@ What no event records (licence, contact, recruitment, pay) comes from the file `
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,12 +29,15 @@ from mast_tui.workspace.registers.taxonomies import revision_words
 DATASHEET_FILE: Final = "datasheet.toml"
 """How the file is called that is read unasked, in the folder of the workspace."""
 
-_TEXTS: Final = ("pretty_name", "description", "licence", "contact", "funding", "citation")
-_LISTS: Final = ("languages", "task_categories")
+_TEXTS: Final = (
+    *("pretty_name", "version", "description", "licence", "contact", "funding", "citation"),
+)
+_LISTS: Final = ("authors", "languages", "task_categories")
 _PEOPLE: Final = ("who", "recruitment", "training", "pay", "consent")
 _ALLOWED: Final = (*_TEXTS, *_LISTS, "people")
 
 _TITLES: Final = (
+    ("authors", "Authors"),
     ("description", "What this is"),
     ("licence", "Licence"),
     ("languages", "Languages"),
@@ -113,6 +117,59 @@ def card_values(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in card.items() if value}
 
 
+CITATION_FILE: Final = "CITATION.cff"
+CITATION_MARK: Final = "# Written by mast-tui "
+"""The first line of every citation file that was written."""
+
+
+def citation_file(document: Mapping[str, Any]) -> str | None:
+    """Return the text of a citation file (Citation File Format 1.2.0) for a gold document.
+
+    Each value is a JSON text, which is valid YAML.
+
+    Returns:
+        The text; None if ``datasheet.toml`` names no authors.
+    """
+    facts = document["datasheet"] or {}
+    if not facts.get("authors"):
+        return None
+    taxonomy = document["taxonomy"]["ref"]
+    finished = [side["finished_at"] for trace in document["traces"] for side in trace["annotators"]]
+    times = [time for time in (*finished, document["set"]["last_decision_at"]) if time]
+    values = {
+        "cff-version": "1.2.0",
+        "message": "If you use these labels, please cite them as below.",
+        "type": "dataset",
+        "title": facts.get("pretty_name")
+        or f"Labels of {counted(len(document['traces']), 'trace')} under {taxonomy}",
+        "authors": [_cited_author(author) for author in facts["authors"]],
+        "version": facts.get("version"),
+        "date-released": max(times)[:10] if times else None,
+        "abstract": facts.get("description"),
+        "identifiers": [
+            {
+                "type": "other",
+                "value": document["set"]["content_hash"],
+                "description": "SHA-256 of the traces in the gold document",
+            }
+        ],
+    }
+    lines = [
+        f"{name}: {json.dumps(value, ensure_ascii=False)}"
+        for name, value in values.items()
+        if value
+    ]
+    return "\n".join([f"{CITATION_MARK}{document['tool']['version']}", *lines, ""])
+
+
+def _cited_author(author: str) -> dict[str, str]:
+    """Return a person for ``Family, Given``, else an entity of that name."""
+    family, comma, given = author.partition(",")
+    if not comma:
+        return {"name": author.strip()}
+    return {"family-names": family.strip(), "given-names": given.strip()}
+
+
 def about_lines(values: Mapping[str, Any] | None) -> list[str]:
     """Return the part of the datasheet that people wrote, as lines of Markdown."""
     if not values:
@@ -188,9 +245,20 @@ def _head(document: Values) -> list[str]:
         f"- Models: {_names(trace['model'] for trace in traces)}",
         f"- Benchmarks: {_names(trace['benchmark'] for trace in traces)}",
         f"- Outcomes: {_counts(trace['outcome'] for trace in traces)}",
+        *_identity(document["set"]),
         "",
         "The unit is trace × mode. A mode that nobody judged in a trace is open: it is not counted "
         "as absent.",
+    ]
+
+
+def _identity(facts: Values) -> list[str]:
+    """Return lines that identify the set."""
+    version = facts["version"]
+    return [
+        *([f"- Version: {plain(version)}"] if version else []),
+        f"- SHA-256 of the traces in the gold document: `{facts['content_hash']}`",
+        f"- SHA-256 of the event log: `{facts['events_hash']}`",
     ]
 
 
@@ -248,10 +316,15 @@ def _settled(document: Values) -> list[str]:
     for mode in document["taxonomy"]["modes"]:
         of_mode = [trace["verdicts"].get(mode["code"]) for trace in document["traces"]]
         values = Counter(_value(v) for v in of_mode if v is not None)
+        resolved = document["set"]["modes"][mode["code"]]
         rows.append(
-            [plain(mode["code"]), plain(mode["name"])] + [str(values[name]) for name in _VALUES]
+            [
+                *(plain(mode["code"]), plain(mode["name"])),
+                *(str(values[name]) for name in _VALUES),
+                *(_percent(resolved["adjudicated"]), _percent(resolved["unresolved"])),
+            ]
         )
-    heads = ("mode", "name", *_VALUES)
+    heads = ("mode", "name", *_VALUES, "% adjudicated", "% unresolved")
     seen = sum(bool(verdict["judge_seen"]) for verdict in verdicts)
     labels = [label for trace in document["traces"] for label in trace["labels"]]
     merged = sum(label["merged"] for label in labels)
@@ -262,6 +335,9 @@ def _settled(document: Values) -> list[str]:
         *_of_one_person(document["gold"]),
         *_not_in_study(document["gold"]),
         f"- Decided by: {deciders}",
+        f"- Decisions by an annotator of the same trace: "
+        f"{document['set']['decisions_by_annotators']} of {document['set']['decisions']}",
+        f"- Last decision: {plain(document['set']['last_decision_at'] or 'none')}",
         f"- Majorities settle verdicts: {_yes(document['majority'])}",
         f"- Places that cover different places of several annotators (`merged`): {merged} of "
         f"{len(labels)}",
@@ -270,6 +346,10 @@ def _settled(document: Values) -> list[str]:
         "",
         *table(heads, rows),
     ]
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.0f}"
 
 
 def _value(verdict: Values) -> str:

@@ -15,9 +15,22 @@ from mast_tui.errors import MastError
 from mast_tui.exchange.csv_long import write_csv_long
 from mast_tui.exchange.csv_wide import write_csv_wide
 from mast_tui.exchange.exporters.codebook import codebook_latex, codebook_markdown
-from mast_tui.exchange.exporters.datasheet import DATASHEET_FILE, MARKS, datasheet, read_datasheet
+from mast_tui.exchange.exporters.datasheet import (
+    CITATION_FILE,
+    CITATION_MARK,
+    DATASHEET_FILE,
+    MARKS,
+    citation_file,
+    datasheet,
+    read_datasheet,
+)
 from mast_tui.exchange.exporters.doccano import doccano_lines
-from mast_tui.exchange.exporters.gold_document import GoldRules, gold_document
+from mast_tui.exchange.exporters.gold_document import (
+    GoldRules,
+    events_hash,
+    gold_document,
+    with_set_facts,
+)
 from mast_tui.exchange.exporters.huggingface import CARD, dataset_files, tables_named_in
 from mast_tui.exchange.exporters.native_ids import native_from_files
 from mast_tui.exchange.exporters.scores import TOOLS, score_text, scores_of
@@ -186,6 +199,9 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
 
     def add_files(document: Mapping[str, Any], sheet: str) -> list[str]:
         paths = _add_companion(request, outputs, "datasheet.md", sheet, *MARKS)
+        citation = citation_file(document)
+        if citation is not None:
+            paths += _add_companion(request, outputs, CITATION_FILE, citation, CITATION_MARK)
         outputs.add(request.output, _json(document))
         return paths
 
@@ -262,7 +278,8 @@ def _add_gold_document(
         }
     if request.masks is not None:
         document = masked_document(document, request.masks)
-    document["datasheet"] = _datasheet_values(request)
+    events = events_hash(request.workspace, request.taxonomy.ref)
+    document = with_set_facts(document, _datasheet_values(request), events)
     traces = document["traces"]
     return {
         "taxonomy": request.taxonomy.ref,
@@ -379,6 +396,9 @@ def _add_tables(
         files = dataset_files(document, sheet)
     except ValueError as error:
         raise MastError(str(error)) from None
+    citation = citation_file(document)
+    if citation is not None:
+        outputs.add(output / CITATION_FILE, citation, ours=marked(CITATION_MARK))
     # The README comes last: it names the files, so until then the old ones are the set.
     for name, text in files.items():
         outputs.add(output / name, text, ours=may_replace(name))
@@ -386,7 +406,8 @@ def _add_tables(
     for name in earlier:
         if name not in files:
             outputs.remove(output / name)
-    return [str(output / name) for name in files]
+    written = [*files, *([] if citation is None else [CITATION_FILE])]
+    return [str(output / name) for name in written]
 
 
 def _is_card(head: bytes) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from mast_tui.passes import finished_by
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.codec import study_to_values
+from mast_tui.workspace.events.types import Revealed, SightSet
 from mast_tui.workspace.records import TraceRecord
 
 FORMAT: Final = "mast-tui-gold"
@@ -137,6 +140,85 @@ def gold_document(
             "judges": sorted(labelled_by_judges - sides),
         },
         "unordered": sum(entry.unordered for entry in entries),
+    }
+
+
+def content_hash(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the ``traces`` of a gold document.
+
+    They are hashed as JSON with sorted keys, without white space, in UTF-8, so that a reader can
+    check the document without this package.
+    """
+    traces = document["traces"]
+    text = json.dumps(traces, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def events_hash(workspace: Workspace, taxonomy: str) -> str:
+    """Return the SHA-256 of the event log under a taxonomy.
+
+    Lines of ``id chain`` are hashed, by annotator, counter and id. ``chain`` covers the content of
+    an event and of all earlier ones of its annotator. Events that only record that somebody looked
+    at hidden labels are left out: an export adds some.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The reference of the taxonomy, ``id@version``.
+    """
+    digest = hashlib.sha256()
+    for event in workspace.events(taxonomy=taxonomy):
+        if not isinstance(event.fact, Revealed | SightSet):
+            digest.update(f"{event.id} {event.chain or ''}\n".encode())
+    return digest.hexdigest()
+
+
+def with_set_facts(
+    document: Mapping[str, Any], datasheet_values: Mapping[str, Any] | None, events: str
+) -> Values:
+    """Return a gold document with the facts that identify the set.
+
+    ``set`` holds the version from ``datasheet.toml``, the hashes, the time of the last decision,
+    the number of decisions, how many of them an annotator of the same trace made, and by code of a
+    mode the number of verdicts and the shares that were adjudicated and that are unresolved.
+
+    Args:
+        document: The gold document with its final names and texts.
+        datasheet_values: The contents of ``datasheet.toml``; None without one.
+        events: The hash of the event log.
+    """
+    verdicts: dict[str, list[Values]] = {}
+    decision_times = []
+    decisions_by_annotators = 0
+    for trace in document["traces"]:
+        annotators = {side["name"] for side in trace["annotators"]}
+        for code, verdict in trace["verdicts"].items():
+            if any(verdict["sides"].values()):
+                verdicts.setdefault(code, []).append(verdict)
+            if verdict["decided_by"] is not None:
+                decision_times.append(verdict["decided_at"])
+                decisions_by_annotators += verdict["decided_by"] in annotators
+    facts = {
+        "version": (datasheet_values or {}).get("version"),
+        "content_hash": content_hash(document),
+        "events_hash": events,
+        "last_decision_at": max(decision_times, default=None),
+        "decisions": len(decision_times),
+        "decisions_by_annotators": decisions_by_annotators,
+        "modes": {
+            mode["code"]: _resolution_shares(verdicts.get(mode["code"], ()))
+            for mode in document["taxonomy"]["modes"]
+        },
+    }
+    return {**document, "datasheet": datasheet_values, "set": facts}
+
+
+def _resolution_shares(verdicts: Sequence[Values]) -> Values:
+    sources = Counter(verdict["source"] for verdict in verdicts)
+    count = len(verdicts)
+    return {
+        "verdicts": count,
+        "adjudicated": sources["adjudicated"] / count if count else None,
+        "unresolved": sources["unresolved"] / count if count else None,
     }
 
 
