@@ -22,6 +22,7 @@ from mast_tui.labels import AGENT_PREFIX, check_unlike, checked_agent
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
+from mast_tui.workspace.paths import is_url
 
 _BLIND: Final = "an agent always works blind"
 _CONFIGURATION_FILES: Final = {
@@ -76,6 +77,11 @@ def mcp_command(request: McpRequest) -> None:
     if request.skill:
         click.echo(_server_module().skill_text(), nl=False)
         return
+    if request.common.workspace is not None and is_url(request.common.workspace):
+        raise MastError(
+            "agents label in a workspace in a file; name one with --workspace PATH, and import "
+            "its labels into the server's"
+        )
     name = _agent_name(request.common.annotator or "")
     if request.configuration is not None:
         say(f"for {_CONFIGURATION_FILES[request.configuration]}:")
@@ -83,11 +89,6 @@ def mcp_command(request: McpRequest) -> None:
         return
     server = _server_module()
     workspace, taxonomy = open_with_taxonomy(request.common, create=True)
-    if workspace.member is not None:
-        raise MastError(
-            "agents label in a workspace in a file; name one with --workspace PATH, and import "
-            "its labels into the server's"
-        )
     annotators = [info.name for info in workspace.annotators()]
     if name not in annotators:
         check_unlike(name, annotators)
@@ -147,7 +148,8 @@ def _configuration(request: McpRequest, name: str) -> str:
     if request.common.workspace is not None:
         arguments += ["--workspace", str(Path(request.common.workspace).absolute())]
     if request.common.taxonomy is not None:
-        arguments += ["--taxonomy", str(request.common.taxonomy)]
+        taxonomy = Path(request.common.taxonomy)
+        arguments += ["--taxonomy", str(taxonomy.absolute() if taxonomy.exists() else taxonomy)]
     entry: dict[str, Any] = {"command": command, "args": arguments}
     if request.configuration == "codex":
         # A JSON string or list of strings is TOML too.

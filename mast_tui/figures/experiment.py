@@ -88,6 +88,16 @@ class Experiment:
         return 0 if flags is None else int(flags.sum())
 
     @property
+    def repeated_trials(self) -> int:
+        """The number of runs with the arm, the task and the trial number of another run."""
+        trial = self.inputs.trial
+        if trial is None:
+            return 0
+        known = (trial >= 0) & (self.tasks >= 0)
+        runs = np.stack([self.inputs.group, self.tasks, trial])[:, known]
+        return int(known.sum()) - len(np.unique(runs, axis=1).T)
+
+    @property
     def compared(self) -> tuple[str, ...]:
         """The arms other than the baseline."""
         return tuple(name for name in self.inputs.group_names if name != self.baseline)

@@ -33,7 +33,9 @@ _ARMS: Final = """
     arm_difference | points | points | arm minus baseline, points | 94
     flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
-_PASS: Final = "pass_{k} | pass^{k} | share | the chance that {k} runs of a task all succeed | 50"
+_PASS: Final = (
+    "pass_{k} | pass^{k} | share | the chance that {k} runs of a task all succeed | {keeps}"
+)
 _SHARES: Final = """
     code | code | text | | 100
     name | mode | text | | 99
@@ -165,7 +167,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         default=1,
     )
     for k in range(2, most + 1):
-        table_columns += columns(_PASS.format(k=k))
+        table_columns += columns(_PASS.format(k=k, keeps=50 - k))
     rows = []
     for arm in experiment.inputs.group_names:
         sizes = figures.table("experiment", group=arm)
@@ -359,6 +361,14 @@ def _notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
     if experiment.without_arm:
         runs = counted(experiment.without_arm, "run")
         yield Note(f"Left out: {runs} without a {experiment.inputs.by}.", "no_arm", warning=True)
+    if experiment.repeated_trials:
+        runs = counted(experiment.repeated_trials, "run")
+        yield Note(
+            f"{runs} with the same arm, task and trial number as another run. Was one imported "
+            "twice?",
+            "repeated_trials",
+            warning=True,
+        )
     for arm in experiment.inputs.group_names:
         sizes = figures.table("experiment", group=arm)
         known = figures.table("experiment_success", group=arm).get("task_share")
@@ -423,6 +433,7 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
         "labels": inputs.labels,
         "taxonomy": inputs.taxonomy_ref,
         "tasks_by_words": experiment.by_words,
+        "repeated_trials": experiment.repeated_trials,
         "tested": list(experiment.tested or (mode.code for mode in inputs.modes)),
         "arms": {
             arm: {

@@ -64,6 +64,11 @@ def test_the_skill_file_names_every_tool(cli: Cli) -> None:
         (("--annotator", "x", "--assisted"), 2, "always works blind"),
         (("--annotator", "x", "--print-skill", "--print-config", "codex"), 2, "both print"),
         (("--annotator", "x"), 1, "no trace to annotate"),
+        (
+            ("--annotator", "x", "--workspace", "postgresql://h/d", "--print-config", "codex"),
+            1,
+            "name one with --workspace PATH",
+        ),
     ],
 )
 def test_what_cannot_be_served_is_refused(

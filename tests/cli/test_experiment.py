@@ -120,6 +120,16 @@ def test_tasks_are_told_apart_by_their_names_not_by_their_words(cli: Cli, tmp_pa
     one = cli("experiment", "runs-1", "--arms", "system", *labels)
     assert one.code == 1
     assert "an experiment has two arms or more; by system there is harness-1" in one.err
+    again = native("T0", 1, task_id="T0", trial=0).replace("T0-1-0", "copy")
+    (tmp_path / "runs-1" / "copy.jsonl").write_text(again + "\n")
+    assert cli("judge", "runs-1", "--judge", "rules").code == 0
+    with_copy = ("experiment", "--arm", "(unknown)=runs-1", "--arm", "after=runs-2", *labels[:-1])
+    assert "1 run with the same arm, task and trial number as another run" in cli(*with_copy).out
+    document = cli(*with_copy, "--json").json
+    assert document["repeated_trials"] == 1
+    assert document["arms"]["(unknown)"]["runs"] == 17
+    unknown_field = cli("experiment", "--arms", "nonsense", *labels)
+    assert "'nonsense' is no field that groups traces" in unknown_field.err
     groups = cli("report", "--by", "task", "--labels", "judge:rules@3", "--json").json["groups"]
     assert len(groups) == 8
 

@@ -296,6 +296,10 @@ def test_guards_survive_writing_and_reading(tmp_path: Path) -> None:
     empty = read_guards(write_guards(path, Guard(name="x", condition="phrases", mode="y", on=True)))
     with pytest.raises(InvalidGuards, match="names no phrases"):
         empty.rules(["y"])
+    for phrase in ("All done. I stop here", "...", "first line\nsecond line"):
+        guard = Guard(name="x", condition="phrases", mode="y", on=True, phrases=(phrase,))
+        with pytest.raises(InvalidGuards, match="never matches"):
+            read_guards(write_guards(path, guard)).rules(["y"])
 
 
 # Building

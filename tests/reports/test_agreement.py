@@ -266,7 +266,7 @@ def test_copied_blocks_are_a_warning_before_any_figure() -> None:
     assert "t00, t01, t02, t03, t04, t05" in one.text
     pooled = row(table(report, "modes"), "pooled")
     assert pooled.mark.startswith("!")
-    assert "copied: t00, t01" in detail(pooled)
+    assert "Was one copied? t00, t01" in detail(pooled)
     assert "identical_blocks" not in reasons(of_two("10", "11"))
 
 

@@ -88,7 +88,8 @@ class SignatureInput:
     ``stratum_names``, -1 where it is not known, None where nobody has asked.
     ``task`` has a number for the task that each trace is a run of, -1 where it is not known; tasks
     of one name in two benchmarks are two. It is None where nobody has asked; ``task_by_words``
-    flags the traces whose task has no name and is known by its words. ``weights`` are how
+    flags the traces whose task has no name and is known by its words. ``trial`` is the number of
+    the run of its task, -1 where it is not known. ``weights`` are how
     many traces of the whole each stands for, None where all stand for as many; ``of_no_whole`` says
     that they came in with different chances, so that nobody knows. ``categories`` are the topmost,
     ``levels`` by name all of each level, none where there is one only.
@@ -118,6 +119,7 @@ class SignatureInput:
     group_parts: tuple[tuple[str, ...], ...] = ()
     task: Whole | None = None
     task_by_words: Flags | None = None
+    trial: Whole | None = None
     weights: NDArray[np.float64] | None = None
     of_no_whole: bool = False
     levels: Mapping[str, tuple[Group, ...]] = field(default_factory=dict)
@@ -165,6 +167,7 @@ class SignatureInput:
             stratum=None if self.stratum is None else self.stratum[rows],
             task=None if self.task is None else self.task[rows],
             task_by_words=None if self.task_by_words is None else self.task_by_words[rows],
+            trial=None if self.trial is None else self.trial[rows],
             weights=self.weights_of(rows),
         )
 

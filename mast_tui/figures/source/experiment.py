@@ -103,7 +103,10 @@ def experiment_of(
     Raises:
         WorkspaceError: There are not two arms, or none of them is the baseline.
     """
-    has_value = np.array([name != NO_VALUE for name in inputs.group_names], dtype=bool)
+    named_by_paths = inputs.by == ARM
+    has_value = np.array(
+        [named_by_paths or name != NO_VALUE for name in inputs.group_names], dtype=bool
+    )
     all_runs = len(inputs.traces)
     if all_runs:
         inputs = inputs.only(has_value[inputs.group])

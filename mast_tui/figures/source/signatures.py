@@ -145,6 +145,9 @@ def input_from_workspace(
         group_parts=groups.parts,
         task=_numbered(tasks)[1],
         task_by_words=np.array(by_words, dtype=bool),
+        trial=np.array(
+            [-1 if trace.trial is None else trace.trial for trace in facts], dtype=np.int64
+        ),
         weights=_weights(study, labelled.traces) if study is not None and weighted else None,
         of_no_whole=study is not None and not weighted,
     )
@@ -196,12 +199,12 @@ def fields_of(by: str) -> tuple[str, ...]:
         return ()
     for number, field in enumerate(fields):
         if field == ALL:
-            raise WorkspaceError("--by all makes one group of all traces; name it alone")
+            raise WorkspaceError(f"{by}: all makes one group of all traces; name it alone")
         if field not in FIELDS:
             valid = ", ".join((*FIELDS, ALL))
-            raise WorkspaceError(f"--by {field!r}: no such field is known of traces; use {valid}")
+            raise WorkspaceError(f"{field!r} is no field that groups traces; use {valid}")
         if field in fields[:number]:
-            raise WorkspaceError(f"--by names {field} twice")
+            raise WorkspaceError(f"{by}: {field} is named twice")
     return fields
 
 
@@ -262,6 +265,7 @@ class _TraceFacts(NamedTuple):
     score: float | None = None
     spans: int | None = None
     task_id: str | None = None
+    trial: int | None = None
     fields: tuple[Any, ...] = ()
 
 

@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import GUARD_RULES, Rule
 from mast_tui.judges.rules.phrases import Saying, any_of
+from mast_tui.judges.rules.steps import is_one_sentence
 from mast_tui.judges.rules.walk import walk
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.toml_text import parse_toml
@@ -75,6 +76,12 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
         if self.condition == PHRASES:
             if not self.phrases:
                 raise InvalidGuards(f"guard {self.name!r} names no phrases")
+            for phrase in self.phrases:
+                if not is_one_sentence(phrase):
+                    raise InvalidGuards(
+                        f"guard {self.name!r}: the phrase {phrase!r} never matches, as phrases are "
+                        "searched sentence by sentence; write each sentence as its own phrase"
+                    )
             forbidden = any_of(*map(_escaped, self.phrases))
             find = Saying(
                 self.mode, forbidden, f"says what {self.name} forbids.", _CONFIDENCE, every=True

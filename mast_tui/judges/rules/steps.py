@@ -163,6 +163,11 @@ def _step(span: Span, text: str) -> RuleStep:
     return RuleStep(span, text[:HEAD], text[tail_offset:], tail_offset, len(text))
 
 
+def is_one_sentence(text: str) -> bool:
+    """Check if a text lies within one sentence, as the sentences of agents are divided."""
+    return sum(bool(match[0].strip()) for match in _SENTENCE.finditer(text)) == 1
+
+
 def _with_sentences(steps: Sequence[RuleStep]) -> tuple[RuleStep, ...]:
     """Add the agents' own sentences to the steps.
 

@@ -219,7 +219,7 @@ def test_two_fields_at_once_tell_groups_apart() -> None:
     assert found.parts(2) == {"model": "a", "benchmark": NO_VALUE}
     assert read(office, by="benchmark").parts(0) == {"benchmark": "swe"}
     assert read(office, by="all").parts(0) == {}
-    for by, word in (("model,model", "twice"), ("model,all", "alone"), ("model,", "known of")):
+    for by, word in (("model,model", "twice"), ("model,all", "alone"), ("model,", "no field")):
         with pytest.raises(WorkspaceError, match=word):
             read(office, by=by)
 
