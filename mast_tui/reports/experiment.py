@@ -135,16 +135,17 @@ def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterato
 
 
 def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[model.Part, ...]:
-    """Return the tables of one arm beside those of all arms.
+    """Return the tables of one arm beside those of all arms, and the table for planning.
 
     Args:
         experiment: The runs.
-        figures: Its figures.
+        figures: Its figures; those of planning may be missing.
         arm: The arm.
     """
     number = experiment.compared.index(arm) + 1
     tables = _tables_of_arm(experiment, figures, arm, number)
-    return (_arms_table(experiment, figures), *tables)
+    plan = _plan_table(experiment, figures)
+    return (_arms_table(experiment, figures), *tables, *((plan,) if plan.rows else ()))
 
 
 def _about(experiment: Experiment) -> str:

@@ -151,6 +151,9 @@ async def test_groups_are_arms_of_an_experiment_over_the_same_tasks(tmp_path: Pa
         assert "model-b 6 6" in text
         assert "+100 – 0.031" in text
         assert "-100 – 0.031 0.438" in text
+        await on.press("end")
+        assert "Power for 20 points" in on.text
+        await on.press("home")
         await on.press("j", "enter")
         assert isinstance(on.app.screen, SignatureTracesScreen)
         assert "b0" in on.text

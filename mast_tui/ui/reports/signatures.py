@@ -16,6 +16,7 @@ from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_fo
 from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.experiment import Experiment, experiment_figures
+from mast_tui.figures.power import power_figures
 from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
 from mast_tui.figures.signatures.report import (
@@ -164,6 +165,8 @@ class SignaturesScreen(ReportScreen):
         self.includes_all = False
         self._orders = cache(SpanOrders)
         self._cached_report: tuple[object, model.Report, FailingTraces] | None = None
+        self._planning: tuple[Figure, ...] | None = None
+        """The figures of planning; None if they have not been computed yet."""
 
     # Counting
 
@@ -180,6 +183,20 @@ class SignaturesScreen(ReportScreen):
         if self.signatures is None:
             self.show()
 
+    def count_page(self, opened: OpenWorkspace) -> None:
+        """Plan the experiment if its page is open: that takes seconds."""
+        signatures = self.signatures
+        if self.page != EXPERIMENT or self._planning is not None or signatures is None:
+            return
+        if signatures.experiment is not None:
+            experiment, _ = signatures.experiment
+            self.count(
+                EXPERIMENT,
+                lambda stopped: iter([_planning_of(experiment, stopped)]),
+                self._receive_planning,
+                lambda problem: (),
+            )
+
     def count_again(self, opened: OpenWorkspace) -> None:
         """Compute again what may have changed on another screen."""
         if self.signatures is not None:
@@ -195,6 +212,9 @@ class SignaturesScreen(ReportScreen):
             # The complete figures stay until the new ones are complete.
             return
         self.signatures = signatures
+        self.forget(EXPERIMENT)
+        self._planning = None
+        self.mast.workspace.when_ready(self.count_page)
         can_look = bool(signatures.hidden) and not signatures.choice.of_judge
         self.hints.leave_out(() if can_look else ("look",))
         if self.group not in signatures.groups:
@@ -206,6 +226,11 @@ class SignaturesScreen(ReportScreen):
             if signatures.hidden and signatures.groups:
                 self.hints.say(_left_out(signatures, self.mast.key_of("signatures.look")))
         self.show()
+
+    def _receive_planning(self, figures: tuple[Figure, ...]) -> None:
+        self._planning = figures
+        if self.page == EXPERIMENT:
+            self.show()
 
     # Showing
 
@@ -273,6 +298,8 @@ class SignaturesScreen(ReportScreen):
                 f"{signatures.choice.grouping} there are fewer. {by} groups by something else."
             )
         experiment, figures = signatures.experiment
+        if self._planning is not None:
+            figures = FigureIndex((*figures.figures, *self._planning))
         arm = self.group if self.group in experiment.compared else experiment.compared[0]
         about = f"baseline: {one_line(experiment.baseline, 60)} · arm: {one_line(arm, 60)}"
         section = ReportSection(EXPERIMENT, EXPERIMENT, arm_parts(experiment, figures, arm))
@@ -605,6 +632,20 @@ def count_signatures(
         )
         if stopped():
             raise LeftError
+
+
+def _planning_of(experiment: Experiment, stopped: Stopped) -> tuple[Figure, ...]:
+    """Return the figures of planning.
+
+    Raises:
+        LeftError: They are no longer needed.
+    """
+    figures = []
+    for figure in power_figures(experiment):
+        if stopped():
+            raise LeftError
+        figures.append(figure)
+    return tuple(figures)
 
 
 def _experiment_in(inputs: SignatureInput) -> tuple[Experiment, FigureIndex] | None:
