@@ -33,14 +33,14 @@ def underlined(on: Stage) -> str:
 
 async def test_marks_the_cursor_and_a_range_have_signs(small: Path, judged: Path) -> None:
     async with stage(small, workspace=judged, annotator="bob") as on:
-        await on.press("j", "j", "2", "1", "D")
+        await on.press("j", "j", "2", "1", "D", "o")
     async with stage(small, workspace=judged) as on:
         assert on.app.no_color
         await on.press("1", "3", "j", "j", "v", "j", "j")
         assert on.row(1).rstrip().endswith("1.3 ●")
         assert on.row(2).rstrip().endswith("1.1 ◌")
         assert [on.row(number)[0] for number in range(1, 7)] == [" ", " ", "┃", "┃", "▌", " "]
-        await on.press("escape", "D", "r")
+        await on.press("escape", "D", "o", "r")
         assert on.row(3).rstrip().endswith("2.1 ○")
 
 

@@ -97,7 +97,7 @@ async def test_assisted_outcomes_are_shown_and_others_after_finishing(
         for word in ("bob", "○", "bobsnote", "aha", "2.6 "):
             assert word not in "".join(on.row(number) for number in range(1, 13))
         assert "bob" not in on.text
-        await on.press("1", "1", "D")
+        await on.press("1", "1", "D", "o")
         assert "bob" not in on.text
         assert "2.6 ○" not in on.text
         await on.press("r")

@@ -329,7 +329,7 @@ class Finish:
         unread = session.unread()
         fixed_answer = session.open_modes_answer
         if fixed_answer is not None:
-            await self._finish_by_study(session, fixed_answer, unread)
+            await self._finish_with(session, fixed_answer, unread)
             return
         total = len(self._state.trace)
         missed = sum(map(len, unread))
@@ -353,8 +353,9 @@ class Finish:
         missing = f"Not read: {ranges_in_words(unread)}."
         if session.pending:
             count = counted(len(session.pending), "suggestion")
+            keys = f"{self._key_of('everywhere.back')}, then"
             next_key = self._key_of("annotate.next_suggestion")
-            missing += f"\n{count} without your answer: Esc, then {next_key} goes there."
+            missing += f"\n{count} without your answer: {keys} {next_key} goes there."
         question = FinishScreen(
             f"{total - missed} of {total} spans read",
             missing,
@@ -364,13 +365,13 @@ class Finish:
         )
         self._screen.app.push_screen(question, answered)
 
-    async def _finish_by_study(
+    async def _finish_with(
         self,
         session: Session,
         open_modes: Literal["leave", "absent"],
         unread: Sequence[range],
     ) -> None:
-        """Finish a trace whose open modes the study decides; ask if suggestions have no answer."""
+        """Finish a trace with a known answer for open modes; ask if suggestions have no answer."""
         finish = partial(self._end, session, open_modes, fixed=bool(unread))
         if not session.pending:
             await finish()

@@ -135,6 +135,9 @@ class HintBar(RenderCache):
 
     def _show(self, message: str, style: str) -> None:
         message = one_line(message)
+        # A dialog that is open already must not make the message old once its signal arrives.
+        if self.is_attached:
+            self._screen_changed(self.app.screen)
         if self._message_is_old or (message, style) != (self._message, self._style):
             self._message = message
             self._style = style
