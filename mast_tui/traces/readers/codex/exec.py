@@ -1,8 +1,8 @@
 """The output of ``codex exec --json``: one event a line, between other output of the terminal.
 
-An item that starts and completes is a call with its result; its key is ``<item id>:call`` and
-``<item id>:result``, that of any other item its id. Ids restart with every process. Lines that
-are no events, such as warnings, are kept as log spans, each run of them one.
+An item that starts and completes is a call with its result; their keys are ``<item id>:call`` and
+``<item id>:result``. The key of any other item is its id. Ids restart with every process. Lines
+that follow one another and are no events, such as warnings, are one log span.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ _SPAN_KINDS: Final[Mapping[str, SpanKind]] = {
     "reasoning": SpanKind.REASONING,
     "error": SpanKind.LOG,
 }
-"""The items that say something; the others are calls, or unknown."""
+"""The kinds of the items that have a text. An item of another type is a call, or unknown."""
 
 _NON_ARGUMENT_FIELDS: Final = frozenset({"id", "type", "item_type", "status"})
 
@@ -222,8 +222,8 @@ class CodexExecParser(CodexLines):
             for damaged_event in self._damaged_records(number, line, cut_off):
                 self._take_event(number, damaged_event)
         else:
-            first = number if self._text_lines is None else self._text_lines[0]
-            self._text_lines = (first, number)
+            first_number = number if self._text_lines is None else self._text_lines[0]
+            self._text_lines = (first_number, number)
 
     def finish(self) -> None:
         """Add the spans of a text at the end, and of the items that still wait."""
@@ -360,6 +360,7 @@ class CodexExecParser(CodexLines):
         status: SpanStatus = SpanStatus.UNKNOWN,
         key: str | None = None,
     ) -> None:
+        """Add the log span of a line."""
         self._add_span(number, (SpanKind.LOG, Role.LOG, AGENT, name), key, status=status)
 
     def _set_turn_tokens(self, usage: object) -> None:
@@ -383,6 +384,7 @@ class CodexExecParser(CodexLines):
 
 
 def _is_call(item: ExecItem) -> bool:
+    """Return whether an item is a tool call: a search of the web, or a call with an output."""
     return item.kind == "web_search" or item.report.output is not None
 
 

@@ -1,10 +1,10 @@
 """Codex's telemetry as ITBench's runner keeps it: OTLP log requests, one a line.
 
-A line wraps what was sent to ``/v1/logs``, decoded: ``{"path", "data": {"resource_logs": [...]}}``.
-Its records are events, tied to each other by ``conversation.id``; each conversation is a trace.
-Telemetry has the prompts, the calls with their results, and the tokens of each model call. It has
-no words of the model but the final answer, where that was asked for. Keys are ``<call id>:call``
-and ``<call id>:result``, an answer's item id, else the place.
+A line has a decoded request to ``/v1/logs``: ``{"path", "data": {"resource_logs": [...]}}``. Its
+records are events; the events with one ``conversation.id`` are a trace. Telemetry has the prompts,
+the calls with their results, and the tokens of each model call. Of the model's texts it has only
+the final answer, if the user chose so. Keys are ``<call id>:call`` and ``<call id>:result``, an
+answer's item id, else the location.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CodexOtelLogsReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the head has wrapped requests; one may be longer than the head."""
+        """Return whether the head has recorded requests; the first may be longer than the head."""
         if not source.head_lines:
             return _FIRST_LINE.match(source.head) is not None and b'"resource_logs"' in source.head
         return any(map(_is_recorded_request, source.head_records))
@@ -230,6 +230,7 @@ _TITLE_BY_COUNT: Final[Mapping[str, str]] = {
 def _event_log_piece(
     event: LogEvent, text: str, *, failed: bool = False, name: str | None = None
 ) -> Piece:
+    """Return a log piece of an event, with the event's name by default."""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     name = name or event.name or None
     return Piece(SpanKind.LOG, Role.LOG, AGENT, text, name=name, status=status)

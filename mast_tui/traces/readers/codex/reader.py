@@ -1,12 +1,12 @@
 """Codex rollouts: one JSON record a line, response items with events that repeat them.
 
-Spans are the response items; an event becomes one only where no item has the same text, which is
-how the thoughts of an interrupted turn look. Keys are ``<call id>:call`` and ``<call id>:result``,
-the item's id, else ``line N``; those of a sub-agent's thread begin with ``<thread id>/``.
+Spans are the response items. An event becomes a span only if no item has the same text, as with the
+thoughts of an interrupted turn. Keys are ``<call id>:call`` and ``<call id>:result``, the item's
+id, else ``line N``; the keys of a sub-agent's thread begin with ``<thread id>/``.
 
-Most records are read in two steps, so that other processes can parse the lines of a big file: a
-``Digest`` has what follows from a record alone, and ``CodexParser`` takes it in the order of the
-lines.
+Most records are read in two steps, so that other processes can parse the lines of a big file. A
+``Digest`` has the facts of one record. ``CodexParser`` makes spans of the digests in the order of
+the lines.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def digest_line(line: bytes) -> Digest | bytes:
 
 
 def _digest_of(record: Fields, kind: str, payload: Fields) -> Digest:
-    """Return the digest of a record, by the shortest way for the frequent types."""
+    """Return the digest of a record; the digests of frequent types are made without a step."""
     payload_type = payload.get("type")
     if type(payload_type) is str:
         if kind == "response_item":
@@ -175,6 +175,7 @@ def _spoken_digest(record: Fields, payload: Fields) -> Digest:
 
 
 def _call_digest(record: Fields, payload: Fields) -> Digest:
+    """Return the digest of a call: its time, its id and its tool."""
     return ("call", unix_seconds(record.get("timestamp")), *call_id_and_name(payload))
 
 
@@ -211,7 +212,7 @@ _BY_TOOL: Final = Role.TOOL
 
 
 class WaitingEvent(NamedTuple):
-    """An event that is shown unless an item with the same text follows."""
+    """An event that is shown unless a response item with the same text follows."""
 
     stamp: object
     kind: SpanKind
@@ -221,7 +222,11 @@ class WaitingEvent(NamedTuple):
 
 
 class CodexParser(CodexLines):
-    """Makes the spans of one rollout."""
+    """Makes the spans of one rollout.
+
+    An event waits for a response item with the same text. The hash counts have the texts of the
+    items, events and messages that the turn has shown, so that no text is shown twice.
+    """
 
     digest = staticmethod(digest_line)
 
@@ -272,7 +277,8 @@ class CodexParser(CodexLines):
         if self._forked_history.active:
             return False
         if digest:
-            _METHOD_BY_DIGEST_NAME[digest[0]](self, number, *digest[1:])
+            name, *arguments = digest
+            _METHOD_BY_DIGEST_NAME[name](self, number, *arguments)
         return True
 
     def finish(self) -> None:
@@ -304,8 +310,9 @@ class CodexParser(CodexLines):
         step = None if record is None else self._step_of(*payload_of(record))
         if step is None:
             raise OSError(ESTALE, "the file has changed")
-        is_output = kind is SpanKind.TOOL_RESULT and step.output is not None
-        return step.output or "" if is_output else step.text
+        if kind is SpanKind.TOOL_RESULT and step.output is not None:
+            return step.output
+        return step.text
 
     def _step_of(self, kind: str, payload: Fields) -> RolloutStep | None:
         """Return the step of a record; the ``session_meta`` of a repeated history becomes a log."""
@@ -316,14 +323,17 @@ class CodexParser(CodexLines):
         return step_of(kind, payload)
 
     def _take_record(self, number: int, record: Fields) -> None:
-        """Add the spans of a record, unless it belongs to a repeated history."""
+        """Add the spans of a record, unless it belongs to the history that a fork repeats.
+
+        A record after such a history may also show records that the history held back.
+        """
         kind = record.get("type")
         payload = record.get("payload")
         if type(kind) is not str or type(payload) is not dict:
             kind, payload = payload_of(record)
         if kind == "session_meta":
-            begins = self._forked_history.begins(record, payload, _path_of(payload))
-            if begins or self.thread is None or not self._forked_history.active:
+            begins_history = self._forked_history.begins_history(record, payload, _path_of(payload))
+            if begins_history or self.thread is None or not self._forked_history.active:
                 self._take_session_meta(number, record, payload)
                 return
         if self._forked_history.active:
@@ -334,7 +344,8 @@ class CodexParser(CodexLines):
             return
         digest = _digest_of(record, kind, payload)
         if digest:
-            _METHOD_BY_DIGEST_NAME[digest[0]](self, number, *digest[1:])
+            name, *arguments = digest
+            _METHOD_BY_DIGEST_NAME[name](self, number, *arguments)
 
     def _take_session_meta(self, number: int, record: Fields, meta: Fields) -> None:
         """Set the thread and the facts of the run, and show the instructions."""
@@ -348,6 +359,7 @@ class CodexParser(CodexLines):
             _METHOD_BY_DIGEST_NAME[name](self, number, *arguments)
 
     def _take_model(self, _number: int, model: str | None) -> None:
+        """Set the model of the run, if it has none yet."""
         if self.meta.model is None:
             self.meta = self.meta._replace(model=model)
 
@@ -450,6 +462,7 @@ class CodexParser(CodexLines):
     def _take_call(
         self, number: int, time: float | None, call_id: str | None, name: str | None
     ) -> None:
+        """Add the span of a call after the waiting events; it gets the tokens of its model call."""
         self._add_waiting_events()
         self._token_counts.add_span(self._add_call(number, time, call_id, name), time)
 
@@ -517,7 +530,13 @@ class CodexParser(CodexLines):
         return index if index is not None and self.table.kind_of(index) is _CALL else None
 
     def _take_step(self, number: int, time: float | None, step: RolloutStep) -> None:
-        """Add the spans of a step that is no plain message, call, result or event of the agent."""
+        """Add the spans of a step that has no digest of its own kind.
+
+        - a message to another agent: unless an item has shown its text
+        - the end of a turn: waiting events are shown, and the last message if it was not
+        - a report on a call: see ``_take_report``
+        - any other step: always
+        """
         text_hashes: TextHashes = ()
         if step.kind is SpanKind.MESSAGE:
             text_hashes = hashes_of_text(step.kind, step.text, step.parts)
@@ -535,9 +554,10 @@ class CodexParser(CodexLines):
             self._add_step_span(number, time, step, text_hashes)
 
     def _take_report(self, number: int, time: float | None, step: RolloutStep) -> None:
-        """Record the status and the sub-agents that a report states of a call.
+        """Record the status and the sub-agents of a call, as a report states them.
 
-        A report is shown only if no other record has its call.
+        The report gets spans of its own only if no response item has the call. The status and the
+        sub-agents belong to the result; before the result is read, they are kept for it.
         """
         call_id = step.call_id
         has_call = self._last_call_index(call_id) is not None
@@ -629,6 +649,7 @@ def _path_of(meta: Fields) -> str | None:
 
 
 def _spawn_origin(meta: Fields) -> Fields:
+    """Return the fields about the call that started a sub-agent; empty for other threads."""
     return fields_at(meta.get("source"), "subagent", "thread_spawn")
 
 

@@ -1,7 +1,7 @@
 """The steps that the records of Codex state, each record read by itself.
 
-Rollouts and ``codex exec`` spell the same reports on tools in three ways: as events at the end of a
-call, as turn items of rollouts, and as items of ``exec``. ``_REPORTS`` has a reader for each.
+Rollouts and ``codex exec`` have the same reports on tools in three forms: events at the end of a
+call, turn items of rollouts, and items of ``exec``. ``report_of`` reads all of them.
 """
 
 from __future__ import annotations
@@ -41,20 +41,23 @@ AGENT: Final = "codex"
 
 
 class RewordedLines(SpanTable):
-    """A table in which the texts of some spans are the reader's own words, not in their lines.
+    """A table in which some spans have texts that are not in their lines.
 
-    Those are logs, and calls and results that share a line.
+    These spans are logs with the reader's own words, and calls and results that share a line.
+
+    Attributes:
+        reworded: The kinds of spans whose texts are the reader's own words.
     """
 
     reworded: ClassVar[frozenset[SpanKind]] = frozenset({SpanKind.LOG})
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return also the spans whose texts are not in their lines.
+        """Return the rows whose texts may match: also all rows whose texts are not in their lines.
 
         Args:
             prefilter: The filter for the needle.
-            first: The first span.
-            end: The span after the last.
+            first: The first row.
+            end: The row after the last.
         """
         first_row = max(first - 1, 0)
         lines = self.lines[0][first_row : end + 1]
@@ -65,8 +68,9 @@ class RewordedLines(SpanTable):
         return sorted(rows)
 
     def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
-        """Return also True for the kinds whose texts are the reader's own words."""
-        return shape[0] in self.reworded or super()._name_may_match(shape, prefilter)
+        """Return True also for the kinds whose texts are the reader's own words."""
+        kind, *_ = shape
+        return kind in self.reworded or super()._name_may_match(shape, prefilter)
 
 
 RECORD_TYPES: Final = name_set("""
@@ -88,17 +92,17 @@ def _is_record(record: Fields) -> bool:
 
 
 class CodexLines:
-    """The spans of a parser's lines, with what is known of the run.
+    """The spans of a parser's lines, and the facts of the run.
 
     A line whose line feeds were lost holds several records. Such lines are rare: a span that is
-    not in ``_parts`` belongs to the first record of its line.
+    not in ``_part_by_span`` belongs to the first record of its line.
     """
 
     def __init__(self, table: RewordedLines) -> None:
         self.table = table
         self.meta = TraceMeta(system=AGENT)
-        self._part = 0  # the number of the record on its line that is read at the moment
-        self._parts: dict[int, int] = {}
+        self._part = 0  # The number of the current record on its line, from 0 on.
+        self._part_by_span: dict[int, int] = {}
 
     def _add_span(
         self,
@@ -112,7 +116,7 @@ class CodexLines:
         """Add the span of a record on a line to the table; return its index."""
         index = self.table.add(number, number, shape, key, parent, time, status)
         if self._part:
-            self._parts[index] = self._part
+            self._part_by_span[index] = self._part
         return index
 
     def _damaged_records(self, number: int, line: bytes, cut_off: bool) -> Iterator[Fields]:
@@ -125,12 +129,12 @@ class CodexLines:
         self._part = 0
 
     def _record_of(self, index: int, data: bytes) -> Fields | None:
-        """Return the record of a span, or None where its line holds none."""
+        """Return the record of a span from its line, or None if the line does not hold it."""
         record = object_in(data)
         if record is not None:
             return record
         records = records_on_damaged_line(data, 0, False, [], _is_record)
-        part = self._parts.get(index, 0)
+        part = self._part_by_span.get(index, 0)
         return records[part] if part < len(records) else None
 
 
@@ -139,14 +143,14 @@ class RolloutStep:
     """A step that a record of a rollout states.
 
     Attributes:
-        agent: The acting agent, where it is not the one whose rollout it is.
-        parts: The texts that records which repeat the step may hold one by one.
+        agent: The acting agent, if it is not the agent of the rollout.
+        parts: The parts of the text. A record that repeats the step may hold only one of them.
         is_event: Whether a response item usually repeats the step.
-        ends_turn: Whether no event waits for its item any longer. The text may be empty.
-        output: The output of a tool, where the step is a call that has ended.
+        ends_turn: Whether the turn ends, so that no event waits any longer. The text may be empty.
+        output: The output of a call that has ended; None for any other step.
         only_without_call: Whether the step is shown only if no response item has its ``call_id``.
-        seconds: The time that the call took.
-        spawned: The threads of the sub-agents that the call began.
+        seconds: The duration of the call.
+        spawned: The threads of the sub-agents that the call started.
     """
 
     kind: SpanKind
@@ -171,7 +175,13 @@ def _log_step(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNO
 
 
 class ToolReport(NamedTuple):
-    """A call that has ended, as one record reports it."""
+    """A call that has ended, as one record reports it.
+
+    Attributes:
+        name: The name of the tool.
+        output: The output; None if the record states none.
+        spawned: The threads of the sub-agents that the call started.
+    """
 
     name: str
     arguments: object
@@ -204,7 +214,7 @@ def report_of(kind: str, values: Fields) -> ToolReport | None:
     """
     tool = as_text(values.get("tool"))
     stdout_and_stderr = texts_in(values, "stdout", "stderr")
-    success = status_of_flag(values.get("success"))
+    status_by_flag = status_of_flag(values.get("success"))
     arguments = values.get("arguments")
     match kind:
         case "exec_command_end" | "CommandExecution" | "command_execution":
@@ -212,7 +222,9 @@ def report_of(kind: str, values: Fields) -> ToolReport | None:
             status = status_of_code(values.get("exit_code"))
             report = ToolReport("shell", {"command": values.get("command")}, output, status)
         case "patch_apply_end" | "FileChange":
-            report = ToolReport("apply_patch", values.get("changes"), stdout_and_stderr, success)
+            report = ToolReport(
+                "apply_patch", values.get("changes"), stdout_and_stderr, status_by_flag
+            )
         case "file_change":
             output = as_text(values.get("status")) or ""
             report = ToolReport("file_change", {"changes": values.get("changes")}, output)
@@ -222,12 +234,12 @@ def report_of(kind: str, values: Fields) -> ToolReport | None:
             report = _with_error(_mcp_report(values, values.get("result")), values.get("error"))
         case "DynamicToolCall":
             output = content_text(values.get("content_items"))
-            report = ToolReport(tool or "tool", arguments, output, success)
+            report = ToolReport(tool or "tool", arguments, output, status_by_flag)
             report = _with_error(report, values.get("error"))
         case "CollabAgentToolCall":
             name = _CAPITAL.sub("_", tool or "agent").lower()
-            fields = ("prompt", "receiver_thread_ids", "model")
-            call_fields = {field: values[field] for field in fields if values.get(field)}
+            argument_fields = ("prompt", "receiver_thread_ids", "model")
+            call_fields = {field: values[field] for field in argument_fields if values.get(field)}
             spawned = _receiver_threads(values) if name == "spawn_agent" else ()
             output = dump_text(values.get("agents_states"))
             report = ToolReport(name, call_fields, output, spawned=spawned)
@@ -273,18 +285,21 @@ def _with_error(report: ToolReport, error: object) -> ToolReport:
 
 
 def _receiver_threads(values: Fields) -> tuple[str, ...]:
+    """Return the threads of the agents that a call addresses."""
     return tuple(filter(None, map(as_text, items_of(values.get("receiver_thread_ids")))))
 
 
 def _collaboration_report(name: str, values: Fields) -> ToolReport:
     """Return the report on a call between agents; only ``spawn_agent`` begins new threads."""
     receivers = _receiver_threads(values)
-    threads = {"receiver_thread_ids": list(receivers)} if receivers else {}
-    prompt = {"prompt": values["prompt"]} if values.get("prompt") else {}
-    states = {"agents_states": values.get("agents_states")}
+    thread_field = {"receiver_thread_ids": list(receivers)} if receivers else {}
+    prompt_field = {"prompt": values["prompt"]} if values.get("prompt") else {}
+    states_field = {"agents_states": values.get("agents_states")}
     if name == "spawn_agent":
-        return ToolReport(name, prompt, dump_text({**threads, **states}), spawned=receivers)
-    return ToolReport(name, {**prompt, **threads}, dump_text(states))
+        return ToolReport(
+            name, prompt_field, dump_text({**thread_field, **states_field}), spawned=receivers
+        )
+    return ToolReport(name, {**prompt_field, **thread_field}, dump_text(states_field))
 
 
 def _report_step(kind: str, values: Fields, call_id: str | None) -> RolloutStep | None:
@@ -360,7 +375,7 @@ def step_of(kind: str, payload: Fields) -> RolloutStep | None:
 
     Args:
         kind: The type of the record.
-        payload: Its payload.
+        payload: The payload of the record.
 
     Returns:
         The step; None for a record that shows nothing.
@@ -387,7 +402,10 @@ def step_of(kind: str, payload: Fields) -> RolloutStep | None:
 
 
 def _event_step(payload: Fields) -> RolloutStep | None:
-    """Return the step of an event, a log for an unknown one; None for an event without text."""
+    """Return the step of an event; None for an event that shows nothing.
+
+    An event of an unknown type becomes a log.
+    """
     kind = payload.get("type")
     if not isinstance(kind, str):
         return _log_step(dump_text(payload), None)
@@ -423,20 +441,20 @@ def _abort_text(payload: Fields) -> str:
     """Return the sentence that says why a turn was aborted."""
     reason = as_text(payload.get("reason")) or "no reason given"
     error = payload.get("error")
-    message = error.get("message") if isinstance(error, Mapping) else error
-    suffix = f": {message}" if as_text(message) else ""
-    return f"turn aborted: {reason}{suffix}"
+    error_message = error.get("message") if isinstance(error, Mapping) else error
+    error_suffix = f": {error_message}" if as_text(error_message) else ""
+    return f"turn aborted: {reason}{error_suffix}"
 
 
 def _rollback_text(payload: Fields) -> str:
     """Return the sentence that says how many turns were taken out of the history."""
     count = as_count(payload.get("num_turns"))
-    turns = "turns before this were"
+    turns_phrase = "turns before this were"
     if count is not None:
-        turns = f"the last {count} turns before this were"
+        turns_phrase = f"the last {count} turns before this were"
     if count == 1:
-        turns = "the last turn before this was"
-    return f"rolled back: {turns} taken out of the history"
+        turns_phrase = "the last turn before this was"
+    return f"rolled back: {turns_phrase} taken out of the history"
 
 
 def _sub_agent_step(values: Fields, call_id: str | None) -> RolloutStep:
@@ -465,7 +483,7 @@ def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
 def _turn_item_step(item: Fields) -> RolloutStep | None:
     """Return the step of a turn item, which newer builds write in place of events.
 
-    None for an item that shows nothing.
+    The result is None for an item that shows nothing. An item of an unknown type becomes a log.
     """
     kind = item.get("type")
     if not isinstance(kind, str):
@@ -514,14 +532,14 @@ _HARNESS_OPENINGS: Final = (
 
 
 def speaker_role(role: Role, text: str) -> Role:
-    """Return the role of a speaker: SYSTEM if the harness wrote a text in the user's name.
+    """Return the role of a speaker: SYSTEM for a text of the harness in the user's name.
 
     Args:
         role: The role that the record states.
         text: The text of the message.
     """
-    is_from_harness_text = role is Role.USER and text.lstrip().startswith(_HARNESS_OPENINGS)
-    return Role.SYSTEM if is_from_harness_text else role
+    is_harness_text = role is Role.USER and text.lstrip().startswith(_HARNESS_OPENINGS)
+    return Role.SYSTEM if is_harness_text else role
 
 
 _ENVELOPE: Final = '{"author":'
@@ -596,7 +614,8 @@ def _message_step(payload: Fields, key: str | None) -> RolloutStep | None:
 def is_from_harness(message: Fields) -> bool:
     """Return whether the harness wrote a message in the user's name.
 
-    Newer builds note the kind of each part of a message, such as ``user.text``.
+    It did if the text begins as the harness's texts do, or if all parts have a kind and no kind
+    begins with ``user.``, which newer builds record.
     """
     if speaker_role(Role.USER, content_text(message.get("content"))) is Role.SYSTEM:
         return True
@@ -610,7 +629,7 @@ def is_from_harness(message: Fields) -> bool:
 def _agent_message_step(
     payload: Fields, *, key: str | None = None, is_event: bool = False
 ) -> RolloutStep:
-    """Return the step of a message between agents: its author acts. An encrypted one is a log."""
+    """Return the step of a message between agents, as its author's; a log if it is encrypted."""
     author = as_text(payload.get("author")) or "another agent"
     parts = tuple(
         text for text in _nonblank_texts(payload.get("content")) if _ENCRYPTED not in text
@@ -656,9 +675,9 @@ def _single_text(content: object) -> str | None:
 
 
 _WRAPPING_START: Final = '{"output":"'
-_EXIT_CODE: Final = '","metadata":{"exit_code":'
-_WRAPPING_END: Final = re.compile(
-    r'(-?(?:0|[1-9][0-9]{0,8})),"duration_seconds":[0-9.]{1,20}\}\}\Z'
+_EXIT_CODE_LABEL: Final = '","metadata":{"exit_code":'
+_EXIT_CODE: Final = re.compile(
+    r'(?P<code>-?(?:0|[1-9][0-9]{0,8})),"duration_seconds":[0-9.]{1,20}\}\}\Z'
 )
 _WRAPPING_END_CHARS: Final = 100
 _LONGEST_ANSWER: Final = 100_000
@@ -673,18 +692,18 @@ def status_of_output(output: object) -> SpanStatus:
     """Return the status of a call by the exit code, the success flag or the text of its output."""
     if type(output) is str and output.startswith(_WRAPPING_START):
         # The end of the wrapping has the exit code, so a long text need not be parsed.
-        code_start = output.rfind(_EXIT_CODE, max(0, len(output) - _WRAPPING_END_CHARS))
-        wrapping_end = (
-            _WRAPPING_END.match(output, code_start + len(_EXIT_CODE)) if code_start >= 0 else None
-        )
-        if wrapping_end is not None:
-            return SpanStatus.OK if int(wrapping_end[1]) == 0 else SpanStatus.ERROR
+        search_start = max(0, len(output) - _WRAPPING_END_CHARS)
+        label_start = output.rfind(_EXIT_CODE_LABEL, search_start)
+        if label_start >= 0:
+            exit_code = _EXIT_CODE.match(output, label_start + len(_EXIT_CODE_LABEL))
+            if exit_code is not None:
+                return SpanStatus.OK if int(exit_code["code"]) == 0 else SpanStatus.ERROR
     text, status = _output_text_and_status(output)
     return status_of_result(text) if status is None else status
 
 
 def may_be_object(output: object) -> bool:
-    """Return whether an output may be a short JSON object, such as one that names a new thread."""
+    """Return whether an output may be a short JSON object, which may name a new thread."""
     if type(output) is not str:
         return True
     if len(output) > _LONGEST_ANSWER:
@@ -695,7 +714,7 @@ def may_be_object(output: object) -> bool:
 
 
 def _output_text_and_status(output: object) -> tuple[str, SpanStatus | None]:
-    """Return the text of an output, and the status in its wrapping or None without one."""
+    """Return the text of an output and its status; None if its wrapping states no status."""
     if isinstance(output, str):
         if not output.startswith('{"'):
             return output, None

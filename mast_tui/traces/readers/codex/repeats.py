@@ -1,11 +1,10 @@
-"""The records of a rollout that repeat others, so that each step is shown once.
+"""The repeated records of a rollout, which are found so that each step is shown once.
 
 An event repeats a response item. A fork repeats the parent's history: it writes its own
-``session_meta`` and then, at once and with the time of the fork, the parent's records. These are
-all records with the parent's ``session_meta``; a sub-agent has only those of the last turns. No
-record of the history is a step of the fork. Newer builds number their records. They state the
-number of a sub-agent's first own record, or leave the history in the parent's file
-(``history_base``).
+``session_meta`` and then, at once and with the time of the fork, the parent's records with the
+parent's ``session_meta``. A sub-agent writes only the records of the last turns. No record of the
+history is a step of the fork. Newer builds number their records. They state the number of a
+sub-agent's first own record, or leave the history in the parent's file (``history_base``).
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class ForkedHistory:
     The history ends with the number that the file states, with the first message to this thread,
     or at a gap in time. Before a gap, the fork's own first prompt may directly follow the history.
     So the last prompt before the gap counts as the fork's own, unless the record after the gap
-    begins a turn.
+    begins_history a turn.
 
     Attributes:
         thread: The thread whose history is repeated with its ``session_meta``.
@@ -127,7 +126,7 @@ class ForkedHistory:
         self._is_within_history = False
         self._held_records: list[tuple[Position, Fields]] = []
 
-    def begins(self, record: Fields, meta: Fields, path: str | None) -> bool:
+    def begins_history(self, record: Fields, meta: Fields, path: str | None) -> bool:
         """Return whether the history of another thread begins with a ``session_meta``.
 
         The first ``session_meta`` of a file describes the fork itself; its fields are recorded.
@@ -181,6 +180,7 @@ class ForkedHistory:
         if self._is_own(record):
             self._held_records = []
         elif self._record_burst_time(time):
+            # The history goes on, but its last prompt may turn out to be the fork's own.
             if _is_prompt(record):
                 self._held_records = [(position, record)]
             elif self._held_records:
@@ -217,11 +217,8 @@ class ForkedHistory:
     def _is_own(self, record: Fields) -> bool:
         """Return whether a record is the fork's own, by its number or as a message to the fork."""
         ordinal = as_count(record.get("ordinal"))
-        if (
-            ordinal is not None
-            and self._first_own_number is not None
-            and ordinal >= self._first_own_number
-        ):
+        first_number = self._first_own_number
+        if ordinal is not None and first_number is not None and ordinal >= first_number:
             return True
         kind, payload = payload_of(record)
         if kind == "inter_agent_communication" or payload.get("type") == "agent_message":
@@ -230,12 +227,14 @@ class ForkedHistory:
 
 
 def _is_prompt(record: Fields) -> bool:
+    """Return whether a record is a message in the user's name."""
     kind, payload = payload_of(record)
     is_message = kind == "response_item" and payload.get("type") == "message"
     return is_message and payload.get("role") == Role.USER.value
 
 
 def _begins_turn(record: Fields) -> bool:
+    """Return whether a record begins a turn, as a prompt or the settings of a turn do."""
     kind, payload = payload_of(record)
     if kind == "event_msg":
         return payload.get("type") in ("task_started", "turn_started", "user_message")
