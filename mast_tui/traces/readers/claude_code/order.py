@@ -1,16 +1,16 @@
-"""The records of a session that count, and the order in which they are read.
+"""The records of a session that are shown, and the order in which they are read.
 
-The session's own records keep the order of their lines. Those of a sub-agent are read together
-before the result of the call that started it; a sub-agent without such a call is read at the line
-of its first record.
+The session's own records keep the order of their lines. The records of a sub-agent are read
+together before the result of the call that started it. A sub-agent without such a call is read at
+the line of its first record.
 
-What the user took back by a rewind stays in the file. Every record names the one that it follows,
-and after a rewind two prompts follow the same record. The prompt that leads to the last record
-counts, and the other one is abandoned with all that follows it. Every other fork is kept whole:
+A rewind leaves the abandoned records in the file. Every record names its parent, the record before
+it. After a rewind two prompts have the same parent. The prompt that leads to the last record is
+shown; the other prompt is abandoned with all records after it. Every other fork is kept whole:
 results of parallel calls, hooks, progress and retries make forks too. A record whose parent is
 missing follows the record before it, so that nothing is lost before a broken link, a resumption or
-a compaction. Only where the file itself says that its last prompt is in a tree of its own did the
-user go back to the very beginning.
+a compaction. The user went back to the very beginning only if the file states that its last prompt
+is in a tree of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROOT: Final = -1
 
 @dataclass(slots=True)
 class SubAgent:
-    """A sub-agent with its records, and the call that started it where that is known."""
+    """A sub-agent with its records, and the call that started it, if known."""
 
     id: str
     entries: list[RecordEntry] = field(default_factory=list)
@@ -158,13 +158,7 @@ def abandoned_branches(
         children_by_index[parent].append(index)
     # Records that follow one another in a circle are not among the root's descendants.
     connected_indices = list(_indices_of_branch(children_by_index, _ROOT))[1:]
-    opening_kinds = [entry.kind for entry in entries]
-    for index in reversed(connected_indices):
-        if opening_kinds[index] is RecordKind.NOTE:
-            opening_kinds[index] = max(
-                (opening_kinds[child] for child in children_by_index[index]),
-                default=RecordKind.NOTE,
-            )
+    opening_kinds = _opening_kinds(entries, children_by_index, connected_indices)
     prompts: list[int] = []
     conversation_indices = (
         index for index, entry in enumerate(entries) if entry.kind is not RecordKind.NOTE
@@ -172,6 +166,7 @@ def abandoned_branches(
     index = max(conversation_indices, default=_ROOT)
     if index not in set(connected_indices):
         return []
+    # From the last record of the conversation back to the root, look for rewinds.
     while index != _ROOT:
         if opening_kinds[index] is RecordKind.PROMPT:
             for sibling in children_by_index[parent_indices[index]]:
@@ -182,6 +177,22 @@ def abandoned_branches(
         [entries[index] for index in sorted(_indices_of_branch(children_by_index, prompt))]
         for prompt in sorted(prompts)
     ]
+
+
+def _opening_kinds(
+    entries: Sequence[RecordEntry],
+    children_by_index: Sequence[Sequence[int]],
+    connected_indices: Sequence[int],
+) -> list[RecordKind]:
+    """Return the kind of each record; for a note, the highest kind of the records that follow."""
+    opening_kinds = [entry.kind for entry in entries]
+    for index in reversed(connected_indices):
+        if opening_kinds[index] is RecordKind.NOTE:
+            opening_kinds[index] = max(
+                (opening_kinds[child] for child in children_by_index[index]),
+                default=RecordKind.NOTE,
+            )
+    return opening_kinds
 
 
 def _parent_indices(entries: Sequence[RecordEntry], leaf_id: str | None) -> list[int]:
@@ -203,7 +214,10 @@ def _parent_indices(entries: Sequence[RecordEntry], leaf_id: str | None) -> list
 def _has_restarted(
     entries: Sequence[RecordEntry], index_by_id: Mapping[str | None, int], leaf_id: str | None
 ) -> bool:
-    """Return whether the conversation of the leaf began with a prompt after the first record."""
+    """Return whether the conversation that ends with the leaf begins with a prompt.
+
+    The first record of the file does not count, as every session begins there.
+    """
     index = index_by_id.get(leaf_id)
     visited_indices: set[int] = set()
     while index is not None and index not in visited_indices:
@@ -227,7 +241,7 @@ def _indices_of_branch(children_by_index: Sequence[Sequence[int]], start: int) -
 def _first_prompts(
     entries: Sequence[RecordEntry], children_by_index: Sequence[Sequence[int]], start: int
 ) -> Iterator[int]:
-    """Yield the indices of the first prompt on each path from a record on."""
+    """Yield the index of the first prompt on each path that begins with a record."""
     stack = [start]
     while stack:
         index = stack.pop()

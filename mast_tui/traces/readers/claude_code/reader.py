@@ -44,7 +44,7 @@ _MAX_META_BYTES: Final = 64 * 1024
 
 
 class ClaudeCodeReader:
-    """Reads session files, and those of sub-agents."""
+    """Reads the files of sessions and of sub-agents."""
 
     name: Final = "claude-code"
     key_scheme: Final = 1
@@ -53,14 +53,14 @@ class ClaudeCodeReader:
         """Return whether one of the first records is a session's, and none is of Qwen Code."""
         if any(map(is_gemini_shaped, source.head_records)):
             return False
-        if any(map(_is_record, source.head_records)):
+        if any(map(_is_session_record, source.head_records)):
             return True
         cut_off = source.head.rpartition(b"\n")[2]
         return len(source.head) < source.size and _CUT_OFF_RECORD.match(cut_off) is not None
 
     def read(self, source: Source) -> FileReport:
-        """Return one trace, and the thread that it is among the files of a run."""
-        session = _Session(source)
+        """Return one trace, and its thread in a run that has several files."""
+        session = _SessionBuilder(source)
         trace = session.trace(self)
         return FileReport(source.path, format=self.name, traces=(trace,), thread=session.thread)
 
@@ -68,14 +68,14 @@ class ClaudeCodeReader:
 READER: Final = ClaudeCodeReader()
 
 
-def _is_record(record: Fields) -> bool:
+def _is_session_record(record: Fields) -> bool:
     """Return whether a record has a session, an id, and a parent or a message."""
     if as_text(record.get("sessionId")) is None or as_text(record.get("uuid")) is None:
         return False
     return "parentUuid" in record or isinstance(record.get("message"), str | Mapping)
 
 
-class _Session(TraceBuilder):
+class _SessionBuilder(TraceBuilder):
     """The records of one file. The spans are made when all lines have been read."""
 
     def __init__(self, source: Source) -> None:
@@ -104,12 +104,12 @@ class _Session(TraceBuilder):
         offset = 0
         for record in records_on(line, number, ends_open, self.table.problems):
             pieces = pieces_of(record)
-            line_hash = hash((line, offset))
+            record_hash = hash((line, offset))
             # Some builds wrote a record twice, byte for byte.
-            if line_hash not in self._line_hashes:
+            if record_hash not in self._line_hashes:
                 self._add_record(record, entry_of(record, number, pieces, offset))
             if "uuid" in record:
-                self._line_hashes.add(line_hash)
+                self._line_hashes.add(record_hash)
             offset += len(pieces)
 
     def _add_record(self, record: Fields, entry: RecordEntry) -> None:
@@ -159,7 +159,10 @@ class _Session(TraceBuilder):
         return AgentThread.of_sub_agent(agent_id, self._agent_type())
 
     def _agent_type(self) -> str | None:
-        """Return a sub-agent's type from the small file beside its own."""
+        """Return a sub-agent's type from the ``.meta.json`` file beside its own, or None.
+
+        If that file cannot be read, a problem is added.
+        """
         meta_path = self._path.with_name(self._path.name.split(".jsonl")[0] + ".meta.json")
         try:
             data = read_beside(meta_path, _MAX_META_BYTES)

@@ -45,9 +45,9 @@ class AgentThread:
         """Return the thread of a sub-agent.
 
         Args:
-            agent_id: The id by which its spans are known.
+            agent_id: The id with which the keys of its spans begin.
             agent_type: Its type, which is also its name; None if the file does not state it.
-            call_id: The call that started it.
+            call_id: The id of the call that started the sub-agent.
         """
         name = agent_type or f"sub-agent {agent_id[:8]}"
         return cls(f"{agent_id}/", name, AGENT, call_id)
@@ -102,14 +102,16 @@ class TraceBuilder(ABC):
         """Read the file and return its trace."""
         index = LineIndex.of_source(self._source)
         while not index.complete:
-            number = len(index)
+            line_count = len(index)
             lines = index.advance(_BYTES_PER_READ)
-            for offset, line in enumerate(lines, 1):
-                self.feed(number + offset, line, index.ends_open and offset == len(lines))
+            for line_offset, line in enumerate(lines, 1):
+                self.feed(
+                    line_count + line_offset, line, index.ends_open and line_offset == len(lines)
+                )
         self.finish()
-        for response, tokens in self._tokens_by_response.items():
-            if response in self._last_index_by_response:
-                self.table.set_tokens(self._last_index_by_response[response], tokens)
+        for response_key, tokens in self._tokens_by_response.items():
+            if response_key in self._last_index_by_response:
+                self.table.set_tokens(self._last_index_by_response[response_key], tokens)
         path = self._source.path
         identity = identity_of(reader, path, self._source.head, native=self.native)
         meta = TraceMeta(system=AGENT, model=self.model, task=self.task, version=self.version)
@@ -184,7 +186,7 @@ class RecordSpans(IndexedSpans):
 
     @property
     def loaded(self) -> Loaded:
-        """The size of the file, all of which was read."""
+        """The size of the file, which has been read completely."""
         return Loaded(self._index.done, self._index.size, complete=True)
 
     def _text_of(self, index: int, data: bytes, /) -> str:

@@ -1,9 +1,9 @@
 """The output of ``claude -p --output-format stream-json``: one JSON message a line, a result last.
 
-Spans are made as of a session file, in the order of the lines; the messages of a sub-agent name
-the call that started it, and their keys begin with that call's id. The result is shown where it
-says more than the last message did. Pieces of a message that is being written (``stream_event``)
-are shown only where the whole message never came. Lines that are no JSON are logs.
+Spans are made as from a session file, in the order of the lines. The messages of a sub-agent name
+the call that started it, and their keys begin with that call's id. The result is shown only if it
+does not repeat the last message. The texts of a message that is being written (``stream_event``)
+are shown only if the whole message is never written. Lines that are no JSON are logs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PARTIAL_PIECE: Final = Piece(SpanKind.MESSAGE, Role.AGENT, AGENT, "")
 
 
 class ClaudeStreamReader:
-    """Reads the printed messages of one run, or of several that continue one another."""
+    """Reads the printed messages of a run, or of several runs that continue one another."""
 
     name: Final = "claude-code-stream"
     key_scheme: Final = 1
@@ -66,7 +66,9 @@ class ClaudeStreamReader:
 
     def read(self, source: Source) -> FileReport:
         """Return one trace."""
-        return FileReport(source.path, format=self.name, traces=(_Stream(source).trace(self),))
+        return FileReport(
+            source.path, format=self.name, traces=(_StreamBuilder(source).trace(self),)
+        )
 
 
 READER: Final = ClaudeStreamReader()
@@ -132,13 +134,13 @@ def _delta_text(record: Fields) -> str:
     return text if isinstance(text, str) else ""
 
 
-class _Stream(TraceBuilder):
+class _StreamBuilder(TraceBuilder):
     """Makes the spans of a stream, in the order of the lines."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._threads: dict[str, AgentThread] = {}
-        self._agent_types: dict[str, str] = {}
+        self._thread_by_caller: dict[str, AgentThread] = {}
+        self._agent_type_by_call: dict[str, str] = {}
         self._last_message: tuple[int, int] | None = None  # hash of its text, index of its span
         self._text_lines: tuple[int, int] | None = None  # the first and the last line number
         self._partial_lines_by_caller: dict[str | None, tuple[int, int]] = {}  # first, last
@@ -174,12 +176,12 @@ class _Stream(TraceBuilder):
         if b"\0" in line:
             list_problem(problems, number, NUL_BYTES)
             line = line.replace(b"\0", b"")
-        problems_before = len(problems)
+        problem_count = len(problems)
         records = _records_on(line, number, problems)
         if records:
             self._add_text_span()
         else:
-            del problems[problems_before:]  # A line of text is no damaged record.
+            del problems[problem_count:]  # A line of text is no damaged record.
             self._take_text_line(number, line, ends_open)
         offset = 0
         for record in records:
@@ -194,8 +196,8 @@ class _Stream(TraceBuilder):
         if ends_open and line.lstrip().startswith(b'{"'):
             list_problem(self.table.problems, number, CUT_OFF)
         elif line.strip():
-            first = number if self._text_lines is None else self._text_lines[0]
-            self._text_lines = (first, number)
+            first_number = number if self._text_lines is None else self._text_lines[0]
+            self._text_lines = (first_number, number)
 
     def finish(self) -> None:
         """Add the spans of a text and of partial messages at the end of the file."""
@@ -225,7 +227,7 @@ class _Stream(TraceBuilder):
                 return len(pieces)
         for spawn in entry.spawns:
             if spawn.agent_type is not None:
-                self._agent_types[spawn.call_id] = spawn.agent_type
+                self._agent_type_by_call[spawn.call_id] = spawn.agent_type
         self.add(entry, self._thread_of_caller(caller))
         if caller is None:
             self.task = self.task or entry.task
@@ -263,9 +265,9 @@ class _Stream(TraceBuilder):
         """Return the thread of the sub-agent that a call started; the main thread for None."""
         if caller is None:
             return AgentThread()
-        agent_type = self._agent_types.get(caller)
+        agent_type = self._agent_type_by_call.get(caller)
         new_thread = AgentThread.of_sub_agent(caller, agent_type, caller)
-        return self._threads.setdefault(caller, new_thread)
+        return self._thread_by_caller.setdefault(caller, new_thread)
 
     def _take_event(self, number: int, record: Fields) -> None:
         """Count the line of an event to the partial message of its caller."""
@@ -277,6 +279,7 @@ class _Stream(TraceBuilder):
             self._partial_lines_by_caller[caller] = (first_line, number)
 
     def _add_text_span(self) -> None:
+        """Add a log span for the lines of text before a record, if there are any."""
         if self._text_lines is not None:
             self._add_lines_span(self._text_lines, _TEXT_PIECE, None)
             self._text_lines = None
@@ -288,5 +291,5 @@ class _Stream(TraceBuilder):
             self._add_lines_span(lines, _PARTIAL_PIECE, caller)
 
     def _add_lines_span(self, lines: tuple[int, int], piece: Piece, caller: str | None) -> None:
-        first, last = lines
-        self.add(RecordEntry(first, (piece,)), self._thread_of_caller(caller), last)
+        first_line, last_line = lines
+        self.add(RecordEntry(first_line, (piece,)), self._thread_of_caller(caller), last_line)

@@ -77,6 +77,7 @@ def _events_in(lines: list[bytes]) -> Iterator[Fields]:
 
 
 def _event_on_line(line: bytes) -> Fields | None:
+    """Return the event on a line; None for a line of other output."""
     if not line.lstrip().startswith(b"{"):
         return None
     event = object_in(line)
@@ -107,6 +108,7 @@ def _is_distinctive_event(event: Fields) -> bool:
 
 
 def _thread_of(event: Fields) -> str | None:
+    """Return the thread id in an event that begins a process; None for any other event."""
     is_beginning = event.get("type") in _PROCESS_START_TYPES
     return text_in(event, "thread_id", "session_id") if is_beginning else None
 
@@ -115,8 +117,8 @@ class ExecItem(NamedTuple):
     """An item in an event of any stage.
 
     Attributes:
-        kind: Its type.
-        id: Its id.
+        kind: The type of the item.
+        id: The id of the item.
         report: The text of the item as arguments, or its call; the output is None for a text.
         waits: Whether the item is incomplete until a later event, so that it is not shown before.
     """
@@ -190,7 +192,7 @@ class _ExecTable(RewordedLines):
 
 
 class CodexExecParser(CodexLines):
-    """Makes the spans of one or several runs in a row."""
+    """Makes the spans of a run, or of several runs whose outputs follow one another."""
 
     def __init__(self) -> None:
         super().__init__(_ExecTable())
@@ -257,7 +259,7 @@ class CodexExecParser(CodexLines):
             self._text_lines = None
 
     def _take_event(self, number: int, event: Fields) -> None:
-        """Add the spans of an event."""
+        """Add the spans of an event, and set the tokens at the end of a turn."""
         kind = str(event.get("type"))
         previous_error = self._stream_error
         self._stream_error = None

@@ -108,7 +108,7 @@ class ForkedHistory:
     The history ends with the number that the file states, with the first message to this thread,
     or at a gap in time. Before a gap, the fork's own first prompt may directly follow the history.
     So the last prompt before the gap counts as the fork's own, unless the record after the gap
-    begins_history a turn.
+    begins a turn.
 
     Attributes:
         thread: The thread whose history is repeated with its ``session_meta``.

@@ -111,7 +111,7 @@ def is_old_event(value: object) -> bool:
 
 
 def is_sdk_event(value: object) -> bool:
-    """Return whether a JSON value is an event of the SDK, of a known kind or of a similar one."""
+    """Return whether a JSON value is an event of the SDK, of a known kind or with its fields."""
     fields = fields_of(value)
     kind = fields.get("kind")
     source = fields.get("source")
@@ -125,9 +125,9 @@ class EventMapper:
     """Adds the spans of a run's events, in order.
 
     Attributes:
-        steps: The spans so far.
+        steps: The steps so far, which become spans.
         problems: The problems of single events.
-        model: The model that the run's state names first.
+        model: The first model in an update of the run's state.
     """
 
     def __init__(self, agent: str | None) -> None:
@@ -135,8 +135,8 @@ class EventMapper:
         self.problems: list[Problem] = []
         self.model: str | None = None
         self._agent_stack = [agent or _DEFAULT_AGENT]
-        self._calls_by_id: dict[str | None, Step] = {}
-        self._calls_by_event: dict[str | None, Step] = {}
+        self._call_by_id: dict[str | None, Step] = {}
+        self._call_by_event: dict[str | None, Step] = {}
         self._is_sdk = False
         self._previous_event_id: str | None = None
         self._last_prompt = ""
@@ -153,11 +153,7 @@ class EventMapper:
         events = tuple(events)
         sdk_event_count = sum(is_sdk_event(event.value) for event in events)
         self._is_sdk = 2 * sdk_event_count >= len(events)
-        for event in events:
-            if isinstance(event.fields.get("action"), str):
-                self._last_action_by_response[event.response_id] = event
-            if event.fields.get("kind") == "ACPToolCallEvent":
-                self._reports_by_call.setdefault(event.call_id or event.id, []).append(event)
+        self._index_events(events)
         for event in events:
             for piece in self._pieces_of_event(event):
                 self._add_piece(event, piece)
@@ -167,6 +163,14 @@ class EventMapper:
                 if tokens is not None and len(self.steps):
                     self.steps.steps[-1].tokens = tokens
             self._previous_event_id = event.id
+
+    def _index_events(self, events: Iterable[OpenHandsEvent]) -> None:
+        """Record the last action of each response, and the reports on each external call."""
+        for event in events:
+            if isinstance(event.fields.get("action"), str):
+                self._last_action_by_response[event.response_id] = event
+            if event.fields.get("kind") == "ACPToolCallEvent":
+                self._reports_by_call.setdefault(event.call_id or event.id, []).append(event)
 
     def _add_piece(self, event: OpenHandsEvent, piece: Piece) -> None:
         """Add the span of a piece; a result gets the name of its call and sets the call's end."""
@@ -196,9 +200,9 @@ class EventMapper:
         )
         if piece.kind is SpanKind.TOOL_CALL:
             step = self.steps.steps[-1]
-            self._calls_by_event[event.id] = step
+            self._call_by_event[event.id] = step
             if piece.call_id is not None:
-                self._calls_by_id[piece.call_id] = step
+                self._call_by_id[piece.call_id] = step
 
     def _answered_call(self, event: OpenHandsEvent) -> Step | None:
         """Return the call that an event answers, or None.
@@ -206,15 +210,14 @@ class EventMapper:
         The event states the id of the call, or the id of the event that made the call.
         """
         fields = event.fields
+        if fields.get("kind") == "ACPToolCallEvent":
+            return self._call_by_id.get(event.call_id or event.id)
         call_event_id = identifier(fields.get("cause")) or identifier(fields.get("action_id"))
-        if not self._is_sdk and not any(
-            (call_event_id, event.call_id, identifier(fields.get("id")))
-        ):
+        has_id = any((call_event_id, event.call_id, identifier(fields.get("id"))))
+        if not self._is_sdk and not has_id:
             # The oldest histories have no ids: an observation follows its action.
             call_event_id = self._previous_event_id
-        if fields.get("kind") == "ACPToolCallEvent":
-            return self._calls_by_id.get(event.call_id or event.id)
-        return self._calls_by_id.get(event.call_id) or self._calls_by_event.get(call_event_id)
+        return self._call_by_id.get(event.call_id) or self._call_by_event.get(call_event_id)
 
     def _pieces_of_event(self, event: OpenHandsEvent) -> Iterator[Piece]:
         """Return the pieces of an event; a bare value is a log with a problem."""
