@@ -1,4 +1,4 @@
-"""AG2: a JSON record whose trajectory is a list of messages, their text as a list of lines."""
+"""AG2: a JSON record whose trajectory is a list of messages; their texts are lists of lines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """AppWorld: a supervisor writes code that sends messages to one agent per app, in nested loops.
 
-An agent's response is code to run. The result of the supervisor's code follows as the output of the
-code, that of an app's agent as the next message to the agent.
+An agent's response is code to run. The output of the supervisor's code follows under a heading of
+its own. The output of the code of an app's agent is the next message to that agent.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ class _AppWorldRun:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._last_code_keys: dict[str, str] = {}
+        self._last_code_key_by_agent: dict[str, str] = {}
         self._agents_with_task: set[str] = set()
         self.evaluations: list[str] = []
 
     def add(self, block: LogBlock) -> None:
         """Add the step of a block, or record its evaluation.
 
-        ``code_agent`` has written code, ``message_agent`` is sent a message, and ``reply_agent``
-        sends the result of its task.
+        The heading of the block names the ``code_agent`` that wrote code, the ``message_agent``
+        that gets a message, or the ``reply_agent`` that sends the result of its task.
         """
         match = block.match
         if match["task"] is not None:
-            self._last_code_keys.clear()
+            self._last_code_key_by_agent.clear()
             self._agents_with_task.clear()
             self._reading.add_message(block, "user", block.body, role=Role.USER)
         elif match["evaluation"]:
             self.evaluations.append(block.body)
         elif agent := match["code_agent"]:
             self._agents_with_task.add(agent.lower())
-            self._last_code_keys[agent.lower()] = self._reading.steps.call(
+            self._last_code_key_by_agent[agent.lower()] = self._reading.steps.call(
                 block.key, agent, block.body, name="python"
             )
         elif agent := match["message_agent"]:
@@ -81,13 +81,13 @@ class _AppWorldRun:
             self._add_output(block, _SUPERVISOR, api)
         elif match["output"]:
             self._add_output(block, _SUPERVISOR, "python")
-        else:
+        else:  # A message loop begins or ends.
             self._agents_with_task = {_SUPERVISOR.lower()}
             self._reading.add_log(block, match[0].strip())
 
     def _add_output(self, block: LogBlock, agent: str, name: str) -> None:
         """Add the output of an agent's last code or of an API call."""
-        parent = self._last_code_keys.get(agent.lower())
+        parent = self._last_code_key_by_agent.get(agent.lower())
         self._reading.steps.result(block.key, agent, block.body, name=name, parent=parent)
 
 
@@ -107,19 +107,17 @@ def _add_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _answer_key(evaluations: list[str]) -> AnswerKey:
-    """Return the results of the benchmark's checks of each task."""
+    """Return the answer key with the results of the benchmark's checks of each task."""
     draft = AnswerKeyDraft()
     for number, evaluation in enumerate(evaluations, 1):
-        task = f"task {number} " if len(evaluations) > 1 else ""
+        task_prefix = f"task {number} " if len(evaluations) > 1 else ""
         report = _report_fields(evaluation)
-        draft.add("scores", f"{task}success", report.get("success"))
-        for name in ("passes", "failures"):
-            for check in items_of(report.get(name)):
-                draft.add(
-                    "tests", f"{task}{_LABEL_BY_CHECK_FIELD[name]}", _requirement_of_check(check)
-                )
+        draft.add("scores", f"{task_prefix}success", report.get("success"))
+        for field, label in _LABEL_BY_CHECK_FIELD.items():
+            for check in items_of(report.get(field)):
+                draft.add("tests", f"{task_prefix}{label}", _requirement_of_check(check))
         other_fields = {name: value for name, value in report.items() if name not in _CHECK_FIELDS}
-        draft.add("other", f"{task}evaluation", other_fields if report else evaluation)
+        draft.add("other", f"{task_prefix}evaluation", other_fields if report else evaluation)
     return draft.key()
 
 

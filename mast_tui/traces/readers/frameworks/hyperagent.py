@@ -30,6 +30,7 @@ _CHECKED_LINES: Final = 400
 
 
 def _is_hyperagent_log(transcript: Transcript) -> bool:
+    """Return whether a line of the log is a record of HyperAgent's logger."""
     lines = _trajectory_lines(transcript)
     if lines is None:
         return _RECORD.search(transcript.text) is not None

@@ -1,4 +1,4 @@
-"""Magentic-One: AutoGen's console output, one ruled heading per turn, after much noise."""
+"""Magentic-One: AutoGen's console output, with a heading between dashes before each turn."""
 
 from __future__ import annotations
 

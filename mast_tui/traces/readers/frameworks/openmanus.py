@@ -1,4 +1,4 @@
-"""OpenManus: its logger's lines, which announce thoughts, tool calls and results by sign."""
+"""OpenManus: its logger's lines. A sign at their beginning marks thoughts, calls and results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,12 @@ _RESULT_HEADING: Final = re.compile(r"\AObserved output of cmd `[^`\n]*` execute
 
 
 class _OpenManusRun:
-    """The current agent, and the tools that it prepared and called."""
+    """The steps of a log, with the tools that the current agent has prepared and called.
+
+    A tool is logged up to three times: in the list of prepared tools, with its arguments, and when
+    it is activated. The line with the arguments names no tool, so it belongs to the first of the
+    prepared tools.
+    """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -43,7 +48,7 @@ class _OpenManusRun:
         self._open_calls_by_tool: dict[str, list[str]] = {}
 
     def add(self, block: LogBlock) -> None:
-        """Add the thought, call or result in a block."""
+        """Add the step of a block: a thought, a call, a result or a log."""
         match = block.match
         body = block.body
         start = unix_seconds(match["time"])
@@ -59,8 +64,8 @@ class _OpenManusRun:
         elif arguments := _ARGUMENTS.match(body):
             self._announced_tool = self._prepared_tools[0] if self._prepared_tools else ""
             self._add_call(block, self._announced_tool or None, body[arguments.end() :], start)
-        elif activating := _TOOL_ACTIVATED.match(body):
-            name = activating["name"]
+        elif activation := _TOOL_ACTIVATED.match(body):
+            name = activation["name"]
             if self._announced_tool in ("", name):
                 # The line with the arguments of this tool has been added as its call.
                 self._reading.add_log(block, body, start=start)
@@ -71,9 +76,9 @@ class _OpenManusRun:
             self._add_result(block, result["name"], body[result.end() :], start)
         else:
             if prepared := _TOOLS_PREPARED.match(body):
-                names = read_literal(prepared["names"])
-                names = names if isinstance(names, list) else []
-                self._prepared_tools = [name for name in names if isinstance(name, str)]
+                tool_names = read_literal(prepared["names"])
+                tool_names = tool_names if isinstance(tool_names, list) else []
+                self._prepared_tools = [name for name in tool_names if isinstance(name, str)]
             self._reading.add_log(block, body, start=start, level=match["level"])
 
     def _add_call(self, block: LogBlock, name: str | None, text: str, start: float | None) -> None:

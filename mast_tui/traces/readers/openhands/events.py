@@ -1,7 +1,8 @@
 """Events of both generations of OpenHands, and the spans that are made of them.
 
-Events of generation 0 have an ``action`` or an ``observation``. Events of generation 1, which the
-agent SDK writes, have a ``kind``. Each event is divided into pieces, and each piece becomes a span.
+Events of the old format have an ``action`` or an ``observation``. Events of the new format, which
+the agent SDK writes, have a ``kind``. Each event is divided into pieces, and each piece becomes a
+span.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class OpenHandsEvent:
 
     @cached_property
     def response(self) -> Fields:
-        """The model's response, which each of its actions repeats; only in generation 0."""
+        """The model's response, which each of its actions repeats; only in the old format."""
         return fields_at(self.fields.get("tool_call_metadata"), "model_response")
 
     @cached_property
@@ -96,7 +97,7 @@ class OpenHandsEvent:
 
 
 def is_old_event(value: object) -> bool:
-    """Return whether a JSON value is an event of generation 0: an action or an observation."""
+    """Return whether a JSON value is an event of the old format: an action or an observation."""
     fields = fields_of(value)
     action = fields.get("action")
     observation = fields.get("observation")
@@ -236,12 +237,15 @@ class EventMapper:
         return iter((replace(json_log_piece(event.value), problem=problem),))
 
     def _old_action_pieces(self, event: OpenHandsEvent, action: str) -> Iterator[Piece]:
-        """Yield the pieces of an action of generation 0; none for a silent one."""
+        """Yield the pieces of an action of the old format; none for a silent kind.
+
+        A message of the user is recorded, so that its lookup by the framework is not shown.
+        """
         fields = event.fields
         arguments = fields_of(fields.get("args"))
-        by_user = fields.get("source") == "user"
-        role = Role.USER if by_user else Role.AGENT
-        agent = "user" if by_user else self._agent_stack[-1]
+        is_by_user = fields.get("source") == "user"
+        role = Role.USER if is_by_user else Role.AGENT
+        agent = "user" if is_by_user else self._agent_stack[-1]
         if action in _SILENT_KINDS:
             return
         if action in _LOGGED_KINDS:
@@ -257,7 +261,7 @@ class EventMapper:
             images = ["[image]"] * len(items_of(arguments.get("image_urls")))
             if images:
                 text = "\n".join((text, *images)).lstrip("\n")
-            if by_user:
+            if is_by_user:
                 self._last_prompt = text.strip()
             yield Piece(SpanKind.MESSAGE, role, agent, text)
         elif action == "system":
@@ -303,9 +307,10 @@ class EventMapper:
             self._agent_stack.append(one_line(arguments.get("agent")) or "delegate")
 
     def _old_observation_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
-        """Yield the result or the log of an observation of generation 0; none if silent.
+        """Yield the result or the log of an observation of the old format; none if silent.
 
-        The end of ``delegate`` makes the delegating agent the acting one again.
+        An error that answers no call is a log. The end of ``delegate`` makes the delegating agent
+        the acting one again.
         """
         fields = event.fields
         extras = fields_of(fields.get("extras"))
@@ -325,7 +330,10 @@ class EventMapper:
             yield _result_piece(event, text, _old_result_status(kind, fields, extras), kind)
 
     def _sdk_event_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
-        """Yield the pieces of an event of the SDK; none for a silent kind. Record the model."""
+        """Yield the pieces of an event of the SDK, and record the model that it names.
+
+        There are none for a silent kind. An event of an unknown kind is a log.
+        """
         fields = event.fields
         llm = fields_at(fields.get("value"), "agent", "llm")
         self.model = self.model or as_text(llm.get("model"))
@@ -357,7 +365,7 @@ class EventMapper:
             yield log_piece(dump_text(event.value), one_line(kind))
 
     def _sdk_message_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
-        """Yield the reasoning and the text of a message, and what the system added to it."""
+        """Yield the reasoning and the text of a message, and the text that the system added."""
         fields = event.fields
         message = fields_of(fields.get("llm_message"))
         role = Role.USER
@@ -384,24 +392,26 @@ class EventMapper:
         agent = self._agent_stack[-1]
         if reasoning := _reasoning_text(fields):
             yield Piece(SpanKind.REASONING, Role.AGENT, agent, reasoning, "/reasoning")
-        if (text := content_text(fields.get("thought"))).strip():
-            yield Piece(SpanKind.MESSAGE, Role.AGENT, agent, text, "/thought")
+        thought = content_text(fields.get("thought"))
+        if thought.strip():
+            yield Piece(SpanKind.MESSAGE, Role.AGENT, agent, thought, "/thought")
         call = fields_of(fields.get("tool_call"))
         action = fields_of(fields.get("action"))
         function = fields_of(call.get("function")) or call
         name = one_line(fields.get("tool_name")) or one_line(function.get("name"))
         call_id = event.call_id or identifier(call.get("id"))
-        if name == "think" and (thought := content_text(action.get("thought"))):
-            yield Piece(SpanKind.REASONING, Role.AGENT, agent, thought)
+        tool_thought = content_text(action.get("thought")) if name == "think" else ""
+        if tool_thought:
+            yield Piece(SpanKind.REASONING, Role.AGENT, agent, tool_thought)
             self._thought_ids |= {call_id, event.id} - {None}
             return
-        text = dump_text(function.get("arguments"))
-        if function.get("arguments") is None:
-            text = _text_without(action, ("kind",))
+        arguments = function.get("arguments")
+        has_arguments = arguments is not None
+        text = dump_text(arguments) if has_arguments else _text_without(action, ("kind",))
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, agent, text, name=name, call_id=call_id)
 
     def _sdk_result_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
-        """Yield the result of a call; none for the tool for thinking."""
+        """Yield the result of a call; nothing for a call of the tool for thinking."""
         fields = event.fields
         if {event.call_id, identifier(fields.get("action_id"))} & self._thought_ids:
             return  # The result of the tool for thinking has no content of its own.
@@ -502,7 +512,7 @@ def _sdk_result_status(observation: Fields) -> SpanStatus:
 
 
 def _old_result_status(kind: str, fields: Fields, extras: Fields) -> SpanStatus:
-    """Return the status of an observation of generation 0 by success, exit code or error."""
+    """Return the status of an observation of the old format by success, exit code or error."""
     success = fields.get("success")
     error = extras.get("error")
     if kind in ("error", "user_rejected") or success is False:

@@ -1,8 +1,8 @@
-"""OpenHands' runs: event streams of both generations, and the records of its benchmarks.
+"""OpenHands' runs: event streams of the old and the new format, and records of its benchmarks.
 
-A file holds one run's events as a list or one a line, or records such as those of ``output.jsonl``
-with the events under ``history``. The agent SDK also keeps each event in a file of its own; such a
-folder is one run.
+A file holds the events of one run, as a list or one a line, or records with the events under
+``history``, such as ``output.jsonl``. The agent SDK may also write each event to a file of its own:
+then the folder is one run.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class OpenHandsReader:
             return False
         if len(lines) > 1:
             return mostly(_is_listed_event, lines) or mostly(_is_record_with_run, lines)
-        if not lines and not any(mark in head for mark in _FIELD_BYTES):
+        if not lines and not any(field_bytes in head for field_bytes in _FIELD_BYTES):
             return False
         document = source.json
         records = lines if document is None else items_of(document)
@@ -198,10 +198,10 @@ def _run_in(value: object, prefix: str = "") -> OpenHandsRun | None:
     if mostly(_is_listed_event, items_of(value)):
         return OpenHandsRun(_located_events(items_of(value), "", prefix), {})
     record = fields_of(value)
-    for container in _EVENT_LIST_FIELDS:
-        values = items_of(record.get(container))
+    for list_field in _EVENT_LIST_FIELDS:
+        values = items_of(record.get(list_field))
         if mostly(lambda member: all(map(_is_event, _pair_members(member))), values):
-            return OpenHandsRun(_located_events(values, f"/{container}", prefix), record)
+            return OpenHandsRun(_located_events(values, f"/{list_field}", prefix), record)
     return None
 
 
@@ -248,15 +248,20 @@ def _meta_of_run(record: Fields, mapper: EventMapper) -> TraceMeta:
     facts = facts_of_record(record, steps)
     metadata = fields_of(record.get("metadata"))
     instance = fields_of(record.get("instance"))
-    result = fields_of(record.get("test_result"))
+    test_result = fields_of(record.get("test_result"))
     llms = (metadata.get("llm_config"), metadata.get("llm"), fields_at(record, "agent").get("llm"))
     models = (as_text(fields_of(llm).get("model")) for llm in llms)
-    result_records = (record, fields_at(record, "report"), fields_at(result, "report"), result)
-    flags = (flag_in(holder, "resolved") for holder in result_records)
+    result_records = (
+        record,
+        fields_at(record, "report"),
+        fields_at(test_result, "report"),
+        test_result,
+    )
+    flags = (flag_in(fields, "resolved") for fields in result_records)
     resolved = next((flag for flag in flags if flag is not None), None)
     answers = AnswerKeyDraft()
-    answers.add_value("git_patch", result.get("git_patch"), "patch")
-    other_results = {name: value for name, value in result.items() if name != "git_patch"}
+    answers.add_value("git_patch", test_result.get("git_patch"), "patch")
+    other_results = {name: value for name, value in test_result.items() if name != "git_patch"}
     answers.add_fields({**record, "test_result": other_results}, {"report": "tests"})
     answers.add_fields(
         instance,
