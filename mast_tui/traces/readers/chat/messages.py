@@ -38,7 +38,11 @@ _CODE_RUN_NAME: Final = re.compile(r"(?P<tool>(?:\w{1,40}_)?execution)_(?P<outco
 
 
 class StreamUpdates:
-    """The updates in the messages of a stream. A message that an earlier update had is left out."""
+    """The updates in the messages of a stream of LangGraph.
+
+    An update is a JSON text with the new messages of a node. A message that an earlier update had
+    is left out.
+    """
 
     def __init__(self) -> None:
         self._seen_names: set[str] = set()
@@ -293,15 +297,14 @@ class MessageMapper:
             self._last_instructions = piece.text
         start = start if piece.start is None else piece.start
         call = self.pop_answered(piece) if piece.kind is SpanKind.TOOL_RESULT else None
-        call_start = None if call is None else call.start
-        if (
-            call is not None
-            and start is not None
-            and call_start is not None
-            and start >= call_start
-        ):
-            self._steps.amend(call.key, end=start)
+        if call is not None:
+            self._set_end(call, start)
         self.add_piece(piece, key, location=location, start=start, call=call)
+
+    def _set_end(self, call: MessageToolCall, end: float | None) -> None:
+        """Set the end of a call, unless a time is unknown or the end is before the start."""
+        if end is not None and call.start is not None and end >= call.start:
+            self._steps.amend(call.key, end=end)
 
     def add_piece(
         self,

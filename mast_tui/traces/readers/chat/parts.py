@@ -56,8 +56,8 @@ def content_pieces(
         pointer: The pointer from the message to the list.
         without_thoughts: Leave thoughts out, because the message has them beside its content.
     """
-    if not isinstance(content, list):
-        content = [content] if isinstance(content, Mapping) else content
+    if isinstance(content, Mapping):
+        content = [content]
     if not isinstance(content, list):
         if text := message_text(content):
             yield speaker.piece(text, kind=speaker.kind)
@@ -81,7 +81,7 @@ def content_pieces(
 
 
 def has_result_parts(content: object) -> bool:
-    """Return whether a content is a list with the result of a call among its parts."""
+    """Return whether a content is a list that has the result of a call among its parts."""
     return isinstance(content, list) and any(
         _is_result_type(kind_of(part)) or not _BEDROCK_RESULT_FIELDS.isdisjoint(fields_of(part))
         for part in content
@@ -176,27 +176,26 @@ def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Pie
     name = kind_of(part).removeprefix("tool-")
     arguments = first_in(invocation, "input", "args", "rawInput")
     call_id = as_text(invocation.get("toolCallId"))
-    call = replace(
-        call_piece({**invocation, "arguments": arguments}, pointer, speaker.agent, name=name),
-        call_id=call_id,
-    )
+    call_fields = {**invocation, "arguments": arguments}
+    call = call_piece(call_fields, pointer, speaker.agent, name=name)
+    call = replace(call, call_id=call_id)
     state = invocation.get("state")
     reason = as_text(fields_of(invocation.get("approval")).get("reason"))
     if state == "output-denied" and reason is None:
         return [replace(call, status=SpanStatus.ERROR)]
     denial = reason if state == "output-denied" else None
     error = as_text(invocation.get("errorText")) or denial
+    if error is not None:
+        status = SpanStatus.ERROR
+        error_pointer = f"{pointer}/errorText"
+        result = result_piece(
+            {}, error, error_pointer, name=call.name, call_id=call_id, status=status
+        )
+        return [call, result]
     output = first_in(invocation, "output", "result")
-    if error is None and output is None and state not in ("output-available", "result"):
+    if output is None and state not in ("output-available", "result"):
         return [call]
-    result = result_piece(
-        {},
-        output if error is None else error,
-        f"{pointer}/output" if error is None else f"{pointer}/errorText",
-        name=call.name,
-        call_id=call_id,
-        status=SpanStatus.UNKNOWN if error is None else SpanStatus.ERROR,
-    )
+    result = result_piece({}, output, f"{pointer}/output", name=call.name, call_id=call_id)
     return [call, result]
 
 
@@ -240,6 +239,7 @@ def _bedrock_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Seq
 
 
 def _bedrock_thought_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    """Return the piece of a thought in Bedrock's form; a note if it is redacted."""
     reasoning = fields_of(first_in(part, "reasoningContent", "reasoning_content"))
     text = first_in(reasoning, "reasoningText", "reasoning_text", "text")
     thought = "[redacted thinking]" if text is None else thought_text(text)

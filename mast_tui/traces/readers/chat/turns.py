@@ -99,7 +99,9 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
     if isinstance(message.get("role"), str):
         has_parts = _is_parts_message(message)
         pieces = _parts_pieces(message) if has_parts else _chat_or_log_pieces(message, by_name)
-    elif not _is_autogen_message(message) and (unwrapped := unwrap_langchain(message)) is not None:
+        return Turn(tuple(pieces), start, tokens, model)
+    unwrapped = None if _is_autogen_message(message) else unwrap_langchain(message)
+    if unwrapped is not None:
         speaker, fields, pointer = unwrapped
         pieces = chat_pieces(fields, speaker, pointer)
         if fields is not message:
@@ -158,8 +160,8 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
     pieces = list(_thought_and_content_pieces(message, content, speaker, pointer))
     call_ids = {piece.call_id for piece in pieces if piece.kind is SpanKind.TOOL_CALL}
     audio = fields_of(message.get("audio"))
-    for field, text in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
-        if spoken_text := as_text(text):
+    for field, value in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
+        if spoken_text := as_text(value):
             text_pointer = f"{pointer}/{field}" if pieces else ""
             pieces.append(speaker.piece(spoken_text, text_pointer))
     for piece in _call_pieces_beside_content(message, speaker, pointer):
@@ -191,7 +193,7 @@ def _thought_and_content_pieces(
 
 
 def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str) -> Iterator[Piece]:
-    """Yield the calls beside the content, in the fields of OpenAI, Vercel and LangChain."""
+    """Yield the calls in fields beside the content, as of OpenAI, Vercel and LangChain."""
     extras = fields_of(message.get("additional_kwargs"))
     has_calls = False
     for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
@@ -276,6 +278,7 @@ def _item_pieces(item: Fields) -> Iterator[Piece]:
 
 
 def _is_item_output_type(kind: str) -> bool:
+    """Return whether a type is of an item with the output of a call."""
     return kind == "tool_search_output" or kind.removesuffix(_OUTPUT_SUFFIX) in _ITEM_CALL_TYPES
 
 
@@ -317,11 +320,14 @@ def _item_call_pieces(item: Fields, kind: str) -> Iterator[Piece]:
     output = first_in(item, *_ITEM_OUTPUT_FIELDS)
     if output is None and error is None:
         return
-    is_picture = kind == "image_generation_call" and isinstance(output, str)
+    has_output = output is not None
+    content = _joined_output(output if has_output else error)
+    if kind == "image_generation_call" and isinstance(output, str):
+        content = "[image]"
     yield result_piece(
         item,
-        "[image]" if is_picture else _joined_output(error if output is None else output),
-        "/output" if output is not None else "/error",
+        content,
+        "/output" if has_output else "/error",
         name=call.name,
         call_id=call.call_id,
         status=SpanStatus.UNKNOWN if error is None else SpanStatus.ERROR,
@@ -574,10 +580,12 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
 
 
 def _is_autogen_call(value: object) -> bool:
+    """Return whether a value is a call in AutoGen's list of calls."""
     return isinstance(value, Mapping) and "name" in value and "arguments" in value
 
 
 def _is_autogen_result(value: object) -> bool:
+    """Return whether a value is a result in AutoGen's list of results."""
     return (
         isinstance(value, Mapping)
         and "content" in value

@@ -37,10 +37,11 @@ _THOUGHT_COUNT_FIELDS: Final = ("thoughts_token_count", "thoughtsTokenCount")
 
 def start_of(message: Fields) -> float | None:
     """Return the time at which a message was written, in Unix seconds; None if it has no time."""
-    return next(
-        (time for field in _TIME_FIELDS if (time := unix_seconds(message.get(field))) is not None),
-        None,
-    )
+    for field in _TIME_FIELDS:
+        time = unix_seconds(message.get(field))
+        if time is not None:
+            return time
+    return None
 
 
 def model_of(message: Fields) -> str | None:
@@ -92,8 +93,11 @@ def usage_tokens(usage: object, input_fields: str, output_fields: str) -> Tokens
     return tokens_of(_sum_of_fields(fields, input_fields), _sum_of_fields(fields, output_fields))
 
 
-def _sum_of_fields(usage: Fields, fields: str) -> int | None:
-    counts = [count for name in names(fields) if (count := as_count(usage.get(name))) is not None]
+def _sum_of_fields(usage: Fields, field_names: str) -> int | None:
+    """Return the sum of the counts in some fields; None if none of them has a count."""
+    counts = [
+        count for name in names(field_names) if (count := as_count(usage.get(name))) is not None
+    ]
     return sum(counts) if counts else None
 
 
@@ -240,6 +244,7 @@ def known_part_text(part: Fields) -> str | None:
 
 
 def _part_text(part: object) -> str:
+    """Return the text of a part; of a part of an unknown type, as much as can be read."""
     text = known_part_text(part) if isinstance(part, Mapping) else None
     return content_text(part) if text is None else text
 
