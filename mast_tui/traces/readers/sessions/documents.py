@@ -340,6 +340,12 @@ _CLINE_LISTING_TOOLS: Final = name_set("""
 """)
 """The tools whose ``content`` is their result. The ``content`` of other tools is an argument."""
 
+_CLINE_RESULT_LABEL: Final = "] Result:"
+"""The text between a call and its result in a request, as in ``[read_file] Result:``."""
+
+_CLINE_LABEL_CHARS: Final = 1000
+"""The length of the beginning of a request in which the label is."""
+
 
 def _are_cline_messages(records: Sequence[Fields]) -> bool:
     """Return whether a record is a message of Cline: it is of type ``say`` or ``ask``."""
@@ -384,9 +390,8 @@ class _ClineTranslator:
         self._has_begun = self._has_begun or bool(pieces)
         turn = turn_without_empty_pieces(record, pieces)
         model = name_in(fields_of(record.get("modelInfo")), "modelId")
-        if self._request_tokens is not None and any(
-            piece.role is Role.AGENT for piece in turn.pieces
-        ):
+        is_by_agent = any(piece.role is Role.AGENT for piece in turn.pieces)
+        if self._request_tokens is not None and is_by_agent:
             turn = replace(turn, tokens=self._request_tokens)
             self._request_tokens = None
         return replace(turn, model=model)
@@ -415,7 +420,7 @@ class _ClineTranslator:
             self._open_call = None
             return [result_piece({}, text, "")]
         if kind == "text" and not self._has_begun:
-            return [USER.piece(text)]  # In newer versions the task has the type of any text.
+            return [USER.piece(text)]  # Newer versions do not mark the task: it is the first text.
         if kind in ("text", "completion_result", "followup", "plan_mode_respond"):
             return [THE_MODEL.piece(_cline_question_text(text))]
         return [log_piece(text, kind)] if text else []
@@ -430,15 +435,15 @@ class _ClineTranslator:
         self._open_call = None
         request_text = as_text(request.get("request"))
         if reason := as_text(request.get("cancelReason")):
-            return [
-                log_piece(text_in(request, "streamingFailedMessage") or reason, "api", failed=True)
-            ]
-        if open_call is None or request_text is None or "] Result:" not in request_text[:1000]:
+            error = text_in(request, "streamingFailedMessage") or reason
+            return [log_piece(error, "api", failed=True)]
+        if open_call is None or request_text is None:
             return []
-        output = (
-            request_text.partition("] Result:")[2].partition("<environment_details>")[0].strip()
-        )
-        return [result_piece({}, output, "/request", name=open_call.name)]
+        if _CLINE_RESULT_LABEL not in request_text[:_CLINE_LABEL_CHARS]:
+            return []
+        _call, _label, result_text = request_text.partition(_CLINE_RESULT_LABEL)
+        output, _tag, _details = result_text.partition("<environment_details>")
+        return [result_piece({}, output.strip(), "/request", name=open_call.name)]
 
     def _command_output_pieces(self, record: Fields) -> list[Piece]:
         """Return the whole output of a command at its first record; none at further records."""
@@ -452,20 +457,17 @@ class _ClineTranslator:
         """Return the call of a tool, and its result if the message has it."""
         fields = fields_of(value_in(text))
         if not fields:
-            return [
-                self._new_call(kind, {"url": text} if kind == "browser_action_launch" else text)
-            ]
+            is_url = kind == "browser_action_launch"
+            return [self._new_call(kind, {"url": text} if is_url else text)]
         if kind == "use_mcp_server":
             name = name_in(fields, "toolName", "uri") or kind
             return [self._new_call(name, value_in(fields.get("arguments")) or fields)]
         name = name_in(fields, "tool", "action") or kind
         has_result = name in _CLINE_LISTING_TOOLS
-        arguments = {
-            key: value
-            for key, value in fields.items()
-            if key not in ("tool", "operationIsLocatedInWorkspace")
-            and not (key == "content" and (has_result or name == "readFile"))
-        }
+        other_fields = {"tool", "operationIsLocatedInWorkspace"}
+        if has_result or name == "readFile":
+            other_fields.add("content")
+        arguments = {key: value for key, value in fields.items() if key not in other_fields}
         call = self._new_call(name, arguments)
         if not has_result or "content" not in fields:
             return [call]
@@ -496,16 +498,15 @@ def _cline_question_text(text: str) -> str:
 def _select_cline_messages(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return the messages in their last versions: a partial message is written again and again."""
+    """Return the messages; of a message that was partial first, only the last version."""
     record_by_name: dict[str, SessionRecord] = {}
     for record in records:
         value = record.value
         name = f"{value.get('ts')} {kind_of(value)} {_cline_kind(value)}"
         earlier_record = record_by_name.get(name)
-        if earlier_record is not None and earlier_record.value.get("partial") is True:
-            record_by_name[name] = record
-        else:
-            record_by_name[name if earlier_record is None else f"{name} {record.location}"] = record
+        if earlier_record is not None and earlier_record.value.get("partial") is not True:
+            name = f"{name} {record.location}"  # another message with the same time and kind
+        record_by_name[name] = record
     return list(record_by_name.values())
 
 
@@ -612,6 +613,7 @@ DEVIN: Final = SessionFormat(
 
 
 def _are_fx_turns(records: Sequence[Fields]) -> bool:
+    """Return whether a record is a turn of fx: a prompt with its execution, call or end."""
     return any(
         isinstance(record.get("user"), Mapping)
         and ("execution" in record or "tool_call" in record or "terminal_reason" in record)

@@ -173,9 +173,9 @@ class SessionReader:
         """Return a trace of each session; broken records are problems."""
         problems: list[Problem] = []
         header, records = self._records_of_file(source, problems)
-        sessions = self._records_by_session(records)
-        if len(sessions) == 1:
-            traces = [self.trace(source.path, source.data, sessions[0], header)]
+        record_lists = self._records_by_session(records)
+        if len(record_lists) == 1:
+            traces = [self.trace(source.path, source.data, record_lists[0], header)]
         else:
             traces = [
                 self.trace(
@@ -185,7 +185,7 @@ class SessionReader:
                     header,
                     number,
                 )
-                for number, session_records in enumerate(sessions)
+                for number, session_records in enumerate(record_lists)
             ]
         return report_of(self, source, traces, problems)
 
@@ -207,15 +207,17 @@ class SessionReader:
             number: The number of the session in the file; None if it is the only one.
         """
         problems: list[Problem] = []
-        selected = self._format.select_records(records, problems)
-        session = SessionContext(header, [record.value for record in selected])
+        shown_records = self._format.select_records(records, problems)
+        session = SessionContext(header, [record.value for record in shown_records])
         # Records that are not shown may still state facts.
-        all_values = () if len(selected) == len(records) else (record.value for record in records)
+        all_values = (
+            () if len(shown_records) == len(records) else (record.value for record in records)
+        )
         self._set_facts(session, chain((header,), session.values, all_values))
         translate = self._format.make_translator(session)
         steps = StepList()
         mapper = MessageMapper(steps)
-        for record in selected:
+        for record in shown_records:
             turn = translate(record.value)
             if turn is not None:
                 key = text_at(record.value, self._format.id_paths) or record.location
@@ -347,9 +349,10 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
         parent_field: The field with the id of the record that a record follows.
     """
 
-    def _select(
+    def _select_last_branch(
         records: Sequence[SessionRecord], problems: list[Problem]
     ) -> Sequence[SessionRecord]:
+        """Return the records on no abandoned branch, and add a problem for the others."""
         branch_by_node = _branch_by_node(_parent_by_node(records, id_field, parent_field))
         messages_by_branch: dict[str, list[SessionRecord]] = {}
         for record in records:
@@ -372,7 +375,7 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
             if branch_by_node.get(identifier_in(record.value, id_field)) not in messages_by_branch
         ]
 
-    return _select
+    return _select_last_branch
 
 
 def _parent_by_node(

@@ -94,9 +94,16 @@ class _KimiTranslator:
         self._system_prompt: str | None = None
         self._context_prompts: set[str] = set()
         self._tokens_by_record: dict[int, Tokens | None] = {}
+        self._scan_records(session.values)
+
+    def _scan_records(self, values: Sequence[Fields]) -> None:
+        """Record the prompts in the model's context, and the tokens of the last record of a step.
+
+        Counts of the whole session (``usage.record``) are used only if no step has its own.
+        """
         has_step_tokens = False
         last_number_by_step: dict[str | None, int] = {}  # under None: of a step without an id
-        for number, record in enumerate(session.values):
+        for number, record in enumerate(values):
             event = fields_of(record.get("event"))
             message = fields_of(record.get("message"))
             step = as_text(event.get("stepUuid"))
@@ -110,16 +117,16 @@ class _KimiTranslator:
                 last_number_by_step[None] = number
             elif kind_of(message) == "StatusUpdate":
                 usage = fields_of(message.get("payload")).get("token_usage")
-                self._set_tokens(session.values, last_number_by_step.pop(None, None), usage)
+                self._set_tokens(values, last_number_by_step.pop(None, None), usage)
             elif kind_of(event) == "step.end":
                 has_step_tokens = True
                 last_number = last_number_by_step.get(as_text(event.get("uuid")))
-                self._set_tokens(session.values, last_number, event.get("usage"))
+                self._set_tokens(values, last_number, event.get("usage"))
             elif kind_of(record) == "usage.record" and not has_step_tokens:
-                self._set_tokens(session.values, last_number_by_step.get(None), record.get("usage"))
+                self._set_tokens(values, last_number_by_step.get(None), record.get("usage"))
 
     def _set_tokens(self, values: Sequence[Fields], number: int | None, usage: object) -> None:
-        """Set the tokens of a model call for the record with this number, if there is one."""
+        """Set the tokens of a step on the record with this number; do nothing for None."""
         if number is not None:
             self._tokens_by_record[id(values[number])] = usage_tokens(
                 usage, _KIMI_INPUT_COUNT_FIELDS, "output"
@@ -157,7 +164,7 @@ class _KimiTranslator:
         return None if kind in _KIMI_SILENT_TYPES else unknown_record_turn(record)
 
     def _system_prompt_turn(self, record: Fields) -> Turn | None:
-        """Return the turn of a system prompt; None if it has none or the last one again."""
+        """Return the turn of a system prompt; None if there is none, or if it is unchanged."""
         text = as_text(record.get("systemPrompt"))
         if text is None or text == self._system_prompt:
             return None
@@ -165,12 +172,11 @@ class _KimiTranslator:
         return record_turn(record, SYSTEM.piece(text))
 
     def _message_pieces(self, record: Fields, message: Fields) -> list[Piece]:
-        """Return the pieces of a message in the context."""
+        """Return the pieces of a message in the model's context."""
         role = message.get("role")
         content = message.get("content")
         if role == "tool":
-            result = result_piece(message, output_text(content), "")
-            return [result]
+            return [result_piece(message, output_text(content), "")]
         if role == "user":
             origin = fields_of(message.get("origin"))
             is_by_user = origin.get("kind") in (None, "user") or origin.get("name") == "subagent"
@@ -219,9 +225,8 @@ def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | 
             event = fields_of(payload.get("event"))
             return _turn_of_wire_message(record, kind_of(event), fields_of(event.get("payload")))
         case "StepInterrupted":
-            return record_turn(
-                record, log_piece(dump_text(payload) if payload else kind, kind, failed=True)
-            )
+            text = dump_text(payload) if payload else kind
+            return record_turn(record, log_piece(text, kind, failed=True))
     if kind in _WIRE_LOG_TYPES and payload:
         return record_turn(record, log_piece(dump_text(payload), kind))
     return None
@@ -281,6 +286,7 @@ _COPILOT_TYPE_PREFIXES: Final = (
 
 
 def _are_copilot_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is an event of Copilot CLI."""
     return any(
         isinstance(record.get("data"), Mapping)
         and kind_of(record).startswith(_COPILOT_TYPE_PREFIXES)
@@ -333,9 +339,8 @@ class _CopilotTranslator:
                 name = name_in(data, "agentName", "agentDisplayName")
                 if name is not None:
                     self._agent_by_call[name_in(data, "toolCallId") or ""] = name
-                return record_turn(
-                    record, log_piece(text_in(data, "agentDescription") or dump_text(data), kind)
-                )
+                description = text_in(data, "agentDescription") or dump_text(data)
+                return record_turn(record, log_piece(description, kind))
         return self._event_log_turn(record, kind, data)
 
     def _event_log_turn(self, record: Fields, kind: str, data: Fields) -> Turn | None:
@@ -347,9 +352,8 @@ class _CopilotTranslator:
         if kind == "session.shutdown":
             self._session.tokens = _copilot_session_tokens(data)
             return None
-        if kind in _COPILOT_SILENT_TYPES or (
-            kind == "hook.end" and data.get("success") is not False
-        ):
+        is_good_hook = kind == "hook.end" and data.get("success") is not False
+        if kind in _COPILOT_SILENT_TYPES or is_good_hook:
             return None
         text = text_in(data, "message", "content", "summaryContent", "reason") or dump_text(data)
         return record_turn(record, log_piece(text, kind, failed=kind in _COPILOT_FAILURE_TYPES))
@@ -532,7 +536,7 @@ _BUDDY_KIND_BY_TYPE: Final = {
     "topic": "settings",
     "file-history-snapshot": "settings",
 }
-"""The types of records in CodeBuddy's and WorkBuddy's spellings."""
+"""The kind of a record by its type in CodeBuddy or in WorkBuddy."""
 
 
 def _are_codebuddy_records(records: Sequence[Fields]) -> bool:

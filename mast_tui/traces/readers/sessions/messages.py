@@ -157,6 +157,7 @@ GOOSE: Final = SessionFormat(
 
 
 def _are_cursor_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is a message of Cursor."""
     return any(
         isinstance(record.get("role"), str)
         and "content" in fields_of(record.get("message"))
@@ -206,6 +207,7 @@ _GROK_MESSAGE_TYPES: Final = ("system", "user", "assistant", "tool_result")
 
 
 def _are_grok_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is of Grok, and no record before it has a role or a message."""
     for record in records:
         kind = kind_of(record)
         if "role" in record or "message" in record:

@@ -1,7 +1,7 @@
 """Logs of OpenClaw's telemetry plugin: agents and tools that begin and end, and chat messages.
 
-``agent.start`` and ``agent.end`` repeat all messages of the session. So each message is read where
-it comes first, and an event is left out where a message has the same text.
+``agent.start`` and ``agent.end`` repeat all messages of the session. So each message is read at its
+first occurrence, and an event is left out if a message has the same text.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ _MAIN_SESSION: Final = "main"
 
 
 def _are_telemetry_events(records: Sequence[Fields]) -> bool:
+    """Return whether a record is an event of OpenClaw's telemetry."""
     return any(
         kind_of(record) in ("agent.start", "agent.end", "tool.start", "tool.end")
         and "sessionKey" in record
@@ -67,10 +68,10 @@ class _MessageContents:
     def __init__(self, records: Sequence[SessionRecord]) -> None:
         self.calls: Counter[tuple[str | None, bytes]] = Counter()
         self.texts: set[str] = set()
-        seen: set[bytes] = set()
+        seen_messages: set[bytes] = set()
         for record in records:
             for message in items_of(record.value.get("messages")):
-                if _add_if_new(message, seen):
+                if _add_if_new(message, seen_messages):
                     self._add_message(fields_of(message))
 
     def _add_message(self, message: Fields) -> None:
@@ -98,8 +99,8 @@ def _select_new_records(
     """
     contents = _MessageContents(records)
     skipped_starts: Counter[str | None] = Counter()
-    seen: set[bytes] = set()
-    selected = []
+    seen_values: set[bytes] = set()
+    shown_records = []
     for record in records:
         value = record.value
         kind = kind_of(value)
@@ -112,31 +113,31 @@ def _select_new_records(
         elif kind == "tool.end" and skipped_starts[name_in(value, "toolName")]:
             skipped_starts[name_in(value, "toolName")] -= 1
             continue
-        selected += [
+        shown_records += [
             SessionRecord({"type": "markdown", **fields_of(file)}, record.location)
             for file in items_of(value.get("markdown"))
-            if _add_if_new(file, seen)
+            if _add_if_new(file, seen_values)
         ]
         text = content_text(value.get("prompt", value.get("content"))).strip()
         is_shown = kind.startswith(("tool.", "agent.end"))
         if not is_shown and text and text not in contents.texts:
-            is_shown = _add_if_new(text, seen)
+            is_shown = _add_if_new(text, seen_values)
         if is_shown:
-            selected.append(record)
-        selected += [
+            shown_records.append(record)
+        shown_records += [
             SessionRecord({"type": "message", "message": message}, record.location)
             for message in items_of(value.get("messages"))
-            if _add_if_new(message, seen)
+            if _add_if_new(message, seen_values)
         ]
-    return selected
+    return shown_records
 
 
-def _add_if_new(value: object, seen: set[bytes]) -> bool:
+def _add_if_new(value: object, seen_values: set[bytes]) -> bool:
     """Add a value to the seen values; return False if it was among them already."""
     value_bytes = canonical_bytes(value)
-    if value_bytes in seen:
+    if value_bytes in seen_values:
         return False
-    seen.add(value_bytes)
+    seen_values.add(value_bytes)
     return True
 
 
