@@ -23,29 +23,30 @@ from tests.traces.checks import (
 from tests.traces.test_openhands import Json, action, keys, published_stream
 
 
-def sdk(identifier: str, kind: str, source: str, second: int, **more: object) -> Json:
-    """An event as the agent SDK writes it."""
+def sdk(identifier: str, kind: str, source: str, second: int, **fields: object) -> Json:
+    """Return an event as the agent SDK writes it."""
     time = f"2026-01-01T00:00:{second:02}"
-    return {"id": identifier, "timestamp": time, "source": source, "kind": kind, **more}
+    return {"id": identifier, "timestamp": time, "source": source, "kind": kind, **fields}
 
 
 def text(content: str) -> Json:
     return {"type": "text", "text": content, "cache_prompt": False}
 
 
-def sdk_call(name: str, call: str, **more: object) -> Json:
-    arguments = json.dumps(more)
+def sdk_call(name: str, call_id: str, **tool_arguments: object) -> Json:
+    """Return the fields of an action event with a tool call."""
+    arguments = json.dumps(tool_arguments)
     return {
         "tool_name": name,
-        "tool_call_id": call,
-        "tool_call": {"id": call, "name": name, "arguments": arguments, "origin": "completion"},
-        "action": {**more, "kind": f"{name.capitalize()}Action"},
+        "tool_call_id": call_id,
+        "tool_call": {"id": call_id, "name": name, "arguments": arguments, "origin": "completion"},
+        "action": {**tool_arguments, "kind": f"{name.capitalize()}Action"},
         "llm_response_id": "r",
     }
 
 
 def published_sdk_stream() -> list[Json]:
-    """A run of the agent SDK with most of its kinds."""
+    """Return a run of the agent SDK with most of its kinds of events."""
     state = {"agent": {"llm": {"model": "claude-x"}}}
     return [
         sdk("s", "SystemPromptEvent", "agent", 0, system_prompt=text("be kind"), tools=[{}]),
@@ -172,6 +173,7 @@ def test_a_tool_of_another_agent_is_one_call_however_often_it_is_reported(
 
 
 def write_folder(folder: Path) -> Path:
+    """Write the events of a run to files of their own; return their folder."""
     events = folder / "a3f1c2d4e5b64788990011223344aabb" / "events"
     events.mkdir(parents=True)
     for number, event in enumerate(published_sdk_stream()):
