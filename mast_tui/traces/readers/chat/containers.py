@@ -144,8 +144,8 @@ def _bedrock_invocation(record: Fields) -> Conversation | None:
     """Return the request and the response in a record of Bedrock's log of invocations, or None."""
     request_pointer = "/input/inputBodyJson"
     request = fields_at(record, "input", "inputBodyJson")
-    container, messages = _request_messages(request, request_pointer)
-    if container is None:
+    list_field, messages = _request_messages(request, request_pointer)
+    if list_field is None:
         return None
     response_pointer = "/output/outputBodyJson"
     response = _vendor_response(fields_at(record, "output", "outputBodyJson"), response_pointer)
@@ -161,11 +161,11 @@ def _request_and_response(record: Fields, pointer: str, document: Fields) -> Con
         pointer: The pointer to the record in the document.
         document: The whole document; the record itself if it is the whole document.
     """
-    container, request_messages = _request_messages(record, pointer)
-    if container is None:
+    list_field, request_messages = _request_messages(record, pointer)
+    if list_field is None:
         return None
     response = None
-    if container in _REQUEST_LIST_FIELDS:
+    if list_field in _REQUEST_LIST_FIELDS:
         response = (
             _response_in(record, pointer, document)
             or _text_response(record, pointer, request_messages)

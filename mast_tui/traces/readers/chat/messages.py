@@ -229,7 +229,7 @@ class MessageMapper:
 
         Args:
             message: The message.
-            key: Its JSON pointer or line in the source.
+            key: The key of the message: its JSON pointer or its line in the source.
         """
         if not isinstance(message, Mapping):
             self._add_message_piece(json_log_piece(message), key, None)
@@ -238,7 +238,7 @@ class MessageMapper:
         if message.keys() <= PLAIN_FIELDS and self._add_plain_message(message, key):
             return
         turn = self._stream_updates.turn_of_update(message) or turn_of(message, self._by_name)
-        self._last_key = None
+        self._last_key = None  # The tokens of this message belong to no earlier message.
         self.add_turn(turn, key)
 
     def add_turn(self, turn: Turn, key: str, location: str | None = None) -> None:

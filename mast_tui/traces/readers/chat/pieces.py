@@ -69,7 +69,7 @@ def json_log_piece(value: object, key_suffix: str = "", *, name: str | None = No
 
     Args:
         value: The value.
-        key_suffix: The suffix of its key.
+        key_suffix: The end of the span's key, after the key of the message.
         name: The name of the log.
     """
     return Piece(SpanKind.LOG, Role.LOG, "log", dump_text(value), key_suffix, name=name)
@@ -92,7 +92,7 @@ def call_piece(call: object, key_suffix: str, agent: str, *, name: str | None = 
 
     Args:
         call: The call.
-        key_suffix: The suffix of its key.
+        key_suffix: The end of the span's key, after the key of the message.
         agent: The agent that calls.
         name: The name of the tool, for a call that has none itself.
     """
@@ -127,7 +127,7 @@ def result_piece(
     Args:
         result: The message or block of the result, which may name the call.
         content: The output of the tool.
-        key_suffix: The suffix of its key.
+        key_suffix: The end of the span's key, after the key of the message.
         name: The name of the tool; by default the one in ``result``.
         call_id: The id of the call; by default the one in ``result``.
         status: The status of the call; by default the one in ``result``.
@@ -210,7 +210,7 @@ class Speaker:
 
         Args:
             text: The text.
-            key_suffix: The suffix of its key.
+            key_suffix: The end of the span's key, after the key of the message.
             kind: The kind of span that it becomes.
         """
         status = status_of_message(self.agent, text)

@@ -227,7 +227,7 @@ def _facts_of_conversation(record: Fields, messages: Messages, steps: Sequence[S
 
 
 def _tau_bench_answer_key(info: Fields) -> AnswerKey:
-    """Return the actions and response_count that tau-bench expects, and the parts of its reward."""
+    """Return the actions and the answers that tau-bench expects, and the parts of its reward."""
     task = fields_of(info.get("task"))
     reward = fields_of(info.get("reward_info"))
     draft = AnswerKeyDraft()

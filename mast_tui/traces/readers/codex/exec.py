@@ -233,11 +233,11 @@ class CodexExecParser(CodexLines):
         self._add_waiting_items()
 
     def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
-        """Return the text of a span; ``kind`` decides if an event has a call and its result.
+        """Return the text of a span.
 
         Args:
             data: The content of its lines.
-            kind: The kind of the span.
+            kind: The kind of the span: an event may hold both a call and its result.
             index: The index of the span.
         """
         event = None if b"\n" in data else _event_on_line(data)

@@ -25,7 +25,16 @@ from mast_tui.traces.io.json_values import (
     tokens_of,
 )
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus, Tokens, TraceMeta
+from mast_tui.traces.model import (
+    FileReport,
+    Problem,
+    Role,
+    SpanKind,
+    SpanStatus,
+    Tokens,
+    Trace,
+    TraceMeta,
+)
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import Piece, Turn
@@ -68,31 +77,44 @@ class CodexOtelLogsReader:
         if not events:
             reason = f"no log record in it: {problems[0].message if problems else 'no records'}"
             return FileReport(source.path, failed=reason, problems=tuple(problems))
-        conversations = _events_by_conversation(events)
-        is_only_one = len(conversations) == 1  # Then the problems of the file are problems of it.
-        traces = []
-        for number, (thread, members) in enumerate(conversations.items()):
-            prompts = (
-                _prompt_text(event) for event in members if event.name == "codex.user_prompt"
+        events_by_thread = _events_by_conversation(events)
+        if len(events_by_thread) == 1:  # Then the problems of the file are problems of the trace.
+            thread = next(iter(events_by_thread))
+            return report_of(
+                self, source, [self._trace_of_conversation(source, thread, events, None, problems)]
             )
-            models = (event.text("model") for event in members)
-            meta = TraceMeta(
-                task=next(filter(None, map(task_of_text, prompts)), None),
-                system=AGENT,
-                model=next(filter(None, models), None),
-            )
-            trace = trace_of_steps(
-                self,
-                source.path,
-                b"\n".join(canonical_bytes(event.values) for event in members),
-                _steps_of(members),
-                meta=meta,
-                record=None if is_only_one else number,
-                native=thread,
-                problems=problems if is_only_one else (),
-            )
-            traces.append(trace)
-        return report_of(self, source, traces, () if is_only_one else problems)
+        traces = [
+            self._trace_of_conversation(source, thread, thread_events, number)
+            for number, (thread, thread_events) in enumerate(events_by_thread.items())
+        ]
+        return report_of(self, source, traces, problems)
+
+    def _trace_of_conversation(
+        self,
+        source: Source,
+        thread: str | None,
+        events: Sequence[LogEvent],
+        number: int | None,
+        problems: Sequence[Problem] = (),
+    ) -> Trace:
+        """Return the trace of a conversation; ``number`` is None if it is the only one."""
+        prompts = (_prompt_text(event) for event in events if event.name == "codex.user_prompt")
+        models = (event.text("model") for event in events)
+        meta = TraceMeta(
+            task=next(filter(None, map(task_of_text, prompts)), None),
+            system=AGENT,
+            model=next(filter(None, models), None),
+        )
+        return trace_of_steps(
+            self,
+            source.path,
+            b"\n".join(canonical_bytes(event.values) for event in events),
+            _steps_of(events),
+            meta=meta,
+            record=number,
+            native=thread,
+            problems=problems,
+        )
 
 
 def _steps_of(events: Sequence[LogEvent]) -> StepList:

@@ -151,7 +151,12 @@ def _digest_of(record: Fields, kind: str, payload: Fields) -> Digest:
 
 
 def _step_digest(record: Fields, step: RolloutStep) -> Digest:
-    """Return the digest of a step, without its text if the step is shown by a response item."""
+    """Return the digest of a step.
+
+    - ``event``: an event that a response item may repeat, with its text
+    - ``item``: a message or a thought of a response item, without its text, which is read on demand
+    - ``step``: any other step
+    """
     stamp = record.get("timestamp")
     if step.is_event and step.agent is None:
         text_hashes = hashes_of_text(step.kind, step.text, step.parts)
@@ -496,7 +501,8 @@ class CodexParser(CodexLines):
         repeats_before = self.table.repeats
         key = None if call_id is None else f"{call_id}:call"
         index = self._add_span(number, (_CALL, _BY_AGENT, self._agent, name), key, time)
-        if call_id is not None and self.table.repeats != repeats_before:
+        is_repeated_key = self.table.repeats != repeats_before
+        if call_id is not None and is_repeated_key:
             self._last_call_by_id[call_id] = index
         return index
 

@@ -105,6 +105,7 @@ def _goose_translator(session: SessionContext) -> Translator:
             texts_by_message.setdefault(message_id, []).append(text)
 
     def translate(record: Fields) -> Turn | None:
+        """Return the turn of a record; None for a header, an end or a text that was shown."""
         message_id = _streamed_message_id(record)
         if message_id is not None:
             texts = texts_by_message.pop(message_id, None)
@@ -174,6 +175,7 @@ def _cursor_translator(_session: SessionContext) -> Translator:
     call_ids: set[str | None] = set()
 
     def translate(record: Fields) -> Turn | None:
+        """Return the turn of a message; None for the end of a session without a failure."""
         if "message" not in record:
             ended_well = record.get("status") in ("success", "completed", None)
             return None if ended_well else log_turn(record, "error", "message", failed=True)
