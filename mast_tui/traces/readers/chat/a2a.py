@@ -152,7 +152,7 @@ class StreamedTask:
                 self._message_ids.add(message_id)
 
     def _add_artifact(self, event: Fields, location: str) -> None:
-        """Add the parts of an artifact to its message, or as a new message if they begin it."""
+        """Add the parts of an artifact: to its message if they continue it, else as a message."""
         artifact = fields_of(event.get("artifact"))
         parts = list(items_of(artifact.get("parts")))
         artifact_id = text_in(artifact, "artifactId")

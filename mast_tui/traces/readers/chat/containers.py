@@ -347,7 +347,7 @@ def _response_in(record: Fields, pointer: str, document: Fields) -> Conversation
 
 
 def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
-    """Return the response in a field of a record, None if no field has one."""
+    """Return the response in a field of a record, or None."""
     for field in _RESPONSE_FIELDS:
         candidate = _json_object(record.get(field))
         if candidate is None or _is_foreign(candidate):
@@ -362,7 +362,10 @@ def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
 
 
 def _text_response(record: Fields, pointer: str, request_messages: Messages) -> Conversation | None:
-    """Return the response that is a bare text beside the messages, unless they end with it."""
+    """Return the response that is a text in a field, unless the messages end with that text.
+
+    The result is None if there is no such response.
+    """
     for field in _RESPONSE_FIELDS:
         text = as_text(record.get(field))
         if text is not None and _json_object(text) is None:

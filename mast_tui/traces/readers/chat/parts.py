@@ -97,7 +97,8 @@ def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece]
         speaker: The speaker.
 
     Returns:
-        The pieces; None for a part of a text. A part of an unknown type is a log with a problem.
+        The pieces; None for a part that is text, which the caller joins with its neighbours. A part
+        of an unknown type is a log with a problem.
     """
     if not isinstance(part, Mapping):
         return None

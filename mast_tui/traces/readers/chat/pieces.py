@@ -189,7 +189,7 @@ _ROLE_BY_NAME: Final[Mapping[str, Role]] = {
 _MODEL_NAMES: Final = frozenset({"gpt", "ai", "model", "chatgpt", "bard", "bing", "bot"})
 """The names of vendors for the model as a role, which is the assistant's."""
 _USER_NAMES: Final = frozenset({"user", "human", "user_proxy", "userproxy", "customer"})
-_ACTOR_ROLE_NAME: Final = re.compile(r"(?P<actor>.*\S)\s*\((?P<aside>[^()]*)\)\s*", re.DOTALL)
+_ACTOR_ROLE_NAME: Final = re.compile(r"(?P<actor>.*\S)\s*\((?P<purpose>[^()]*)\)\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,5 +277,5 @@ def _speaker_of_role_name(role_name: str) -> Speaker:
     if role_name.lower() in _MODEL_NAMES:
         return THE_MODEL
     if match := _ACTOR_ROLE_NAME.fullmatch(role_name):
-        return Speaker(match["actor"], Role.AGENT, thinks=match["aside"].strip() == "thought")
+        return Speaker(match["actor"], Role.AGENT, thinks=match["purpose"].strip() == "thought")
     return Speaker(role_name, Role.AGENT)

@@ -116,15 +116,15 @@ def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) ->
     records = list(records)
     if any(a2a.is_stream_update(record.value) for record in records):
         return _traces_of_tasks(path, records)
-    located_conversations: list[tuple[Record, Conversation | None]] = []
+    records_and_conversations: list[tuple[Record, Conversation | None]] = []
     for record in records:
         conversation = conversation_in(record.value)
         if conversation is None and not _is_tool_call(record.value):
             problems.append(Problem(record.location, "no list of messages, left out"))
         else:
-            located_conversations.append((record, conversation))
+            records_and_conversations.append((record, conversation))
     traces: list[Trace] = []
-    for run in _logged_runs(located_conversations):
+    for run in _logged_runs(records_and_conversations):
         if run.is_growing:
             traces.append(_trace_of_run(path, run))
             continue
@@ -207,7 +207,7 @@ def format_of(traces: Sequence[Trace]) -> str:
 
 
 def _facts_of_conversation(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMeta:
-    """Return the facts of a run; the sets Who&When and tau-bench are recognised by their fields."""
+    """Return the facts of a run; Who&When and tau-bench are recognised by fields of the record."""
     meta = facts_of_record(record, steps)
     system = meta.system or _framework_of_speakers(messages)
     if "history" in record and "mistake_agent" in record:
@@ -282,14 +282,16 @@ class LoggedRun:
         ]
 
 
-def _logged_runs(lines: Iterable[tuple[Record, Conversation | None]]) -> list[LoggedRun]:
+def _logged_runs(
+    records_and_conversations: Iterable[tuple[Record, Conversation | None]],
+) -> list[LoggedRun]:
     """Group the records of a log by run.
 
     A record with an agent of AutoGen's core belongs to the run of the agents with the same key.
     Any other request belongs to the run that has the longest beginning of its messages.
 
     Args:
-        lines: Records with their conversations; None for a tool's call.
+        records_and_conversations: Records with their conversations; None for a tool's call.
 
     Returns:
         The runs in the order of their first records.
@@ -297,14 +299,16 @@ def _logged_runs(lines: Iterable[tuple[Record, Conversation | None]]) -> list[Lo
     runs: list[LoggedRun] = []
     run_by_history: dict[bytes, LoggedRun] = {}
     run_by_key: dict[str, LoggedRun] = {}
-    for record, conversation in lines:
+    for record, conversation in records_and_conversations:
         key = _agent_key(fields_of(record.value))
         history_hashes = [] if conversation is None else _history_hashes(conversation)
         run = run_by_key.get(key) if key is not None else None
         if run is None:
             beginnings = reversed(history_hashes[:-1])
-            known_beginnings = (value for value in beginnings if value in run_by_history)
-            run = next((run_by_history[value] for value in known_beginnings), None)
+            known_beginnings = (
+                history_hash for history_hash in beginnings if history_hash in run_by_history
+            )
+            run = next((run_by_history[history_hash] for history_hash in known_beginnings), None)
         if run is None:
             run = LoggedRun()
             runs.append(run)

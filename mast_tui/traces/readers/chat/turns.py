@@ -372,7 +372,7 @@ def _is_adk_event(message: Fields) -> bool:
     content = message.get("content")
     if isinstance(content, Mapping):
         return isinstance(content.get("parts"), list)
-    return content is None and sum(mark in message for mark in _ADK_EVENT_FIELDS) > 1
+    return content is None and sum(field in message for field in _ADK_EVENT_FIELDS) > 1
 
 
 def _adk_pieces(event: Fields) -> Sequence[Piece]:
@@ -435,8 +435,8 @@ def _pydantic_piece(part: Fields, pointer: str) -> Piece:
         case "text" | "file":
             piece = THE_MODEL.piece(message_text(content), pointer)
         case "thinking":
-            hidden = "[encrypted reasoning]" if as_text(part.get("signature")) else ""
-            text = content_text(content) or hidden
+            encrypted_note = "[encrypted reasoning]" if as_text(part.get("signature")) else ""
+            text = content_text(content) or encrypted_note
             piece = THE_MODEL.piece(text, pointer, kind=SpanKind.REASONING)
         case "tool-call" | "builtin-tool-call":
             piece = call_piece(part, pointer, ASSISTANT)
@@ -445,7 +445,7 @@ def _pydantic_piece(part: Fields, pointer: str) -> Piece:
             status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
             piece = result_piece(part, content, pointer, status=status)
         case "retry-prompt" if as_text(part.get("tool_name")):
-            # What was wrong with the model's answer: a text, or a list of errors by field.
+            # The content is a text or a list of the errors in the model's answer.
             piece = result_piece(part, dump_text(content), pointer, status=SpanStatus.ERROR)
         case "retry-prompt":
             text = dump_text(content)

@@ -195,17 +195,22 @@ def _reason_without_records(request: Fields, data: Fields) -> str:
     return f"no log records but what was sent to {path}" if path else "no log records"
 
 
-_TIMES: Final = names("time_unix_nano timeUnixNano observed_time_unix_nano observedTimeUnixNano")
+_TIME_FIELDS: Final = names(
+    "time_unix_nano timeUnixNano observed_time_unix_nano observedTimeUnixNano"
+)
+_MAX_TIME_DIGITS: Final = 20
+_FIRST_ERROR_CODE: Final = 400
+"""The lowest HTTP status code of a failed request."""
 
 
 def _event_of_record(record: Fields, location: str) -> LogEvent:
     """Return a log record as an event, with the time of its attribute or its first time field."""
     attributes = attributes_of(record.get("attributes"))
     time = unix_seconds(attributes.get("event.timestamp"))
-    for field in _TIMES:
+    for field in _TIME_FIELDS:
         nanoseconds = record.get(field)
         if isinstance(nanoseconds, str) and nanoseconds.isascii() and nanoseconds.isdigit():
-            nanoseconds = int(nanoseconds) if len(nanoseconds) <= 20 else None
+            nanoseconds = int(nanoseconds) if len(nanoseconds) <= _MAX_TIME_DIGITS else None
         if time is None and (count := as_count(nanoseconds)):
             time = count / 1e9
     name = as_text(attributes.get("event.name")) or ""
@@ -271,18 +276,24 @@ def _pieces_of_event(event: LogEvent, shown_calls: set[str | None]) -> Iterator[
         case "codex.tool_result":
             yield from _result_pieces(event)
         case "codex.sse_event" if not event.values.keys().isdisjoint(_CALL_COUNTS):
-            counts = (
-                (as_count(event.values.get(name)), title) for name, title in _TITLE_BY_COUNT.items()
-            )
-            text = ", ".join(f"{count:,} {title}" for count, title in counts if count is not None)
-            if _tokens_of_call(event) is None:
-                yield _event_log_piece(event, _text_of(event))
-            else:
-                yield _event_log_piece(event, f"model call: {text}", name="model call")
+            yield _model_call_piece(event)
         case name:
             failed = _has_failed(event)
             if failed or name not in _TRAFFIC_EVENTS:
                 yield _event_log_piece(event, _text_of(event), failed=failed)
+
+
+def _model_call_piece(event: LogEvent) -> Piece:
+    """Return the log of a model call with its token counts; of the event if none are counted."""
+    if _tokens_of_call(event) is None:
+        return _event_log_piece(event, _text_of(event))
+    phrases = []
+    for name, title in _TITLE_BY_COUNT.items():
+        count = as_count(event.values.get(name))
+        if count is not None:
+            phrases.append(f"{count:,} {title}")
+    text = ", ".join(phrases)
+    return _event_log_piece(event, f"model call: {text}", name="model call")
 
 
 def _tokens_of_call(event: LogEvent) -> Tokens | None:
@@ -341,7 +352,7 @@ def _has_failed(event: LogEvent) -> bool:
     code = as_count(event.values.get("http.response.status_code"))
     return (
         event.text("error.message") is not None
-        or (code is not None and code >= 400)
+        or (code is not None and code >= _FIRST_ERROR_CODE)
         or status_of_flag(event.values.get("success")) is SpanStatus.ERROR
     )
 

@@ -464,10 +464,10 @@ class _ClineTranslator:
             return [self._new_call(name, value_in(fields.get("arguments")) or fields)]
         name = name_in(fields, "tool", "action") or kind
         has_result = name in _CLINE_LISTING_TOOLS
-        other_fields = {"tool", "operationIsLocatedInWorkspace"}
+        non_argument_fields = {"tool", "operationIsLocatedInWorkspace"}
         if has_result or name == "readFile":
-            other_fields.add("content")
-        arguments = {key: value for key, value in fields.items() if key not in other_fields}
+            non_argument_fields.add("content")
+        arguments = {key: value for key, value in fields.items() if key not in non_argument_fields}
         call = self._new_call(name, arguments)
         if not has_result or "content" not in fields:
             return [call]
@@ -486,7 +486,7 @@ def _cline_kind(record: Fields) -> str:
 
 
 def _cline_question_text(text: str) -> str:
-    """Return a question or a plan with its options; any text but their JSON as it is."""
+    """Return a question or a plan with its options from JSON; any other text as it is."""
     fields = fields_of(value_in(text))
     question = text_in(fields, "question", "response")
     if question is None:

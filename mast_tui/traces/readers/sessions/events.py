@@ -99,7 +99,7 @@ class _KimiTranslator:
     def _scan_records(self, values: Sequence[Fields]) -> None:
         """Record the prompts in the model's context, and the tokens of the last record of a step.
 
-        Counts of the whole session (``usage.record``) are used only if no step has its own.
+        The counts of a ``usage.record`` are used only if no step has stated its own before.
         """
         has_step_tokens = False
         last_number_by_step: dict[str | None, int] = {}  # under None: of a step without an id
@@ -474,9 +474,8 @@ def _droid_event_turn(record: Fields) -> Turn | None:
             speaker = SYSTEM if record.get("role") == "system" else THE_MODEL
             return record_turn(record, speaker.piece(text))
         case "reasoning" | "thinking":
-            return record_turn(
-                record, THE_MODEL.piece(text_in(record, "text") or "", kind=SpanKind.REASONING)
-            )
+            thought = text_in(record, "text") or ""
+            return record_turn(record, THE_MODEL.piece(thought, kind=SpanKind.REASONING))
         case "tool_call":
             call = {**record, "id": first_in(record, "toolCallId", "id"), "type": None}
             return record_turn(record, call_piece(call, "", ASSISTANT))

@@ -48,10 +48,9 @@ def _are_pi_records(records: Sequence[Fields]) -> bool:
         if kind_of(record) == "session":
             return "id" in record and bool({"cwd", "version"} & record.keys())
         message = fields_of(record.get("message"))
-        parts = map(kind_of, items_of(message.get("content")))
-        if kind_of(record) == "message" and (
-            as_text(message.get("role")) in _PI_ROLES or "toolCall" in parts
-        ):
+        part_types = map(kind_of, items_of(message.get("content")))
+        is_pi_message = as_text(message.get("role")) in _PI_ROLES or "toolCall" in part_types
+        if kind_of(record) == "message" and is_pi_message:
             return True
     return False
 
@@ -64,10 +63,8 @@ def pi_turn(record: Fields) -> Turn | None:
     if kind == "message":
         return _pi_message(record, fields_of(record.get("message")))
     if kind == "custom_message":
-        text = content_text(record.get("content"))
-        return record_turn(
-            record, replace(SYSTEM.piece(text), name=as_text(record.get("customType")))
-        )
+        piece = SYSTEM.piece(content_text(record.get("content")))
+        return record_turn(record, replace(piece, name=as_text(record.get("customType"))))
     if kind in ("compaction", "branch_summary", "compact"):
         return log_turn(record, "summary", "note")
     return unknown_record_turn(record)
@@ -140,13 +137,10 @@ def _droid_turn(record: Fields) -> Turn | None:
     content = message.get("content")
     if not isinstance(content, list) or any(kind_of(part) != "text" for part in content):
         return turn
-    pieces = (
-        replace(
-            user_prompt_piece(content_text([part])),
-            key_suffix=f"/content/{number}" if number else "",
-        )
-        for number, part in enumerate(content)
-    )
+    pieces = []
+    for number, part in enumerate(content):
+        key_suffix = f"/content/{number}" if number else ""
+        pieces.append(replace(user_prompt_piece(content_text([part])), key_suffix=key_suffix))
     return replace(turn, pieces=tuple(pieces))
 
 
