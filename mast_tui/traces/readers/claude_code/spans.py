@@ -22,6 +22,9 @@ _BYTES_PER_READ: Final = 4 << 20
 """The bytes of a file that are read at a time."""
 
 
+_SHORT_ID_LENGTH: Final = 8
+
+
 @dataclass(frozen=True, slots=True)
 class AgentThread:
     """The thread of an agent.
@@ -49,7 +52,7 @@ class AgentThread:
             agent_type: Its type, which is also its name; None if the file does not state it.
             call_id: The id of the call that started the sub-agent.
         """
-        name = agent_type or f"sub-agent {agent_id[:8]}"
+        name = agent_type or f"sub-agent {agent_id[:_SHORT_ID_LENGTH]}"
         return cls(f"{agent_id}/", name, AGENT, call_id)
 
     def agent_of(self, piece: Piece) -> str:

@@ -188,11 +188,11 @@ class ForkedHistory:
             return ()
         elif _begins_turn(record):
             self._held_records = []
-        released_records = [*self._held_records, (position, record)]
+        own_records = [*self._held_records, (position, record)]
         self._held_records = []
         self._is_within_history = False
         self.active = False
-        return released_records
+        return own_records
 
     def _is_early(self, record: Fields, time: float | None) -> bool:
         """Return whether a record is of the history by its number, else by an early time.
