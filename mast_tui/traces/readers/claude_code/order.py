@@ -159,7 +159,7 @@ def abandoned_branches(
     # Records that follow one another in a circle are not among the root's descendants.
     connected_indices = list(_indices_of_branch(children_by_index, _ROOT))[1:]
     opening_kinds = _opening_kinds(entries, children_by_index, connected_indices)
-    prompts: list[int] = []
+    abandoned_prompts: list[int] = []
     conversation_indices = (
         index for index, entry in enumerate(entries) if entry.kind is not RecordKind.NOTE
     )
@@ -170,12 +170,13 @@ def abandoned_branches(
     while index != _ROOT:
         if opening_kinds[index] is RecordKind.PROMPT:
             for sibling in children_by_index[parent_indices[index]]:
+                # Two prompts have the same parent: the user went back to it.
                 if sibling != index and opening_kinds[sibling] is RecordKind.PROMPT:
-                    prompts += _first_prompts(entries, children_by_index, sibling)
+                    abandoned_prompts += _first_prompts(entries, children_by_index, sibling)
         index = parent_indices[index]
     return [
         [entries[index] for index in sorted(_indices_of_branch(children_by_index, prompt))]
-        for prompt in sorted(prompts)
+        for prompt in sorted(abandoned_prompts)
     ]
 
 

@@ -147,10 +147,11 @@ class _StreamBuilder(TraceBuilder):
 
     @staticmethod
     def texts_on_lines(data: bytes, /) -> list[str]:
-        """Return the texts of the pieces on a line, or the one text of several lines.
+        """Return the texts of the pieces on some lines.
 
-        Lines of events have the text of the message that they add to, without that of other
-        callers.
+        - a line with a record: the texts of its pieces
+        - lines of text: the lines as one text
+        - lines of events: the texts that events of the first line's caller add, as one text
         """
         data = data.replace(b"\0", b"")
         lines = data.split(b"\n")
@@ -239,7 +240,8 @@ class _StreamBuilder(TraceBuilder):
         """Record the last text of the agent, which a result repeats."""
         for offset, piece in enumerate(reversed(pieces), 1):
             if piece.name in (None, "api_error") and piece.text:
-                self._last_message = (hash_of(piece.text), len(self.table) - offset)
+                span_index = len(self.table) - offset  # The pieces are the last spans.
+                self._last_message = (hash_of(piece.text), span_index)
                 return
 
     def _repeats_last_message(self, result: Piece) -> bool:

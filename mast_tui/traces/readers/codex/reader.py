@@ -373,7 +373,7 @@ class CodexParser(CodexLines):
         self.thread = thread
         if thread is None or thread.parent is None:
             return
-        if len(self.table):  # Keys that were handed out already stay as they are.
+        if len(self.table):  # The keys of the spans so far do not change.
             self.thread = Thread(thread.id)
             return
         self.table.prefix = f"{thread.id}/"

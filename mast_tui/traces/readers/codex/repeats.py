@@ -37,12 +37,13 @@ def hashes_of_text(kind: SpanKind, text: str, parts: Sequence[str] = ()) -> Text
     Args:
         kind: The kind of the text: message or thought.
         text: The whole text.
-        parts: The parts of the text that other records may repeat singly.
+        parts: The parts of the text, each of which another record may repeat alone.
     """
     is_message = kind is _MESSAGE
     if not parts or (len(parts) == 1 and parts[0] == text):
         return (_hash_of_text(is_message, text),)
-    return tuple({_hash_of_text(is_message, part): None for part in (text, *parts)})
+    hashes = (_hash_of_text(is_message, part) for part in (text, *parts))
+    return tuple(dict.fromkeys(hashes))  # Each hash once, in order.
 
 
 @lru_cache(maxsize=4)  # An item mostly follows right after the event with the same text.

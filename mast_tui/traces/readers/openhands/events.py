@@ -112,7 +112,7 @@ def is_old_event(value: object) -> bool:
 
 
 def is_sdk_event(value: object) -> bool:
-    """Return whether a JSON value is an event of the SDK, of a known kind or with its fields."""
+    """Return whether a JSON value is an event of the SDK, by its kind or by its fields."""
     fields = fields_of(value)
     kind = fields.get("kind")
     source = fields.get("source")
