@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers import claims
+from mast_tui.traces.readers.openhands.events import is_sdk_event
 from mast_tui.traces.readers.openhands.reader import READER, read_event_folder
 from tests.traces.checks import (
     check_sound,
@@ -233,3 +234,18 @@ def test_keys_stay_when_events_are_appended(
     for index in range(len(before)):
         assert after.index_of(before.span(index).key) == index
         assert after.text(index) == before.text(index)
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "known"),
+    [
+        ("SomethingNewEvent", "agent", True),
+        ("SomethingNewEvent", "cron", False),
+        ("SomethingNew", "agent", False),
+        ("MessageEvent", "agent", True),
+    ],
+)
+def test_a_new_kind_of_event_is_known_by_its_ending_and_its_source(
+    kind: str, source: str, known: bool
+) -> None:
+    assert is_sdk_event(sdk("n", kind, source, 0)) is known

@@ -118,7 +118,7 @@ def is_sdk_event(value: object) -> bool:
     source = fields.get("source")
     if not isinstance(kind, str):
         return False
-    is_similar = kind.endswith("OpenHandsEvent") and "id" in fields and isinstance(source, str)
+    is_similar = kind.endswith("Event") and "id" in fields and isinstance(source, str)
     return kind in _SDK_KINDS or (is_similar and source in _SOURCES)
 
 
