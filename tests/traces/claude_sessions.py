@@ -15,7 +15,7 @@ Record = dict[str, object]
 
 
 def record(uuid: str, parent: str | None, kind: str, **fields: object) -> Record:
-    """A record with its envelope; fields of the same name take precedence."""
+    """Return a record with its envelope; ``fields`` replace the envelope's fields."""
     return {
         "parentUuid": parent,
         "isSidechain": False,
@@ -32,7 +32,7 @@ def record(uuid: str, parent: str | None, kind: str, **fields: object) -> Record
 
 
 def user(uuid: str, parent: str | None, content: object, **fields: object) -> Record:
-    """A record in the user's name."""
+    """Return a record in the user's name."""
     message = {"role": "user", "content": content}
     return record(uuid, parent, "user", **{"message": message, **fields})
 
@@ -46,7 +46,7 @@ def agent(
     model: str = "claude-opus-5",
     **fields: object,
 ) -> Record:
-    """A record of the model; a text stands for a text block."""
+    """Return a record of the model; a text stands for a text block."""
     message: Record = {
         "id": response or f"msg_{uuid}",
         "type": "message",
@@ -61,26 +61,26 @@ def agent(
 
 
 def answer(
-    uuid: str, parent: str | None, tool_id: str, content: object = "ok", **f: object
+    uuid: str, parent: str | None, tool_id: str, content: object = "ok", **fields: object
 ) -> Record:
-    """A record with the result of a tool call."""
+    """Return a record with the result of a tool call."""
     block: Record = {"type": "tool_result", "tool_use_id": tool_id, "content": content}
-    if "is_error" in f:
-        block["is_error"] = f.pop("is_error")
-    return user(uuid, parent, [block], **f)
+    if "is_error" in fields:
+        block["is_error"] = fields.pop("is_error")
+    return user(uuid, parent, [block], **fields)
 
 
-def text(said: str) -> Record:
-    return {"type": "text", "text": said}
+def text(content: str) -> Record:
+    return {"type": "text", "text": content}
 
 
 def call(tool_id: str, name: str = "Bash", **arguments: object) -> Record:
     return {"type": "tool_use", "id": tool_id, "name": name, "input": arguments}
 
 
-def at(second: float, written: Record) -> Record:
-    """The record, as written at this second."""
-    return {**written, "timestamp": f"2026-05-01T10:00:{second:06.3f}Z"}
+def at(second: float, record_fields: Record) -> Record:
+    """Return a record with this second in its timestamp."""
+    return {**record_fields, "timestamp": f"2026-05-01T10:00:{second:06.3f}Z"}
 
 
 def report_of(tmp_path: Path, *records: object, name: str = f"{SESSION}.jsonl") -> FileReport:

@@ -16,34 +16,34 @@ FIRST_SECOND = 1_790_000_000
 
 
 def record(kind: str, payload: object, second: float = 0) -> Record:
-    """A wrapped record, so many seconds after the first."""
-    minutes, rest = divmod(second, 60)
-    stamp = f"2026-09-21T14:{13 + int(minutes):02d}:{rest:06.3f}Z"
+    """Return a wrapped record with a timestamp so many seconds after the first."""
+    minutes, seconds = divmod(second, 60)
+    stamp = f"2026-09-21T14:{13 + int(minutes):02d}:{seconds:06.3f}Z"
     return {"timestamp": stamp, "type": kind, "payload": payload}
 
 
 def meta(session: str = SESSION, second: float = 0, **fields: object) -> Record:
-    """The record a rollout begins with."""
+    """Return the record that a rollout begins with."""
     return record("session_meta", {"id": session, "cwd": "/srv", **fields}, second)
 
 
 def message(role: str, text: str, second: float = 0, **fields: object) -> Record:
-    """A message item."""
-    part = "output_text" if role == "assistant" else "input_text"
-    content = [{"type": part, "text": text}]
+    """Return a message item."""
+    part_type = "output_text" if role == "assistant" else "input_text"
+    content = [{"type": part_type, "text": text}]
     payload = {"type": "message", "role": role, "content": content, **fields}
     return record("response_item", payload, second)
 
 
 def reasoning(*parts: str, second: float = 0) -> Record:
-    """A reasoning item with a summary of so many parts."""
+    """Return a reasoning item with a summary of these parts."""
     summary = [{"type": "summary_text", "text": part} for part in parts]
     payload = {"type": "reasoning", "summary": summary, "encrypted_content": "gAAA"}
     return record("response_item", payload, second)
 
 
 def call(call_id: str, arguments: object = '{"command": ["ls"]}', second: float = 0) -> Record:
-    """A call of the shell."""
+    """Return a call of the shell."""
     payload = {
         "type": "function_call",
         "name": "shell",
@@ -54,40 +54,43 @@ def call(call_id: str, arguments: object = '{"command": ["ls"]}', second: float 
 
 
 def output(call_id: str, text: object = "done", second: float = 0) -> Record:
-    """What a call gave."""
+    """Return the result of a call."""
     payload = {"type": "function_call_output", "call_id": call_id, "output": text}
     return record("response_item", payload, second)
 
 
 def event(kind: str, /, second: float = 0, **fields: object) -> Record:
-    """An event."""
+    """Return an event."""
     return record("event_msg", {"type": kind, **fields}, second)
 
 
 def tokens(taken: int, given: int, total: int, second: float = 0) -> Record:
-    """A count of tokens: those of the last model call, and those of the thread in all."""
+    """Return a count of tokens: of the last model call, and of the whole thread."""
     usage = {"input_tokens": taken, "cached_input_tokens": 1, "output_tokens": given}
     info = {"last_token_usage": usage, "total_token_usage": {"total_tokens": total}}
     return event("token_count", second, info=info)
 
 
 def turn_item(kind: str, /, second: float = 0, **fields: object) -> Record:
-    """A turn item, as builds of mid-2026 report it."""
+    """Return a turn item, as builds of mid-2026 report it."""
     item = {**fields, "type": kind}
     return event("item_completed", second, item=item, turn_id="t")
 
 
 def write(folder: Path, *records: object, name: str = "rollout.jsonl") -> Path:
-    """The records as a rollout file."""
+    """Write the records to a rollout file, one a line; return its path."""
     path = folder / name
     path.write_text(
-        "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records), encoding="utf-8"
+        "".join(
+            json.dumps(rollout_record, ensure_ascii=False) + "\n" for rollout_record in records
+        ),
+        encoding="utf-8",
     )
     return path
 
 
 def trace_of(path: Path) -> Trace:
-    """The rollout, read to its end."""
+    """Return the trace of a rollout, read to its end."""
     trace = read_one(READER, path)
     read_fully(trace)
     return trace

@@ -39,11 +39,11 @@ class SessionFile:
     tokens: tuple[int, int] = (0, 0)
 
     def write(self, folder: Path, line: str | None = None) -> Path:
-        """Write the session into a folder.
+        """Write the session to a file in a folder; return its path.
 
         Args:
-            folder: Where the file is made.
-            line: A broken line to put behind the second.
+            folder: The folder of the file.
+            line: A broken line to insert after the second line.
         """
         if isinstance(self.content, Mapping):
             path = folder / "session.json"
@@ -53,16 +53,16 @@ class SessionFile:
         if line is not None:
             lines.insert(2, line)
         path = folder / "session.jsonl"
-        path.write_text("".join(f"{one}\n" for one in lines), encoding="utf-8")
+        path.write_text("".join(f"{file_line}\n" for file_line in lines), encoding="utf-8")
         return path
 
 
-def _at(second: int) -> str:
+def _timestamp(second: int) -> str:
     return f"{DAY}{second:02d}.000Z"
 
 
-def _pi(name: str, parent: str | None, message: Record) -> Record:
-    time = _at(len(name))
+def _pi_message(name: str, parent: str | None, message: Record) -> Record:
+    time = _timestamp(len(name))
     return {
         "type": "message",
         "id": name,
@@ -75,11 +75,13 @@ def _pi(name: str, parent: str | None, message: Record) -> Record:
 PI = SessionFile(
     "pi",
     [
-        {"type": "session", "version": 3, "id": "mill", "timestamp": _at(0), "cwd": "/mill"},
+        {"type": "session", "version": 3, "id": "mill", "timestamp": _timestamp(0), "cwd": "/mill"},
         {"type": "model_change", "id": "m", "parentId": None, "modelId": "grain-2"},
-        _pi("a", "m", {"role": "user", "content": LONG}),
-        _pi("aa", "a", {"role": "assistant", "content": [{"type": "text", "text": "Dropped."}]}),
-        _pi(
+        _pi_message("a", "m", {"role": "user", "content": LONG}),
+        _pi_message(
+            "aa", "a", {"role": "assistant", "content": [{"type": "text", "text": "Dropped."}]}
+        ),
+        _pi_message(
             "b",
             "a",
             {
@@ -91,15 +93,17 @@ PI = SessionFile(
                 "usage": {"input": 20, "output": 4, "cacheRead": 5, "cacheWrite": 0},
             },
         ),
-        _pi(
+        _pi_message(
             "c",
             "t",
             {"role": "toolResult", "toolCallId": "t", "content": "twelve", "isError": False},
         ),
-        _pi("d", "c", {"role": "bashExecution", "command": "ls", "output": "x", "exitCode": 2}),
+        _pi_message(
+            "d", "c", {"role": "bashExecution", "command": "ls", "output": "x", "exitCode": 2}
+        ),
         {"type": "compaction", "id": "e", "parentId": "d", "summary": "Rye was counted."},
         {"type": "label", "id": "f", "parentId": "e", "label": "sacks"},
-        _pi(
+        _pi_message(
             "g",
             "f",
             {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "No net."},
@@ -121,7 +125,7 @@ PI = SessionFile(
 )
 
 
-def _droid(name: str, parent: str, role: str, *content: Record) -> Record:
+def _droid_message(name: str, parent: str, role: str, *content: Record) -> Record:
     message = {"role": role, "content": list(content)}
     return {"type": "message", "id": name, "parentId": parent, "message": message}
 
@@ -130,22 +134,24 @@ DROID = SessionFile(
     "factory-droid",
     [
         {"type": "session_start", "id": "loft", "title": "Rye", "version": 2, "cwd": "/mill"},
-        _droid("a", "loft", "user", {"type": "text", "text": LONG}),
-        _droid("b", "a", "assistant", {"type": "tool_use", "id": "u", "name": "Sum", "input": {}}),
-        _droid(
+        _droid_message("a", "loft", "user", {"type": "text", "text": LONG}),
+        _droid_message(
+            "b", "a", "assistant", {"type": "tool_use", "id": "u", "name": "Sum", "input": {}}
+        ),
+        _droid_message(
             "c",
             "b",
             "user",
             {"type": "tool_result", "tool_use_id": "u", "is_error": True, "content": "no scale"},
         ),
-        _droid(
+        _droid_message(
             "d",
             "c",
             "user",
             {"type": "text", "text": "<system-reminder>\nBe brief.\n</system-reminder>"},
             {"type": "text", "text": "Go on."},
         ),
-        _droid("e", "d", "assistant", {"type": "text", "text": LONGER}),
+        _droid_message("e", "d", "assistant", {"type": "text", "text": LONGER}),
     ],
     [
         f"message user: {LONG}",
@@ -159,26 +165,30 @@ DROID = SessionFile(
 )
 
 
-def _qwen(name: str, parent: str | None, kind: str, **more: Any) -> Record:
+def _qwen_record(name: str, parent: str | None, kind: str, **fields: Any) -> Record:
     return {
         "uuid": name,
         "parentUuid": parent,
         "sessionId": "q-mill",
         "type": kind,
         "version": "0.30.1",
-        "timestamp": _at(1),
-        **more,
+        "timestamp": _timestamp(1),
+        **fields,
     }
 
 
 QWEN = SessionFile(
     "qwen-code",
     [
-        _qwen("1", None, "system", subtype="custom_title", systemPayload={"customTitle": "x"}),
-        _qwen("2", "1", "user", message={"role": "user", "parts": [{"text": LONG}]}),
-        _qwen("3", "2", "assistant", message={"role": "model", "parts": [{"text": "Dropped."}]}),
-        _qwen("4", "2", "system", subtype="rewind", systemPayload={"targetUuid": "2"}),
-        _qwen(
+        _qwen_record(
+            "1", None, "system", subtype="custom_title", systemPayload={"customTitle": "x"}
+        ),
+        _qwen_record("2", "1", "user", message={"role": "user", "parts": [{"text": LONG}]}),
+        _qwen_record(
+            "3", "2", "assistant", message={"role": "model", "parts": [{"text": "Dropped."}]}
+        ),
+        _qwen_record("4", "2", "system", subtype="rewind", systemPayload={"targetUuid": "2"}),
+        _qwen_record(
             "5",
             "4",
             "assistant",
@@ -192,7 +202,7 @@ QWEN = SessionFile(
             },
             usageMetadata={"promptTokenCount": 9, "candidatesTokenCount": 2},
         ),
-        _qwen(
+        _qwen_record(
             "6",
             "5",
             "tool_result",
@@ -204,7 +214,9 @@ QWEN = SessionFile(
             },
             toolCallResult={"callId": "f", "status": "error"},
         ),
-        _qwen("7", "6", "assistant", message={"role": "model", "parts": [{"text": "It is off."}]}),
+        _qwen_record(
+            "7", "6", "assistant", message={"role": "model", "parts": [{"text": "It is off."}]}
+        ),
     ],
     [
         f"message user: {LONG}",
@@ -233,7 +245,7 @@ STRANDS = SessionFile(
                 ],
             },
             "message_id": 1,
-            "created_at": _at(2),
+            "created_at": _timestamp(2),
         },
         {
             "message": {
@@ -249,7 +261,7 @@ STRANDS = SessionFile(
                 ],
             },
             "message_id": 2,
-            "created_at": _at(3),
+            "created_at": _timestamp(3),
         },
     ],
     [
@@ -400,13 +412,15 @@ GROK = SessionFile(
 )
 
 
-def _loglines(*lines: Record) -> Record:
-    return {"loglines": [{"timestamp": _at(number), **line} for number, line in enumerate(lines)]}
+def _loglines_document(*lines: Record) -> Record:
+    return {
+        "loglines": [{"timestamp": _timestamp(number), **line} for number, line in enumerate(lines)]
+    }
 
 
 CLAUDE_WEB = SessionFile(
     "claude-code-web",
-    _loglines(
+    _loglines_document(
         {"type": "user", "message": {"role": "user", "content": LONG}},
         {
             "type": "assistant",
@@ -441,21 +455,21 @@ CLAUDE_WEB = SessionFile(
 )
 
 
-def _kimi(kind: str, number: int, **more: Any) -> Record:
-    return {"type": kind, "time": MS + number, **more}
+def _kimi_record(kind: str, number: int, **fields: Any) -> Record:
+    return {"type": kind, "time": MS + number, **fields}
 
 
 def _kimi_event(number: int, **event: Any) -> Record:
-    return _kimi("context.append_loop_event", number, event=event)
+    return _kimi_record("context.append_loop_event", number, event=event)
 
 
 KIMI = SessionFile(
     "kimi-cli",
     [
         {"type": "metadata", "protocol_version": "1.4", "created_at": MS},
-        _kimi("config.update", 0, systemPrompt="You grind rye.", modelAlias="grain-2"),
-        _kimi("turn.prompt", 1, input=[{"type": "text", "text": LONG}]),
-        _kimi(
+        _kimi_record("config.update", 0, systemPrompt="You grind rye.", modelAlias="grain-2"),
+        _kimi_record("turn.prompt", 1, input=[{"type": "text", "text": LONG}]),
+        _kimi_record(
             "context.append_message",
             2,
             message={"role": "user", "content": [{"type": "text", "text": LONG}], "toolCalls": []},
@@ -471,8 +485,8 @@ KIMI = SessionFile(
         _kimi_event(
             7, type="step.end", uuid="s", usage={"inputOther": 4, "inputCacheRead": 6, "output": 2}
         ),
-        _kimi("usage.record", 8, usage={"inputOther": 4, "output": 2}),
-        _kimi(
+        _kimi_record("usage.record", 8, usage={"inputOther": 4, "output": 2}),
+        _kimi_record(
             "context.append_message",
             9,
             message={
@@ -481,8 +495,8 @@ KIMI = SessionFile(
                 "toolCalls": [{"id": "C", "name": "Stop", "arguments": "{}"}],
             },
         ),
-        _kimi("turn.prompt", 10, input="And the wheel?"),
-        _kimi("turn.cancel", 11),
+        _kimi_record("turn.prompt", 10, input="And the wheel?"),
+        _kimi_record("turn.cancel", 11),
     ],
     [
         "message system: You grind rye.",
@@ -499,7 +513,7 @@ KIMI = SessionFile(
 )
 
 
-def _wire(kind: str, **payload: Any) -> Record:
+def _wire_record(kind: str, **payload: Any) -> Record:
     return {"timestamp": MS / 1000, "message": {"type": kind, "payload": payload}}
 
 
@@ -507,14 +521,20 @@ KIMI_WIRE = SessionFile(
     "kimi-cli",
     [
         {"type": "metadata", "protocol_version": "1.9"},
-        _wire("TurnBegin", user_input=LONG),
-        _wire("StepBegin", n=1),
-        _wire("ContentPart", type="think", think=LONGER),
-        _wire("ToolCall", type="function", id="k", function={"name": "Bash", "arguments": "{}"}),
-        _wire("StatusUpdate", token_usage={"input_other": 3, "input_cache_read": 4, "output": 2}),
-        _wire("ToolResult", tool_call_id="k", return_value={"is_error": True, "output": "none"}),
-        _wire("ContentPart", type="text", text="There is none."),
-        _wire("TurnEnd"),
+        _wire_record("TurnBegin", user_input=LONG),
+        _wire_record("StepBegin", n=1),
+        _wire_record("ContentPart", type="think", think=LONGER),
+        _wire_record(
+            "ToolCall", type="function", id="k", function={"name": "Bash", "arguments": "{}"}
+        ),
+        _wire_record(
+            "StatusUpdate", token_usage={"input_other": 3, "input_cache_read": 4, "output": 2}
+        ),
+        _wire_record(
+            "ToolResult", tool_call_id="k", return_value={"is_error": True, "output": "none"}
+        ),
+        _wire_record("ContentPart", type="text", text="There is none."),
+        _wire_record("TurnEnd"),
     ],
     [
         f"message user: {LONG}",
@@ -527,29 +547,37 @@ KIMI_WIRE = SessionFile(
 )
 
 
-def _copilot(kind: str, **data: Any) -> Record:
-    return {"type": kind, "data": data, "id": f"e-{kind}", "timestamp": _at(5)}
+def _copilot_event(kind: str, **data: Any) -> Record:
+    return {"type": kind, "data": data, "id": f"e-{kind}", "timestamp": _timestamp(5)}
 
 
 COPILOT = SessionFile(
     "copilot-cli",
     [
-        _copilot("session.start", sessionId="cop", copilotVersion="2.0.1", selectedModel="grain-2"),
-        _copilot("user.message", content=LONG, transformedContent="<x>The same with more</x>"),
-        _copilot("assistant.reasoning", content=LONGER),
-        _copilot(
+        _copilot_event(
+            "session.start", sessionId="cop", copilotVersion="2.0.1", selectedModel="grain-2"
+        ),
+        _copilot_event(
+            "user.message", content=LONG, transformedContent="<x>The same with more</x>"
+        ),
+        _copilot_event("assistant.reasoning", content=LONGER),
+        _copilot_event(
             "assistant.message",
             content="",
             reasoningText=LONGER,
             toolRequests=[{"toolCallId": "k", "name": "sh", "arguments": {}, "type": "function"}],
             outputTokens=6,
         ),
-        _copilot("tool.execution_start", toolCallId="k", toolName="sh", arguments={}),
-        _copilot("hook.end", hookType="postToolUse", success=True),
-        _copilot("tool.execution_complete", toolCallId="k", success=True, result={"content": "9"}),
-        _copilot("subagent.started", toolCallId="s", agentName="helper", agentDescription="Helps"),
-        _copilot("assistant.message", content="Nine.", parentToolCallId="s", toolRequests=[]),
-        _copilot("abort", reason="user initiated"),
+        _copilot_event("tool.execution_start", toolCallId="k", toolName="sh", arguments={}),
+        _copilot_event("hook.end", hookType="postToolUse", success=True),
+        _copilot_event(
+            "tool.execution_complete", toolCallId="k", success=True, result={"content": "9"}
+        ),
+        _copilot_event(
+            "subagent.started", toolCallId="s", agentName="helper", agentDescription="Helps"
+        ),
+        _copilot_event("assistant.message", content="Nine.", parentToolCallId="s", toolRequests=[]),
+        _copilot_event("abort", reason="user initiated"),
     ],
     [
         f"message user: {LONG}",
@@ -602,20 +630,22 @@ DROID_STREAM = SessionFile(
 )
 
 
-def _rpc(**message: Any) -> Record:
-    return {"ts": _at(1), "direction": "out", "message": {"jsonrpc": "2.0", **message}}
+def _rpc_record(**message: Any) -> Record:
+    return {"ts": _timestamp(1), "direction": "out", "message": {"jsonrpc": "2.0", **message}}
 
 
 MCP = SessionFile(
     "mcp-log",
     [
-        _rpc(id=0, method="initialize", params={"clientInfo": {"name": "mill"}}),
-        _rpc(id=1, method="tools/call", params={"name": "find", "arguments": {"what": "rye"}}),
-        _rpc(id=2, method="tools/call", params={"name": "find", "arguments": {}}),
-        _rpc(id=2, error={"code": -32602, "message": "what is missing"}),
-        _rpc(id=1, result={"content": [{"type": "text", "text": LONG}], "isError": False}),
-        _rpc(id=1, method="tools/call", params={"name": "stop"}),
-        _rpc(id=1, result={"content": [], "isError": True}),
+        _rpc_record(id=0, method="initialize", params={"clientInfo": {"name": "mill"}}),
+        _rpc_record(
+            id=1, method="tools/call", params={"name": "find", "arguments": {"what": "rye"}}
+        ),
+        _rpc_record(id=2, method="tools/call", params={"name": "find", "arguments": {}}),
+        _rpc_record(id=2, error={"code": -32602, "message": "what is missing"}),
+        _rpc_record(id=1, result={"content": [{"type": "text", "text": LONG}], "isError": False}),
+        _rpc_record(id=1, method="tools/call", params={"name": "stop"}),
+        _rpc_record(id=1, result={"content": [], "isError": True}),
     ],
     [
         'log log initialize: { "clientInfo": { "name": "mill" } }',
@@ -639,9 +669,9 @@ def _gemini_call(name: str, response: Record | None, status: str) -> Record:
 _GEMINI_ANSWER = {
     "id": "g2",
     "type": "gemini",
-    "timestamp": _at(2),
+    "timestamp": _timestamp(2),
     "content": [{"text": LONGER}],
-    "thoughts": [{"subject": "Count", "description": "sack by sack", "timestamp": _at(1)}],
+    "thoughts": [{"subject": "Count", "description": "sack by sack", "timestamp": _timestamp(1)}],
     "tokens": {"input": 11, "output": 3, "cached": 5, "thoughts": 2, "total": 16},
     "model": "grain-2",
     "toolCalls": [
@@ -650,7 +680,12 @@ _GEMINI_ANSWER = {
         _gemini_call("wait", None, "executing"),
     ],
 }
-_GEMINI_HEADER = {"sessionId": "gem", "projectHash": "ab", "startTime": _at(0), "kind": "main"}
+_GEMINI_HEADER = {
+    "sessionId": "gem",
+    "projectHash": "ab",
+    "startTime": _timestamp(0),
+    "kind": "main",
+}
 _GEMINI_SPANS = [
     f"message user: {LONG}",
     "reasoning assistant: Count sack by sack",
@@ -666,9 +701,9 @@ GEMINI = SessionFile(
     {
         **_GEMINI_HEADER,
         "messages": [
-            {"id": "g1", "type": "user", "timestamp": _at(1), "content": LONG},
+            {"id": "g1", "type": "user", "timestamp": _timestamp(1), "content": LONG},
             _GEMINI_ANSWER,
-            {"id": "g3", "type": "error", "timestamp": _at(3), "content": "Quota."},
+            {"id": "g3", "type": "error", "timestamp": _timestamp(3), "content": "Quota."},
         ],
     },
     [*_GEMINI_SPANS, "log log error error: Quota."],
@@ -680,8 +715,8 @@ GEMINI_LINES = SessionFile(
     "gemini-cli",
     [
         _GEMINI_HEADER,
-        {"id": "g1", "type": "user", "timestamp": _at(1), "content": [{"text": LONG}]},
-        {"$set": {"lastUpdated": _at(1)}},
+        {"id": "g1", "type": "user", "timestamp": _timestamp(1), "content": [{"text": LONG}]},
+        {"$set": {"lastUpdated": _timestamp(1)}},
         {**_GEMINI_ANSWER, "content": "The mill", "toolCalls": []},
         _GEMINI_ANSWER,
         {"id": "g3", "type": "user", "content": "Taken back."},
@@ -697,9 +732,9 @@ GEMINI_LINES = SessionFile(
 )
 
 
-def _opencode(name: str, role: str, *parts: Record, **info: Any) -> Record:
-    about = {"id": name, "sessionID": "ses_m", "role": role, "time": {"created": MS}, **info}
-    return {"info": about, "parts": list(parts)}
+def _opencode_message(name: str, role: str, *parts: Record, **info: Any) -> Record:
+    message_info = {"id": name, "sessionID": "ses_m", "role": role, "time": {"created": MS}, **info}
+    return {"info": message_info, "parts": list(parts)}
 
 
 OPENCODE = SessionFile(
@@ -707,8 +742,8 @@ OPENCODE = SessionFile(
     {
         "info": {"id": "ses_m", "version": "2.1.0", "directory": "/mill"},
         "messages": [
-            _opencode("m1", "user", {"type": "text", "text": LONG}),
-            _opencode(
+            _opencode_message("m1", "user", {"type": "text", "text": LONG}),
+            _opencode_message(
                 "m2",
                 "assistant",
                 {"type": "step-start"},
@@ -749,23 +784,23 @@ OPENCODE = SessionFile(
 )
 
 
-def _run(kind: str, **part: Any) -> Record:
+def _opencode_run_event(kind: str, **part: Any) -> Record:
     return {"type": kind, "timestamp": MS, "sessionID": "ses_r", "part": part}
 
 
 OPENCODE_RUN = SessionFile(
     "opencode",
     [
-        _run("step_start", type="step-start"),
-        _run("text", type="text", text=LONGER),
-        _run(
+        _opencode_run_event("step_start", type="step-start"),
+        _opencode_run_event("text", type="text", text=LONGER),
+        _opencode_run_event(
             "tool_use",
             type="tool",
             callID="k",
             tool="bash",
             state={"status": "error", "input": {"command": "ls"}, "error": "denied"},
         ),
-        _run("step_finish", type="step-finish", tokens={"input": 6, "output": 1}),
+        _opencode_run_event("step_finish", type="step-finish", tokens={"input": 6, "output": 1}),
         {"type": "error", "sessionID": "ses_r", "error": {"name": "E", "data": {"message": "No."}}},
     ],
     [
@@ -779,36 +814,42 @@ OPENCODE_RUN = SessionFile(
 )
 
 
-def _cline(number: int, kind: str, name: str, text: object) -> Record:
-    spelt = text if isinstance(text, str) else json.dumps(text)
-    return {"ts": MS + number, "type": kind, kind: name, "text": spelt}
+def _cline_message(number: int, kind: str, name: str, text: object) -> Record:
+    json_text = text if isinstance(text, str) else json.dumps(text)
+    return {"ts": MS + number, "type": kind, kind: name, "text": json_text}
 
 
 CLINE = SessionFile(
     "cline",
     [
-        _cline(0, "say", "text", LONG),
-        _cline(1, "say", "api_req_started", {"request": "r", "tokensIn": 12, "tokensOut": 5}),
-        _cline(2, "say", "reasoning", LONGER),
-        _cline(3, "say", "tool", {"tool": "searchFiles", "path": ".", "content": "2 hits"}),
-        _cline(4, "ask", "tool", {"tool": "readFile", "path": "rye.txt", "content": "/rye.txt"}),
-        _cline(4, "say", "task_progress", "- [x] count"),
-        _cline(
+        _cline_message(0, "say", "text", LONG),
+        _cline_message(
+            1, "say", "api_req_started", {"request": "r", "tokensIn": 12, "tokensOut": 5}
+        ),
+        _cline_message(2, "say", "reasoning", LONGER),
+        _cline_message(3, "say", "tool", {"tool": "searchFiles", "path": ".", "content": "2 hits"}),
+        _cline_message(
+            4, "ask", "tool", {"tool": "readFile", "path": "rye.txt", "content": "/rye.txt"}
+        ),
+        _cline_message(4, "say", "task_progress", "- [x] count"),
+        _cline_message(
             5, "say", "api_req_started", {"request": "[read_file for 'rye.txt'] Result:\n\nrye"}
         ),
-        _cline(6, "ask", "command", "ls /loft"),
-        _cline(7, "ask", "command_output", ""),
-        _cline(8, "say", "command_output", "one"),
-        _cline(8, "say", "command_output", "two"),
-        _cline(10, "ask", "use_mcp_server", {"toolName": "turn", "arguments": '{"n": 2}'}),
-        _cline(11, "say", "mcp_server_request_started", ""),
-        _cline(12, "say", "mcp_server_response", "Error:\nstuck"),
-        _cline(13, "ask", "followup", {"question": "Which way?", "options": ["left", "right"]}),
-        _cline(14, "say", "user_feedback", "Left."),
-        _cline(15, "say", "error", "No net."),
-        {**_cline(16, "say", "completion_result", "It turns."), "partial": True},
-        _cline(16, "say", "completion_result", "It turns left."),
-        _cline(17, "ask", "completion_result", ""),
+        _cline_message(6, "ask", "command", "ls /loft"),
+        _cline_message(7, "ask", "command_output", ""),
+        _cline_message(8, "say", "command_output", "one"),
+        _cline_message(8, "say", "command_output", "two"),
+        _cline_message(10, "ask", "use_mcp_server", {"toolName": "turn", "arguments": '{"n": 2}'}),
+        _cline_message(11, "say", "mcp_server_request_started", ""),
+        _cline_message(12, "say", "mcp_server_response", "Error:\nstuck"),
+        _cline_message(
+            13, "ask", "followup", {"question": "Which way?", "options": ["left", "right"]}
+        ),
+        _cline_message(14, "say", "user_feedback", "Left."),
+        _cline_message(15, "say", "error", "No net."),
+        {**_cline_message(16, "say", "completion_result", "It turns."), "partial": True},
+        _cline_message(16, "say", "completion_result", "It turns left."),
+        _cline_message(17, "ask", "completion_result", ""),
     ],
     [
         f"message user: {LONG}",
@@ -831,34 +872,34 @@ CLINE = SessionFile(
 )
 
 
-def _antigravity(number: int, source: str, kind: str, **more: Any) -> Record:
+def _antigravity_step(number: int, source: str, kind: str, **fields: Any) -> Record:
     return {
         "step_index": number,
         "source": source,
         "type": kind,
         "status": "DONE",
-        "created_at": _at(number),
-        **more,
+        "created_at": _timestamp(number),
+        **fields,
     }
 
 
 ANTIGRAVITY = SessionFile(
     "antigravity",
     [
-        _antigravity(
+        _antigravity_step(
             0, "USER_EXPLICIT", "USER_INPUT", content=f"<USER_REQUEST>\n{LONG}\n</USER_REQUEST>"
         ),
-        _antigravity(1, "SYSTEM", "CONVERSATION_HISTORY"),
-        _antigravity(
+        _antigravity_step(1, "SYSTEM", "CONVERSATION_HISTORY"),
+        _antigravity_step(
             2,
             "MODEL",
             "PLANNER_RESPONSE",
             thinking=LONGER,
             tool_calls=[{"name": "run", "args": {"CommandLine": '"ls"'}}],
         ),
-        _antigravity(3, "MODEL", "RUN_COMMAND", content="none", status="ERROR"),
-        _antigravity(4, "SYSTEM", "CHECKPOINT", content="Resumed."),
-        _antigravity(5, "MODEL", "PLANNER_RESPONSE", content="There is none."),
+        _antigravity_step(3, "MODEL", "RUN_COMMAND", content="none", status="ERROR"),
+        _antigravity_step(4, "SYSTEM", "CHECKPOINT", content="Resumed."),
+        _antigravity_step(5, "MODEL", "PLANNER_RESPONSE", content="There is none."),
     ],
     [
         f"message user: <USER_REQUEST> {LONG} </USER_REQUEST>",
@@ -884,23 +925,23 @@ _TELEMETRY_MESSAGES = [
 ]
 
 
-def _telemetry(kind: str, **more: Any) -> Record:
-    return {"type": kind, "sessionKey": "agent:main:main", "agentId": "main", **more}
+def _telemetry_event(kind: str, **fields: Any) -> Record:
+    return {"type": kind, "sessionKey": "agent:main:main", "agentId": "main", **fields}
 
 
 TELEMETRY = SessionFile(
     "openclaw-telemetry",
     [
         {"type": "message.in", "channel": "chat", "content": LONG, "ts": MS},
-        _telemetry("agent.start", prompt=LONG),
-        _telemetry("agent.start", prompt=LONG, messages=[]),
-        _telemetry("tool.start", toolName="sh", params={"command": "ls"}),
-        _telemetry("tool.end", toolName="sh", success=False),
-        _telemetry("agent.end", messages=_TELEMETRY_MESSAGES, success=True),
+        _telemetry_event("agent.start", prompt=LONG),
+        _telemetry_event("agent.start", prompt=LONG, messages=[]),
+        _telemetry_event("tool.start", toolName="sh", params={"command": "ls"}),
+        _telemetry_event("tool.end", toolName="sh", success=False),
+        _telemetry_event("agent.end", messages=_TELEMETRY_MESSAGES, success=True),
         {"type": "message.out", "channel": "chat", "content": LONGER},
-        _telemetry("agent.start", prompt="Again.", messages=_TELEMETRY_MESSAGES),
-        _telemetry("tool.start", toolName="turn", params={}),
-        _telemetry("tool.end", toolName="turn", success=True),
+        _telemetry_event("agent.start", prompt="Again.", messages=_TELEMETRY_MESSAGES),
+        _telemetry_event("tool.start", toolName="turn", params={}),
+        _telemetry_event("tool.end", toolName="turn", success=True),
     ],
     [
         f"message user: {LONG}",
@@ -916,20 +957,22 @@ TELEMETRY = SessionFile(
 )
 
 
-def _buddy(kind: str, **more: Any) -> Record:
-    return {"type": kind, "sessionId": "bud", "timestamp": MS, **more}
+def _buddy_record(kind: str, **fields: Any) -> Record:
+    return {"type": kind, "sessionId": "bud", "timestamp": MS, **fields}
 
 
 CODEBUDDY = SessionFile(
     "codebuddy",
     [
-        _buddy("session_start", model="grain-2"),
-        _buddy("message", role="user", content=[{"type": "input_text", "text": LONG}]),
-        _buddy("reasoning", rawContent=[{"type": "reasoning_text", "text": LONGER}]),
-        _buddy("function_call", name="sh", callId="k", arguments='{"command": "ls"}'),
-        _buddy("function_call_result", name="sh", callId="k", output="none", status="error"),
-        _buddy("message", role="assistant", content=[{"type": "output_text", "text": "None."}]),
-        _buddy("topic", topic="Rye"),
+        _buddy_record("session_start", model="grain-2"),
+        _buddy_record("message", role="user", content=[{"type": "input_text", "text": LONG}]),
+        _buddy_record("reasoning", rawContent=[{"type": "reasoning_text", "text": LONGER}]),
+        _buddy_record("function_call", name="sh", callId="k", arguments='{"command": "ls"}'),
+        _buddy_record("function_call_result", name="sh", callId="k", output="none", status="error"),
+        _buddy_record(
+            "message", role="assistant", content=[{"type": "output_text", "text": "None."}]
+        ),
+        _buddy_record("topic", topic="Rye"),
         {
             "event_type": "tool_use",
             "session_id": "bud",

@@ -160,15 +160,15 @@ def test_the_task_is_the_first_prompt_that_a_person_wrote(tmp_path: Path) -> Non
     ]
 
 
-def note(subtype: str, **fields: object) -> Record:
+def system_record(subtype: str, **fields: object) -> Record:
     return record("x", "u1", "system", subtype=subtype, **fields)
 
 
-def attached(attachment: object) -> Record:
+def attachment_record(attachment: object) -> Record:
     return record("x", "u1", "attachment", attachment=attachment)
 
 
-def result_with(content: object, outcome: object) -> Record:
+def result_record(content: object, outcome: object) -> Record:
     return answer("x", "u1", "t1", content, toolUseResult=outcome)
 
 
@@ -181,18 +181,21 @@ RECORDS: list[tuple[Record, dict[str, str]]] = [
         {"type": "summary", "summary": "Slow", "leafUuid": "x"},
         {"line 2": "log system summary: Slow"},
     ),
-    (note("compact_boundary", content="Done"), {"x": "log system compact_boundary: Done"}),
+    (system_record("compact_boundary", content="Done"), {"x": "log system compact_boundary: Done"}),
     (
-        note("api_error", error={"status": 529}, level="error"),
+        system_record("api_error", error={"status": 529}, level="error"),
         {"x": 'log system api_error error: { "error": { "status": 529 } }'},
     ),
-    (note("hook", errors=["lint"]), {"x": 'log system hook: { "errors": [ "lint" ] }'}),
-    (note("turn_duration", durationMs=5), {}),
+    (system_record("hook", errors=["lint"]), {"x": 'log system hook: { "errors": [ "lint" ] }'}),
+    (system_record("turn_duration", durationMs=5), {}),
     *((record("x", "u1", kind, content="x"), {}) for kind in ("progress", "ai-title", "pr-link")),
-    (attached({"type": "hook_success", "content": "fine"}), {"x": "log system attachment: fine"}),
-    (attached({**QUEUED, "commandMode": "prompt"}), {"x": "message user: also the docs"}),
     (
-        attached({**QUEUED, "commandMode": "task-notification", "content": "done"}),
+        attachment_record({"type": "hook_success", "content": "fine"}),
+        {"x": "log system attachment: fine"},
+    ),
+    (attachment_record({**QUEUED, "commandMode": "prompt"}), {"x": "message user: also the docs"}),
+    (
+        attachment_record({**QUEUED, "commandMode": "task-notification", "content": "done"}),
         {"x": "log system attachment: done"},
     ),
     (
@@ -202,12 +205,12 @@ RECORDS: list[tuple[Record, dict[str, str]]] = [
     (agent("x", "u1", "No response.", model="<synthetic>"), {"x": "message system: No response."}),
     (agent("x", "u1", *UNREADABLE, "b"), {"x/3": "message claude-code: b"}),
     (record("x", "u1", "hologram"), {"x": "log log hologram: "}),
-    (result_with("printed", {"stdout": "other"}), {"t1:result": f"{RESULT}: printed"}),
-    (result_with([text("a"), IMAGE], None), {"t1:result": f"{RESULT}: a [image]"}),
-    (result_with("", {"stdout": "other"}), {"t1:result": f"{RESULT}: "}),
-    (result_with(None, {"stdout": "a", "stderr": "b"}), {"t1:result": f"{RESULT}: a b"}),
-    (result_with(None, "Error: no"), {"t1:result": f"{RESULT}: Error: no"}),
-    (result_with(None, None), {"t1:result": f"{RESULT}: "}),
+    (result_record("printed", {"stdout": "other"}), {"t1:result": f"{RESULT}: printed"}),
+    (result_record([text("a"), IMAGE], None), {"t1:result": f"{RESULT}: a [image]"}),
+    (result_record("", {"stdout": "other"}), {"t1:result": f"{RESULT}: "}),
+    (result_record(None, {"stdout": "a", "stderr": "b"}), {"t1:result": f"{RESULT}: a b"}),
+    (result_record(None, "Error: no"), {"t1:result": f"{RESULT}: Error: no"}),
+    (result_record(None, None), {"t1:result": f"{RESULT}: "}),
     (record("x", "u1", "user", message="bare"), {"x": "message user: bare"}),
     (
         record("x", "u1", "user", message={"role": "user"}, toolUseResult="saved"),

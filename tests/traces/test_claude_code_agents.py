@@ -26,14 +26,16 @@ SIDE = {"isSidechain": True}
 
 
 def side(name: str, *records: Record, **fields: object) -> list[Record]:
-    """Records of a side chain, each following the one before it; uuids begin with its name."""
-    linked = []
+    """Return the records as a side chain, each after the one before; uuids begin with ``name``."""
+    linked_records = []
     parent: str | None = None
-    for number, one in enumerate(records):
+    for number, chain_record in enumerate(records):
         uuid = f"{name}{number}"
-        linked.append({**one, "uuid": uuid, "parentUuid": parent, "isSidechain": True, **fields})
+        linked_records.append(
+            {**chain_record, "uuid": uuid, "parentUuid": parent, "isSidechain": True, **fields}
+        )
         parent = uuid
-    return linked
+    return linked_records
 
 
 def test_a_side_chain_stands_before_the_result_of_its_call(tmp_path: Path) -> None:
@@ -260,16 +262,17 @@ def test_messages_of_a_team_are_said_by_who_sent_them(tmp_path: Path) -> None:
     assert (trace.meta.task or "").startswith("what is")
 
 
-def own_file(path: Path, *more: Record) -> Path:
+def write_agent_file(path: Path, *records_after: Record) -> Path:
+    """Write the file of a sub-agent with a prompt, an answer and more records; return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     records = side("w", user("", None, "look"), agent("", None, "found"), agentId="a5f3b2c9d")
-    return write_json_lines(path, *records, *more)
+    return write_json_lines(path, *records, *records_after)
 
 
 def test_a_file_of_a_sub_agent_in_each_layout(tmp_path: Path) -> None:
     folders = ("", f"{SESSION}/subagents", f"{SESSION}/subagents/workflows/wf_1")
     for folder in folders:
-        report = read_file(READER, own_file(tmp_path / folder / "agent-a5f3b2c9d.jsonl"))
+        report = read_file(READER, write_agent_file(tmp_path / folder / "agent-a5f3b2c9d.jsonl"))
         (trace,) = report.traces
         assert report.thread == Thread("a5f3b2c9d", SESSION)
         assert trace.identity.trace_id == f"{SESSION}/a5f3b2c9d"
@@ -279,7 +282,7 @@ def test_a_file_of_a_sub_agent_in_each_layout(tmp_path: Path) -> None:
 
 
 def test_the_file_beside_it_tells_the_type_of_a_sub_agent(tmp_path: Path) -> None:
-    path = own_file(tmp_path / "agent-a5f3b2c9d.jsonl")
+    path = write_agent_file(tmp_path / "agent-a5f3b2c9d.jsonl")
     beside = tmp_path / "agent-a5f3b2c9d.meta.json"
     for content, expected in (
         (json.dumps({"agentType": "Explore", "description": "x"}), "Explore"),
@@ -295,7 +298,7 @@ def test_a_sub_agent_in_a_file_of_its_own_may_be_rewound_and_have_sub_agents(
     tmp_path: Path,
 ) -> None:
     mark = {**SIDE, "agentId": "a5f3b2c9d"}
-    path = own_file(
+    path = write_agent_file(
         tmp_path / "agent-a5f3b2c9d.jsonl",
         {**user("w2", "w1", "no"), **mark},
         {**user("w3", "w1", "yes"), **mark},

@@ -29,26 +29,31 @@ COMMAND = "<command-message>review</command-message><command-name>/review</comma
 
 
 def session(outline: str) -> list[Record]:
-    """The records of a session, each of which follows the one before it.
+    """Return the records of a session from an outline; each follows the one before it.
 
-    ``u3<a1`` follows ``a1``, ``u3<`` nothing, and ``s1<=a1`` is a compaction that goes on from
-    ``a1``. The first letter says what it is: ``u`` the user's prompt, ``k`` a command, ``m`` a text
-    of the program, ``a`` and ``e`` what the agent says and a failed request, ``c2`` the call
-    ``t2``, ``r2`` its result, ``s`` and ``h`` notes, ``p`` progress; ``=a3`` calls ``a3`` the end.
+    In the outline, ``u3<a1`` follows ``a1``, ``u3<`` follows nothing, and ``s1<=a1`` is a
+    compaction that continues ``a1``. The first letter is the kind of the record:
+
+    - ``u`` a prompt, ``k`` a command, ``m`` a text of the program
+    - ``a`` an answer, ``e`` a failed request
+    - ``c2`` the call ``t2``, ``r2`` its result
+    - ``s`` and ``h`` notes, ``p`` progress
+    - ``=a3`` a record that names ``a3`` as the end of the conversation
     """
     records: list[Record] = []
     previous: str | None = None
     for word in outline.split():
-        uuid, link, named = word.partition("<")
-        if named.startswith("="):
-            records.append({**made(uuid, None), "logicalParentUuid": named[1:]})
+        uuid, link, parent_name = word.partition("<")
+        if parent_name.startswith("="):
+            records.append({**record_of_kind(uuid, None), "logicalParentUuid": parent_name[1:]})
         else:
-            records.append(made(uuid, (named or None) if link else previous))
+            records.append(record_of_kind(uuid, (parent_name or None) if link else previous))
         previous = uuid
     return records
 
 
-def made(uuid: str, parent: str | None) -> Record:
+def record_of_kind(uuid: str, parent: str | None) -> Record:
+    """Return the record of the kind that the first letter of its id stands for."""
     tool_id = f"t{uuid[1:]}"
     makers: dict[str, Callable[[], Record]] = {
         "u": lambda: user(uuid, parent, f"ask {uuid}"),
@@ -67,6 +72,7 @@ def made(uuid: str, parent: str | None) -> Record:
 
 
 def key_of(uuid: str) -> str:
+    """Return the span key of a record of the outline."""
     number = re.sub(r"[cr](\d)", r"t\1", uuid)
     return {"c": f"{number}:call", "r": f"{number}:result"}.get(uuid[0], uuid)
 

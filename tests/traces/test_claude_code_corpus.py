@@ -25,15 +25,18 @@ BLOCKS = {
 
 
 def raw_records(path: Path) -> list[tuple[int, Mapping[str, object]]]:
-    """The records of a file with their line numbers."""
+    """Return the records of a file with their line numbers."""
     values = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
-    return [(number, one) for number, one in enumerate(values, 1) if isinstance(one, dict)]
+    return [(number, value) for number, value in enumerate(values, 1) if isinstance(value, dict)]
 
 
 def blocks_of(record: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """Return the blocks of a record's message."""
     message = record.get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    return [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+    return (
+        [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    )
 
 
 @needs_corpus

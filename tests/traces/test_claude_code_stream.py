@@ -27,24 +27,24 @@ from tests.traces.claude_sessions import Record, call, text
 SESSION = "0b7a3c11-0000-4000-8000-000000000002"
 
 
-def printed(kind: str, **fields: object) -> Record:
+def stream_record(kind: str, **fields: object) -> Record:
     return {"type": kind, "session_id": SESSION, **fields}
 
 
 def init(session: str = SESSION) -> Record:
-    return printed("system", subtype="init", model="claude-opus-5", tools=["Bash"]) | {
+    return stream_record("system", subtype="init", model="claude-opus-5", tools=["Bash"]) | {
         "session_id": session
     }
 
 
 def agent(uuid: str, *content: Record, caller: str | None = None, **message: object) -> Record:
-    inner = {"id": f"msg_{uuid}", "role": "assistant", "content": list(content), **message}
-    return printed("assistant", message=inner, parent_tool_use_id=caller, uuid=uuid)
+    inner_message = {"id": f"msg_{uuid}", "role": "assistant", "content": list(content), **message}
+    return stream_record("assistant", message=inner_message, parent_tool_use_id=caller, uuid=uuid)
 
 
 def user(uuid: str, *content: Record, caller: str | None = None) -> Record:
-    inner = {"role": "user", "content": list(content)}
-    return printed("user", message=inner, parent_tool_use_id=caller, uuid=uuid)
+    inner_message = {"role": "user", "content": list(content)}
+    return stream_record("user", message=inner_message, parent_tool_use_id=caller, uuid=uuid)
 
 
 def answer(uuid: str, tool_id: str, content: object, **fields: object) -> Record:
@@ -53,20 +53,22 @@ def answer(uuid: str, tool_id: str, content: object, **fields: object) -> Record
     return user(uuid, block, caller=caller if isinstance(caller, str) else None)
 
 
-def result(said: str | None, **fields: object) -> Record:
-    ended = printed("result", subtype="success", is_error=False, num_turns=2, total_cost_usd=0.1)
-    return {**ended, **({} if said is None else {"result": said}), **fields}
+def result(text: str | None, **fields: object) -> Record:
+    base_record = stream_record(
+        "result", subtype="success", is_error=False, num_turns=2, total_cost_usd=0.1
+    )
+    return {**base_record, **({} if text is None else {"result": text}), **fields}
 
 
-def piece(said: str, caller: str | None = None, kind: str = "text") -> Record:
-    delta = {"type": f"{kind}_delta", kind: said}
+def text_delta(text: str, caller: str | None = None, kind: str = "text") -> Record:
+    delta = {"type": f"{kind}_delta", kind: text}
     event = {"type": "content_block_delta", "index": 0, "delta": delta}
-    return printed("stream_event", event=event, parent_tool_use_id=caller)
+    return stream_record("stream_event", event=event, parent_tool_use_id=caller)
 
 
-def begun(response: str) -> Record:
+def message_start(response: str) -> Record:
     event = {"type": "message_start", "message": {"id": response}}
-    return printed("stream_event", event=event, parent_tool_use_id=None)
+    return stream_record("stream_event", event=event, parent_tool_use_id=None)
 
 
 def trace_of(tmp_path: Path, *records: object) -> Trace:
@@ -157,15 +159,29 @@ STREAMS: dict[str, tuple[list[Record], dict[str, str]]] = {
     ),
     "messages with their pieces": (
         [
-            *(begun("m1"), piece("hel"), piece("lo"), agent("a1", text("hello"), id="m1")),
-            *(piece("wor"), agent("a2", text("world"), id="m1"), result("world")),
+            *(
+                message_start("m1"),
+                text_delta("hel"),
+                text_delta("lo"),
+                agent("a1", text("hello"), id="m1"),
+            ),
+            *(text_delta("wor"), agent("a2", text("world"), id="m1"), result("world")),
         ],
         {"a1": f"{AGENT}: hello", "a2": f"{AGENT}: world"},
     ),
     "pieces of messages that never came": (
         [
-            *(begun("m1"), piece("hm ", kind="thinking"), piece("of another", caller="t1")),
-            *(printed("tool_progress"), piece("half a wo"), begun("m2"), piece("rd")),
+            *(
+                message_start("m1"),
+                text_delta("hm ", kind="thinking"),
+                text_delta("of another", caller="t1"),
+            ),
+            *(
+                stream_record("tool_progress"),
+                text_delta("half a wo"),
+                message_start("m2"),
+                text_delta("rd"),
+            ),
         ],
         {
             "line 3": f"{AGENT}: hm half a wo",
@@ -175,10 +191,14 @@ STREAMS: dict[str, tuple[list[Record], dict[str, str]]] = {
     ),
     "records of the program": (
         [
-            printed("system", subtype="hook_started"),
-            printed("system", subtype="status", status="compacting"),
-            printed("system", subtype="compact_boundary", trigger="auto"),
-            *(printed("rate_limit_event"), printed("control_response"), printed("hologram")),
+            stream_record("system", subtype="hook_started"),
+            stream_record("system", subtype="status", status="compacting"),
+            stream_record("system", subtype="compact_boundary", trigger="auto"),
+            *(
+                stream_record("rate_limit_event"),
+                stream_record("control_response"),
+                stream_record("hologram"),
+            ),
         ],
         {
             "line 4": 'log system compact_boundary: { "trigger": "auto" }',
@@ -254,31 +274,31 @@ VALID: list[Record] = [
     agent("a1", call("t1", "Task", prompt="p"), usage={"output_tokens": 3}),
     agent("w1", text("found"), caller="t1"),
     answer("r1", "t1", "found"),
-    begun("m"),
-    piece("hel"),
+    message_start("m"),
+    text_delta("hel"),
     result("done"),
     result(None, subtype="error_max_turns", is_error=True, errors=["x"]),
-    printed("system", subtype="compact_boundary"),
+    stream_record("system", subtype="compact_boundary"),
 ]
 
 
 @st.composite
-def spoilt(draw: st.DrawFn) -> object:
-    """A valid record of which one field, or one of its message or event, was replaced."""
-    copy = json.loads(json.dumps(draw(st.sampled_from(VALID))))
-    place = copy
-    name = draw(st.sampled_from(sorted(place)))
-    if isinstance(place[name], dict) and place[name] and draw(st.booleans()):
-        place = place[name]
-        name = draw(st.sampled_from(sorted(place)))
-    place[name] = draw(JSON)
-    return copy
+def spoilt_records(draw: st.DrawFn) -> object:
+    """Draw a valid record, with one field of it or of an object in it replaced."""
+    record = json.loads(json.dumps(draw(st.sampled_from(VALID))))
+    target = record
+    field = draw(st.sampled_from(sorted(target)))
+    if isinstance(target[field], dict) and target[field] and draw(st.booleans()):
+        target = target[field]
+        field = draw(st.sampled_from(sorted(target)))
+    target[field] = draw(JSON)
+    return record
 
 
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None
 )
-@given(st.lists(spoilt() | st.sampled_from(VALID) | JSON, max_size=10))
+@given(st.lists(spoilt_records() | st.sampled_from(VALID) | JSON, max_size=10))
 def test_no_record_however_spoilt_raises_anything(tmp_path: Path, records: list[object]) -> None:
     path = write_json_lines(tmp_path / "out.jsonl", init(), *records)
     (trace,) = READER.read(Source(path)).traces

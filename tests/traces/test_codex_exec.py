@@ -26,6 +26,7 @@ def item(stage: str, name: str, key: str = "item_0", **fields: object) -> Event:
 
 
 def command(stage: str, key: str = "item_0", code: int | None = None, shown: str = "") -> Event:
+    """Return a command item; ``code`` is its exit code, None while it runs."""
     status = "in_progress" if code is None else ("failed" if code else "completed")
     return item(
         stage,
@@ -38,16 +39,17 @@ def command(stage: str, key: str = "item_0", code: int | None = None, shown: str
     )
 
 
-def said_by_agent(text: str, key: str = "item_9") -> Event:
+def agent_message(text: str, key: str = "item_9") -> Event:
     return item("completed", "agent_message", key, text=text)
 
 
-def turn_over(taken: int, given_out: int) -> Event:
-    usage = {"input_tokens": taken, "cached_input_tokens": 1, "output_tokens": given_out}
+def turn_completed(input_count: int, output_count: int) -> Event:
+    usage = {"input_tokens": input_count, "cached_input_tokens": 1, "output_tokens": output_count}
     return {"type": "turn.completed", "usage": usage}
 
 
 def write(folder: Path, *lines: Event | str, name: str = "stdout.log") -> Path:
+    """Write the lines to a file, events as JSON; return its path."""
     path = folder / name
     texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
     path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
@@ -67,8 +69,8 @@ def test_a_run_from_its_first_thought_to_its_answer(tmp_path: Path) -> None:
         item("completed", "reasoning", "item_0", text="Look at the pods."),
         command("started", "item_1"),
         command("completed", "item_1", 1, "no such pod\n"),
-        said_by_agent("They are gone.", "item_2"),
-        turn_over(100, 10),
+        agent_message("They are gone.", "item_2"),
+        turn_completed(100, 10),
     )
     assert [
         (span.key, span.kind.value, span.agent, span.name, span.status.value)
@@ -179,7 +181,7 @@ def test_a_long_preamble_does_not_hide_the_events(tmp_path: Path) -> None:
 
 
 def test_broken_events_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
-    path = write(tmp_path, *BEGIN, '{"type":"item.completed","item":{"id":', said_by_agent("ok"))
+    path = write(tmp_path, *BEGIN, '{"type":"item.completed","item":{"id":', agent_message("ok"))
     with path.open("ab") as file:
         file.write(b'\xff\xfe text\n{"type":"item.completed","item":{"id":"x","te')
     trace = read_one(READER, path)
@@ -189,7 +191,7 @@ def test_broken_events_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
 
 
 def test_every_whole_event_on_a_damaged_line_is_read(tmp_path: Path) -> None:
-    first = json.dumps(said_by_agent("one", "item_1"))
+    first = json.dumps(agent_message("one", "item_1"))
     second = json.dumps(command("completed", "item_2", 0, "two"))
     trace = trace_of(tmp_path, *BEGIN, first + second, first[:40] + second, "\0\0" + first)
     assert [span.key for span in spans_of(trace)] == [
@@ -229,8 +231,8 @@ LINES: list[Event | str] = [
     item("completed", "web_search", "item_2", query="q"),
     item("completed", "file_change", "item_1", changes=[]),
     item("updated", "todo_list", "item_4", items=[{"text": "a", "completed": True}]),
-    said_by_agent("ok"),
-    turn_over(3, 4),
+    agent_message("ok"),
+    turn_completed(3, 4),
     {"type": "turn.failed", "error": {"message": "no"}},
     "noise",
     "",

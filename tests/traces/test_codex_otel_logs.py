@@ -22,11 +22,11 @@ ONE = "01a2b3c4-0000-7000-8000-0000000000e1"
 def log_record(
     name: str, /, second: float = 0, thread: str | None = ONE, **values: object
 ) -> Values:
-    """A log record as Codex writes it; ``__`` in the names of values stands for a dot."""
-    minutes, rest = divmod(second, 60)
+    """Return a log record as Codex writes it; ``__`` in a field's name stands for a dot."""
+    minutes, seconds = divmod(second, 60)
     attributes: Values = {
         "event.name": f"codex.{name}",
-        "event.timestamp": f"2026-09-21T14:{13 + int(minutes):02d}:{rest:06.3f}Z",
+        "event.timestamp": f"2026-09-21T14:{13 + int(minutes):02d}:{seconds:06.3f}Z",
         "app.version": "0.98.0",
         "user.email": "someone@example.org",
         "model": "gpt-oss-120b",
@@ -44,7 +44,7 @@ def log_record(
 
 
 def request(*records: Values, path: str = "/v1/logs") -> Values:
-    """What the collector writes for one request."""
+    """Return the collector's record of a request with these log records."""
     scope = {"scope": {"name": "codex_otel"}, "log_records": list(records)}
     logs = {"resource": {"attributes": {"service.name": "codex_exec"}}, "scope_logs": [scope]}
     return {
@@ -57,7 +57,8 @@ def request(*records: Values, path: str = "/v1/logs") -> Values:
 
 
 def result(call_id: str, second: float = 5, **values: object) -> Values:
-    told: Values = {
+    """Return the event of a tool's result."""
+    result_values: Values = {
         "tool_name": "shell",
         "call_id": call_id,
         "arguments": '{"command":["ls"]}',
@@ -66,16 +67,17 @@ def result(call_id: str, second: float = 5, **values: object) -> Values:
         "output": "a  b",
         **values,
     }
-    return log_record("tool_result", second, ONE, **told)
+    return log_record("tool_result", second, ONE, **result_values)
 
 
-def usage(taken: object = "900", given_out: object = "40", second: float = 3) -> Values:
+def usage(input_count: object = "900", output_count: object = "40", second: float = 3) -> Values:
+    """Return the event of a model call with these token counts."""
     return log_record(
         "sse_event",
         second,
         event__kind="response.completed",
-        input_token_count=taken,
-        output_token_count=given_out,
+        input_token_count=input_count,
+        output_token_count=output_count,
         cached_token_count=512,
         reasoning_token_count=None,
         tool_token_count="940",

@@ -33,6 +33,7 @@ def report(path: Path) -> FileReport:
 
 
 def spawn(call_id: str = "s") -> Record:
+    """Return a call that starts a sub-agent."""
     arguments = json.dumps({"message": "Look at the pods."})
     payload = {
         "type": "function_call",
@@ -47,8 +48,8 @@ def spawned(trace: Trace) -> dict[str, str]:
     return dict(trace.spawned)
 
 
-def by_ordinal(*records: Record) -> list[Record]:
-    return [{**one, "ordinal": number} for number, one in enumerate(records)]
+def with_ordinals(*records: Record) -> list[Record]:
+    return [{**rollout_record, "ordinal": number} for number, rollout_record in enumerate(records)]
 
 
 def test_a_rollout_of_the_users_is_a_thread_without_a_parent(tmp_path: Path) -> None:
@@ -203,7 +204,7 @@ def test_the_file_may_say_with_which_record_its_own_begin(tmp_path: Path) -> Non
     )
     late = [message("assistant", "an answer of the parent's, written late", 0.9)]
     own = [message("developer", "Your own context.", 0.9), *OWN]
-    path = write(tmp_path, *by_ordinal(first, meta(PARENT), *HISTORY[:2], *late, *own))
+    path = write(tmp_path, *with_ordinals(first, meta(PARENT), *HISTORY[:2], *late, *own))
     assert said(trace_of(path))[1:] == [
         "Your own context.",
         "the child's task",
@@ -214,9 +215,9 @@ def test_the_file_may_say_with_which_record_its_own_begin(tmp_path: Path) -> Non
 def test_a_number_that_points_past_the_end_hides_no_more_than_the_history(tmp_path: Path) -> None:
     fields: dict[str, object] = {"parent_thread_id": PARENT, "subagent_history_start_ordinal": 99}
     first = meta(CHILD, 0, forked_from_id=PARENT, **fields)
-    path = write(tmp_path, *by_ordinal(first, meta(PARENT), *HISTORY, *OWN))
+    path = write(tmp_path, *with_ordinals(first, meta(PARENT), *HISTORY, *OWN))
     assert said(trace_of(path))[1:] == ["the child's task", "the child's answer"]
-    guardian = write(tmp_path, *by_ordinal(meta(CHILD, 0, **fields), *HISTORY, *OWN))
+    guardian = write(tmp_path, *with_ordinals(meta(CHILD, 0, **fields), *HISTORY, *OWN))
     assert len(said(trace_of(guardian))) == 4
 
 
@@ -236,6 +237,6 @@ def test_a_history_that_takes_longer_than_a_second_to_write(tmp_path: Path) -> N
 def test_a_history_left_in_the_parents_file_hides_nothing(tmp_path: Path) -> None:
     base = {"thread_id": PARENT, "end_ordinal_exclusive": 7, "end_byte_offset": 900}
     first = meta(CHILD, forked_from_id=PARENT, history_base=base, history_mode="paginated")
-    trace = trace_of(write(tmp_path, *by_ordinal(first, *HISTORY, *OWN)))
+    trace = trace_of(write(tmp_path, *with_ordinals(first, *HISTORY, *OWN)))
     assert len(said(trace)) == 4
     check_sound(trace)

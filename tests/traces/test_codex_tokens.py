@@ -24,13 +24,13 @@ from tests.traces.rollouts import (
 )
 
 
-def spent(folder: Path, *records: object) -> list[tuple[str, Tokens]]:
+def tokens_by_key(folder: Path, *records: object) -> list[tuple[str, Tokens]]:
     spans = spans_of(trace_of(write(folder, meta(), *records)))
     return [(span.key, span.tokens) for span in spans if span.tokens is not None]
 
 
 def test_the_last_span_of_each_call_has_its_tokens(tmp_path: Path) -> None:
-    found = spent(
+    found = tokens_by_key(
         tmp_path,
         message("user", "go"),
         reasoning("hm", second=1),
@@ -47,7 +47,7 @@ def test_the_last_span_of_each_call_has_its_tokens(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("before", [True, False])
 def test_a_count_that_is_repeated_counts_once(tmp_path: Path, before: bool) -> None:
-    found = spent(
+    found = tokens_by_key(
         tmp_path,
         *([tokens(5, 5, 10, second=0)] * 2 if before else []),
         call("a", second=2),
@@ -63,7 +63,7 @@ def test_a_count_that_is_repeated_counts_once(tmp_path: Path, before: bool) -> N
 
 
 def test_two_calls_that_took_the_same_count_twice(tmp_path: Path) -> None:
-    found = spent(tmp_path, call("a"), tokens(7, 7, 14), call("b"), tokens(7, 7, 28))
+    found = tokens_by_key(tmp_path, call("a"), tokens(7, 7, 14), call("b"), tokens(7, 7, 28))
     assert found == [("a:call", Tokens(7, 7)), ("b:call", Tokens(7, 7))]
 
 
@@ -74,11 +74,11 @@ def test_counts_without_numbers_give_no_tokens(tmp_path: Path) -> None:
         event("token_count", info={"last_token_usage": "many"}),
         event("token_count", info={"last_token_usage": {"input_tokens": -1}}),
     ]
-    assert spent(tmp_path, call("a"), *broken) == []
+    assert tokens_by_key(tmp_path, call("a"), *broken) == []
 
 
 def test_news_of_limits_do_not_part_a_call_from_its_tokens(tmp_path: Path) -> None:
-    found = spent(tmp_path, call("a"), event("token_count", info=None), tokens(3, 2, 5))
+    found = tokens_by_key(tmp_path, call("a"), event("token_count", info=None), tokens(3, 2, 5))
     assert found == [("a:call", Tokens(3, 2))]
 
 
@@ -99,7 +99,7 @@ def test_what_other_agents_write_has_no_tokens_of_this_one(tmp_path: Path) -> No
             "content": [{"type": "input_text", "text": "found it"}],
         },
     )
-    assert spent(tmp_path, call("a"), letter, tokens(3, 2, 5)) == [("a:call", Tokens(3, 2))]
+    assert tokens_by_key(tmp_path, call("a"), letter, tokens(3, 2, 5)) == [("a:call", Tokens(3, 2))]
 
 
 def test_the_first_of_several_models_stays(tmp_path: Path) -> None:

@@ -195,11 +195,13 @@ LOGS = {
 
 
 def reader(name: str) -> Framework:
-    (found,) = (framework for framework in FRAMEWORKS if framework.name == name)
-    return found
+    """Return the reader of a framework."""
+    (framework_reader,) = (framework for framework in FRAMEWORKS if framework.name == name)
+    return framework_reader
 
 
 def read(name: str, text: str, tmp_path: Path) -> tuple[Trace, list[Span], list[str]]:
+    """Return the trace, the spans and the texts that a framework's reader makes of a log."""
     path = tmp_path / ("run.json" if text.startswith("{") else "run.log")
     path.write_text(text, encoding="utf-8")
     trace = read_one(reader(name), path)

@@ -48,7 +48,7 @@ PUBLISHED_LAYOUT_CHAT: list[dict[str, object]] = [
 
 
 def rows(trace: Trace) -> list[tuple[str, str, str, str | None, str]]:
-    """Key, kind, agent, name and text of each span."""
+    """Return key, kind, agent, name and text of each span."""
     return [
         (span.key, span.kind.value, span.agent, span.name, trace.text(span.index))
         for span in map(trace.span, range(len(trace)))
@@ -56,19 +56,19 @@ def rows(trace: Trace) -> list[tuple[str, str, str, str | None, str]]:
 
 
 def tokens(trace: Trace) -> dict[str, Tokens]:
-    """The tokens of each span that has some, by key."""
+    """Return the tokens of each span that has some, by key."""
     spans = map(trace.span, range(len(trace)))
     return {span.key: span.tokens for span in spans if span.tokens is not None}
 
 
 def statuses(trace: Trace) -> dict[str, SpanStatus]:
-    """What is known of how each span went, by key."""
+    """Return the known status of each span, by key."""
     spans = map(trace.span, range(len(trace)))
     return {span.key: span.status for span in spans if span.status is not SpanStatus.UNKNOWN}
 
 
 def parents(trace: Trace) -> dict[str, str | None]:
-    """The parent of each tool result, by key."""
+    """Return the parent of each tool result, by key."""
     spans = map(trace.span, range(len(trace)))
     return {span.key: span.parent for span in spans if span.kind == "tool_result"}
 

@@ -13,15 +13,16 @@ from tests.traces.test_messages_openai_anthropic import parents, rows, statuses,
 
 
 def adk_event(
-    author: str, *parts: object, camel: bool = False, **more: object
+    author: str, *parts: object, camel: bool = False, **fields: object
 ) -> dict[str, object]:
+    """Return an event of Google's ADK with these parts."""
     role = "user" if author == "user" else "model"
     return {
         "id": "e",
         "invocationId" if camel else "invocation_id": "i1",
         "author": author,
         "content": {"role": role, "parts": list(parts)},
-        **more,
+        **fields,
     }
 
 

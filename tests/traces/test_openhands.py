@@ -26,7 +26,7 @@ def keys(trace: Trace) -> list[tuple[str, str | None]]:
 
 
 def metadata(call: str, response: str, reasoning: str | None = None) -> Json:
-    """What an action of generation 0 keeps of the model call that it came of."""
+    """Return the fields of an old action about the model call that it is part of."""
     return {
         "function_name": "execute_bash",
         "tool_call_id": call,
@@ -39,23 +39,23 @@ def metadata(call: str, response: str, reasoning: str | None = None) -> Json:
     }
 
 
-def action(number: int, name: str, args: Json, source: str = "agent", **more: object) -> Json:
-    """An action as generation 0 writes it."""
+def action(number: int, name: str, args: Json, source: str = "agent", **fields: object) -> Json:
+    """Return an action in the old format."""
     time = f"2025-03-01T10:00:{number:02}.000000"
     event = {"id": number, "timestamp": time, "source": source, "message": f"did {name}"}
-    return {**event, "action": name, "args": args, **more}
+    return {**event, "action": name, "args": args, **fields}
 
 
-def observation(number: int, name: str, content: str, cause: int | None, **more: object) -> Json:
-    """An observation as generation 0 writes it."""
+def observation(number: int, name: str, content: str, cause: int | None, **fields: object) -> Json:
+    """Return an observation in the old format."""
     time = f"2025-03-01T10:00:{number:02}.000000"
     event = {"id": number, "timestamp": time, "source": "agent", "message": "ran"}
-    event = {**event, "observation": name, "content": content, "extras": {}, **more}
+    event = {**event, "observation": name, "content": content, "extras": {}, **fields}
     return event if cause is None else {**event, "cause": cause}
 
 
 def published_stream() -> list[object]:
-    """A stream of generation 0 with the framework's own events among the others."""
+    """Return a stream in the old format, with the framework's own events among the others."""
     return [
         action(0, "system", {"content": "be helpful", "agent_class": "CodeActAgent"}),
         action(1, "message", {"content": "fix the bug", "image_urls": None}, "user"),
@@ -181,8 +181,8 @@ def test_a_delegate_acts_under_its_own_name(tmp_path: Path) -> None:
     assert '"found": 1' in trace.text(3)
 
 
-def published_record(history: list[object], **more: object) -> Json:
-    """A line of a benchmark's output."""
+def published_record(history: list[object], **fields: object) -> Json:
+    """Return a line of a benchmark's output."""
     return {
         "instance_id": "astropy__astropy-1",
         "test_result": {"git_patch": "diff"},
@@ -195,7 +195,7 @@ def published_record(history: list[object], **more: object) -> Json:
         "history": history,
         "metrics": {"accumulated_cost": 1},
         "error": None,
-        **more,
+        **fields,
     }
 
 

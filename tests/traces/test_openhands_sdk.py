@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers import claims
+from mast_tui.traces.readers.openhands.events import is_sdk_event
 from mast_tui.traces.readers.openhands.reader import READER, read_event_folder
 from tests.traces.checks import (
     check_sound,
@@ -23,29 +24,30 @@ from tests.traces.checks import (
 from tests.traces.test_openhands import Json, action, keys, published_stream
 
 
-def sdk(identifier: str, kind: str, source: str, second: int, **more: object) -> Json:
-    """An event as the agent SDK writes it."""
+def sdk(identifier: str, kind: str, source: str, second: int, **fields: object) -> Json:
+    """Return an event as the agent SDK writes it."""
     time = f"2026-01-01T00:00:{second:02}"
-    return {"id": identifier, "timestamp": time, "source": source, "kind": kind, **more}
+    return {"id": identifier, "timestamp": time, "source": source, "kind": kind, **fields}
 
 
 def text(content: str) -> Json:
     return {"type": "text", "text": content, "cache_prompt": False}
 
 
-def sdk_call(name: str, call: str, **more: object) -> Json:
-    arguments = json.dumps(more)
+def sdk_call(name: str, call_id: str, **tool_arguments: object) -> Json:
+    """Return the fields of an action event with a tool call."""
+    arguments = json.dumps(tool_arguments)
     return {
         "tool_name": name,
-        "tool_call_id": call,
-        "tool_call": {"id": call, "name": name, "arguments": arguments, "origin": "completion"},
-        "action": {**more, "kind": f"{name.capitalize()}Action"},
+        "tool_call_id": call_id,
+        "tool_call": {"id": call_id, "name": name, "arguments": arguments, "origin": "completion"},
+        "action": {**tool_arguments, "kind": f"{name.capitalize()}Action"},
         "llm_response_id": "r",
     }
 
 
 def published_sdk_stream() -> list[Json]:
-    """A run of the agent SDK with most of its kinds."""
+    """Return a run of the agent SDK with most of its kinds of events."""
     state = {"agent": {"llm": {"model": "claude-x"}}}
     return [
         sdk("s", "SystemPromptEvent", "agent", 0, system_prompt=text("be kind"), tools=[{}]),
@@ -172,6 +174,7 @@ def test_a_tool_of_another_agent_is_one_call_however_often_it_is_reported(
 
 
 def write_folder(folder: Path) -> Path:
+    """Write the events of a run to files of their own; return their folder."""
     events = folder / "a3f1c2d4e5b64788990011223344aabb" / "events"
     events.mkdir(parents=True)
     for number, event in enumerate(published_sdk_stream()):
@@ -231,3 +234,18 @@ def test_keys_stay_when_events_are_appended(
     for index in range(len(before)):
         assert after.index_of(before.span(index).key) == index
         assert after.text(index) == before.text(index)
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "known"),
+    [
+        ("SomethingNewEvent", "agent", True),
+        ("SomethingNewEvent", "cron", False),
+        ("SomethingNew", "agent", False),
+        ("MessageEvent", "agent", True),
+    ],
+)
+def test_a_new_kind_of_event_is_known_by_its_ending_and_its_source(
+    kind: str, source: str, known: bool
+) -> None:
+    assert is_sdk_event(sdk("n", kind, source, 0)) is known

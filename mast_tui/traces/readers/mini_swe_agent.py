@@ -188,7 +188,7 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
         case "tool" | "function_call_output":
             pieces = [_observation(message, extra)]
         case "user" | "human":
-            pieces = [*_user_pieces(text, extra, waits=mapper.waits)]
+            pieces = [*_user_pieces(text, extra, waits=mapper.has_open_call)]
         case "system":
             pieces = [Speaker("system", Role.SYSTEM).piece(text)]
         case "reasoning" | "function_call":

@@ -20,7 +20,7 @@ from mast_tui.traces.readers.json_fields import (
     texts_in,
 )
 
-_EVENTS: Final = {
+_KIND_BY_EVENT_FIELD: Final = {
     "task": "task",
     "message": "message",
     "statusUpdate": "status-update",
@@ -28,7 +28,7 @@ _EVENTS: Final = {
 }
 """The fields that hold the events of a stream in version 1.0."""
 
-_STATES: Final = {"completed": "succeeded", "failed": "failed", "rejected": "failed"}
+_OUTCOME_BY_STATE: Final = {"completed": "succeeded", "failed": "failed", "rejected": "failed"}
 
 
 def is_task(record: Fields) -> bool:
@@ -50,51 +50,56 @@ def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...
         pointer: Its JSON pointer.
     """
     messages: list[tuple[str, object]] = []
-    seen: set[str] = set()
+    history_ids: set[str] = set()
     for number, message in enumerate(items_of(record.get("history"))):
         fields = fields_of(message)
         if not fields:
             messages.append((f"{pointer}/history/{number}", message))
             continue
         if message_id := as_text(fields.get("messageId")):
-            seen.add(message_id)
+            history_ids.add(message_id)
         messages.append((f"{pointer}/history/{number}", _with_plain_role(fields)))
     status = fields_of(record.get("status"))
-    last = status.get("message")
-    if isinstance(last, Mapping) and as_text(last.get("messageId")) not in seen:
-        messages.append((f"{pointer}/status/message", _with_plain_role(last)))
+    status_message = status.get("message")
+    if (
+        isinstance(status_message, Mapping)
+        and as_text(status_message.get("messageId")) not in history_ids
+    ):
+        messages.append((f"{pointer}/status/message", _with_plain_role(status_message)))
     for number, artifact in enumerate(items_of(record.get("artifacts"))):
         fields = fields_of(artifact)
         heading = texts_in(fields, "name", "description")
         parts: list[object] = [{"text": heading}] if heading else []
         parts.extend(items_of(fields.get("parts")))
         if parts:
-            delivered = {"role": "agent", "parts": parts}
-            messages.append((f"{pointer}/artifacts/{number}", delivered))
+            artifact_message = {"role": "agent", "parts": parts}
+            messages.append((f"{pointer}/artifacts/{number}", artifact_message))
     return tuple(messages)
 
 
 def task_outcome(record: Fields) -> str | None:
     """Return how a task ended, as ``succeeded`` or ``failed``; None while it is open."""
     state = name_in(fields_of(record.get("status")), "state") or ""
-    return _STATES.get(state.lower().removeprefix("task_state_"))
+    return _OUTCOME_BY_STATE.get(state.lower().removeprefix("task_state_"))
 
 
-def is_event(value: object) -> bool:
-    """Tell an update of a task's stream, bare or in an answer of JSON-RPC."""
-    kind = _event(value)[0]
+def is_stream_update(value: object) -> bool:
+    """Return whether a value is an update of a task's stream, bare or in an answer of JSON-RPC."""
+    kind, _event, _pointer = _stream_event(value)
     return kind in ("status-update", "artifact-update")
 
 
 def streamed_tasks(records: Iterable[tuple[str, object]]) -> list[StreamedTask]:
     """Return the tasks of a stream of updates, with their messages in the order of the stream.
 
+    An event that names no task belongs to the task that began last.
+
     Args:
-        records: The records of a stream under their places.
+        records: The records of a stream, each after its location.
     """
     tasks: dict[str | None, StreamedTask] = {}
     for location, value in records:
-        kind, event, pointer = _event(value)
+        kind, event, pointer = _stream_event(value)
         task_id = text_in(event, "id" if kind == "task" else "taskId")
         task_id = task_id or next(reversed(tasks), None)
         task = tasks.setdefault(task_id, StreamedTask())
@@ -107,29 +112,29 @@ def streamed_tasks(records: Iterable[tuple[str, object]]) -> list[StreamedTask]:
 
 @dataclass(slots=True)
 class StreamedTask:
-    """The messages of a task under their locations, and its outcome as far as updates state it."""
+    """The messages of a task, each after its location, and the last outcome that is stated."""
 
     messages: list[tuple[str, object]] = field(default_factory=list)
     outcome: str | None = None
-    _seen: set[str] = field(default_factory=set)
-    _artifact: str | None = None
+    _message_ids: set[str] = field(default_factory=set)
+    _last_artifact_id: str | None = None
 
     def add(self, kind: str, event: Fields, location: str) -> None:
         """Add the messages of an event.
 
         Args:
-            kind: The kind of the event; one of an unknown kind is a log.
+            kind: The kind of the event; an event of an unknown kind is added as it is.
             event: The task, message or update.
             location: Its location in the file.
         """
         if kind == "task":
-            self._add_new(task_messages(event, location))
+            self._add_new_messages(task_messages(event, location))
         elif kind == "message":
-            self._add_new([(location, _with_plain_role(event))])
+            self._add_new_messages([(location, _with_plain_role(event))])
         elif kind == "status-update":
             message = fields_of(event.get("status")).get("message")
             if isinstance(message, Mapping):
-                self._add_new([(f"{location}/status/message", _with_plain_role(message))])
+                self._add_new_messages([(f"{location}/status/message", _with_plain_role(message))])
         elif kind == "artifact-update":
             self._add_artifact(event, location)
         else:
@@ -137,48 +142,54 @@ class StreamedTask:
         if kind in ("task", "status-update"):
             self.outcome = task_outcome(event) or self.outcome
 
-    def _add_new(self, messages: Iterable[tuple[str, object]]) -> None:
+    def _add_new_messages(self, messages: Iterable[tuple[str, object]]) -> None:
+        """Add the messages whose ids the task does not have yet."""
         for location, message in messages:
             message_id = text_in(fields_of(message), "messageId")
-            if message_id is None or message_id not in self._seen:
+            if message_id is None or message_id not in self._message_ids:
                 self.messages.append((location, message))
             if message_id is not None:
-                self._seen.add(message_id)
+                self._message_ids.add(message_id)
 
     def _add_artifact(self, event: Fields, location: str) -> None:
+        """Add the parts of an artifact: to its message if they continue it, else as a message."""
         artifact = fields_of(event.get("artifact"))
         parts = list(items_of(artifact.get("parts")))
         artifact_id = text_in(artifact, "artifactId")
-        if event.get("append") is True and artifact_id == self._artifact and self.messages:
-            last_place, last = self.messages[-1]
-            joined = _joined_parts([*items_of(fields_of(last).get("parts")), *parts])
-            self.messages[-1] = (last_place, {"role": "agent", "parts": joined})
+        if event.get("append") is True and artifact_id == self._last_artifact_id and self.messages:
+            last_location, last_message = self.messages[-1]
+            all_parts = [*items_of(fields_of(last_message).get("parts")), *parts]
+            artifact_message = {"role": "agent", "parts": _joined_parts(all_parts)}
+            self.messages[-1] = (last_location, artifact_message)
         elif parts:
             self.messages.append((f"{location}/artifact", {"role": "agent", "parts": parts}))
-        self._artifact = artifact_id
+        self._last_artifact_id = artifact_id
 
 
 def _joined_parts(parts: Iterable[object]) -> list[object]:
-    """Return the parts of a streamed artifact with texts next to each other as one text."""
-    joined: list[object] = []
+    """Return the parts of a streamed artifact; texts that follow one another become one text."""
+    joined_parts: list[object] = []
     for part in parts:
         text = fields_of(part).get("text")
-        last_text = fields_of(joined[-1]).get("text") if joined else None
+        last_text = fields_of(joined_parts[-1]).get("text") if joined_parts else None
         if isinstance(text, str) and isinstance(last_text, str):
-            joined[-1] = {"text": last_text + text}
+            joined_parts[-1] = {"text": last_text + text}
         else:
-            joined.append(part)
-    return joined
+            joined_parts.append(part)
+    return joined_parts
 
 
-def _event(value: object) -> tuple[str, Fields, str]:
-    """Return the kind of an event of a stream, the event and the pointer to it."""
+def _stream_event(value: object) -> tuple[str, Fields, str]:
+    """Return the kind of an event of a stream, the event and the pointer to it.
+
+    The kind is empty for any other value.
+    """
     event = fields_of(value)
     pointer = ""
     if isinstance(event.get("result"), Mapping):
         event = fields_of(event["result"])
         pointer = "/result"
-    for name, kind in _EVENTS.items():
+    for name, kind in _KIND_BY_EVENT_FIELD.items():
         if isinstance(event.get(name), Mapping):
             return kind, fields_of(event[name]), f"{pointer}/{name}"
     if is_task(event):
@@ -187,8 +198,9 @@ def _event(value: object) -> tuple[str, Fields, str]:
 
 
 def _with_plain_role(message: Fields) -> Fields:
+    """Return a message with its role in the spelling before version 1.0, and with ``parts``."""
     role = name_in(message, "role") or "agent"
-    plain = {**message, "role": role.lower().removeprefix("role_")}
+    plain_message = {**message, "role": role.lower().removeprefix("role_")}
     if isinstance(message.get("content"), list) and "parts" not in message:
-        plain["parts"] = plain.pop("content")  # as drafts of version 1.0 had it
-    return plain
+        plain_message["parts"] = plain_message.pop("content")  # a field of drafts of version 1.0
+    return plain_message

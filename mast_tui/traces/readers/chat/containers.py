@@ -28,25 +28,25 @@ from mast_tui.traces.readers.json_fields import (
 Messages = tuple[tuple[str, object], ...]
 """Messages in reading order, each under its JSON pointer."""
 
-_CONTAINERS: Final = names("""
+_MESSAGE_LIST_FIELDS: Final = names("""
     messages history traj trajectory conversation conversations input contents events
     chat_history message_history all_messages intermediate_steps
 """)
-_ANSWERED: Final = frozenset({"messages", "input", "contents"})
-"""The containers of a request to a model, beside which there may be its response."""
+_REQUEST_LIST_FIELDS: Final = frozenset({"messages", "input", "contents"})
+"""The message lists of a request to a model; the response may be beside such a list."""
 
-_NESTS: Final = names("""
+_NESTING_FIELDS: Final = names("""
     data request request_body body inputs input values state result session conversation
     trajectory trace run response result output outputs task
 """)
-_RESPONSES: Final = ("response", "completion", "response_body", "output")
-_PROMPTS: Final = ("input", "prompt", "contents")
-_SYSTEMS: Final = names("""
+_RESPONSE_FIELDS: Final = ("response", "completion", "response_body", "output")
+_PROMPT_FIELDS: Final = ("input", "prompt", "contents")
+_SYSTEM_PROMPT_FIELDS: Final = names("""
     system systemInstruction system_instruction system_prompt systemPrompt
 """)
-_RESPONSE_OBJECTS: Final = ("response", "chat.completion")
+_RESPONSE_OBJECT_TYPES: Final = ("response", "chat.completion")
 
-_FOREIGN: Final[tuple[frozenset[str], ...]] = tuple(
+_FOREIGN_FIELD_SETS: Final[tuple[frozenset[str], ...]] = tuple(
     map(
         frozenset,
         (
@@ -71,27 +71,31 @@ _FOREIGN: Final[tuple[frozenset[str], ...]] = tuple(
         ),
     )
 )
-"""Fields of records of other formats that hold messages too."""
+"""The fields by which records of other formats are recognised, which hold messages too."""
 
-_LISTS: Final = frozenset({"trajectory", "steps", "samples", "observations", "spans"})
-"""The fields of ``_FOREIGN`` that count only as lists: beside messages they may be texts."""
+_FOREIGN_LIST_FIELDS: Final = frozenset({"trajectory", "steps", "samples", "observations", "spans"})
+"""The fields of ``_FOREIGN_FIELD_SETS`` that must be lists: beside messages they may be texts."""
 
-_LOOKED_AT: Final = 20
+_CHECKED_COUNT: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """A run's messages and the record around them.
 
-    The last ``answers`` messages are a model's response, if the file keeps responses apart.
-    ``usage`` and ``model`` belong to that response. ``error`` is the reason if it is missing.
+    Attributes:
+        usage: The tokens of the model's response.
+        model: The model of the response.
+        response_count: The number of messages at the end that are a response, if the file keeps
+            requests and responses apart.
+        error: The text of the error that came in place of a response.
     """
 
     messages: Messages
     record: Fields
     usage: Tokens | None = None
     model: str | None = None
-    answers: int = 0
+    response_count: int = 0
     error: str | None = None
 
 
@@ -103,135 +107,152 @@ def mostly_messages(values: Iterable[object]) -> bool:
 def conversation_in(value: object) -> Conversation | None:
     """Return the messages in a JSON value: a list of messages, or a record that holds messages.
 
-    The messages may be in an object of the record, and be JSON texts. A request and its response
-    are one conversation.
+    The messages may be in an object of the record, and may be JSON texts. A request and its
+    response are one conversation. The result is None for any other value.
     """
     if isinstance(value, list):
-        listed = _message_list(value)
-        return None if listed is None else Conversation(_pointers("", listed), {})
+        messages = _message_list(value)
+        return None if messages is None else Conversation(_located_messages("", messages), {})
     if not isinstance(value, Mapping) or _is_foreign(value):
         return None
-    holders: list[tuple[str, Fields]] = [("", value)]
-    for field in _NESTS:
-        inner = _json_object(value.get(field))
-        if inner is not None and not _is_foreign(inner):
-            holders.append((f"/{field}", inner))
-    for pointer, record in holders:
-        if a2a.is_task(record) and (messages := a2a.task_messages(record, pointer)):
-            return Conversation(messages, {**record, "outcome": a2a.task_outcome(record)})
-    if (logged := _bedrock_log(value)) is not None:
-        return logged
-    for find in (_request_and_answer, _answer_alone):
-        for pointer, record in holders:
-            if (conversation := find(record, pointer, value)) is not None:
+    located_records: list[tuple[str, Fields]] = [("", value)]
+    for field in _NESTING_FIELDS:
+        nested_record = _json_object(value.get(field))
+        if nested_record is not None and not _is_foreign(nested_record):
+            located_records.append((f"/{field}", nested_record))
+    for pointer, record in located_records:
+        task_messages = a2a.task_messages(record, pointer) if a2a.is_task(record) else ()
+        if task_messages:
+            return Conversation(task_messages, {**record, "outcome": a2a.task_outcome(record)})
+    conversation = _bedrock_invocation(value)
+    if conversation is not None:
+        return conversation
+    for find in (_request_and_response, _response_alone):
+        for pointer, record in located_records:
+            conversation = find(record, pointer, value)
+            if conversation is not None:
                 return conversation
     return None
 
 
-def is_set(document: object) -> bool:
+def is_conversation_list(document: object) -> bool:
     """Return whether a JSON document is a list of conversations."""
-    return isinstance(document, list) and any(map(conversation_in, document[:_LOOKED_AT]))
+    return isinstance(document, list) and any(map(conversation_in, document[:_CHECKED_COUNT]))
 
 
-def _bedrock_log(record: Fields) -> Conversation | None:
-    """Return the request and the answer in a record of Bedrock's log of invocations."""
+def _bedrock_invocation(record: Fields) -> Conversation | None:
+    """Return the request and the response in a record of Bedrock's log of invocations, or None."""
     request_pointer = "/input/inputBodyJson"
     request = fields_at(record, "input", "inputBodyJson")
-    container, messages = _request_messages(request, request_pointer)
-    if container is None:
+    list_field, messages = _request_messages(request, request_pointer)
+    if list_field is None:
         return None
-    answer_pointer = "/output/outputBodyJson"
-    answer = _own_answer(fields_at(record, "output", "outputBodyJson"), answer_pointer)
-    conversation = _conversation(request, request_pointer, record, messages, answer)
+    response_pointer = "/output/outputBodyJson"
+    response = _vendor_response(fields_at(record, "output", "outputBodyJson"), response_pointer)
+    conversation = _conversation_of(request, request_pointer, record, messages, response)
     return replace(conversation, model=conversation.model or name_in(record, "modelId"))
 
 
-def _request_and_answer(record: Fields, pointer: str, document: Fields) -> Conversation | None:
+def _request_and_response(record: Fields, pointer: str, document: Fields) -> Conversation | None:
     """Return the messages of a request with the response to it; None without messages.
 
     Args:
         record: The record of the request.
         pointer: The pointer to the record in the document.
-        document: The whole document; the record itself if nothing is around it.
+        document: The whole document; the record itself if it is the whole document.
     """
-    container, request_messages = _request_messages(record, pointer)
-    if container is None:
+    list_field, request_messages = _request_messages(record, pointer)
+    if list_field is None:
         return None
-    answer = None
-    if container in _ANSWERED:
-        answer = (
+    response = None
+    if list_field in _REQUEST_LIST_FIELDS:
+        response = (
             _response_in(record, pointer, document)
-            or _text_answer(record, pointer, request_messages)
-            or _text_answer(document, "", request_messages)
+            or _text_response(record, pointer, request_messages)
+            or _text_response(document, "", request_messages)
         )
-    return _conversation(record, pointer, document, request_messages, answer)
+    return _conversation_of(record, pointer, document, request_messages, response)
 
 
-def _answer_alone(record: Fields, pointer: str, document: Fields) -> Conversation | None:
-    """Return the messages of a response whose request is a text or unknown; None without any."""
-    answer = _response_in(record, pointer, document)
-    if answer is not None:
-        return _conversation(record, pointer, document, _prompt(record, pointer), answer)
-    output = _message_list(record.get("output"))
-    if output is None:
+def _response_alone(record: Fields, pointer: str, document: Fields) -> Conversation | None:
+    """Return the messages of a response whose request is a text or unknown; else None."""
+    response = _response_in(record, pointer, document)
+    if response is not None:
+        return _conversation_of(record, pointer, document, _text_prompt(record, pointer), response)
+    output_messages = _message_list(record.get("output"))
+    if output_messages is None:
         return None
-    return _conversation(record, pointer, document, _pointers(f"{pointer}/output", output), None)
+    return _conversation_of(
+        record, pointer, document, _located_messages(f"{pointer}/output", output_messages), None
+    )
 
 
-def _conversation(
+def _conversation_of(
     record: Fields,
     pointer: str,
     document: Fields,
     request_messages: Messages,
-    answer: Conversation | None,
+    response: Conversation | None,
 ) -> Conversation:
-    """Return the conversation of a request and its answer, with the system prompt first.
+    """Return the conversation of a request and its response, with the system prompt first.
 
     Args:
         record: The record of the request.
         pointer: The pointer to the record in the document.
-        document: The whole document; the record itself if nothing is around it.
+        document: The whole document; the record itself if it is the whole document.
         request_messages: The messages of the request.
-        answer: The response; None if there is no response, so that its error is looked up.
+        response: The response; if it is None, the error of the request is looked up.
 
     Returns:
         The messages, with the fields of the record and of the document as metadata.
     """
     metadata = record if record is document else {**record, **document}
-    messages = _with_logged_prompts(record, pointer, request_messages)
-    system = _system(record, pointer)
-    if not (system and messages and _say_the_same(system[0][1], messages[0][1])):
-        messages = system + messages
-    if answer is None:
+    messages = _with_adk_prompts(record, pointer, request_messages)
+    system_prompt = _system_prompt(record, pointer)
+    if not _begins_with_prompt(messages, system_prompt):
+        messages = system_prompt + messages
+    if response is None:
         error = _response_error(record) or _response_error(document)
         return Conversation(messages, metadata, model=model_of(record), error=error)
-    answered = answer.messages
-    if request_messages and answered and _are_equal(request_messages[-1][1], answered[0][1]):
-        answered = answered[1:]  # the log of the request holds the answer already
-    model = answer.model or model_of(record)
-    return Conversation(messages + answered, metadata, answer.usage, model, len(answered))
+    response_messages = response.messages
+    if request_messages and response_messages:
+        _, last_request_message = request_messages[-1]
+        _, first_response_message = response_messages[0]
+        if _are_equal(last_request_message, first_response_message):
+            response_messages = response_messages[1:]  # The request's log has the response too.
+    model = response.model or model_of(record)
+    response_count = len(response_messages)
+    return Conversation(
+        messages + response_messages, metadata, response.usage, model, response_count
+    )
 
 
 def _response_error(record: Fields) -> str | None:
     """Return the text of the error that came instead of a response, else None."""
-    for name in _RESPONSES:
+    for name in _RESPONSE_FIELDS:
         if name not in record:
             continue
         response = _json_object(record[name]) or {}
-        error = first_in(response, "error") or (None if response else record.get("error"))
+        error = first_in(response, "error")
+        if not error and not response:
+            error = record.get("error")
         if text := as_text(error) or text_in(fields_of(error), "message", "code", "type"):
             return text
     return None
 
 
-def _say_the_same(left: object, right: object) -> bool:
-    """Return whether two messages are system prompts of the same text."""
-    first = fields_of(left)
-    second = fields_of(right)
+def _begins_with_prompt(messages: Messages, system_prompt: Messages) -> bool:
+    """Return whether the first message has the role and the text of the system prompt."""
+    if not messages or not system_prompt:
+        return False
+    _, first_message = messages[0]
+    _, prompt_message = system_prompt[0]
+    message_fields = fields_of(first_message)
+    prompt_fields = fields_of(prompt_message)
     return (
-        first.get("role") == second.get("role")
-        and "content" in first
-        and message_text(first["content"]) == message_text(second.get("content"))
+        prompt_fields.get("role") == message_fields.get("role")
+        and "content" in prompt_fields
+        and message_text(prompt_fields["content"]) == message_text(message_fields.get("content"))
     )
 
 
@@ -241,40 +262,40 @@ def _are_equal(left: object, right: object) -> bool:
 
 
 def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Messages]:
-    """Return the name of the field that lists a record's messages, and the messages."""
-    for container in _CONTAINERS:
-        listed = record.get(container)
-        if container == "contents" and isinstance(listed, list):
-            listed = list(map(_with_role, listed))
-        if (messages := _message_list(listed)) is not None:
-            return container, _pointers(f"{pointer}/{container}", messages)
+    """Return the field that lists a record's messages, and the messages; None without a list."""
+    for list_field in _MESSAGE_LIST_FIELDS:
+        values = record.get(list_field)
+        if list_field == "contents" and isinstance(values, list):
+            values = list(map(_with_role, values))
+        if (messages := _message_list(values)) is not None:
+            return list_field, _located_messages(f"{pointer}/{list_field}", messages)
     return None, ()
 
 
 def _with_role(content: object) -> object:
-    """Return a content of Gemini's with its role; a content without a role is a user's."""
+    """Return a content of Gemini with a role: ``user`` if it states none."""
     if isinstance(content, Mapping) and "parts" in content and content.get("role") is None:
         return {**content, "role": "user"}
     return content
 
 
-def _prompt(record: Fields, pointer: str) -> Messages:
-    """Return the prompt of a request that is a text."""
-    for field in _PROMPTS:
+def _text_prompt(record: Fields, pointer: str) -> Messages:
+    """Return the prompt of a request that is a text; empty for any other request."""
+    for field in _PROMPT_FIELDS:
         if as_text(record.get(field)):
             return ((f"{pointer}/{field}", {"role": "user", "content": record[field]}),)
     return ()
 
 
-def _system(record: Fields, pointer: str) -> Messages:
-    """Return the system prompt beside the messages."""
+def _system_prompt(record: Fields, pointer: str) -> Messages:
+    """Return the system prompt in a record with messages; empty if it has none."""
     if "input" in record or "output" in record:
         instructions = record.get("instructions")
         if isinstance(instructions, list) and mostly_messages(instructions):
-            return _pointers(f"{pointer}/instructions", instructions)
+            return _located_messages(f"{pointer}/instructions", instructions)
         if as_text(instructions):
             return ((f"{pointer}/instructions", {"role": "system", "content": instructions}),)
-    for field in _SYSTEMS:
+    for field in _SYSTEM_PROMPT_FIELDS:
         value = record.get(field)
         if isinstance(value, Mapping) and isinstance(value.get("parts"), list):
             return ((f"{pointer}/{field}", {"role": "system", "parts": value["parts"]}),)
@@ -283,74 +304,84 @@ def _system(record: Fields, pointer: str) -> Messages:
     return ()
 
 
-def _with_logged_prompts(record: Fields, pointer: str, events: Messages) -> Messages:
-    """Return the events of a session of Google's ADK with the prompts that its log of requests has.
+def _with_adk_prompts(record: Fields, pointer: str, events: Messages) -> Messages:
+    """Return the events of a session of Google's ADK with the prompts in its log of requests.
 
-    Each prompt is before the first event that it led to, and the first one before all events.
+    Each prompt is before the first event that it led to. The first prompt is before all events.
     """
-    prompts: dict[str, tuple[str, object]] = {}
-    seen: set[str] = set()
+    prompt_by_event: dict[str, tuple[str, object]] = {}
+    prompt_texts: set[str] = set()
     for number, request in enumerate(items_of(record.get("event_logs"))):
         config = fields_at(request, "model_request", "config")
-        prompt = config.get("system_instruction")
-        parts = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
+        instruction = config.get("system_instruction")
+        parts = instruction.get("parts") if isinstance(instruction, Mapping) else instruction
         text = as_text(message_text(parts))
-        if text is not None and text not in seen:
-            seen.add(text)
+        if text is not None and text not in prompt_texts:
+            prompt_texts.add(text)
             prompt_pointer = (
                 f"{pointer}/event_logs/{number}/model_request/config/system_instruction"
             )
             event_id = as_text(fields_of(request).get("event_id")) or prompt_pointer
-            prompts[event_id] = (prompt_pointer, {"role": "system", "content": text})
-    if not prompts:
+            prompt_by_event[event_id] = (prompt_pointer, {"role": "system", "content": text})
+    if not prompt_by_event:
         return events
-    first = prompts.pop(next(iter(prompts)))
-    messages = [first]
+    first_prompt = prompt_by_event.pop(next(iter(prompt_by_event)))
+    messages = [first_prompt]
     for location, event in events:
-        event_prompt = prompts.pop(as_text(fields_of(event).get("id")) or "", None)
+        event_prompt = prompt_by_event.pop(as_text(fields_of(event).get("id")) or "", None)
         if event_prompt is not None:
             messages.append(event_prompt)
         messages.append((location, event))
-    return (*messages, *prompts.values())
+    return (*messages, *prompt_by_event.values())
 
 
 def _response_in(record: Fields, pointer: str, document: Fields) -> Conversation | None:
-    """Return the response that a record is, or that is beside the request in it."""
-    answer = _own_answer(record, pointer) or _answer_in_field(record, pointer)
-    if answer is None and record is not document:
-        answer = _answer_in_field(document, "")
-    return answer
+    """Return the response that a record is, or that is in a field of it or of the document.
+
+    The result is None if there is no response.
+    """
+    response = _vendor_response(record, pointer) or _response_in_field(record, pointer)
+    if response is None and record is not document:
+        response = _response_in_field(document, "")
+    return response
 
 
-def _answer_in_field(record: Fields, pointer: str) -> Conversation | None:
-    """Return the response in a field of a record, None if no field has one."""
-    for field in _RESPONSES:
-        inner = _json_object(record.get(field))
-        if inner is None or _is_foreign(inner):
+def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
+    """Return the response in a field of a record, or None."""
+    for field in _RESPONSE_FIELDS:
+        candidate = _json_object(record.get(field))
+        if candidate is None or _is_foreign(candidate):
             continue
-        answer = _own_answer(inner, f"{pointer}/{field}")
-        if answer is not None:
-            return answer
-        if isinstance(inner.get("role"), str) and is_message(inner):
-            message = (f"{pointer}/{field}", inner)
-            return Conversation((message,), inner, model=model_of(inner))
+        response = _vendor_response(candidate, f"{pointer}/{field}")
+        if response is not None:
+            return response
+        if isinstance(candidate.get("role"), str) and is_message(candidate):
+            message = (f"{pointer}/{field}", candidate)
+            return Conversation((message,), candidate, model=model_of(candidate))
     return None
 
 
-def _text_answer(record: Fields, pointer: str, request_messages: Messages) -> Conversation | None:
-    """Return the response that is a bare text beside the messages, unless they end with it."""
-    for field in _RESPONSES:
+def _text_response(record: Fields, pointer: str, request_messages: Messages) -> Conversation | None:
+    """Return the response that is a text in a field, unless the messages end with that text.
+
+    The result is None if there is no such response.
+    """
+    for field in _RESPONSE_FIELDS:
         text = as_text(record.get(field))
         if text is not None and _json_object(text) is None:
-            if message_text(fields_of(request_messages[-1][1]).get("content")) == text:
+            _, last_message = request_messages[-1]
+            if message_text(fields_of(last_message).get("content")) == text:
                 return None
             message = (f"{pointer}/{field}", {"role": "assistant", "content": text})
             return Conversation((message,), record)
     return None
 
 
-def _own_answer(record: Fields, pointer: str) -> Conversation | None:
-    """Return the messages of a response of OpenAI's clients, Anthropic's, Gemini's or Ollama's."""
+def _vendor_response(record: Fields, pointer: str) -> Conversation | None:
+    """Return the messages of a response in the form of a vendor's client; None for other records.
+
+    The vendors are OpenAI, Anthropic, Google, Amazon Bedrock and Ollama.
+    """
     if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
         return Conversation(((pointer, record),), record)
     messages: list[tuple[str, object]] = []
@@ -368,28 +399,32 @@ def _own_answer(record: Fields, pointer: str) -> Conversation | None:
             )
     if not messages and is_message(record.get("message")):
         messages.append((f"{pointer}/message", record["message"]))
-    in_output = fields_of(record.get("output")).get("message")  # as Bedrock answers
-    if not messages and is_message(in_output):
-        messages.append((f"{pointer}/output/message", in_output))
+    output_message = fields_of(record.get("output")).get("message")  # in Bedrock's responses
+    if not messages and is_message(output_message):
+        messages.append((f"{pointer}/output/message", output_message))
     is_response = (
-        record.get("object") in _RESPONSE_OBJECTS or pointer.rpartition("/")[-1] in _RESPONSES
+        record.get("object") in _RESPONSE_OBJECT_TYPES
+        or pointer.rpartition("/")[-1] in _RESPONSE_FIELDS
     )
-    if not messages and (is_response or any(prompt in record for prompt in _PROMPTS)):
-        items = _message_list(record.get("output")) or ()
-        messages.extend(_pointers(f"{pointer}/output", items))
+    if not messages and (is_response or any(prompt in record for prompt in _PROMPT_FIELDS)):
+        output_messages = _message_list(record.get("output")) or ()
+        messages.extend(_located_messages(f"{pointer}/output", output_messages))
     if not messages:
         return None
     return Conversation(tuple(messages), record, usage_of(record), model_of(record))
 
 
 def _message_list(value: object) -> Sequence[object] | None:
-    """Return ``value`` if it is a list of messages, or the list in its JSON text; else None."""
+    """Return the messages if ``value`` is a list of messages or the JSON text of such a list.
+
+    The messages may be JSON texts too. The result is None for any other value.
+    """
     if isinstance(value, str) and value.lstrip()[:1] == "[":
         value = json_in(value)
     if not isinstance(value, list) or not value:
         return None
     if isinstance(value[0], str) and value[0].lstrip()[:1] == "{":
-        if not mostly_messages(map(_parsed_message, value[:_LOOKED_AT])):
+        if not mostly_messages(map(_parsed_message, value[:_CHECKED_COUNT])):
             return None
         return [_parsed_message(element) for element in value]
     return value if mostly_messages(value) else None
@@ -408,14 +443,15 @@ def _json_object(value: object) -> Fields | None:
     return value if isinstance(value, Mapping) else None
 
 
-def _pointers(container: str, messages: Sequence[object]) -> Messages:
-    return tuple((f"{container}/{number}", message) for number, message in enumerate(messages))
+def _located_messages(list_pointer: str, messages: Sequence[object]) -> Messages:
+    """Return the messages of a list, each with its JSON pointer."""
+    return tuple((f"{list_pointer}/{number}", message) for number, message in enumerate(messages))
 
 
 def _is_foreign(record: Fields) -> bool:
     """Return whether a record has the fields of another format that holds messages too."""
     return any(
         fields <= record.keys()
-        and all(isinstance(record[field], list) for field in fields & _LISTS)
-        for fields in _FOREIGN
+        and all(isinstance(record[field], list) for field in fields & _FOREIGN_LIST_FIELDS)
+        for fields in _FOREIGN_FIELD_SETS
     )

@@ -1,6 +1,6 @@
-"""The messages of a chat transcript to spans, one after the other, calls tied to their results.
+"""The spans of the messages of a chat transcript, with results assigned to their calls.
 
-``turns`` has the shapes of messages.
+The module ``turns`` has the shapes of messages.
 """
 
 from __future__ import annotations
@@ -22,42 +22,48 @@ from mast_tui.traces.readers.chat.pieces import (
     result_piece,
     speaker_of,
 )
-from mast_tui.traces.readers.chat.turns import BARE, is_message, turn_of
+from mast_tui.traces.readers.chat.turns import PLAIN_FIELDS, is_message, turn_of
 from mast_tui.traces.readers.chat.values import start_of
 from mast_tui.traces.readers.json_fields import Fields, fields_of, identifier_in, name_in, object_in
 from mast_tui.traces.result_status import status_of_message
 
-_UPDATE: Final = re.compile(r'\{\s*"[^"\\]{1,80}"\s*:\s*\{\s*"messages"\s*:\s*\[')
-_NODES: Final = frozenset({"agent", "assistant", "call_model", "model", "model_request", "tools"})
-"""Names of nodes that LangGraph's own agents have, which name no agent."""
+_UPDATE_BEGINNING: Final = re.compile(r'\{\s*"[^"\\]{1,80}"\s*:\s*\{\s*"messages"\s*:\s*\[')
+_PLAIN_NODE_NAMES: Final = frozenset(
+    {"agent", "assistant", "call_model", "model", "model_request", "tools"}
+)
+"""The nodes of LangGraph's prebuilt agents. Their names are not the names of agents."""
 
-_RAN: Final = re.compile(r"(?P<tool>(?:\w{1,40}_)?execution)_(?P<went>success|error)")
-"""The names under which the code is logged that a node ran."""
+_CODE_RUN_NAME: Final = re.compile(r"(?P<tool>(?:\w{1,40}_)?execution)_(?P<outcome>success|error)")
+"""The name of a message with the output of code that a node ran."""
 
 
 class StreamUpdates:
-    """Takes messages apart that hold updates; what was passed on already is left out."""
+    """The updates in the messages of a stream of LangGraph.
+
+    An update is a JSON text with the new messages of a node. A message that an earlier update had
+    is left out.
+    """
 
     def __init__(self) -> None:
-        self._seen: set[str] = set()
+        self._seen_names: set[str] = set()
 
-    def turn(self, message: Fields) -> Turn | None:
-        """Take a message apart.
+    def turn_of_update(self, message: Fields) -> Turn | None:
+        """Return the pieces of a message that holds an update, or the output of code of a node.
 
         Args:
             message: Any message of a chat.
 
         Returns:
-            What the updates in it tell, or what came of code that a node ran; None for a message
-            that is neither.
+            The pieces with their time, tokens and model; None for any other message.
         """
         content = message.get("content")
         if not isinstance(content, str):
             return None
         name = message.get("name") or message.get("role")
-        if isinstance(name, str) and (ran := _RAN.fullmatch(name)) is not None:
-            status = SpanStatus.OK if ran["went"] == "success" else SpanStatus.ERROR
-            piece = result_piece({}, content, "", name=ran["tool"], status=status)
+        code_run = _CODE_RUN_NAME.fullmatch(name) if isinstance(name, str) else None
+        if code_run is not None:
+            status = SpanStatus.OK if code_run["outcome"] == "success" else SpanStatus.ERROR
+            piece = result_piece({}, content, "", name=code_run["tool"], status=status)
             return Turn((piece,), start_of(message))
         if not is_update(content):
             return None
@@ -65,25 +71,26 @@ class StreamUpdates:
         update = object_in(content)
         if update is None:
             return None
-        pieces, tokens, model = self._pieces(update, name)
+        pieces, tokens, model = self._pieces_of_update(update, name)
         if pieces and pieces[0].kind is not SpanKind.TOOL_CALL:
-            pieces[0] = replace(
-                pieces[0], key_suffix=""
-            )  # labels may point to the message as a whole
+            # Existing labels point to the key of the message, without a suffix.
+            pieces[0] = replace(pieces[0], key_suffix="")
         return Turn(tuple(pieces), start_of(message), tokens, model)
 
-    def _pieces(self, update: Fields, outer: str) -> tuple[list[Piece], Tokens | None, str | None]:
+    def _pieces_of_update(
+        self, update: Fields, default_agent: str
+    ) -> tuple[list[Piece], Tokens | None, str | None]:
         """Return the pieces of the new messages of an update, with the tokens and the model."""
         pieces: list[Piece] = []
         tokens: Tokens | None = None
         model: str | None = None
-        for node, added in update.items():
-            messages = fields_of(added).get("messages")
+        for node, node_update in update.items():
+            messages = fields_of(node_update).get("messages")
             pointer = f"/content/{node}"
             if not isinstance(messages, list):
-                pieces.append(json_log_piece(added, pointer, name=node))
+                pieces.append(json_log_piece(node_update, pointer, name=node))
                 continue
-            agent = outer if node in _NODES else node
+            agent = default_agent if node in _PLAIN_NODE_NAMES else node
             for number, message in enumerate(messages):
                 location = f"{pointer}/messages/{number}"
                 if not isinstance(message, Mapping) or not is_message(message):
@@ -92,36 +99,39 @@ class StreamUpdates:
                 turn = turn_of(message)
                 tokens = turn.tokens or tokens
                 model = turn.model or model
-                pieces += self._new(message, turn, agent, location)
+                pieces += self._new_pieces(message, turn, agent, location)
         return pieces, tokens, model
 
-    def _new(self, message: Fields, turn: Turn, agent: str, location: str) -> Iterator[Piece]:
-        """Yield the pieces of a message that no update had before."""
+    def _new_pieces(
+        self, message: Fields, turn: Turn, agent: str, location: str
+    ) -> Iterator[Piece]:
+        """Yield the pieces of a message that no earlier update had."""
         kwargs = fields_of(message.get("kwargs"))
         message_id = identifier_in(message, "id") or identifier_in(kwargs, "id")
-        if message_id is not None and self._is_known(f"message {message_id}"):
+        if message_id is not None and self._was_seen(f"message {message_id}"):
             return
         for piece in turn.pieces:
-            if piece.call_id is not None and self._is_known(f"{piece.kind} {piece.call_id}"):
+            if piece.call_id is not None and self._was_seen(f"{piece.kind} {piece.call_id}"):
                 continue
             if piece.role is Role.AGENT and piece.agent == ASSISTANT:
                 piece = replace(piece, agent=agent)
             yield replace(piece, key_suffix=location + piece.key_suffix)
 
-    def _is_known(self, name: str) -> bool:
-        is_known = name in self._seen
-        self._seen.add(name)
-        return is_known
+    def _was_seen(self, name: str) -> bool:
+        """Return whether a name was seen before, and record it."""
+        was_seen = name in self._seen_names
+        self._seen_names.add(name)
+        return was_seen
 
 
 def is_update(text: str) -> bool:
-    """Tell an update by how it begins."""
-    return text[:1] == "{" and _UPDATE.match(text) is not None
+    """Return whether a text begins as an update does: an object of a node's messages."""
+    return text[:1] == "{" and _UPDATE_BEGINNING.match(text) is not None
 
 
 @dataclass(slots=True)
 class MessageToolCall:
-    """A tool call that has a span; ``has_id`` is false where its source gave it no id."""
+    """A tool call that has a span; ``has_id`` is false if its source states no id."""
 
     key: str
     agent: str
@@ -134,32 +144,37 @@ AnyCall = TypeVar("AnyCall", bound=MessageToolCall)
 
 
 class OpenCalls(Generic[AnyCall]):
-    """The calls that no result has answered yet, oldest first, by the tool's name and all."""
+    """The calls that no result has answered yet, oldest first: all, and by the tool's name."""
 
     def __init__(self) -> None:
-        # Ordered: a plain dict looks for its first key past all that were taken out before it.
-        self._all: OrderedDict[str, AnyCall] = OrderedDict()
-        self._named: dict[str | None, OrderedDict[str, AnyCall]] = defaultdict(OrderedDict)
+        # A plain dict finds its first key slowly once many keys before it were removed.
+        self._calls_by_key: OrderedDict[str, AnyCall] = OrderedDict()
+        self._calls_by_name: dict[str | None, OrderedDict[str, AnyCall]] = defaultdict(OrderedDict)
 
     def add(self, call: AnyCall) -> None:
-        """Let a call wait for its result."""
-        self._all[call.key] = self._named[call.name][call.key] = call
+        """Add a call that waits for its result."""
+        self._calls_by_key[call.key] = call
+        self._calls_by_name[call.name][call.key] = call
 
     def close(self, call: AnyCall) -> None:
-        """Let a call that was answered wait no longer."""
-        self._all.pop(call.key, None)
-        self._named[call.name].pop(call.key, None)
+        """Remove a call that was answered."""
+        self._calls_by_key.pop(call.key, None)
+        self._calls_by_name[call.name].pop(call.key, None)
 
     def oldest(self, name: str | None) -> AnyCall | None:
-        """Return the call of this tool, or of any, that has waited longest."""
-        calls = self._all if name is None else self._named[name]
+        """Return the oldest call of the tool with this name, or of any tool for None.
+
+        The result is None if no such call waits.
+        """
+        calls = self._calls_by_key if name is None else self._calls_by_name[name]
         return next(iter(calls.values()), None)
 
     def pop_answered(self, result: Piece, by_id: Mapping[str, AnyCall]) -> AnyCall | None:
-        """Return the call that a result answers, and close it.
+        """Return the call that a result answers, and close it; None if there is no such call.
 
-        It is the call of the same id, else the oldest open one of the same name. Some programs give
-        ids to results alone: those answer calls without an id.
+        It is the call with the id of the result. A result without an id answers the oldest open
+        call of its tool. Some programs give ids to results alone: a result whose id no call has
+        answers the oldest open call of its tool, if that has no id.
 
         Args:
             result: The result.
@@ -169,22 +184,30 @@ class OpenCalls(Generic[AnyCall]):
             call = self.oldest(result.name)
         else:
             call = by_id.get(result.call_id)
-            named = None if call or result.name is None else self.oldest(result.name)
-            if named is not None and not named.has_id:
-                call = named
+            if call is None and result.name is not None:
+                oldest_of_tool = self.oldest(result.name)
+                if oldest_of_tool is not None and not oldest_of_tool.has_id:
+                    call = oldest_of_tool
         if call is not None:
             self.close(call)
         return call
 
 
 class MessageMapper:
-    """Adds the spans of one message after the other, and ties tool results to their calls.
+    """Adds the spans of one message after the other, and assigns tool results to their calls.
 
-    ``add`` takes a message of any shape that ``pieces`` knows. A format that knows more of its
-    messages takes them apart itself and gives the pieces to ``put``. ``prefix`` goes before the key
-    of a message to make its location in the file. With ``by_name`` a message's ``name`` says who
-    speaks (see ``speaks_by_name``). ``calls`` are the tool calls by id; ``model`` is the first
-    model that a message names.
+    ``add`` accepts a message of any known shape. A reader that knows more of its messages makes
+    the pieces itself and passes them to ``add_turn`` or ``add_piece``.
+
+    Args:
+        steps: The list to which the spans are added.
+        by_name: Whether the ``name`` of a message is its speaker (see ``speaks_by_name``).
+        prefix: The text before the key of a message in its location in the file.
+
+    Attributes:
+        problems: The problems of single messages.
+        model: The first model that a message names.
+        calls: The tool calls by their ids.
     """
 
     def __init__(self, steps: StepList, *, by_name: bool = False, prefix: str = "") -> None:
@@ -194,65 +217,66 @@ class MessageMapper:
         self._steps = steps
         self._by_name = by_name
         self._prefix = prefix
-        self._open: OpenCalls[MessageToolCall] = OpenCalls()
-        self._early_results: dict[str, str] = {}
-        self._standing: str | None = None
-        self._last: str | None = None
-        self._speakers: dict[str, Speaker] = {}
-        self._updates = StreamUpdates()
+        self._open_calls: OpenCalls[MessageToolCall] = OpenCalls()
+        self._early_result_by_call: dict[str, str] = {}
+        self._last_instructions: str | None = None
+        self._last_key: str | None = None
+        self._speaker_by_role: dict[str, Speaker] = {}
+        self._stream_updates = StreamUpdates()
 
     def add(self, message: object, key: str) -> None:
         """Add the spans of a message.
 
         Args:
             message: The message.
-            key: Its JSON pointer or line in the source.
+            key: The key of the message: its JSON pointer or its line in the source.
         """
         if not isinstance(message, Mapping):
-            self._add_piece(json_log_piece(message), key, None)
+            self._add_message_piece(json_log_piece(message), key, None)
             self.problems.append(Problem(self._prefix + key, "not a message but a bare value"))
             return
-        if message.keys() <= BARE and self._add_plain(message, key):
+        if message.keys() <= PLAIN_FIELDS and self._add_plain_message(message, key):
             return
-        turn = self._updates.turn(message) or turn_of(message, self._by_name)
-        self._last = None
+        turn = self._stream_updates.turn_of_update(message) or turn_of(message, self._by_name)
+        self._last_key = None  # The tokens of this message belong to no earlier message.
         self.add_turn(turn, key)
 
     def add_turn(self, turn: Turn, key: str, location: str | None = None) -> None:
-        """Add the spans of a message that was taken apart.
+        """Add the spans of a message from its pieces.
 
         Args:
-            turn: The pieces, with the tokens of the model call. Tokens without pieces are those of
-                the message before.
+            turn: The pieces, with the tokens of the model call. Tokens without pieces belong to the
+                message before.
             key: The key of the message.
-            location: The location of the message in its source; None where that is the key.
+            location: The location of the message in its source; by default the key.
         """
         if turn.pieces:
-            self._last = None
+            self._last_key = None
         for piece in turn.pieces:
-            self._add_piece(piece, key, turn.start, location)
+            self._add_message_piece(piece, key, turn.start, location)
         self.model = self.model or turn.model
         self.count_tokens(turn.tokens)
 
     def count_tokens(self, tokens: Tokens | None) -> None:
-        """Give the tokens of a model call to the last span of the message that was added last."""
-        if tokens is not None and self._last is not None:
-            self._steps.amend(self._last, tokens=tokens)
+        """Set the tokens of a model call on the last span of the last message."""
+        if tokens is not None and self._last_key is not None:
+            self._steps.amend(self._last_key, tokens=tokens)
 
-    def _add_plain(self, message: Fields, key: str) -> bool:
-        """Add a message that is a role and a text, as most are; whether it was that.
+    def _add_plain_message(self, message: Fields, key: str) -> bool:
+        """Add the span of a message that is only a role and a text, as most messages are.
 
-        It has one piece and nothing around it, which need not be looked for.
+        Returns:
+            False if the message is of another kind, so that nothing was added.
         """
         role = message.get("role")
         text = message.get("content")
         if not isinstance(role, str) or not isinstance(text, str) or is_update(text):
             return False
-        speaker = self._speakers.get(role) or speaker_of(message)
+        speaker = self._speaker_by_role.get(role) or speaker_of(message)
         if speaker is None or speaker.role is Role.TOOL:
             return False
-        self._speakers[role] = speaker
-        self._last = self._steps.add(
+        self._speaker_by_role[role] = speaker
+        self._last_key = self._steps.add(
             key or "/",
             speaker.kind,
             speaker.role,
@@ -263,22 +287,26 @@ class MessageMapper:
         )
         return True
 
-    def _add_piece(
+    def _add_message_piece(
         self, piece: Piece, key: str, start: float | None, location: str | None = None
     ) -> None:
-        """Add a piece and tie it to the call that it answers, but no repeated instructions."""
+        """Add the span of a piece, with the call that it answers; skip repeated instructions."""
         if piece.standing:
-            if piece.text == self._standing:
+            if piece.text == self._last_instructions:
                 return
-            self._standing = piece.text
+            self._last_instructions = piece.text
         start = start if piece.start is None else piece.start
         call = self.pop_answered(piece) if piece.kind is SpanKind.TOOL_RESULT else None
-        began = None if call is None else call.start
-        if call is not None and start is not None and began is not None and start >= began:
-            self._steps.amend(call.key, end=start)
-        self.put(piece, key, location=location, start=start, call=call)
+        if call is not None:
+            self._set_end(call, start)
+        self.add_piece(piece, key, location=location, start=start, call=call)
 
-    def put(
+    def _set_end(self, call: MessageToolCall, end: float | None) -> None:
+        """Set the end of a call, unless a time is unknown or the end is before the start."""
+        if end is not None and call.start is not None and end >= call.start:
+            self._steps.amend(call.key, end=end)
+
+    def add_piece(
         self,
         piece: Piece,
         key: str,
@@ -290,18 +318,17 @@ class MessageMapper:
         """Add the span of a piece.
 
         Args:
-            piece: The piece; a call or a result that has an id goes by that.
-            key: The key of the message that the piece is part of; ``piece.key_suffix`` follows on
-                it.
-            location: The location of the piece in its source, where it is not the key.
+            piece: The piece; the id of a call or a result becomes its key.
+            key: The key of the message that the piece is part of, before ``piece.key_suffix``.
+            location: The location of the piece in its source, if it is not the key.
             start: The time in Unix seconds.
-            call: The call that a result answers; the result belongs to it.
+            call: The call that a result answers, which becomes its parent.
 
         Returns:
             The key of the span.
         """
-        pointer = key + piece.key_suffix or "/"
-        location = self._prefix + (pointer if location is None else location)
+        span_key = (key + piece.key_suffix) or "/"
+        location = self._prefix + (span_key if location is None else location)
         if piece.problem:
             self.problems.append(Problem(location, piece.problem))
         agent = piece.agent
@@ -312,9 +339,10 @@ class MessageMapper:
             name = call.name or name
             parent = call.key
         if piece.call_id is not None:
-            pointer = f"{piece.call_id}:{'call' if piece.kind is SpanKind.TOOL_CALL else 'result'}"
-        self._last = self._steps.add(
-            pointer,
+            suffix = "call" if piece.kind is SpanKind.TOOL_CALL else "result"
+            span_key = f"{piece.call_id}:{suffix}"
+        self._last_key = self._steps.add(
+            span_key,
             piece.kind,
             piece.role,
             agent,
@@ -326,27 +354,29 @@ class MessageMapper:
             status=piece.status,
         )
         if piece.kind is SpanKind.TOOL_CALL:
-            new_call = MessageToolCall(self._last, agent, name, start, piece.call_id is not None)
-            early = self._early_results.pop(piece.call_id or "", None)
-            if early is None:
-                self._open.add(new_call)
+            new_call = MessageToolCall(
+                self._last_key, agent, name, start, piece.call_id is not None
+            )
+            early_result = self._early_result_by_call.pop(piece.call_id or "", None)
+            if early_result is None:
+                self._open_calls.add(new_call)
             else:
-                self._steps.move_after_call(early, new_call.key)
+                self._steps.move_after_call(early_result, new_call.key)
             if piece.call_id is not None:
                 self.calls[piece.call_id] = new_call
         elif piece.kind is SpanKind.TOOL_RESULT and call is None and piece.call_id is not None:
-            self._early_results[piece.call_id] = self._last
-        return self._last
+            self._early_result_by_call[piece.call_id] = self._last_key
+        return self._last_key
 
     def pop_answered(self, result: Piece) -> MessageToolCall | None:
-        """Return the call that a result answers, and close it."""
-        return self._open.pop_answered(result, self.calls)
+        """Return the call that a result answers, and close it; None if there is no such call."""
+        return self._open_calls.pop_answered(result, self.calls)
 
     @property
-    def waits(self) -> bool:
+    def has_open_call(self) -> bool:
         """True if a call has no result yet."""
-        return self._open.oldest(None) is not None
+        return self._open_calls.oldest(None) is not None
 
     def forget_open_calls(self) -> None:
-        """Let no result answer a call that was made so far, unless it names that by its id."""
-        self._open = OpenCalls()
+        """Close all calls, so that only a result with the id of a call still answers it."""
+        self._open_calls = OpenCalls()

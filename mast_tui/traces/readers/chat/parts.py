@@ -1,8 +1,8 @@
 """The parts of a message's content, in the spelling of every vendor, as pieces.
 
 A content is a text or a list of parts. Texts, pictures and files next to each other make one piece;
-a call, a result or a thought is a piece by itself. ``_TYPED`` has the parts that name their
-``type``, ``_KEYED`` those that are recognised by a field, as Gemini and Bedrock write them.
+a call, a result or a thought is a piece by itself. ``_MAKER_BY_TYPE`` has the parts with a
+``type``. ``_MAKER_BY_FIELD`` has the parts of Gemini and Bedrock, which are recognised by a field.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from mast_tui.traces.readers.json_fields import (
 )
 
 PartPieces = Callable[[Fields, str, Speaker], Sequence[Piece]]
-"""Makes the pieces of a part, given the part, its pointer and who speaks."""
+"""A function that returns the pieces of a part, from the part, its pointer and its speaker."""
 
-_OUTPUTS: Final = ("content", "output", "result", "response")
+_OUTPUT_FIELDS: Final = ("content", "output", "result", "response")
 _GOOGLE_CODE_TOOL: Final = "code_execution"
-_THOUGHTS: Final = name_set("""
+_THOUGHT_TYPES: Final = name_set("""
     thinking reasoning redacted_thinking redactedThinking
     Microsoft.Extensions.AI.TextReasoningContent
 """)
-_BEDROCK_RESULTS: Final = frozenset({"toolResult", "tool_result"})
-_RESULTS: Final = name_set("tool_result tool-result tool_call_response server_tool_result")
+_BEDROCK_RESULT_FIELDS: Final = frozenset({"toolResult", "tool_result"})
+_RESULT_TYPES: Final = name_set("tool_result tool-result tool_call_response server_tool_result")
 
 
 def content_pieces(
@@ -48,40 +48,42 @@ def content_pieces(
 ) -> Iterator[Piece]:
     """Yield the pieces of a message's content in the order of its parts.
 
+    Text parts that follow one another become one piece, under the pointer of the first of them.
+
     Args:
         content: A text, a part or a list of parts.
         speaker: The speaker.
         pointer: The pointer from the message to the list.
         without_thoughts: Leave thoughts out, because the message has them beside its content.
     """
-    if not isinstance(content, list):
-        content = [content] if isinstance(content, Mapping) else content
+    if isinstance(content, Mapping):
+        content = [content]
     if not isinstance(content, list):
         if text := message_text(content):
             yield speaker.piece(text, kind=speaker.kind)
         return
-    texts: list[object] = []
-    text_at = ""
+    text_parts: list[object] = []
+    text_pointer = ""
     for number, part in enumerate(content):
         pieces = part_pieces(part, f"{pointer}/{number}", speaker)
         if pieces is None:
-            if not texts:
-                text_at = f"{pointer}/{number}" if number else ""
-            texts.append(part)
+            if not text_parts:
+                text_pointer = f"{pointer}/{number}" if number else ""
+            text_parts.append(part)
             continue
-        if text := message_text(texts):
-            yield speaker.piece(text, text_at, kind=speaker.kind)
-        texts = []
-        if not (without_thoughts and kind_of(part) in _THOUGHTS):
+        if text := message_text(text_parts):
+            yield speaker.piece(text, text_pointer, kind=speaker.kind)
+        text_parts = []
+        if not (without_thoughts and kind_of(part) in _THOUGHT_TYPES):
             yield from pieces
-    if text := message_text(texts):
-        yield speaker.piece(text, text_at, kind=speaker.kind)
+    if text := message_text(text_parts):
+        yield speaker.piece(text, text_pointer, kind=speaker.kind)
 
 
-def holds_results(content: object) -> bool:
-    """Return whether a content is a list with the result of a call among its parts."""
+def has_result_parts(content: object) -> bool:
+    """Return whether a content is a list that has the result of a call among its parts."""
     return isinstance(content, list) and any(
-        _is_result(kind_of(part)) or not _BEDROCK_RESULTS.isdisjoint(fields_of(part))
+        _is_result_type(kind_of(part)) or not _BEDROCK_RESULT_FIELDS.isdisjoint(fields_of(part))
         for part in content
     )
 
@@ -95,14 +97,15 @@ def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece]
         speaker: The speaker.
 
     Returns:
-        The pieces; None for a part of a text. A part of an unknown type is a log with a problem.
+        The pieces; None for a part that is text, which the caller joins with its neighbours. A part
+        of an unknown type is a log with a problem.
     """
     if not isinstance(part, Mapping):
         return None
     kind = kind_of(part)
-    make = _maker_by_type(kind, part) if kind else _maker_by_key(part)
-    if make is not None:
-        return make(part, pointer, speaker)
+    make_pieces = _maker_by_type(kind, part) if kind else _maker_by_key(part)
+    if make_pieces is not None:
+        return make_pieces(part, pointer, speaker)
     if known_part_text(part) is not None:
         return None
     name = kind or next(iter(part), "")
@@ -111,57 +114,59 @@ def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece]
 
 
 def _maker_by_type(kind: str, part: Fields) -> PartPieces | None:
-    if (make := _TYPED.get(kind)) is not None:
-        return make
-    if _is_result(kind):
-        return _result
+    """Return the function for a part of this type; None for a text or an unknown type."""
+    if (maker := _MAKER_BY_TYPE.get(kind)) is not None:
+        return maker
+    if _is_result_type(kind):
+        return _result_pieces
     if "toolCallId" in part and (kind.startswith("tool-") or kind == "dynamic-tool"):
         return ui_tool_pieces
-    return _note if kind.startswith("data-") else None
+    return _log_pieces if kind.startswith("data-") else None
 
 
 def _maker_by_key(part: Fields) -> PartPieces | None:
+    """Return the function for a part that has no type, by its fields; None for any other part."""
     if part.get("thought") is True:
-        return _thought
+        return _thought_pieces
     for field, value in part.items():
-        make = _KEYED.get(field)
-        if make is not None and isinstance(value, Mapping):
-            return make
+        maker = _MAKER_BY_FIELD.get(field)
+        if maker is not None and isinstance(value, Mapping):
+            return maker
     return None
 
 
-def _is_result(kind: str) -> bool:
-    return kind in _RESULTS or kind.endswith("_tool_result")
+def _is_result_type(kind: str) -> bool:
+    return kind in _RESULT_TYPES or kind.endswith("_tool_result")
 
 
-def _nothing(_part: Fields, _pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+def _no_pieces(_part: Fields, _pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     return ()
 
 
-def _note(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+def _log_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     return [json_log_piece(part, pointer, name=kind_of(part))]
 
 
-def _thought(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+def _thought_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     return [speaker.piece(thought_text(part), pointer, kind=SpanKind.REASONING)]
 
 
-def _call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+def _call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     return [call_piece(part, pointer, speaker.agent)]
 
 
-def _result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
-    return [result_piece(part, first_in(part, *_OUTPUTS), pointer)]
+def _result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    return [result_piece(part, first_in(part, *_OUTPUT_FIELDS), pointer)]
 
 
-def _error(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+def _error_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     text = content_text(first_in(part, "error", "text", "message"))
     status = SpanStatus.ERROR
     return [Piece(SpanKind.LOG, Role.LOG, speaker.agent, text, pointer, status=status)]
 
 
 def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    """Return the call and the result that a part of Vercel's AI SDK holds in one.
+    """Return the pieces of a part of Vercel's AI SDK: a call, and its result if it has one.
 
     Args:
         part: The part, or an invocation in a message of older versions.
@@ -172,40 +177,41 @@ def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Pie
     name = kind_of(part).removeprefix("tool-")
     arguments = first_in(invocation, "input", "args", "rawInput")
     call_id = as_text(invocation.get("toolCallId"))
-    call = replace(
-        call_piece({**invocation, "arguments": arguments}, pointer, speaker.agent, name=name),
-        call_id=call_id,
-    )
+    call_fields = {**invocation, "arguments": arguments}
+    call = call_piece(call_fields, pointer, speaker.agent, name=name)
+    call = replace(call, call_id=call_id)
     state = invocation.get("state")
     reason = as_text(fields_of(invocation.get("approval")).get("reason"))
     if state == "output-denied" and reason is None:
         return [replace(call, status=SpanStatus.ERROR)]
-    denied = reason if state == "output-denied" else None
-    error = as_text(invocation.get("errorText")) or denied
+    denial = reason if state == "output-denied" else None
+    error = as_text(invocation.get("errorText")) or denial
+    if error is not None:
+        status = SpanStatus.ERROR
+        error_pointer = f"{pointer}/errorText"
+        result = result_piece(
+            {}, error, error_pointer, name=call.name, call_id=call_id, status=status
+        )
+        return [call, result]
     output = first_in(invocation, "output", "result")
-    if error is None and output is None and state not in ("output-available", "result"):
+    if output is None and state not in ("output-available", "result"):
         return [call]
-    result = result_piece(
-        {},
-        output if error is None else error,
-        f"{pointer}/output" if error is None else f"{pointer}/errorText",
-        name=call.name,
-        call_id=call_id,
-        status=SpanStatus.UNKNOWN if error is None else SpanStatus.ERROR,
-    )
+    result = result_piece({}, output, f"{pointer}/output", name=call.name, call_id=call_id)
     return [call, result]
 
 
-def _goose_request(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+def _goose_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    """Return the call in a tool request of Goose; a request with an error is a failed call."""
     request = fields_of(part.get("toolCall"))
-    call = {**fields_of(request.get("value")), "id": part.get("id")}
-    piece = call_piece(call, pointer, speaker.agent)
+    call_fields = {**fields_of(request.get("value")), "id": part.get("id")}
+    piece = call_piece(call_fields, pointer, speaker.agent)
     if error := as_text(request.get("error")):
         return [replace(piece, text=piece.text or error, status=SpanStatus.ERROR)]
     return [piece]
 
 
-def _goose_response(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+def _goose_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    """Return the result in a tool response of Goose."""
     result = fields_of(part.get("toolResult"))
     value = result.get("value")
     content = value.get("content") if isinstance(value, Mapping) else value
@@ -221,30 +227,32 @@ def _goose_response(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[P
     ]
 
 
-def _bedrock_call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+def _bedrock_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     use = fields_of(first_in(part, "toolUse", "tool_use"))
     call_id = first_in(use, "toolUseId", "tool_use_id")
     return [call_piece({**use, "id": call_id}, pointer, speaker.agent)]
 
 
-def _bedrock_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+def _bedrock_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     result = fields_of(first_in(part, "toolResult", "tool_result"))
     call_id = identifier_in(result, "toolUseId", "tool_use_id")
     return [result_piece(result, result.get("content"), pointer, call_id=call_id)]
 
 
-def _bedrock_thought(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+def _bedrock_thought_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    """Return the piece of a thought in Bedrock's form; a note if it is redacted."""
     reasoning = fields_of(first_in(part, "reasoningContent", "reasoning_content"))
     text = first_in(reasoning, "reasoningText", "reasoning_text", "text")
     thought = "[redacted thinking]" if text is None else thought_text(text)
     return [speaker.piece(thought, pointer, kind=SpanKind.REASONING)]
 
 
-def _gemini_call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+def _gemini_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     return [call_piece(first_in(part, "function_call", "functionCall"), pointer, speaker.agent)]
 
 
-def _gemini_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+def _gemini_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    """Return the result in a function response of Gemini; it failed if it has only an error."""
     response = fields_of(first_in(part, "function_response", "functionResponse"))
     content = response.get("response")
     failed = isinstance(content, Mapping) and set(content) == {"error"}
@@ -259,52 +267,55 @@ def _gemini_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Pi
     ]
 
 
-def _gemini_code(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+def _gemini_code_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     code = fields_of(first_in(part, "executable_code", "executableCode"))
     call = {"arguments": code.get("code")}
     return [call_piece(call, pointer, speaker.agent, name=_GOOGLE_CODE_TOOL)]
 
 
-def _gemini_code_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
-    ran = fields_of(first_in(part, "code_execution_result", "codeExecutionResult"))
-    went_well = as_text(ran.get("outcome")) == "OUTCOME_OK"
-    status = SpanStatus.OK if went_well else SpanStatus.ERROR
+def _gemini_code_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    """Return the result of code that Gemini ran."""
+    execution = fields_of(first_in(part, "code_execution_result", "codeExecutionResult"))
+    has_succeeded = as_text(execution.get("outcome")) == "OUTCOME_OK"
+    status = SpanStatus.OK if has_succeeded else SpanStatus.ERROR
     return [
-        result_piece(ran, ran.get("output") or "", pointer, name=_GOOGLE_CODE_TOOL, status=status)
+        result_piece(
+            execution, execution.get("output") or "", pointer, name=_GOOGLE_CODE_TOOL, status=status
+        )
     ]
 
 
-def _by_name(makers: Mapping[str, PartPieces]) -> dict[str, PartPieces]:
-    """Return a table with one entry for each of the names in its keys."""
-    return {name: make for names, make in makers.items() for name in names.split()}
+def _maker_by_each_name(makers: Mapping[str, PartPieces]) -> dict[str, PartPieces]:
+    """Return the functions by name, from a mapping whose keys have several names each."""
+    return {name: maker for names, maker in makers.items() for name in names.split()}
 
 
-_TYPED: Final = _by_name(
+_MAKER_BY_TYPE: Final = _maker_by_each_name(
     {
-        "tool_use tool-call tool_call server_tool_use server_tool_call mcp_tool_use": _call,
-        "function_call input_json_delta toolCall": _call,
-        " ".join(_RESULTS): _result,
-        " ".join(_THOUGHTS): _thought,
-        "toolRequest frontendToolRequest": _goose_request,
-        "toolResponse": _goose_response,
+        "tool_use tool-call tool_call server_tool_use server_tool_call mcp_tool_use": _call_pieces,
+        "function_call input_json_delta toolCall": _call_pieces,
+        " ".join(_RESULT_TYPES): _result_pieces,
+        " ".join(_THOUGHT_TYPES): _thought_pieces,
+        "toolRequest frontendToolRequest": _goose_call_pieces,
+        "toolResponse": _goose_result_pieces,
         "tool-invocation": ui_tool_pieces,
-        "step-start step-finish token_budget": _nothing,
-        "toolConfirmationRequest actionRequired systemNotification compaction flag": _note,
-        "tool-approval-request tool-approval-response": _note,
-        "summarizationRequested contextLengthExceeded conversationCompacted": _note,
-        "agent_update": _note,
-        "error": _error,
+        "step-start step-finish token_budget": _no_pieces,
+        "toolConfirmationRequest actionRequired systemNotification compaction flag": _log_pieces,
+        "tool-approval-request tool-approval-response": _log_pieces,
+        "summarizationRequested contextLengthExceeded conversationCompacted": _log_pieces,
+        "agent_update": _log_pieces,
+        "error": _error_pieces,
     }
 )
-_KEYED: Final = _by_name(
+_MAKER_BY_FIELD: Final = _maker_by_each_name(
     {
-        "function_call functionCall": _gemini_call,
-        "function_response functionResponse": _gemini_result,
-        "executable_code executableCode": _gemini_code,
-        "code_execution_result codeExecutionResult": _gemini_code_result,
-        "toolUse tool_use": _bedrock_call,
-        "toolResult tool_result": _bedrock_result,
-        "reasoningContent reasoning_content": _bedrock_thought,
-        "cachePoint cache_point": _nothing,
+        "function_call functionCall": _gemini_call_pieces,
+        "function_response functionResponse": _gemini_result_pieces,
+        "executable_code executableCode": _gemini_code_pieces,
+        "code_execution_result codeExecutionResult": _gemini_code_result_pieces,
+        "toolUse tool_use": _bedrock_call_pieces,
+        "toolResult tool_result": _bedrock_result_pieces,
+        "reasoningContent reasoning_content": _bedrock_thought_pieces,
+        "cachePoint cache_point": _no_pieces,
     }
 )

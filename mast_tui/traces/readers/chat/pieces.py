@@ -22,20 +22,23 @@ from mast_tui.traces.result_status import status_of_code, status_of_message
 ASSISTANT: Final = "assistant"
 """The agent of a model's message that does not name one."""
 
-_ARGUMENTS: Final = ("arguments", "args", "input", "action", "parameters")
-_CALL_IDS: Final = ("call_id", "id", "tool_call_id", "toolCallId")
-_RESULT_IDS: Final = ("tool_call_id", "tool_use_id", "call_id", "toolCallId")
-_TOOL_NAMES: Final = ("name", "toolName", "tool_name")
+_ARGUMENT_FIELDS: Final = ("arguments", "args", "input", "action", "parameters")
+_CALL_ID_FIELDS: Final = ("call_id", "id", "tool_call_id", "toolCallId")
+_RESULT_ID_FIELDS: Final = ("tool_call_id", "tool_use_id", "call_id", "toolCallId")
+_TOOL_NAME_FIELDS: Final = ("name", "toolName", "tool_name")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A part of a message that becomes one span, before its key is known.
 
-    ``key_suffix`` follows on the message's own key. ``call_id`` ties a result to its
-    call. ``start`` is the piece's own time where it differs from the message's. ``standing`` marks
-    instructions that are sent with every request: they are shown when they change. ``problem`` is
-    a defect of the piece, in words.
+    Attributes:
+        key_suffix: The end of the span's key, after the key of the message.
+        call_id: The id of a call, by which its result is found.
+        start: The time of the piece, if it differs from the message's time.
+        standing: Whether the text is instructions that every request repeats. Such instructions
+            are shown only when they change.
+        problem: The description of a defect of the piece.
     """
 
     kind: SpanKind
@@ -62,18 +65,18 @@ class Turn:
 
 
 def json_log_piece(value: object, key_suffix: str = "", *, name: str | None = None) -> Piece:
-    """Return a log piece with a value as JSON, for a value of no known shape.
+    """Return a log piece with a value as JSON, for a value of an unknown shape.
 
     Args:
         value: The value.
-        key_suffix: The suffix of its key.
+        key_suffix: The end of the span's key, after the key of the message.
         name: The name of the log.
     """
     return Piece(SpanKind.LOG, Role.LOG, "log", dump_text(value), key_suffix, name=name)
 
 
 def log_piece(text: str, name: str | None = None, *, failed: bool = False) -> Piece:
-    """Return the piece of an event that no one said.
+    """Return the piece of an event that is no message.
 
     Args:
         text: The text of the event.
@@ -89,22 +92,24 @@ def call_piece(call: object, key_suffix: str, agent: str, *, name: str | None = 
 
     Args:
         call: The call.
-        key_suffix: The suffix of its key.
+        key_suffix: The end of the span's key, after the key of the message.
         agent: The agent that calls.
         name: The name of the tool, for a call that has none itself.
     """
     if not isinstance(call, Mapping):
         return replace(json_log_piece(call, key_suffix), problem="not a tool call but a bare value")
-    wrapped = (call.get("function"), call.get("custom"))
-    function: Fields = next((inner for inner in wrapped if isinstance(inner, Mapping)), call)
+    nested_calls = (call.get("function"), call.get("custom"))
+    function: Fields = next(
+        (nested_call for nested_call in nested_calls if isinstance(nested_call, Mapping)), call
+    )
     return Piece(
         SpanKind.TOOL_CALL,
         Role.AGENT,
         agent,
-        dump_text(first_in(function, *_ARGUMENTS)),
+        dump_text(first_in(function, *_ARGUMENT_FIELDS)),
         key_suffix,
-        name=name_in(function, *_TOOL_NAMES) or name or name_in(call, "type"),
-        call_id=identifier_in(call, *_CALL_IDS),
+        name=name_in(function, *_TOOL_NAME_FIELDS) or name or name_in(call, "type"),
+        call_id=identifier_in(call, *_CALL_ID_FIELDS),
     )
 
 
@@ -122,52 +127,52 @@ def result_piece(
     Args:
         result: The message or block of the result, which may name the call.
         content: The output of the tool.
-        key_suffix: The suffix of its key.
+        key_suffix: The end of the span's key, after the key of the message.
         name: The name of the tool; by default the one in ``result``.
         call_id: The id of the call; by default the one in ``result``.
-        status: The result where it is known; by default the one in ``result``.
+        status: The status of the call; by default the one in ``result``.
     """
     text = output_text(content)
-    call_id = call_id or identifier_in(result, *_RESULT_IDS)
+    call_id = call_id or identifier_in(result, *_RESULT_ID_FIELDS)
     if call_id is None and result.get("type") in ("tool_call_response", "local_shell_call_output"):
         call_id = identifier_in(result, "id")
-    tool = name or name_in(result, *_TOOL_NAMES)
+    tool_name = name or name_in(result, *_TOOL_NAME_FIELDS)
     return Piece(
         SpanKind.TOOL_RESULT,
         Role.TOOL,
-        tool or "tool",
+        tool_name or "tool",
         text,
         key_suffix,
-        name=tool,
+        name=tool_name,
         call_id=call_id,
-        status=_result_status(result, content) if status is SpanStatus.UNKNOWN else status,
+        status=_stated_status(result, content) if status is SpanStatus.UNKNOWN else status,
     )
 
 
-def _result_status(result: Fields, content: object) -> SpanStatus:
-    """Return the status that the source of a tool result states explicitly."""
+def _stated_status(result: Fields, content: object) -> SpanStatus:
+    """Return the status that a tool result states; UNKNOWN if its text has to decide."""
     if (flag := flag_in(result, "is_error", "isError", "error")) is not None:
         return SpanStatus.ERROR if flag else SpanStatus.OK
     status = result.get("status")
     if status in ("error", "failed", "failure"):
         return SpanStatus.ERROR
-    holders = (result, result.get("metadata"), result.get("extra"), content)
-    for holder in holders:
-        if isinstance(holder, Mapping):
+    objects = (result, result.get("metadata"), result.get("extra"), content)
+    for object_with_code in objects:
+        if isinstance(object_with_code, Mapping):
             status_of_exit = status_of_code(
-                first_in(holder, "exit_code", "returncode", "return_code")
+                first_in(object_with_code, "exit_code", "returncode", "return_code")
             )
             if status_of_exit is not SpanStatus.UNKNOWN:
                 return status_of_exit
-            kind = holder.get("type")
+            kind = object_with_code.get("type")
             if isinstance(kind, str) and kind.endswith(("_error", "error-text", "error-json")):
                 return SpanStatus.ERROR
     if status in ("ok", "success"):
         return SpanStatus.OK
-    return SpanStatus.UNKNOWN  # its text is asked where it becomes a span
+    return SpanStatus.UNKNOWN
 
 
-_ROLES: Final[Mapping[str, Role]] = {
+_ROLE_BY_NAME: Final[Mapping[str, Role]] = {
     "system": Role.SYSTEM,
     "developer": Role.SYSTEM,
     "user": Role.USER,
@@ -184,12 +189,12 @@ _ROLES: Final[Mapping[str, Role]] = {
 _MODEL_NAMES: Final = frozenset({"gpt", "ai", "model", "chatgpt", "bard", "bing", "bot"})
 """The names of vendors for the model as a role, which is the assistant's."""
 _USER_NAMES: Final = frozenset({"user", "human", "user_proxy", "userproxy", "customer"})
-_ACTOR: Final = re.compile(r"(?P<actor>.*\S)\s*\((?P<aside>[^()]*)\)\s*", re.DOTALL)
+_ACTOR_ROLE_NAME: Final = re.compile(r"(?P<actor>.*\S)\s*\((?P<purpose>[^()]*)\)\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """The agent and role of a message; ``thinks`` marks one that it does not send to others."""
+    """The agent and the role of a message; ``thinks`` is true if the message is a thought."""
 
     agent: str
     role: Role
@@ -197,7 +202,7 @@ class Speaker:
 
     @property
     def kind(self) -> SpanKind:
-        """The kind of span that the speaker's words make."""
+        """The kind of the span of a text of this speaker."""
         return SpanKind.REASONING if self.thinks else SpanKind.MESSAGE
 
     def piece(self, text: str, key_suffix: str = "", *, kind: SpanKind = SpanKind.MESSAGE) -> Piece:
@@ -205,7 +210,7 @@ class Speaker:
 
         Args:
             text: The text.
-            key_suffix: The suffix of its key.
+            key_suffix: The end of the span's key, after the key of the message.
             kind: The kind of span that it becomes.
         """
         status = status_of_message(self.agent, text)
@@ -216,9 +221,9 @@ THE_MODEL: Final = Speaker(ASSISTANT, Role.AGENT)
 
 
 def speaks_by_name(messages: Sequence[object]) -> bool:
-    """Return whether ``name`` is the speaker, and ``role`` only one agent's view of the other.
+    """Return whether the speakers are in ``name``, and ``role`` is only one agent's view of them.
 
-    So it is in AG2's transcripts: every message has a name, and there are at least two.
+    That is so in AG2's transcripts: every message has a name, and there are at least two names.
     """
     names: set[str] = set()
     for message in messages:
@@ -232,11 +237,11 @@ def speaks_by_name(messages: Sequence[object]) -> bool:
 
 
 def speaker_of(message: Fields, by_name: bool = False) -> Speaker | None:
-    """Return the speaker of a chat message; None where it has neither role nor name.
+    """Return the speaker of a chat message; None if it has neither role nor name.
 
     Args:
         message: The message.
-        by_name: Whether the name of a message is its speaker rather than its role.
+        by_name: Whether ``name`` is the speaker, and not ``role``.
     """
     name = name_in(message, "name", "source")
     role_name = name_in(message, "role", "from")
@@ -248,15 +253,15 @@ def speaker_of(message: Fields, by_name: bool = False) -> Speaker | None:
     if role is Role.TOOL:
         return Speaker(name or role_name, role)
     if role is None and name is None:
-        return _actor(role_name)
+        return _speaker_of_role_name(role_name)
     if name is not None and by_name and role is not Role.SYSTEM:
         return Speaker(name, role_of_name(name))
     return Speaker(name or role_name, role or Role.AGENT)
 
 
 def role_of(role_name: str) -> Role | None:
-    """Return the role of a role name; None where it is the name of an agent."""
-    return _ROLES.get(role_name.lower())
+    """Return the role of a role name; None for the name of an agent."""
+    return _ROLE_BY_NAME.get(role_name.lower())
 
 
 def role_of_name(name: str) -> Role:
@@ -264,13 +269,13 @@ def role_of_name(name: str) -> Role:
     return Role.USER if name.lower() in _USER_NAMES else Role.AGENT
 
 
-def _actor(role_name: str) -> Speaker:
+def _speaker_of_role_name(role_name: str) -> Speaker:
     """Return the speaker of a role such as ``Orchestrator (-> WebSurfer)``.
 
     Magentic-One writes the acting agent, and the purpose in parentheses, into ``role``.
     """
     if role_name.lower() in _MODEL_NAMES:
         return THE_MODEL
-    if match := _ACTOR.fullmatch(role_name):
-        return Speaker(match["actor"], Role.AGENT, thinks=match["aside"].strip() == "thought")
+    if match := _ACTOR_ROLE_NAME.fullmatch(role_name):
+        return Speaker(match["actor"], Role.AGENT, thinks=match["purpose"].strip() == "thought")
     return Speaker(role_name, Role.AGENT)

@@ -1,18 +1,24 @@
 """Transcripts that are lists of chat messages, of any program.
 
-Known by name are tau-bench, Who&When and Magentic-One's logs; messages of any other shape that
-``pieces`` knows are read the same way. A file holds one conversation, a list of them, one a line,
-or one message a line.
+The format of tau-bench and Who&When is named in the trace; all other lists are read the same way.
+A file holds one conversation, a list of conversations, one conversation a line, or one message a
+line.
+
+A file may also be a log of requests to a model, one a line, in which each request repeats the
+history of the request before. AppWorld's ``lm_calls.jsonl`` and the event log of AutoGen's core are
+such logs. The requests of one history are one run: only what is new in a request is shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
-from mast_tui.traces.io.json_values import as_text, canonical_bytes
+from mast_tui.traces.io.json_values import as_text, canonical_bytes, tokens_of
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     AnswerKey,
@@ -31,12 +37,12 @@ from mast_tui.traces.readers.chat.containers import (
     Conversation,
     Messages,
     conversation_in,
-    is_set,
+    is_conversation_list,
     mostly_messages,
 )
-from mast_tui.traces.readers.chat.growing import LoggedRun, is_tool_call, logged_runs
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, speaks_by_name
+from mast_tui.traces.readers.chat.values import message_text, start_of, usage_of
 from mast_tui.traces.readers.document_traces import (
     Record,
     records_by_line,
@@ -44,45 +50,53 @@ from mast_tui.traces.readers.document_traces import (
     report_of,
     trace_of_steps,
 )
-from mast_tui.traces.readers.json_fields import Fields, fields_of, first_in, items_of
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    first_in,
+    items_of,
+    kind_of,
+    short_name,
+)
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
+from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 
-_FLAVOURS: Final = {"tau-bench": "tau-bench", "Who&When": "who-and-when"}
+_FORMAT_BY_BENCHMARK: Final = {"tau-bench": "tau-bench", "Who&When": "who-and-when"}
 
 
 class MessageListReader:
-    """Reads message lists; span keys are JSON pointers within the record, calls go by their id."""
+    """Reads message lists; span keys are JSON pointers within the record, or the ids of calls."""
 
     name: Final = "message-list"
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
         """Return whether the file, or the first records of a JSONL file, hold chat messages."""
-        if head := source.json_lines:
+        if head_records := source.json_lines:
             return (
-                mostly_messages(head)
-                or any(map(conversation_in, head))
-                or any(map(a2a.is_event, head))
+                mostly_messages(head_records)
+                or any(map(conversation_in, head_records))
+                or any(map(a2a.is_stream_update, head_records))
             )
         document = source.json
-        return conversation_in(document) is not None or is_set(document)
+        return conversation_in(document) is not None or is_conversation_list(document)
 
     def read(self, source: Source) -> FileReport:
-        """Return one trace per conversation; elements that are none are listed as problems."""
+        """Return one trace per conversation; elements without messages are problems."""
         problems: list[Problem] = []
-        whole: Conversation | None = None
+        whole_conversation: Conversation | None = None
         records: Iterable[Record]
         if source.json_lines:
             records = list(records_by_line(source, problems))
             if mostly_messages(record.value for record in records):
                 messages = tuple((record.location, record.value) for record in records)
-                whole = Conversation(messages, {})
+                whole_conversation = Conversation(messages, {})
         else:
-            whole = conversation_in(source.json)
+            whole_conversation = conversation_in(source.json)
             records = records_listed(items_of(source.json))
-        if whole is not None:
-            traces = [trace_of(source.path, whole, None, source.data, "")]
+        if whole_conversation is not None:
+            traces = [trace_of(source.path, whole_conversation, None, source.data, "")]
         else:
             traces = traces_of(source.path, records, problems)
         return report_of(self, source, traces, problems, format_of(traces))
@@ -92,25 +106,25 @@ READER: Final = MessageListReader()
 
 
 def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) -> list[Trace]:
-    """Return the traces of the records that hold messages; list those that hold none as problems.
+    """Return the traces of the records that hold messages; add a problem for every other record.
 
     Args:
         path: The file.
-        records: Its records. Requests that repeat the history of an earlier one are one trace.
-        problems: Gets an entry for each record without messages.
+        records: The records of the file. Requests with one history are one trace.
+        problems: The list to which the problems are added.
     """
     records = list(records)
-    if any(a2a.is_event(record.value) for record in records):
+    if any(a2a.is_stream_update(record.value) for record in records):
         return _traces_of_tasks(path, records)
-    lines: list[tuple[Record, Conversation | None]] = []
+    records_and_conversations: list[tuple[Record, Conversation | None]] = []
     for record in records:
         conversation = conversation_in(record.value)
-        if conversation is None and not is_tool_call(record.value):
+        if conversation is None and not _is_tool_call(record.value):
             problems.append(Problem(record.location, "no list of messages, left out"))
         else:
-            lines.append((record, conversation))
+            records_and_conversations.append((record, conversation))
     traces: list[Trace] = []
-    for run in logged_runs(lines):
+    for run in _logged_runs(records_and_conversations):
         if run.is_growing:
             traces.append(_trace_of_run(path, run))
             continue
@@ -122,6 +136,7 @@ def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) ->
 
 
 def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
+    """Return a trace for each task in a stream of updates."""
     tasks = a2a.streamed_tasks((record.location, record.value) for record in records)
     return [
         trace_of(
@@ -136,10 +151,11 @@ def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
 
 
 def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
+    """Return the trace of a run whose requests repeat one history."""
     rows = run.rows()
     steps = observed_steps(rows, service=ASSISTANT)
-    first = run.records[0]
-    meta = facts_of_record(fields_of(first.value), steps.steps)
+    first_record = run.records[0]
+    meta = facts_of_record(fields_of(first_record.value), steps.steps)
     model = next((row.model for row in rows if row.model), None)
     content = canonical_bytes([record.value for record in run.records])
     return trace_of_steps(
@@ -148,7 +164,7 @@ def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
         content,
         steps,
         meta=meta._replace(model=model or meta.model),
-        record=first.number,
+        record=first_record.number,
     )
 
 
@@ -160,8 +176,8 @@ def trace_of(
     Args:
         path: The file.
         conversation: The conversation.
-        record: Its number in the file; None for the only one.
-        content: The bytes by which it is known again.
+        record: The number of its record in the file; None if it is the only one.
+        content: The bytes that identify the conversation if it has no id.
         prefix: The location of the record.
     """
     steps = StepList()
@@ -171,9 +187,11 @@ def trace_of(
         mapper.add(message, key)
     mapper.count_tokens(conversation.usage)
     if conversation.error is not None:
-        failed = Piece(SpanKind.LOG, Role.LOG, "error", conversation.error, status=SpanStatus.ERROR)
-        mapper.put(failed, "/error")
-    meta = _facts(conversation.record, conversation.messages, steps.steps)
+        error_piece = Piece(
+            SpanKind.LOG, Role.LOG, "error", conversation.error, status=SpanStatus.ERROR
+        )
+        mapper.add_piece(error_piece, "/error")
+    meta = _facts_of_conversation(conversation.record, conversation.messages, steps.steps)
     meta = meta._replace(model=conversation.model or meta.model or mapper.model)
     return trace_of_steps(
         READER, path, content, steps, meta=meta, record=record, problems=mapper.problems
@@ -181,17 +199,19 @@ def trace_of(
 
 
 def format_of(traces: Sequence[Trace]) -> str:
-    """Return the name of the set that all traces of a file belong to, else the reader's own."""
-    formats = {_FLAVOURS.get(trace.meta.benchmark or "", READER.name) for trace in traces}
+    """Return the format of the benchmark that all traces are of, else the reader's own name."""
+    formats = {
+        _FORMAT_BY_BENCHMARK.get(trace.meta.benchmark or "", READER.name) for trace in traces
+    }
     return formats.pop() if len(formats) == 1 else READER.name
 
 
-def _facts(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMeta:
-    """Return the facts of a run; the sets Who&When and tau-bench are recognised by their fields."""
+def _facts_of_conversation(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMeta:
+    """Return the facts of a run; Who&When and tau-bench are recognised by fields of the record."""
     meta = facts_of_record(record, steps)
-    system = meta.system or _system(messages)
+    system = meta.system or _framework_of_speakers(messages)
     if "history" in record and "mistake_agent" in record:
-        # A correct answer is no success here: the set holds runs that failed.
+        # Who&When holds only failed runs, so a correct answer is no success.
         outcome = Outcome.FAILED if meta.outcome is Outcome.FAILED else Outcome.UNKNOWN
         return meta._replace(system=system, benchmark="Who&When", outcome=outcome)
     if "traj" in record and "reward" in record:
@@ -199,13 +219,15 @@ def _facts(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMe
             task=task_of(steps=steps),
             system=system,
             benchmark="tau-bench",
-            answer_key=meta.answer_key.with_all_of(_tau_bench_key(fields_of(record.get("info")))),
+            answer_key=meta.answer_key.with_all_of(
+                _tau_bench_answer_key(fields_of(record.get("info")))
+            ),
         )
     return meta._replace(system=system)
 
 
-def _tau_bench_key(info: Fields) -> AnswerKey:
-    """Return the actions and answers that tau-bench expects, and the parts of its reward."""
+def _tau_bench_answer_key(info: Fields) -> AnswerKey:
+    """Return the actions and the answers that tau-bench expects, and the parts of its reward."""
     task = fields_of(info.get("task"))
     reward = fields_of(info.get("reward_info"))
     draft = AnswerKeyDraft()
@@ -223,8 +245,8 @@ def _tau_bench_key(info: Fields) -> AnswerKey:
     return draft.key()
 
 
-def _system(messages: Messages) -> str | None:
-    """Return the framework that the names of the speakers are typical of."""
+def _framework_of_speakers(messages: Messages) -> str | None:
+    """Return the framework whose typical speakers are in the messages; None for an unknown one."""
     speakers = set()
     for _key, message in messages:
         if isinstance(message, Mapping):
@@ -233,3 +255,141 @@ def _system(messages: Messages) -> str | None:
     if any(speaker and speaker.startswith("Orchestrator (") for speaker in speakers):
         return "Magentic-One"
     return "AG2" if "Computer_terminal" in speakers else None
+
+
+@dataclass(slots=True)
+class LoggedRun:
+    """The records of one run: requests with their conversations, and tools that ran between them.
+
+    Attributes:
+        records: The records in the order of the file.
+        conversations: The conversation of each record; None for a tool's call.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    conversations: list[Conversation | None] = field(default_factory=list)
+
+    @property
+    def is_growing(self) -> bool:
+        """True if the run has several requests, so that each repeats the history before."""
+        return sum(conversation is not None for conversation in self.conversations) > 1
+
+    def rows(self) -> list[SpanRow]:
+        """Return the requests and tools as calls of an observed run."""
+        return [
+            _tool_row(record) if conversation is None else _model_row(record, conversation)
+            for record, conversation in zip(self.records, self.conversations, strict=True)
+        ]
+
+
+def _logged_runs(
+    records_and_conversations: Iterable[tuple[Record, Conversation | None]],
+) -> list[LoggedRun]:
+    """Group the records of a log by run.
+
+    A record with an agent of AutoGen's core belongs to the run of the agents with the same key.
+    Any other request belongs to the run that has the longest beginning of its messages.
+
+    Args:
+        records_and_conversations: Records with their conversations; None for a tool's call.
+
+    Returns:
+        The runs in the order of their first records.
+    """
+    runs: list[LoggedRun] = []
+    run_by_history: dict[bytes, LoggedRun] = {}
+    run_by_key: dict[str, LoggedRun] = {}
+    for record, conversation in records_and_conversations:
+        key = _agent_key(fields_of(record.value))
+        history_hashes = [] if conversation is None else _history_hashes(conversation)
+        run = run_by_key.get(key) if key is not None else None
+        if run is None:
+            beginnings = reversed(history_hashes[:-1])
+            known_beginnings = (
+                history_hash for history_hash in beginnings if history_hash in run_by_history
+            )
+            run = next((run_by_history[history_hash] for history_hash in known_beginnings), None)
+        if run is None:
+            run = LoggedRun()
+            runs.append(run)
+        run.records.append(record)
+        run.conversations.append(conversation)
+        if key is not None:
+            run_by_key[key] = run
+        if history_hashes:
+            run_by_history[history_hashes[-1]] = run
+    return runs
+
+
+def _is_tool_call(value: object) -> bool:
+    """Return whether a line of AutoGen's log is the call of a tool."""
+    return kind_of(value) == "ToolCall" and "tool_name" in fields_of(value)
+
+
+def _agent_key(record: Fields) -> str | None:
+    """Return the key after the slash of an agent's id, which all agents of a run share, or None."""
+    agent = as_text(record.get("agent_id"))
+    if agent is None or "/" not in agent:
+        return None
+    return agent.partition("/")[2]
+
+
+def _history_hashes(conversation: Conversation) -> list[bytes]:
+    """Return a hash for each beginning of a conversation, from the first message to the whole."""
+    hasher = blake2b(digest_size=16)
+    hashes: list[bytes] = []
+    for _key, message in conversation.messages:
+        fields = fields_of(message)
+        hasher.update(canonical_bytes([fields.get("role"), message_text(fields.get("content"))]))
+        for call in items_of(fields.get("tool_calls")):
+            hasher.update(canonical_bytes(fields_of(call).get("function")))
+        hashes.append(hasher.digest())
+    return hashes
+
+
+def _model_row(record: Record, conversation: Conversation) -> SpanRow:
+    """Return a request with its response as the row of a model call."""
+    fields = fields_of(record.value)
+    record_tokens = tokens_of(fields.get("prompt_tokens"), fields.get("completion_tokens"))
+    messages = [fields_of(message) for _key, message in conversation.messages]
+    response_count = conversation.response_count
+    if response_count == 0 and messages[-1].get("role") == "assistant":
+        response_count = 1
+    request_count = len(messages) - response_count
+    return SpanRow(
+        id=record.location,
+        parent=None,
+        kind=RowKind.MODEL,
+        name="model",
+        location=record.location,
+        start=start_of(fields),
+        agent=_agent_name(fields),
+        model=conversation.model,
+        error=conversation.error,
+        status=SpanStatus.ERROR if conversation.error else SpanStatus.UNKNOWN,
+        tokens=conversation.usage or usage_of(fields) or record_tokens,
+        asked=tuple(messages[:request_count]),
+        answered=tuple(messages[request_count:]),
+    )
+
+
+def _tool_row(record: Record) -> SpanRow:
+    """Return a tool's call as a row."""
+    fields = fields_of(record.value)
+    return SpanRow(
+        id=record.location,
+        parent=None,
+        kind=RowKind.TOOL,
+        name=short_name(fields.get("tool_name")) or "tool",
+        location=record.location,
+        start=start_of(fields),
+        agent=_agent_name(fields),
+        input=fields.get("arguments"),
+        output=fields.get("result"),
+    )
+
+
+def _agent_name(record: Fields) -> str | None:
+    """Return the name before the slash of an agent's id, or None."""
+    agent = as_text(record.get("agent_id"))
+    return None if agent is None else short_name(agent.partition("/")[0]) or None

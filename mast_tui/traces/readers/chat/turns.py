@@ -1,9 +1,15 @@
-"""A message of any client or framework, taken apart into pieces.
+"""The pieces of a message of any client or framework.
 
-Known are chat messages with ``role`` and ``content`` (OpenAI's, Anthropic's, Bedrock's, and what is
-spelt like them), ShareGPT's ``from`` and ``value``, OpenAI's response items, messages made of
-``parts`` (Gemini's, OpenTelemetry's, Vercel's, A2A's, Pydantic AI's), events of Google's ADK, and
-the messages of LangChain and AutoGen. ``parts`` knows the parts of their contents.
+The known messages are:
+
+- chat messages with ``role`` and ``content``, as of OpenAI, Anthropic and Bedrock
+- ShareGPT's messages with ``from`` and ``value``
+- OpenAI's response items
+- messages made of ``parts``, as of Gemini, OpenTelemetry, Vercel, A2A and Pydantic AI
+- events of Google's ADK
+- messages of LangChain and AutoGen
+
+The module ``parts`` reads the parts of their contents.
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.chat.parts import content_pieces, holds_results, ui_tool_pieces
+from mast_tui.traces.readers.chat.parts import content_pieces, has_result_parts, ui_tool_pieces
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
     THE_MODEL,
@@ -52,8 +58,8 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
-BARE = frozenset({"role", "content"})
-"""The fields of a plain message, in which nothing else has to be searched for."""
+PLAIN_FIELDS = frozenset({"role", "content"})
+"""The fields of a plain message. A message without others has no time, tokens or model."""
 
 _CONTENT_FIELDS: tuple[str, ...] = ("content", "tool_calls", "function_call", "text", "parts")
 
@@ -67,8 +73,8 @@ def is_message(value: object) -> bool:
     if isinstance(value.get("from"), str) and "value" in value:
         return True
     return (
-        _is_item(value)
-        or _is_autogen(value)
+        _is_response_item(value)
+        or _is_autogen_message(value)
         or _is_parts_message(value)
         or _is_adk_event(value)
         or (unwrap_langchain(value) is not None and not _is_session_line(value))
@@ -76,260 +82,273 @@ def is_message(value: object) -> bool:
 
 
 def turn_of(message: Fields, by_name: bool = False) -> Turn:
-    """Take a message of any shape apart; one of an unknown shape becomes a log.
+    """Return the pieces, the time, the tokens and the model of a message of any shape.
 
     Args:
-        message: A JSON object.
+        message: A JSON object; one of an unknown shape becomes a log.
         by_name: Whether ``name`` is the speaker; see ``speaks_by_name``.
     """
     start = None
     tokens = None
     model = None
-    if not message.keys() <= BARE:
+    if not message.keys() <= PLAIN_FIELDS:
         start = start_of(message)
         tokens = usage_of(message)
         model = model_of(message)
     pieces: Iterable[Piece]
     if isinstance(message.get("role"), str):
         has_parts = _is_parts_message(message)
-        pieces = _parts_pieces(message) if has_parts else _turn_pieces(message, by_name)
-    elif not _is_autogen(message) and (unwrapped := unwrap_langchain(message)) is not None:
-        speaker, fields, inner = unwrapped
-        pieces = chat_pieces(fields, speaker, inner)
+        pieces = _parts_pieces(message) if has_parts else _chat_or_log_pieces(message, by_name)
+        return Turn(tuple(pieces), start, tokens, model)
+    unwrapped = None if _is_autogen_message(message) else unwrap_langchain(message)
+    if unwrapped is not None:
+        speaker, fields, pointer = unwrapped
+        pieces = chat_pieces(fields, speaker, pointer)
         if fields is not message:
             start = start_of(fields) if start is None else start
             tokens = usage_of(fields)
             model = model_of(fields)
-    elif _is_item(message):
+    elif _is_response_item(message):
         pieces = _item_pieces(message)
-    elif _is_autogen(message):
+    elif _is_autogen_message(message):
         pieces = _autogen_pieces(message)
     elif _is_parts_message(message):
         pieces = _pydantic_pieces(message)
     elif _is_adk_event(message):
         pieces = _adk_pieces(message)
     else:
-        pieces = _turn_pieces(message, by_name)
+        pieces = _chat_or_log_pieces(message, by_name)
     return Turn(tuple(pieces), start, tokens, model)
 
 
-def _turn_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
+def _chat_or_log_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
+    """Return the pieces of a chat message, or a log if the message has no speaker."""
     speaker = speaker_of(message, by_name)
     return [json_log_piece(message)] if speaker is None else chat_pieces(message, speaker)
 
 
 def _is_session_line(value: Fields) -> bool:
-    """Return whether an object is a line of a coding agent's own log rather than a message."""
+    """Return whether an object is a line of a coding agent's log, and no message."""
     return kind_of(value) == "system" and bool({"sessionId", "session_id", "uuid"} & value.keys())
 
 
 _REASONING_FIELDS: Final = names(
     "reasoning_content reasoning thinking thinking_blocks reasoning_details"
 )
-_SHAREGPT_CALLS: Final = ("function_call", "tool_call")
+_SHAREGPT_CALL_ROLES: Final = ("function_call", "tool_call")
 
 
-def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[Piece]:
+def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequence[Piece]:
     """Return the thoughts, texts, calls and results of a chat message in reading order.
 
     Args:
         message: The object that holds the fields of the message.
         speaker: The speaker.
-        inner: The pointer from the message to that object.
+        pointer: The pointer from the whole message to that object.
 
     Returns:
         The pieces; one empty piece for a message without content.
     """
-    content = (
-        message.get("value") if isinstance(message.get("from"), str) else message.get("content")
-    )
+    content_field = "value" if isinstance(message.get("from"), str) else "content"
+    content = message.get(content_field)
     if content is None:
         content = message.get("text")
-    if message.get("from") in _SHAREGPT_CALLS:
-        return list(_spoken_calls(content, inner))
-    if speaker.role is Role.TOOL and not holds_results(content):
+    if message.get("from") in _SHAREGPT_CALL_ROLES:
+        return list(_calls_in_text(content, pointer))
+    if speaker.role is Role.TOOL and not has_result_parts(content):
         return [result_piece(message, content, "")]
-    pieces = list(_chat_parts(message, content, speaker, inner))
-    called = {piece.call_id for piece in pieces if piece.kind is SpanKind.TOOL_CALL}
+    pieces = list(_thought_and_content_pieces(message, content, speaker, pointer))
+    call_ids = {piece.call_id for piece in pieces if piece.kind is SpanKind.TOOL_CALL}
     audio = fields_of(message.get("audio"))
-    for field, text in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
-        if spoken := as_text(text):
-            pointer = f"{inner}/{field}" if pieces else ""
-            pieces.append(speaker.piece(spoken, pointer))
-    for piece in _chat_calls(message, speaker, inner):
-        if piece.call_id is None or piece.call_id not in called:
-            by_user = speaker.role is Role.USER  # as in simulations where users have tools
-            pieces.append(replace(piece, role=Role.USER) if by_user else piece)
-    nothing = "[audio]" if audio else ""
-    return pieces or [speaker.piece(nothing, kind=speaker.kind)]
+    for field, value in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
+        if spoken_text := as_text(value):
+            text_pointer = f"{pointer}/{field}" if pieces else ""
+            pieces.append(speaker.piece(spoken_text, text_pointer))
+    for piece in _call_pieces_beside_content(message, speaker, pointer):
+        if piece.call_id is None or piece.call_id not in call_ids:
+            if speaker.role is Role.USER:  # Users have tools in some simulations.
+                piece = replace(piece, role=Role.USER)
+            pieces.append(piece)
+    empty_text = "[audio]" if audio else ""
+    return pieces or [speaker.piece(empty_text, kind=speaker.kind)]
 
 
-def _chat_parts(message: Fields, content: object, speaker: Speaker, inner: str) -> Iterator[Piece]:
-    """Yield the thoughts beside the content and the pieces of the content."""
+def _thought_and_content_pieces(
+    message: Fields, content: object, speaker: Speaker, pointer: str
+) -> Iterator[Piece]:
+    """Yield the first thought beside the content, and the pieces of the content."""
     extras = fields_of(message.get("additional_kwargs"))
-    thought = False
-    for holder, pointer in ((message, inner), (extras, f"{inner}/additional_kwargs")):
+    has_thought = False
+    for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
         for field in _REASONING_FIELDS:
-            value = holder.get(field)
-            if value is None or thought:
+            value = fields.get(field)
+            if has_thought or not isinstance(value, str | list | Mapping):
                 continue
-            if isinstance(value, str | list | Mapping):
-                text = thought_text(value)
-                if thought := bool(text):
-                    at_field = f"{pointer}/{field}"
-                    yield speaker.piece(text, at_field, kind=SpanKind.REASONING)
-    yield from content_pieces(content, speaker, f"{inner}/content", without_thoughts=thought)
+            text = thought_text(value)
+            if text:
+                has_thought = True
+                thought_pointer = f"{fields_pointer}/{field}"
+                yield speaker.piece(text, thought_pointer, kind=SpanKind.REASONING)
+    yield from content_pieces(content, speaker, f"{pointer}/content", without_thoughts=has_thought)
 
 
-def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece]:
-    """Yield the calls beside the content, in OpenAI's two spellings, Vercel's and LangChain's."""
+def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str) -> Iterator[Piece]:
+    """Yield the calls in fields beside the content, as of OpenAI, Vercel and LangChain."""
     extras = fields_of(message.get("additional_kwargs"))
     has_calls = False
-    for holder, pointer in ((message, inner), (extras, f"{inner}/additional_kwargs")):
+    for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
         if has_calls:
-            return  # what follows repeats the calls as the vendor spelt them
-        calls = _parsed_calls(holder.get("tool_calls"))
+            return  # The further fields repeat the calls in the vendor's spelling.
+        calls = _parsed_calls(fields.get("tool_calls"))
         if calls is not None and isinstance(calls, Mapping):
             calls = [calls]
         for number, call in enumerate(items_of(calls)):
             has_calls = True
-            yield call_piece(call, f"{pointer}/tool_calls/{number}", speaker.agent)
-        legacy = holder.get("function_call")
-        if legacy is not None and isinstance(legacy, Mapping):
+            yield call_piece(call, f"{fields_pointer}/tool_calls/{number}", speaker.agent)
+        function_call = fields.get("function_call")
+        if function_call is not None and isinstance(function_call, Mapping):
             has_calls = True
-            yield call_piece(legacy, f"{pointer}/function_call", speaker.agent)
+            yield call_piece(function_call, f"{fields_pointer}/function_call", speaker.agent)
     if not has_calls:
         for number, invocation in enumerate(items_of(message.get("toolInvocations"))):
-            invocation_pointer = f"{inner}/toolInvocations/{number}"
+            invocation_pointer = f"{pointer}/toolInvocations/{number}"
             yield from ui_tool_pieces(fields_of(invocation), invocation_pointer, speaker)
         for number, call in enumerate(items_of(message.get("invalid_tool_calls"))):
-            piece = call_piece(call, f"{inner}/invalid_tool_calls/{number}", speaker.agent)
+            piece = call_piece(call, f"{pointer}/invalid_tool_calls/{number}", speaker.agent)
             yield replace(piece, status=SpanStatus.ERROR)
 
 
 def _parsed_calls(calls: object) -> object:
-    """Return the calls in a JSON text, as tables keep them; anything else as it is."""
+    """Return the calls in a JSON text, or the text if it is broken; any other value as it is."""
     if isinstance(calls, str) and calls.lstrip()[:1] == "[":
-        return [calls] if (pieces := json_in(calls)) is None else pieces
+        parsed_calls = json_in(calls)
+        return [calls] if parsed_calls is None else parsed_calls
     return calls
 
 
-def _spoken_calls(content: object, inner: str) -> Iterator[Piece]:
-    """Yield the calls that are written as JSON into the text of a turn."""
+def _calls_in_text(content: object, pointer: str) -> Iterator[Piece]:
+    """Yield the calls in a text of JSON; any other text is a call without a name."""
     value = json_in(content)
     calls = value if isinstance(value, list) else [value]
     if not calls or not all(isinstance(call, Mapping) and "name" in call for call in calls):
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, THE_MODEL.agent, content_text(content))
         return
     for number, call in enumerate(calls):
-        yield call_piece(call, f"{inner}/value/{number}" if number else "", THE_MODEL.agent)
+        yield call_piece(call, f"{pointer}/value/{number}" if number else "", THE_MODEL.agent)
 
 
-_ITEM_CALLS: Final = name_set("""
+_ITEM_CALL_TYPES: Final = name_set("""
     apply_patch_call code_interpreter_call computer_call custom_tool_call file_search_call
     function_call image_generation_call local_shell_call mcp_call shell_call tool_search_call
     web_search_call
 """)
-_ITEM_NOTES: Final = frozenset(
+_ITEM_LOG_TYPES: Final = frozenset(
     {"mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction"}
 )
 _OUTPUT_SUFFIX: Final = "_output"
-_ITEM_OUTPUTS: Final = ("output", "results", "outputs", "result")
+_ITEM_OUTPUT_FIELDS: Final = ("output", "results", "outputs", "result")
 """The fields with the result in an item that holds a call with its result."""
 
-_ITEM_ARGUMENTS: Final = ("arguments", "input", "action")
-_NO_ARGUMENTS: Final = frozenset(
-    {"type", "id", "call_id", "name", "status", "error", "container_id", *_ITEM_OUTPUTS}
+_ITEM_ARGUMENT_FIELDS: Final = ("arguments", "input", "action")
+_NON_ARGUMENT_FIELDS: Final = frozenset(
+    {"type", "id", "call_id", "name", "status", "error", "container_id", *_ITEM_OUTPUT_FIELDS}
 )
 
 
-def _is_item(message: Fields) -> bool:
+def _is_response_item(message: Fields) -> bool:
     """Return whether a JSON object is a response item other than a message."""
     kind = kind_of(message)
     if kind == "reasoning":
         return "summary" in message or "encrypted_content" in message
-    return kind in _ITEM_NOTES or kind in _ITEM_CALLS or _is_item_output(kind)
+    return kind in _ITEM_LOG_TYPES or kind in _ITEM_CALL_TYPES or _is_item_output_type(kind)
 
 
 def _item_pieces(item: Fields) -> Iterator[Piece]:
-    """Yield the piece of a response item, or two where it holds a call with its result."""
+    """Yield the piece of a response item; two pieces for a call with its result."""
     kind = kind_of(item)
     if kind == "reasoning":
-        yield THE_MODEL.piece(_item_thought(item), kind=SpanKind.REASONING)
-    elif kind in _ITEM_NOTES:
+        yield THE_MODEL.piece(_item_thought_text(item), kind=SpanKind.REASONING)
+    elif kind in _ITEM_LOG_TYPES:
         yield json_log_piece(item, name=kind)
-    elif kind in _ITEM_CALLS:
-        yield from _item_call(item, kind)
+    elif kind in _ITEM_CALL_TYPES:
+        yield from _item_call_pieces(item, kind)
     else:
         output = first_in(item, "output", "tools")
-        yield result_piece(item, _listed_output(output), "", status=_shell_status(output))
+        yield result_piece(item, _joined_output(output), "", status=_status_of_commands(output))
 
 
-def _is_item_output(kind: str) -> bool:
-    return kind == "tool_search_output" or kind.removesuffix(_OUTPUT_SUFFIX) in _ITEM_CALLS
+def _is_item_output_type(kind: str) -> bool:
+    """Return whether a type is of an item with the output of a call."""
+    return kind == "tool_search_output" or kind.removesuffix(_OUTPUT_SUFFIX) in _ITEM_CALL_TYPES
 
 
-def _shell_status(output: object) -> SpanStatus:
-    """Return how the listed commands of a shell went by their exit codes."""
-    overall = SpanStatus.UNKNOWN
-    for part in items_of(output):
-        outcome = fields_of(fields_of(part).get("outcome"))
+def _status_of_commands(output: object) -> SpanStatus:
+    """Return the status of a list of shell commands: ERROR if one failed or timed out."""
+    overall_status = SpanStatus.UNKNOWN
+    for command_output in items_of(output):
+        outcome = fields_of(fields_of(command_output).get("outcome"))
         status = status_of_code(outcome.get("exit_code"))
         if status is SpanStatus.ERROR or outcome.get("type") == "timeout":
             return SpanStatus.ERROR
         if status is not SpanStatus.UNKNOWN:
-            overall = status
-    return overall
+            overall_status = status
+    return overall_status
 
 
-def _item_thought(item: Fields) -> str:
+def _item_thought_text(item: Fields) -> str:
+    """Return the summary and the content of a thought; a note if it is encrypted."""
     texts = (content_text(item.get("summary")), content_text(item.get("content")))
-    return "\n".join(text for text in texts if text) or (
-        thought_text(item) if as_text(item.get("encrypted_content")) else ""
-    )
+    text = "\n".join(filter(None, texts))
+    if not text and as_text(item.get("encrypted_content")):
+        return thought_text(item)
+    return text
 
 
-def _item_call(item: Fields, kind: str) -> Iterator[Piece]:
-    piece = call_piece(item, "", ASSISTANT, name=kind.removesuffix("_call"))
-    if not any(item.get(field) is not None for field in _ITEM_ARGUMENTS):
+def _item_call_pieces(item: Fields, kind: str) -> Iterator[Piece]:
+    """Yield the call of a response item, and its result if the item has an output or an error."""
+    call = call_piece(item, "", ASSISTANT, name=kind.removesuffix("_call"))
+    if not any(item.get(field) is not None for field in _ITEM_ARGUMENT_FIELDS):
         remaining_fields = {
-            name: value for name, value in item.items() if name not in _NO_ARGUMENTS
+            name: value for name, value in item.items() if name not in _NON_ARGUMENT_FIELDS
         }
         if remaining_fields:
-            piece = call_piece(
-                {**item, "arguments": remaining_fields}, "", ASSISTANT, name=piece.name
+            call = call_piece(
+                {**item, "arguments": remaining_fields}, "", ASSISTANT, name=call.name
             )
-    yield piece
+    yield call
     error = item.get("error")
-    output = first_in(item, *_ITEM_OUTPUTS)
+    output = first_in(item, *_ITEM_OUTPUT_FIELDS)
     if output is None and error is None:
         return
-    is_picture = kind == "image_generation_call" and isinstance(output, str)
+    has_output = output is not None
+    content = _joined_output(output if has_output else error)
+    if kind == "image_generation_call" and isinstance(output, str):
+        content = "[image]"
     yield result_piece(
         item,
-        "[image]" if is_picture else _listed_output(error if output is None else output),
-        "/output" if output is not None else "/error",
-        name=piece.name,
-        call_id=piece.call_id,
+        content,
+        "/output" if has_output else "/error",
+        name=call.name,
+        call_id=call.call_id,
         status=SpanStatus.UNKNOWN if error is None else SpanStatus.ERROR,
     )
 
 
-def _listed_output(output: object) -> object:
-    """Return the logs and texts that a tool lists as its output."""
+def _joined_output(output: object) -> object:
+    """Return the logs and texts in a list of outputs as one text; any other output as it is."""
     if isinstance(output, list):
         texts = [output_text(fields_of(part).get("logs", part)) for part in output]
         return "\n".join(text for text in texts if text)
     return output
 
 
-_EVENT_MARKS: Final = ("invocation_id", "invocationId", "actions", "partial", "timestamp")
+_ADK_EVENT_FIELDS: Final = ("invocation_id", "invocationId", "actions", "partial", "timestamp")
 
 
 def _is_parts_message(message: Fields) -> bool:
     """Return whether a JSON object is ``{role, parts}``, or Pydantic AI's ``{kind, parts}``.
 
-    Beside typed parts, as Vercel's AI SDK writes them, ``content`` only repeats their texts.
+    In messages of Vercel's AI SDK, ``content`` only repeats the texts of typed parts.
     """
     parts = message.get("parts")
     if isinstance(parts, str | Mapping) and message.get("content") is None:
@@ -353,25 +372,25 @@ def _is_adk_event(message: Fields) -> bool:
     content = message.get("content")
     if isinstance(content, Mapping):
         return isinstance(content.get("parts"), list)
-    return content is None and sum(mark in message for mark in _EVENT_MARKS) > 1
+    return content is None and sum(field in message for field in _ADK_EVENT_FIELDS) > 1
 
 
 def _adk_pieces(event: Fields) -> Sequence[Piece]:
-    """Return the pieces of an ADK event; none for a part of a text that a later event has whole."""
+    """Return the pieces of an ADK event; none for a partial text, which a later event repeats."""
     if event.get("partial") is True:
         return ()
     author = name_in(event, "author") or ASSISTANT
     content = fields_of(event.get("content"))
     speaker = Speaker(author, role_of_name(author))
     pieces = list(content_pieces(content.get("parts"), speaker, "/content/parts"))
-    texts = (
+    error_parts = (
         first_in(event, "error_code", "errorCode"),
         first_in(event, "error_message", "errorMessage"),
     )
-    if error := ": ".join(content_text(text) for text in texts if text is not None):
+    if error := ": ".join(content_text(text) for text in error_parts if text is not None):
         pointer = "/error" if pieces else ""
-        failed = Piece(SpanKind.LOG, Role.LOG, author, error, pointer, status=SpanStatus.ERROR)
-        return [*pieces, failed]
+        error_piece = Piece(SpanKind.LOG, Role.LOG, author, error, pointer, status=SpanStatus.ERROR)
+        return [*pieces, error_piece]
     if not pieces and not content:
         remaining_fields = {
             name: value for name, value in event.items() if value not in (None, {}, [])
@@ -390,7 +409,7 @@ def _parts_pieces(message: Fields) -> Sequence[Piece]:
         speaker = Speaker(name or role, role_of(role) or Role.AGENT)
     parts = message.get("parts")
     if isinstance(parts, str):
-        parts = value_in(parts)  # databases keep the list as a JSON text
+        parts = value_in(parts)  # Databases store the list as a JSON text.
     pieces = list(content_pieces(parts, speaker, "/parts"))
     return pieces or [speaker.piece("")]
 
@@ -402,10 +421,11 @@ def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
             SpanKind.MESSAGE, Role.SYSTEM, "system", instructions, "/instructions", standing=True
         )
     for number, part in enumerate(items_of(message.get("parts"))):
-        yield _pydantic_part(fields_of(part), f"/parts/{number}" if number else "")
+        yield _pydantic_piece(fields_of(part), f"/parts/{number}" if number else "")
 
 
-def _pydantic_part(part: Fields, pointer: str) -> Piece:
+def _pydantic_piece(part: Fields, pointer: str) -> Piece:
+    """Return the piece of a part of Pydantic AI; a part of an unknown kind is a log."""
     content = part.get("content")
     match part.get("part_kind"):
         case "system-prompt":
@@ -415,8 +435,8 @@ def _pydantic_part(part: Fields, pointer: str) -> Piece:
         case "text" | "file":
             piece = THE_MODEL.piece(message_text(content), pointer)
         case "thinking":
-            hidden = "[encrypted reasoning]" if as_text(part.get("signature")) else ""
-            text = content_text(content) or hidden
+            encrypted_note = "[encrypted reasoning]" if as_text(part.get("signature")) else ""
+            text = content_text(content) or encrypted_note
             piece = THE_MODEL.piece(text, pointer, kind=SpanKind.REASONING)
         case "tool-call" | "builtin-tool-call":
             piece = call_piece(part, pointer, ASSISTANT)
@@ -425,7 +445,7 @@ def _pydantic_part(part: Fields, pointer: str) -> Piece:
             status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
             piece = result_piece(part, content, pointer, status=status)
         case "retry-prompt" if as_text(part.get("tool_name")):
-            # What was wrong with the model's answer: a text, or a list of errors by field.
+            # The content is a text or a list of the errors in the model's answer.
             piece = result_piece(part, dump_text(content), pointer, status=SpanStatus.ERROR)
         case "retry-prompt":
             text = dump_text(content)
@@ -438,7 +458,7 @@ def _pydantic_part(part: Fields, pointer: str) -> Piece:
     return piece if start is None else replace(piece, start=start)
 
 
-_LANGCHAIN_TYPES: Final[Mapping[str, Speaker]] = {
+_SPEAKER_BY_LANGCHAIN_TYPE: Final[Mapping[str, Speaker]] = {
     "human": Speaker("user", Role.USER),
     "ai": Speaker(ASSISTANT, Role.AGENT),
     "system": Speaker("system", Role.SYSTEM),
@@ -451,32 +471,32 @@ _LANGCHAIN_FIELDS: Final = ("content", "tool_calls")
 
 
 def unwrap_langchain(message: Fields) -> tuple[Speaker, Fields, str] | None:
-    """Return the speaker, the object with the fields of the message, and the pointer to it.
+    """Return the speaker of a LangChain message, the object with its fields, and its pointer.
 
-    None for anything but a message of LangChain's.
+    The result is None for any other message.
     """
     kind = kind_of(message)
     fields = message
-    inner = ""
+    pointer = ""
     if message.get("lc") is not None and isinstance(message.get("kwargs"), Mapping):
         path = message.get("id")
         kind = str(path[-1]) if isinstance(path, list) and path else ""
         fields = fields_of(message.get("kwargs"))
-        inner = "/kwargs"
+        pointer = "/kwargs"
     elif isinstance(message.get("data"), Mapping) and "content" not in message:
         fields = fields_of(message.get("data"))
-        inner = "/data"
-    # AIMessageChunk is "ai"
-    speaker = _LANGCHAIN_TYPES.get(kind.removesuffix("Chunk").removesuffix("Message").lower())
-    if speaker is None or (isinstance(fields.get("role"), str) and not inner):
+        pointer = "/data"
+    langchain_type = kind.removesuffix("Chunk").removesuffix("Message").lower()
+    speaker = _SPEAKER_BY_LANGCHAIN_TYPE.get(langchain_type)  # AIMessageChunk is "ai"
+    if speaker is None or (isinstance(fields.get("role"), str) and not pointer):
         return None
     if not any(field in fields for field in _LANGCHAIN_FIELDS):
         return None
-    return _langchain_speaker(speaker, fields), fields, inner
+    return _langchain_speaker(speaker, fields), fields, pointer
 
 
 def _langchain_speaker(speaker: Speaker, fields: Fields) -> Speaker:
-    """Return the speaker under the name in the message; the name of a tool does not count."""
+    """Return the speaker, with the message's name if it is a user's or an agent's."""
     name = name_in(fields, "name")
     if speaker.agent == "chat":
         name = name_in(fields, "name", "role")
@@ -487,7 +507,7 @@ def _langchain_speaker(speaker: Speaker, fields: Fields) -> Speaker:
     return Speaker(name, role_of_name(name) if speaker.agent == "chat" else Role.AGENT)
 
 
-_MODEL_MESSAGES: Final = {
+_ROLE_BY_CONTEXT_TYPE: Final = {
     "SystemMessage": Role.SYSTEM,
     "UserMessage": Role.USER,
     "AssistantMessage": Role.AGENT,
@@ -495,43 +515,49 @@ _MODEL_MESSAGES: Final = {
 }
 """The messages of a model's context in an agent's saved state."""
 
-_AUTOGEN_NOTES: Final = name_set("""
+_AUTOGEN_LOG_TYPES: Final = name_set("""
     MemoryQueryEvent ModelClientStreamingChunkEvent SelectSpeakerEvent SelectorEvent
     UserInputRequestedEvent
 """)
-_AUTOGEN_KINDS: Final = re.compile(r"(?:Message|Event)(?:\[[^\[\]]*\])?\Z")
-_NOT_AUTOGEN: Final = frozenset({"action", "observation", "args", "extras", "sessionId", "payload"})
-_WITHOUT_SOURCE: Final = ("ToolCallRequestEvent", "ToolCallExecutionEvent")
+_AUTOGEN_TYPE_ENDING: Final = re.compile(r"(?:Message|Event)(?:\[[^\[\]]*\])?\Z")
+_NON_AUTOGEN_FIELDS: Final = frozenset(
+    {"action", "observation", "args", "extras", "sessionId", "payload"}
+)
+_TYPES_WITHOUT_SOURCE: Final = ("ToolCallRequestEvent", "ToolCallExecutionEvent")
 """Events that some versions save without their source."""
 
-_RESULT_MARKS: Final = frozenset({"call_id", "name", "is_error"})
+_AUTOGEN_RESULT_FIELDS: Final = frozenset({"call_id", "name", "is_error"})
 _AUTOGEN_CODE_TOOL: Final = "code"
 
 
-def _is_autogen(message: Fields) -> bool:
+def _is_autogen_message(message: Fields) -> bool:
     """Return whether a JSON object is a message or an event of AutoGen's."""
     kind = kind_of(message)
-    if kind in _MODEL_MESSAGES or kind in _WITHOUT_SOURCE:
+    if kind in _ROLE_BY_CONTEXT_TYPE or kind in _TYPES_WITHOUT_SOURCE:
         return "content" in message
-    if not kind or not isinstance(message.get("source"), str) or _NOT_AUTOGEN & message.keys():
+    if (
+        not kind
+        or not isinstance(message.get("source"), str)
+        or _NON_AUTOGEN_FIELDS & message.keys()
+    ):
         return False
-    if not _AUTOGEN_KINDS.search(kind) and "models_usage" not in message:
+    if not _AUTOGEN_TYPE_ENDING.search(kind) and "models_usage" not in message:
         return False
-    return "content" in message or kind in ("CodeExecutionEvent", *_AUTOGEN_NOTES)
+    return "content" in message or kind in ("CodeExecutionEvent", *_AUTOGEN_LOG_TYPES)
 
 
 def _autogen_pieces(message: Fields) -> Iterator[Piece]:
-    """Yield the pieces of a message or an event."""
+    """Yield the pieces of a message or an event of AutoGen."""
     kind = kind_of(message)
     content = message.get("content")
-    agent = name_in(message, "source") or _MODEL_MESSAGES.get(kind, Role.AGENT).value
+    agent = name_in(message, "source") or _ROLE_BY_CONTEXT_TYPE.get(kind, Role.AGENT).value
     if agent == Role.AGENT.value:
         agent = ASSISTANT
-    role = _MODEL_MESSAGES.get(kind) or role_of_name(agent)
+    role = _ROLE_BY_CONTEXT_TYPE.get(kind) or role_of_name(agent)
     speaker = Speaker(agent, role, thinks=kind == "ThoughtEvent")
     if thought := as_text(message.get("thought")):
         yield speaker.piece(thought, "/thought", kind=SpanKind.REASONING)
-    if kind in _AUTOGEN_NOTES:
+    if kind in _AUTOGEN_LOG_TYPES:
         yield json_log_piece(content if content is not None else message, name=kind)
     elif kind == "CodeExecutionEvent":
         result = fields_of(message.get("result"))
@@ -554,8 +580,14 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
 
 
 def _is_autogen_call(value: object) -> bool:
+    """Return whether a value is a call in AutoGen's list of calls."""
     return isinstance(value, Mapping) and "name" in value and "arguments" in value
 
 
 def _is_autogen_result(value: object) -> bool:
-    return isinstance(value, Mapping) and "content" in value and not _RESULT_MARKS.isdisjoint(value)
+    """Return whether a value is a result in AutoGen's list of results."""
+    return (
+        isinstance(value, Mapping)
+        and "content" in value
+        and not _AUTOGEN_RESULT_FIELDS.isdisjoint(value)
+    )

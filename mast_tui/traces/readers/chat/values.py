@@ -23,84 +23,100 @@ _TIME_FIELDS: Final = ("timestamp", "created_at", "createdAt", "time", "created"
 _USAGE_FIELDS: Final = ("usage", "usage_metadata", "usageMetadata", "models_usage", "token_usage")
 _MODEL_FIELDS: Final = ("model", "model_name", "model_version", "modelVersion", "model_id")
 _METADATA_FIELDS: Final = ("response_metadata", "metadata")
-_INPUT_TOKENS: Final = names(
+_INPUT_COUNT_FIELDS: Final = names(
     "input_tokens prompt_tokens request_tokens prompt_token_count promptTokenCount"
     " inputTokens promptTokens"
 )
-_OUTPUT_TOKENS: Final = names(
+_OUTPUT_COUNT_FIELDS: Final = names(
     "output_tokens completion_tokens response_tokens candidates_token_count candidatesTokenCount"
     " outputTokens completionTokens"
 )
-_CACHED_APART: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
-_THOUGHTS_APART: Final = ("thoughts_token_count", "thoughtsTokenCount")
+_CACHE_COUNT_FIELDS: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
+_THOUGHT_COUNT_FIELDS: Final = ("thoughts_token_count", "thoughtsTokenCount")
 
 
 def start_of(message: Fields) -> float | None:
-    """Return the time at which a message was written, in Unix seconds."""
-    return next(
-        (time for field in _TIME_FIELDS if (time := unix_seconds(message.get(field))) is not None),
-        None,
-    )
+    """Return the time at which a message was written, in Unix seconds; None if it has no time."""
+    for field in _TIME_FIELDS:
+        time = unix_seconds(message.get(field))
+        if time is not None:
+            return time
+    return None
 
 
 def model_of(message: Fields) -> str | None:
-    """Return the model that wrote a message or answered a request, where it is named."""
-    holders = (message, *(fields_of(message.get(field)) for field in _METADATA_FIELDS))
-    return next((name for holder in holders if (name := name_in(holder, *_MODEL_FIELDS))), None)
+    """Return the model that wrote a message or answered a request; None if none is named."""
+    for fields in (message, *(fields_of(message.get(field)) for field in _METADATA_FIELDS)):
+        if name := name_in(fields, *_MODEL_FIELDS):
+            return name
+    return None
 
 
 def usage_of(message: Fields) -> Tokens | None:
-    """Return the tokens of the model call that a message or a response came from.
+    """Return the tokens of the model call that a message or a response came from, if counted.
 
-    Tokens read from or written to a cache count as input, and hidden thoughts as output,
-    where the vendor counts them apart.
+    If the vendor counts them separately, cached tokens are added to the input, and hidden thoughts
+    to the output.
     """
     for field in _USAGE_FIELDS:
         usage = message.get(field)
         if usage is not None and isinstance(usage, Mapping):
-            return _tokens(usage)
+            return _tokens_of_usage(usage)
     usage = fields_of(message.get("response_metadata")).get("token_usage")
-    return _tokens(usage) if isinstance(usage, Mapping) else None
+    return _tokens_of_usage(usage) if isinstance(usage, Mapping) else None
 
 
-def _tokens(usage: Fields) -> Tokens | None:
+def _tokens_of_usage(usage: Fields) -> Tokens | None:
     return tokens_of(
-        _sum(usage, first_in(usage, *_INPUT_TOKENS), _CACHED_APART),
-        _sum(usage, first_in(usage, *_OUTPUT_TOKENS), _THOUGHTS_APART),
+        _total_count(usage, first_in(usage, *_INPUT_COUNT_FIELDS), _CACHE_COUNT_FIELDS),
+        _total_count(usage, first_in(usage, *_OUTPUT_COUNT_FIELDS), _THOUGHT_COUNT_FIELDS),
     )
 
 
-def _sum(usage: Fields, base: object, more: tuple[str, ...]) -> int | None:
-    count = as_count(base)
-    return None if count is None else count + sum(as_count(usage.get(name)) or 0 for name in more)
+def _total_count(usage: Fields, base_count: object, added_fields: tuple[str, ...]) -> int | None:
+    """Return a count with the counts in further fields added; None if the first is no count."""
+    count = as_count(base_count)
+    if count is None:
+        return None
+    return count + sum(as_count(usage.get(field)) or 0 for field in added_fields)
 
 
 def usage_tokens(usage: object, input_fields: str, output_fields: str) -> Tokens | None:
-    """Return the tokens of a model call; None where none are counted.
+    """Return the tokens of a model call; None if no tokens are counted.
 
     Args:
         usage: An object with counts.
         input_fields: The fields to add up for the input, separated by spaces.
-        output_fields: The same for the output.
+        output_fields: The fields to add up for the output, separated by spaces.
     """
     fields = fields_of(usage)
-    return tokens_of(_sum_of(fields, input_fields), _sum_of(fields, output_fields))
+    return tokens_of(_sum_of_fields(fields, input_fields), _sum_of_fields(fields, output_fields))
 
 
-def _sum_of(usage: Fields, fields: str) -> int | None:
-    counts = [count for name in names(fields) if (count := as_count(usage.get(name))) is not None]
+def _sum_of_fields(usage: Fields, field_names: str) -> int | None:
+    """Return the sum of the counts in some fields; None if none of them has a count."""
+    counts = [
+        count for name in names(field_names) if (count := as_count(usage.get(name))) is not None
+    ]
     return sum(counts) if counts else None
 
 
 _THOUGHT_FIELDS: Final = names("thinking reasoning reasoning_content text content summary")
-_FILE_KINDS: Final = name_set("""
+_FILE_TYPES: Final = name_set("""
     audio binary computer_screenshot document document-url file image image-url image_url
     input_audio input_file input_image media video video-url video_url
 """)
-_FILE_NAMES: Final = ("filename", "file_name", "title", "name", "display_name", "displayName")
-_MEDIA_TYPES: Final = ("media_type", "mime_type", "mimeType", "mediaType")
-_TEXTS_IN_BEDROCK: Final = names("guardContent guard_content citationsContent citations_content")
-_SOURCES: Final = ("file", "source", "inline_data", "inlineData", "file_data", "fileData")
+_FILE_NAME_FIELDS: Final = ("filename", "file_name", "title", "name", "display_name", "displayName")
+_MEDIA_TYPE_FIELDS: Final = ("media_type", "mime_type", "mimeType", "mediaType")
+_BEDROCK_TEXT_FIELDS: Final = names("guardContent guard_content citationsContent citations_content")
+_FILE_SOURCE_FIELDS: Final = (
+    "file",
+    "source",
+    "inline_data",
+    "inlineData",
+    "file_data",
+    "fileData",
+)
 
 
 def message_text(content: object) -> str:
@@ -116,7 +132,7 @@ def message_text(content: object) -> str:
 
 
 def output_text(output: object) -> str:
-    """Return the text of a tool's output, without the object or list around it."""
+    """Return the text of a tool's output, without the object or the list that holds it."""
     if isinstance(output, Mapping):
         if "stdout" in output:
             return texts_in(output, "stdout", "stderr")
@@ -127,12 +143,12 @@ def output_text(output: object) -> str:
         if kind_of(output) == "execution-denied":
             return as_text(output.get("reason")) or "[denied]"
         if not kind_of(output) and "text" not in output:
-            return _only_value(output)
+            return _single_value_text(output)
     return message_text(output)
 
 
 def thought_text(thought: object) -> str:
-    """Return the text of a reasoning block; a note in brackets where it is encrypted."""
+    """Return the text of a reasoning block; a note in brackets if it is encrypted."""
     if isinstance(thought, list):
         texts = (
             thought_text(part) if isinstance(part, Mapping) else content_text([part])
@@ -151,8 +167,8 @@ def thought_text(thought: object) -> str:
             return thought_text(value)
     if kind_of(thought) == "redacted_thinking":
         return "[redacted thinking]"
-    hidden = ("encrypted_content", "encrypted", "data", "signature", "protectedData")
-    if any(as_text(thought.get(field)) for field in hidden):
+    encrypted_fields = ("encrypted_content", "encrypted", "data", "signature", "protectedData")
+    if any(as_text(thought.get(field)) for field in encrypted_fields):
         return "[encrypted reasoning]"
     if any(field in thought for field in _THOUGHT_FIELDS):
         return ""
@@ -160,26 +176,28 @@ def thought_text(thought: object) -> str:
 
 
 def file_note(part: Fields) -> str | None:
-    """``[image]`` or ``[file report.pdf]`` for a part that is no text; None for any other part."""
-    kind = kind_of(part) or (name_in(part, "kind") or "")
-    inner = next((fields_of(part[field]) for field in _SOURCES if field in part), None)
-    if kind not in _FILE_KINDS and (kind or (inner is None and not _is_a2a_file(part))):
+    """Return ``[image]`` or ``[file report.pdf]`` for a part that is a file; None for any other."""
+    kind = kind_of(part) or name_in(part, "kind") or ""
+    source = next((fields_of(part[field]) for field in _FILE_SOURCE_FIELDS if field in part), None)
+    if kind and kind not in _FILE_TYPES:
         return None
-    holders = (part, inner or part)
-    for fields in (_FILE_NAMES, _MEDIA_TYPES if kind in ("", "binary") else ()):
-        for holder in holders:
-            if name := name_in(holder, *fields):
+    if not kind and source is None and not _is_a2a_file(part):
+        return None
+    media_type_fields = _MEDIA_TYPE_FIELDS if kind in ("", "binary") else ()
+    for name_fields in (_FILE_NAME_FIELDS, media_type_fields):
+        for fields in (part, source or part):
+            if name := name_in(fields, *name_fields):
                 return f"[{kind or 'file'} {name}]"
     return f"[{kind or 'file'}]"
 
 
 def _is_a2a_file(part: Fields) -> bool:
-    """Tell a file of A2A 1.0, which is its address or its bytes beside the media type."""
+    """Return whether a part is a file of A2A 1.0: a media type with an address or with bytes."""
     return "mediaType" in part and any(isinstance(part.get(name), str) for name in ("url", "raw"))
 
 
 def _text_of_kind(part: Fields, kind: object) -> str | None:
-    """Return the text of a part whose kind says where it is; None for other kinds."""
+    """Return the text of a part of a kind with fields of its own; None for any other kind."""
     match kind:
         case "web_search_result":
             return texts_in(part, "title", "url")
@@ -199,20 +217,24 @@ def known_part_text(part: Fields) -> str | None:
     """Return the text of a part, or a note such as ``[image]``; None for a part of another type."""
     text = part.get("text")
     if isinstance(text, Mapping) and isinstance(text.get("value"), str):
-        return str(text["value"])  # as OpenAI's threads have it
+        return str(text["value"])  # in OpenAI's threads
     if any(isinstance(part.get(field), str) for field in ("text", "refusal", "transcript")):
         return as_text(part.get("transcript")) or content_text(part)
     if note := file_note(part):
         return note
-    for field in _TEXTS_IN_BEDROCK:
-        if isinstance(inner := part.get(field), Mapping):
-            return message_text(first_in(inner, "content", "text"))
+    for field in _BEDROCK_TEXT_FIELDS:
+        bedrock_part = part.get(field)
+        if isinstance(bedrock_part, Mapping):
+            return message_text(first_in(bedrock_part, "content", "text"))
     kind = kind_of(part) or part.get("kind")
-    if (of_kind := _text_of_kind(part, kind)) is not None:
-        return of_kind
-    if len(part) == 1 and (medium := next(iter(part))) in _FILE_KINDS:
-        held = fields_of(part[medium])  # as Bedrock writes it
-        return f"[{medium} {name_in(held, 'name', 'format') or ''}".rstrip() + "]"
+    kind_text = _text_of_kind(part, kind)
+    if kind_text is not None:
+        return kind_text
+    if len(part) == 1:
+        (file_type,) = part
+        if file_type in _FILE_TYPES:  # in Bedrock's messages
+            file_name = name_in(fields_of(part[file_type]), "name", "format") or ""
+            return f"[{file_type} {file_name}".rstrip() + "]"
     for field in ("json", "data"):
         if part.keys() <= {field, "mediaType", "metadata"} and field in part:
             return dump_text(part[field])
@@ -222,11 +244,12 @@ def known_part_text(part: Fields) -> str | None:
 
 
 def _part_text(part: object) -> str:
+    """Return the text of a part; of a part of an unknown type, as much as can be read."""
     text = known_part_text(part) if isinstance(part, Mapping) else None
     return content_text(part) if text is None else text
 
 
-def _only_value(output: Fields) -> str:
+def _single_value_text(output: Fields) -> str:
     """Return the text in ``{"result": text}``; any other object as JSON."""
     if len(output) == 1:
         (name,) = output

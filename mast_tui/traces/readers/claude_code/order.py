@@ -1,16 +1,16 @@
-"""The records of a session that count, and the order in which they are read.
+"""The records of a session that are shown, and the order in which they are read.
 
-The session's own records keep the order of their lines. Those of a sub-agent are read together
-before the result of the call that started it; a sub-agent without such a call is read at the line
-of its first record.
+The session's own records keep the order of their lines. The records of a sub-agent are read
+together before the result of the call that started it. A sub-agent without such a call is read at
+the line of its first record.
 
-What the user took back by a rewind stays in the file. Every record names the one that it follows,
-and after a rewind two prompts follow the same record. The prompt that leads to the last record
-counts, and the other one is abandoned with all that follows it. Every other fork is kept whole:
+A rewind leaves the abandoned records in the file. Every record names its parent, the record before
+it. After a rewind two prompts have the same parent. The prompt that leads to the last record is
+shown; the other prompt is abandoned with all records after it. Every other fork is kept whole:
 results of parallel calls, hooks, progress and retries make forks too. A record whose parent is
 missing follows the record before it, so that nothing is lost before a broken link, a resumption or
-a compaction. Only where the file itself says that its last prompt is in a tree of its own did the
-user go back to the very beginning.
+a compaction. The user went back to the very beginning only if the file states that its last prompt
+is in a tree of its own.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from mast_tui.traces.readers.claude_code.records import RecordEntry, RecordKind,
 from mast_tui.traces.readers.claude_code.spans import AgentThread
 
 _ROOT: Final = -1
-"""The parent of the first record; the last of the lists of children is its own."""
+"""The index of the parent of first records: the last of the lists of children is its list."""
 
 
 @dataclass(slots=True)
 class SubAgent:
-    """A sub-agent with its records, and the call that started it where that is known."""
+    """A sub-agent with its records, and the call that started it, if known."""
 
     id: str
     entries: list[RecordEntry] = field(default_factory=list)
@@ -48,43 +48,48 @@ class SubAgent:
         return AgentThread.of_sub_agent(self.id, self.spawn.agent_type, self.spawn.call_id)
 
 
-def sub_agents_among(entries: Iterable[RecordEntry]) -> dict[str, SubAgent]:
-    """Return the sub-agents of these records: by their own id, else by their first record's."""
+def sub_agents_by_id(entries: Iterable[RecordEntry]) -> dict[str, SubAgent]:
+    """Return the sub-agents of these records by their ids.
+
+    A record without an agent's id belongs to the agent of its parent, else of the record before it.
+    A sub-agent without an id gets the id of its first record.
+    """
     agents: dict[str, SubAgent] = {}
-    agent_of: dict[str, str] = {}
-    previous: str | None = None
+    agent_id_by_key: dict[str, str] = {}
+    previous_id: str | None = None
     for entry in entries:
         agent_id = entry.agent_id
         if agent_id is None and entry.parent is not None:
-            agent_id = agent_of.get(entry.parent, previous)
-        previous = agent_id or entry.key
-        agent_of.setdefault(entry.key, previous)
-        agents.setdefault(previous, SubAgent(previous)).entries.append(entry)
+            agent_id = agent_id_by_key.get(entry.parent, previous_id)
+        previous_id = agent_id or entry.key
+        agent_id_by_key.setdefault(entry.key, previous_id)
+        agents.setdefault(previous_id, SubAgent(previous_id)).entries.append(entry)
     return agents
 
 
 def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[RecordEntry]) -> None:
-    """Give each sub-agent the call that started it.
+    """Set the call that started each sub-agent.
 
-    That is the one whose result names the sub-agent, else the first one with its very prompt.
+    The call is the one whose result names the sub-agent, else the first unassigned call that has
+    the prompt of the sub-agent.
 
     Args:
         agents: The sub-agents by id.
         entries: All records of the file.
     """
-    spawns = {spawn.call_id: spawn for entry in entries for spawn in entry.spawns}
+    spawn_by_call = {spawn.call_id: spawn for entry in entries for spawn in entry.spawns}
     for entry in entries:
-        agent = next((agents[name] for name in entry.sub_agents if name in agents), None)
+        agent = next((agents[id_] for id_ in entry.sub_agents if id_ in agents), None)
         if agent is not None and agent.spawn is None:
-            agent.spawn = next(filter(None, map(spawns.get, entry.results)), None)
-    assigned = {agent.spawn.call_id for agent in agents.values() if agent.spawn is not None}
-    by_prompt: defaultdict[int | None, deque[Spawn]] = defaultdict(deque)
+            agent.spawn = next(filter(None, map(spawn_by_call.get, entry.results)), None)
+    assigned_calls = {agent.spawn.call_id for agent in agents.values() if agent.spawn is not None}
+    spawns_by_prompt: defaultdict[int | None, deque[Spawn]] = defaultdict(deque)
     for entry in entries:
         for spawn in entry.spawns:
-            if spawn.prompt is not None and spawn.call_id not in assigned:
-                by_prompt[spawn.prompt].append(spawn)
+            if spawn.prompt is not None and spawn.call_id not in assigned_calls:
+                spawns_by_prompt[spawn.prompt].append(spawn)
     for agent in agents.values():
-        candidates = by_prompt[agent.entries[0].prompt]
+        candidates = spawns_by_prompt[agent.entries[0].prompt]
         if candidates and agent.spawn is None:
             agent.spawn = candidates.popleft()
 
@@ -92,132 +97,156 @@ def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[RecordEntry]
 def in_reading_order(
     entries: Sequence[RecordEntry], thread: AgentThread, agents: Mapping[str, SubAgent]
 ) -> Iterator[tuple[RecordEntry, AgentThread]]:
-    """Yield the records of a file's thread and of its sub-agents, each with its thread.
+    """Yield the records of a file's thread and of its sub-agents, each with its own thread.
+
+    A sub-agent's records come before the result of its call, else at the line of the first one.
 
     Args:
         entries: The records of the file's own thread.
         thread: That thread.
         agents: The sub-agents by id.
     """
-    of_agents = (agent.entries for agent in agents.values())
-    results = {call_id for entry in chain(entries, *of_agents) for call_id in entry.results}
-    waiting: defaultdict[str, list[SubAgent]] = defaultdict(list)
+    agent_entries = (agent.entries for agent in agents.values())
+    result_calls = {
+        call_id for entry in chain(entries, *agent_entries) for call_id in entry.results
+    }
+    agents_by_call: defaultdict[str, list[SubAgent]] = defaultdict(list)
     items: list[RecordEntry | SubAgent] = [*entries]
     for agent in agents.values():
-        if agent.spawn is not None and agent.spawn.call_id in results:
-            waiting[agent.spawn.call_id].append(agent)
+        if agent.spawn is not None and agent.spawn.call_id in result_calls:
+            agents_by_call[agent.spawn.call_id].append(agent)
         else:
             items.append(agent)
     items.sort(key=lambda item: item.line)
-    items += agents.values()  # where the result that would begin them is read nowhere
+    items += agents.values()  # for sub-agents whose call's result is never reached
     # A stack, because sub-agents may be nested more deeply than Python calls.
     stack = [(item, thread) for item in reversed(items)]
-    begun: set[str] = set()
+    read_ids: set[str] = set()
     while stack:
         item, item_thread = stack.pop()
         if isinstance(item, SubAgent):
-            if item.id not in begun:
-                begun.add(item.id)
+            if item.id not in read_ids:
+                read_ids.add(item.id)
                 agent_thread = item.thread()
                 stack += [(entry, agent_thread) for entry in reversed(item.entries)]
             continue
-        started = [
+        started_agents = [
             agent
             for call_id in item.results
-            for agent in waiting.get(call_id, ())
-            if agent.id not in begun
+            for agent in agents_by_call.get(call_id, ())
+            if agent.id not in read_ids
         ]
-        if started:
+        if started_agents:
             stack.append((item, item_thread))
-            stack += [(agent, item_thread) for agent in reversed(started)]
+            stack += [(agent, item_thread) for agent in reversed(started_agents)]
         else:
             yield item, item_thread
 
 
-def abandoned_branches(entries: Sequence[RecordEntry], tip: str | None) -> list[list[RecordEntry]]:
-    """Return the records of each branch that the user took back, its prompt first.
+def abandoned_branches(
+    entries: Sequence[RecordEntry], leaf_id: str | None
+) -> list[list[RecordEntry]]:
+    """Return the records of each branch that the user abandoned by a rewind, its prompt first.
 
     Args:
         entries: The records of one thread that have ids, in file order.
-        tip: The record that the file itself calls the end of the conversation.
+        leaf_id: The id of the last record of the conversation, if the file states it.
     """
-    parents = _parents(entries, tip)
-    children: list[list[int]] = [[] for _ in (*parents, _ROOT)]
-    for index, parent in enumerate(parents):
-        children[parent].append(index)
+    parent_indices = _parent_indices(entries, leaf_id)
+    children_by_index: list[list[int]] = [[] for _ in (*parent_indices, _ROOT)]
+    for index, parent in enumerate(parent_indices):
+        children_by_index[parent].append(index)
     # Records that follow one another in a circle are not among the root's descendants.
-    connected = list(_descendants(children, _ROOT))[1:]
-    openings = [entry.kind for entry in entries]
-    for index in reversed(connected):
-        if openings[index] is RecordKind.NOTE:
-            openings[index] = max(
-                (openings[child] for child in children[index]), default=RecordKind.NOTE
-            )
-    prompts: list[int] = []
-    talk = (index for index, entry in enumerate(entries) if entry.kind is not RecordKind.NOTE)
-    index = max(talk, default=_ROOT)
-    if index not in set(connected):
+    connected_indices = list(_indices_of_branch(children_by_index, _ROOT))[1:]
+    opening_kinds = _opening_kinds(entries, children_by_index, connected_indices)
+    abandoned_prompts: list[int] = []
+    conversation_indices = (
+        index for index, entry in enumerate(entries) if entry.kind is not RecordKind.NOTE
+    )
+    index = max(conversation_indices, default=_ROOT)
+    if index not in set(connected_indices):
         return []
+    # From the last record of the conversation back to the root, look for rewinds.
     while index != _ROOT:
-        if openings[index] is RecordKind.PROMPT:
-            for sibling in children[parents[index]]:
-                if sibling != index and openings[sibling] is RecordKind.PROMPT:
-                    prompts += _first_prompts(entries, children, sibling)
-        index = parents[index]
+        if opening_kinds[index] is RecordKind.PROMPT:
+            for sibling in children_by_index[parent_indices[index]]:
+                # Two prompts have the same parent: the user went back to it.
+                if sibling != index and opening_kinds[sibling] is RecordKind.PROMPT:
+                    abandoned_prompts += _first_prompts(entries, children_by_index, sibling)
+        index = parent_indices[index]
     return [
-        [entries[index] for index in sorted(_descendants(children, prompt))]
-        for prompt in sorted(prompts)
+        [entries[index] for index in sorted(_indices_of_branch(children_by_index, prompt))]
+        for prompt in sorted(abandoned_prompts)
     ]
 
 
-def _parents(entries: Sequence[RecordEntry], tip: str | None) -> list[int]:
-    """Return the index of the record that each one follows."""
-    indices: dict[str | None, int] = {}
+def _opening_kinds(
+    entries: Sequence[RecordEntry],
+    children_by_index: Sequence[Sequence[int]],
+    connected_indices: Sequence[int],
+) -> list[RecordKind]:
+    """Return the kind of each record; for a note, the highest kind of the records that follow."""
+    opening_kinds = [entry.kind for entry in entries]
+    for index in reversed(connected_indices):
+        if opening_kinds[index] is RecordKind.NOTE:
+            opening_kinds[index] = max(
+                (opening_kinds[child] for child in children_by_index[index]),
+                default=RecordKind.NOTE,
+            )
+    return opening_kinds
+
+
+def _parent_indices(entries: Sequence[RecordEntry], leaf_id: str | None) -> list[int]:
+    """Return for each record the index of its parent, ``_ROOT`` for the first prompt of a tree."""
+    index_by_id: dict[str | None, int] = {}
     for index, entry in enumerate(entries):
-        indices.setdefault(entry.uuid, index)
-    restarted = _has_restarted(entries, indices, tip)
+        index_by_id.setdefault(entry.uuid, index)
+    has_restarted = _has_restarted(entries, index_by_id, leaf_id)
     parents: list[int] = []
     for index, entry in enumerate(entries):
-        parent = indices.get(entry.parent)
+        parent = index_by_id.get(entry.parent)
         if parent is None or entry.parent == entry.uuid:
-            begins = restarted and entry.is_root and entry.kind is RecordKind.PROMPT
-            parent = _ROOT if begins else index - 1
+            is_new_root = has_restarted and entry.is_root and entry.kind is RecordKind.PROMPT
+            parent = _ROOT if is_new_root else index - 1
         parents.append(parent)
     return parents
 
 
 def _has_restarted(
-    entries: Sequence[RecordEntry], indices: Mapping[str | None, int], tip: str | None
+    entries: Sequence[RecordEntry], index_by_id: Mapping[str | None, int], leaf_id: str | None
 ) -> bool:
-    """Return whether the conversation that leads to the tip began with a prompt after others."""
-    index = indices.get(tip)
-    passed: set[int] = set()
-    while index is not None and index not in passed:
-        passed.add(index)
+    """Return whether the conversation that ends with the leaf begins with a prompt.
+
+    The first record of the file does not count, as every session begins there.
+    """
+    index = index_by_id.get(leaf_id)
+    visited_indices: set[int] = set()
+    while index is not None and index not in visited_indices:
+        visited_indices.add(index)
         entry = entries[index]
         if entry.parent is None:
             return index > 0 and entry.kind is RecordKind.PROMPT
-        index = indices.get(entry.parent)
+        index = index_by_id.get(entry.parent)
     return False
 
 
-def _descendants(children: Sequence[Sequence[int]], start: int) -> Iterator[int]:
-    """Yield a record and all that follow it, parents first."""
+def _indices_of_branch(children_by_index: Sequence[Sequence[int]], start: int) -> Iterator[int]:
+    """Yield the indices of a record and of all records that follow it, parents first."""
     stack = [start]
     while stack:
         index = stack.pop()
         yield index
-        stack += children[index]
+        stack += children_by_index[index]
 
 
 def _first_prompts(
-    entries: Sequence[RecordEntry], children: Sequence[Sequence[int]], start: int
+    entries: Sequence[RecordEntry], children_by_index: Sequence[Sequence[int]], start: int
 ) -> Iterator[int]:
-    """Yield the prompts that follow a record with nothing but notes between."""
+    """Yield the index of the first prompt on each path that begins with a record."""
     stack = [start]
     while stack:
         index = stack.pop()
         if entries[index].kind is RecordKind.PROMPT:
             yield index
         else:
-            stack += children[index]
+            stack += children_by_index[index]

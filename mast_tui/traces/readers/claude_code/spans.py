@@ -18,15 +18,22 @@ from mast_tui.traces.readers.base import Reader, identity_of
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, RecordEntry
 
-_READ_AT_ONCE: Final = 4 << 20
+_BYTES_PER_READ: Final = 4 << 20
 """The bytes of a file that are read at a time."""
+
+
+_SHORT_ID_LENGTH: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class AgentThread:
-    """The thread of an agent, prompted by ``asker``; ``call_id`` is the call that started it.
+    """The thread of an agent.
 
-    The keys of its spans begin with ``prefix``.
+    Attributes:
+        prefix: The beginning of the keys of its spans.
+        agent: The name of the agent.
+        asker: The name of the user or agent that prompts it.
+        call_id: The id of the call that started a sub-agent, if known.
     """
 
     prefix: str = ""
@@ -41,11 +48,11 @@ class AgentThread:
         """Return the thread of a sub-agent.
 
         Args:
-            agent_id: The id by which its spans are known.
-            agent_type: Its type, which is its name; None where the file does not have it.
-            call_id: The call that started it.
+            agent_id: The id with which the keys of its spans begin.
+            agent_type: Its type, which is also its name; None if the file does not state it.
+            call_id: The id of the call that started the sub-agent.
         """
-        name = agent_type or f"sub-agent {agent_id[:8]}"
+        name = agent_type or f"sub-agent {agent_id[:_SHORT_ID_LENGTH]}"
         return cls(f"{agent_id}/", name, AGENT, call_id)
 
     def agent_of(self, piece: Piece) -> str:
@@ -58,7 +65,9 @@ class AgentThread:
 class TraceBuilder(ABC):
     """A file while it is read line by line, and its spans in reading order.
 
-    ``native`` is the id that the file states, ``task`` the first request of the user.
+    Attributes:
+        native: The id of the run that the file states.
+        task: The first request of the user.
     """
 
     def __init__(self, source: Source) -> None:
@@ -68,10 +77,10 @@ class TraceBuilder(ABC):
         self.version: str | None = None
         self.task: str | None = None
         self._source = source
-        self._positions = array("I")
-        self._calls: dict[str, int] = {}
-        self._last_spans: dict[str, int] = {}
-        self._tokens: dict[str, Tokens] = {}
+        self._text_positions = array("I")
+        self._call_index_by_id: dict[str, int] = {}
+        self._last_index_by_response: dict[str, int] = {}
+        self._tokens_by_response: dict[str, Tokens] = {}
 
     @abstractmethod
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
@@ -89,25 +98,27 @@ class TraceBuilder(ABC):
 
     @staticmethod
     @abstractmethod
-    def texts_on(data: bytes, /) -> Sequence[str]:
+    def texts_on_lines(data: bytes, /) -> Sequence[str]:
         """Return the texts of all pieces on some lines."""
 
     def trace(self, reader: Reader) -> Trace:
         """Read the file and return its trace."""
         index = LineIndex.of_source(self._source)
         while not index.complete:
-            number = len(index)
-            lines = index.advance(_READ_AT_ONCE)
-            for offset, line in enumerate(lines, 1):
-                self.feed(number + offset, line, index.ends_open and offset == len(lines))
+            line_count = len(index)
+            lines = index.advance(_BYTES_PER_READ)
+            for line_offset, line in enumerate(lines, 1):
+                self.feed(
+                    line_count + line_offset, line, index.ends_open and line_offset == len(lines)
+                )
         self.finish()
-        for response, tokens in self._tokens.items():
-            if response in self._last_spans:
-                self.table.set_tokens(self._last_spans[response], tokens)
+        for response_key, tokens in self._tokens_by_response.items():
+            if response_key in self._last_index_by_response:
+                self.table.set_tokens(self._last_index_by_response[response_key], tokens)
         path = self._source.path
         identity = identity_of(reader, path, self._source.head, native=self.native)
         meta = TraceMeta(system=AGENT, model=self.model, task=self.task, version=self.version)
-        spans = RecordSpans(index, self.table, self._positions, self.texts_on)
+        spans = RecordSpans(index, self.table, self._text_positions, self.texts_on_lines)
         return Trace(identity, path, spans, meta=meta)
 
     def add(self, entry: RecordEntry, thread: AgentThread, last_line: int | None = None) -> None:
@@ -116,46 +127,52 @@ class TraceBuilder(ABC):
         Args:
             entry: The entry of a record, or of several lines.
             thread: The thread that it is part of.
-            last_line: The last line that it is on, where that is not the first.
+            last_line: The last line of the entry, if it is on several lines.
         """
         for position, piece in enumerate(entry.pieces, entry.offset):
             self._add_piece(entry, piece, thread, last_line or entry.line)
-            self._positions.append(position)
+            self._text_positions.append(position)
         if entry.response is not None:
-            response = thread.prefix + entry.response
+            response_key = thread.prefix + entry.response
             if entry.tokens is not None:
-                self._tokens[response] = entry.tokens
+                self._tokens_by_response[response_key] = entry.tokens
             if entry.pieces:
-                self._last_spans[response] = len(self.table) - 1
+                self._last_index_by_response[response_key] = len(self.table) - 1
 
     def _add_piece(
         self, entry: RecordEntry, piece: Piece, thread: AgentThread, last_line: int
     ) -> None:
+        """Append the span of a piece; a result sets the end of its call and names its sub-agent."""
         table = self.table
         name = piece.name
         key = entry.key + piece.key_suffix
-        parent = self._calls.get(thread.call_id or "")
+        parent = self._call_index_by_id.get(thread.call_id or "")
         if piece.kind is SpanKind.TOOL_RESULT:
-            parent = self._calls.get(piece.call_id or "")
+            parent = self._call_index_by_id.get(piece.call_id or "")
             name = name or (None if parent is None else table.name_of(parent))
             key = f"{piece.call_id}:result" if piece.call_id else key
         elif piece.kind is SpanKind.TOOL_CALL and piece.call_id:
             key = f"{piece.call_id}:call"
-            self._calls[piece.call_id] = len(table)
+            self._call_index_by_id[piece.call_id] = len(table)
         shape = (piece.kind, piece.role, thread.agent_of(piece), name)
         key = thread.prefix + key
-        span = table.add(entry.line, last_line, shape, key, parent, entry.time, piece.status)
+        index = table.add(entry.line, last_line, shape, key, parent, entry.time, piece.status)
         if piece.kind is SpanKind.TOOL_RESULT and parent is not None:
             table.set_end(parent, entry.time)
             if name in SPAWNING_TOOLS and entry.sub_agents:
-                table.spawned.setdefault(entry.sub_agents[0], table.key_of(span))
+                table.spawned.setdefault(entry.sub_agents[0], table.key_of(index))
 
 
 class RecordSpans(IndexedSpans):
     """Spans that are all known from the beginning; a line may hold several.
 
-    ``positions`` has the number of each span's text among the texts on its lines. The texts of the
-    lines that were read last are kept.
+    The texts of the lines that were read last are kept.
+
+    Args:
+        index: The index of the file's lines.
+        table: The spans.
+        positions: The number of each span's text among the texts on its lines.
+        texts_on_lines: A function that returns the texts on some lines.
     """
 
     def __init__(
@@ -163,23 +180,24 @@ class RecordSpans(IndexedSpans):
         index: LineIndex,
         table: SpanTable,
         positions: Sequence[int],
-        texts_on: Callable[[bytes], Sequence[str]],
+        texts_on_lines: Callable[[bytes], Sequence[str]],
     ) -> None:
         super().__init__(index, table)
-        self._positions = positions
-        self._texts_on = texts_on
+        self._text_positions = positions
+        self._texts_on = texts_on_lines
         self._last_read: tuple[bytes, Sequence[str]] = (b"", ())
 
     @property
     def loaded(self) -> Loaded:
-        """The size of the file, all of which was read."""
+        """The size of the file, which has been read completely."""
         return Loaded(self._index.done, self._index.size, complete=True)
 
     def _text_of(self, index: int, data: bytes, /) -> str:
+        """Return the text of a span from its lines; raise OSError if they no longer hold it."""
         lines, texts = self._last_read
         if lines != data:
             texts = self._texts_on(data)
             self._last_read = (data, texts)
-        if self._positions[index] >= len(texts):
+        if self._text_positions[index] >= len(texts):
             raise OSError(ESTALE, "the file has changed")
-        return texts[self._positions[index]]
+        return texts[self._text_positions[index]]

@@ -1,9 +1,9 @@
 """The output of ``claude -p --output-format stream-json``: one JSON message a line, a result last.
 
-Spans are made as of a session file, in the order of the lines; the messages of a sub-agent name
-the call that started it, and their keys begin with that call's id. The result is shown where it
-says more than the last message did. Pieces of a message that is being written (``stream_event``)
-are shown only where the whole message never came. Lines that are no JSON are logs.
+Spans are made as from a session file, in the order of the lines. The messages of a sub-agent name
+the call that started it, and their keys begin with that call's id. The result is shown only if it
+does not repeat the last message. The texts of a message that is being written (``stream_event``)
+are shown only if the whole message is never written. Lines that are no JSON are logs.
 """
 
 from __future__ import annotations
@@ -32,47 +32,50 @@ from mast_tui.traces.readers.claude_code.records import (
 from mast_tui.traces.readers.claude_code.spans import AgentThread, TraceBuilder
 from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, text_in
 
-_CUT_INIT: Final = re.compile(
+_CUT_OFF_INIT: Final = re.compile(
     rb'\s*\{"type":\s*"system",\s*"subtype":\s*"init",.{0,2000}"session_id"'
 )
-_EVENT_MARK: Final = b'"stream_event"'
-_BEFORE_RECORD: Final = b"\xef\xbb\xbf\0 \t\r"
-_BOOKKEEPING: Final = name_set("""
+_EVENT_TYPE_BYTES: Final = b'"stream_event"'
+_BYTES_BEFORE_RECORD: Final = b"\xef\xbb\xbf\0 \t\r"
+_BOOKKEEPING_TYPES: Final = name_set("""
     control_cancel_request control_request control_response keep_alive rate_limit_event
     stream_event tool_progress
 """)
-_SYSTEM_BOOKKEEPING: Final = name_set(
+_SYSTEM_BOOKKEEPING_TYPES: Final = name_set(
     "hook_progress hook_started init session_state_changed status task_progress task_updated"
 )
-_TEXT: Final = Piece(SpanKind.LOG, Role.LOG, "log", "", name="text")
-_PARTIAL_MESSAGE: Final = Piece(SpanKind.MESSAGE, Role.AGENT, AGENT, "")
+_TEXT_PIECE: Final = Piece(SpanKind.LOG, Role.LOG, "log", "", name="text")
+_PARTIAL_PIECE: Final = Piece(SpanKind.MESSAGE, Role.AGENT, AGENT, "")
 
 
 class ClaudeStreamReader:
-    """Reads the printed messages of one run, or of several that continue one another."""
+    """Reads the printed messages of a run, or of several runs that continue one another."""
 
     name: Final = "claude-code-stream"
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether one of the first records begins a session, or is a message or result."""
+        """Return whether a first record is a message of a stream, and none is of a session file."""
         records = source.head_records
         if any("parentUuid" in record for record in records):
             return False
-        if any(map(_is_message, records)):
+        if any(map(_is_stream_message, records)):
             return True
         cut_off = source.head.rpartition(b"\n")[2]
-        return len(source.head) < source.size and _CUT_INIT.match(cut_off) is not None
+        return len(source.head) < source.size and _CUT_OFF_INIT.match(cut_off) is not None
 
     def read(self, source: Source) -> FileReport:
         """Return one trace."""
-        return FileReport(source.path, format=self.name, traces=(_Stream(source).trace(self),))
+        return FileReport(
+            source.path, format=self.name, traces=(_StreamBuilder(source).trace(self),)
+        )
 
 
 READER: Final = ClaudeStreamReader()
 
 
-def _is_message(record: Fields) -> bool:
+def _is_stream_message(record: Fields) -> bool:
+    """Return whether a record begins a session, or is a message or the result of one."""
     if as_text(record.get("session_id")) is None:
         return False
     kind = record.get("type")
@@ -84,19 +87,20 @@ def _is_message(record: Fields) -> bool:
 
 
 def _pieces_of(record: Fields) -> list[Piece]:
+    """Return the pieces of a record; none for bookkeeping."""
     kind = type_of(record)
-    if kind in _BOOKKEEPING:
+    if kind in _BOOKKEEPING_TYPES:
         return []
     if kind == "result":
         return [_result_piece(record)]
     if kind == "system":
         subtype = as_text(record.get("subtype"))
-        return [] if subtype in _SYSTEM_BOOKKEEPING else note_pieces(record)
+        return [] if subtype in _SYSTEM_BOOKKEEPING_TYPES else note_pieces(record)
     return pieces_of(record)
 
 
 def _result_piece(record: Fields) -> Piece:
-    """Return the end of a run: its last message, or its error."""
+    """Return the piece of a result, which ends a run: its last message, or its error."""
     subtype = as_text(record.get("subtype")) or "result"
     text = as_text(record.get("result"))
     if record.get("is_error") is True or subtype.startswith("error"):
@@ -110,18 +114,18 @@ def _result_piece(record: Fields) -> Piece:
 
 def _records_on(line: bytes, number: int, problems: list[Problem]) -> Sequence[Fields]:
     """Return the records on a line; none for a line of text."""
-    if not line.lstrip(_BEFORE_RECORD).startswith(b"{"):
+    if not line.lstrip(_BYTES_BEFORE_RECORD).startswith(b"{"):
         return ()
     return records_on(line, number, False, problems)
 
 
-def _caller(record: Fields) -> str | None:
-    """Return the id of the call that started the sub-agent of a message."""
+def _caller_of(record: Fields) -> str | None:
+    """Return the id of the call that started the sub-agent of a message; None for no sub-agent."""
     return as_text(record.get("parent_tool_use_id"))
 
 
-def _text_of_event(record: Fields) -> str:
-    """Return the piece of a message that an event brings."""
+def _delta_text(record: Fields) -> str:
+    """Return the text that an event adds to a message; empty if it adds none."""
     event = fields_of(record.get("event"))
     if event.get("type") != "content_block_delta":
         return ""
@@ -130,20 +134,25 @@ def _text_of_event(record: Fields) -> str:
     return text if isinstance(text, str) else ""
 
 
-class _Stream(TraceBuilder):
-    """Makes spans of the lines, which come in order."""
+class _StreamBuilder(TraceBuilder):
+    """Makes the spans of a stream, in the order of the lines."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._threads: dict[str, AgentThread] = {}
-        self._agent_types: dict[str, str] = {}
+        self._thread_by_caller: dict[str, AgentThread] = {}
+        self._agent_type_by_call: dict[str, str] = {}
         self._last_message: tuple[int, int] | None = None  # hash of its text, index of its span
-        self._text_lines: tuple[int, int] | None = None  # the first and the last
-        self._partial: dict[str | None, tuple[int, int]] = {}  # the same by caller
+        self._text_lines: tuple[int, int] | None = None  # the first and the last line number
+        self._partial_lines_by_caller: dict[str | None, tuple[int, int]] = {}  # first, last
 
     @staticmethod
-    def texts_on(data: bytes, /) -> list[str]:
-        """Return the texts of the pieces on a line; of text lines or of events their one text."""
+    def texts_on_lines(data: bytes, /) -> list[str]:
+        """Return the texts of the pieces on some lines.
+
+        - a line with a record: the texts of its pieces
+        - lines of text: the lines as one text
+        - lines of events: the texts that events of the first line's caller add, as one text
+        """
         data = data.replace(b"\0", b"")
         lines = data.split(b"\n")
         records = _records_on(lines[0], 0, [])
@@ -151,10 +160,10 @@ class _Stream(TraceBuilder):
             return [piece.text for record in records for piece in _pieces_of(record)]
         if not records or type_of(records[0]) != "stream_event":
             return [data.decode("utf-8", "replace").strip("\r\n")]
-        caller = _caller(records[0])
-        event_lines = (line for line in lines if _EVENT_MARK in line)
+        caller = _caller_of(records[0])
+        event_lines = (line for line in lines if _EVENT_TYPE_BYTES in line)
         events = (event for line in event_lines for event in _records_on(line, 0, []))
-        return ["".join(_text_of_event(event) for event in events if _caller(event) == caller)]
+        return ["".join(_delta_text(event) for event in events if _caller_of(event) == caller)]
 
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
         """Read a line.
@@ -168,107 +177,121 @@ class _Stream(TraceBuilder):
         if b"\0" in line:
             list_problem(problems, number, NUL_BYTES)
             line = line.replace(b"\0", b"")
-        problems_before = len(problems)
+        problem_count = len(problems)
         records = _records_on(line, number, problems)
         if records:
-            self._add_text()
+            self._add_text_span()
         else:
-            del problems[problems_before:]  # it is a line of text
-            self._feed_text(number, line, ends_open)
+            del problems[problem_count:]  # A line of text is no damaged record.
+            self._take_text_line(number, line, ends_open)
         offset = 0
         for record in records:
             self.native = self.native or as_text(record.get("session_id"))
             if type_of(record) == "stream_event":
                 self._take_event(number, record)
             else:
-                offset += self._take(number, record, offset)
+                offset += self._add_record(number, record, offset)
 
-    def _feed_text(self, number: int, line: bytes, ends_open: bool) -> None:
+    def _take_text_line(self, number: int, line: bytes, ends_open: bool) -> None:
+        """Add a line to the text that is read; a record that is cut off is a problem."""
         if ends_open and line.lstrip().startswith(b'{"'):
             list_problem(self.table.problems, number, CUT_OFF)
         elif line.strip():
-            first = number if self._text_lines is None else self._text_lines[0]
-            self._text_lines = (first, number)
+            first_number = number if self._text_lines is None else self._text_lines[0]
+            self._text_lines = (first_number, number)
 
     def finish(self) -> None:
-        """Add the spans of what nothing has followed."""
-        self._add_text()
-        for caller in list(self._partial):
-            self._add_partial(caller)
+        """Add the spans of a text and of partial messages at the end of the file."""
+        self._add_text_span()
+        for caller in list(self._partial_lines_by_caller):
+            self._add_partial_span(caller)
 
-    def _take(self, number: int, record: Fields, offset: int) -> int:
-        """Add the spans of a record; return the number of its pieces."""
-        caller = _caller(record)
+    def _add_record(self, number: int, record: Fields, offset: int) -> int:
+        """Add the spans of a record; return the number of its pieces.
+
+        A result that repeats the last message gets no span.
+        """
+        caller = _caller_of(record)
         pieces = _pieces_of(record)
         entry = entry_of(record, number, pieces, offset)
-        entry.sub_agents = ()  # they have no files of their own
+        entry.sub_agents = ()  # The sub-agents of a stream have no files of their own.
         if record.get("subtype") == "init":
             self.model = self.model or as_text(record.get("model"))
             self.version = text_in(record, "claude_code_version", "version")
         self.model = self.model or entry.model
         kind = type_of(record)
         if kind == "assistant":
-            self._partial.pop(caller, None)
+            self._partial_lines_by_caller.pop(caller, None)
         elif kind == "result":
-            self._add_partial(caller)
-            if self._repeats_last(pieces[0]):
+            self._add_partial_span(caller)
+            if self._repeats_last_message(pieces[0]):
                 return len(pieces)
         for spawn in entry.spawns:
             if spawn.agent_type is not None:
-                self._agent_types[spawn.call_id] = spawn.agent_type
-        self.add(entry, self._thread(caller))
+                self._agent_type_by_call[spawn.call_id] = spawn.agent_type
+        self.add(entry, self._thread_of_caller(caller))
         if caller is None:
             self.task = self.task or entry.task
             if kind == "assistant":
-                self._note_message(pieces)
+                self._record_message(pieces)
         return len(pieces)
 
-    def _note_message(self, pieces: list[Piece]) -> None:
+    def _record_message(self, pieces: list[Piece]) -> None:
         """Record the last text of the agent, which a result repeats."""
         for offset, piece in enumerate(reversed(pieces), 1):
             if piece.name in (None, "api_error") and piece.text:
-                self._last_message = (hash_of(piece.text), len(self.table) - offset)
+                span_index = len(self.table) - offset  # The pieces are the last spans.
+                self._last_message = (hash_of(piece.text), span_index)
                 return
 
-    def _repeats_last(self, result: Piece) -> bool:
-        """Return whether a result repeats the last message, which may be its error."""
-        last = self._last_message
+    def _repeats_last_message(self, result: Piece) -> bool:
+        """Return whether a result is blank or repeats the last message, and forget the message.
+
+        If the result is an error, the span of the repeated message becomes an error.
+        """
+        last_message = self._last_message
         self._last_message = None
         failed = result.status is SpanStatus.ERROR
         if not failed and not result.text.strip():
             return True
-        if last is None or last[0] != hash_of(result.text):
+        if last_message is None:
+            return False
+        text_hash, span_index = last_message
+        if text_hash != hash_of(result.text):
             return False
         if failed:
-            self.table.set_status(last[1], SpanStatus.ERROR)
+            self.table.set_status(span_index, SpanStatus.ERROR)
         return True
 
-    def _thread(self, caller: str | None) -> AgentThread:
+    def _thread_of_caller(self, caller: str | None) -> AgentThread:
+        """Return the thread of the sub-agent that a call started; the main thread for None."""
         if caller is None:
             return AgentThread()
-        agent_type = self._agent_types.get(caller)
+        agent_type = self._agent_type_by_call.get(caller)
         new_thread = AgentThread.of_sub_agent(caller, agent_type, caller)
-        return self._threads.setdefault(caller, new_thread)
+        return self._thread_by_caller.setdefault(caller, new_thread)
 
     def _take_event(self, number: int, record: Fields) -> None:
-        caller = _caller(record)
+        """Count the line of an event to the partial message of its caller."""
+        caller = _caller_of(record)
         if fields_of(record.get("event")).get("type") == "message_start":
-            self._add_partial(caller)
-        elif _text_of_event(record):
-            first, _last = self._partial.get(caller, (number, number))
-            self._partial[caller] = (first, number)
+            self._add_partial_span(caller)
+        elif _delta_text(record):
+            first_line, _last = self._partial_lines_by_caller.get(caller, (number, number))
+            self._partial_lines_by_caller[caller] = (first_line, number)
 
-    def _add_text(self) -> None:
+    def _add_text_span(self) -> None:
+        """Add a log span for the lines of text before a record, if there are any."""
         if self._text_lines is not None:
-            self._add_lines(self._text_lines, _TEXT, None)
+            self._add_lines_span(self._text_lines, _TEXT_PIECE, None)
             self._text_lines = None
 
-    def _add_partial(self, caller: str | None) -> None:
-        """Add the span of a message that never came as a whole."""
-        lines = self._partial.pop(caller, None)
+    def _add_partial_span(self, caller: str | None) -> None:
+        """Add the span of a caller's message that was never written as a whole, if there is one."""
+        lines = self._partial_lines_by_caller.pop(caller, None)
         if lines is not None:
-            self._add_lines(lines, _PARTIAL_MESSAGE, caller)
+            self._add_lines_span(lines, _PARTIAL_PIECE, caller)
 
-    def _add_lines(self, lines: tuple[int, int], piece: Piece, caller: str | None) -> None:
-        first, last = lines
-        self.add(RecordEntry(first, (piece,)), self._thread(caller), last)
+    def _add_lines_span(self, lines: tuple[int, int], piece: Piece, caller: str | None) -> None:
+        first_line, last_line = lines
+        self.add(RecordEntry(first_line, (piece,)), self._thread_of_caller(caller), last_line)

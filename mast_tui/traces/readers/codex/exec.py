@@ -1,8 +1,8 @@
 """The output of ``codex exec --json``: one event a line, between other output of the terminal.
 
-An item that starts and completes is a call with its result; its key is ``<item id>:call`` and
-``<item id>:result``, that of any other item its id. Ids restart with every process. Lines that
-are no events, such as warnings, are kept as log spans, each run of them one.
+An item that starts and completes is a call with its result; their keys are ``<item id>:call`` and
+``<item id>:result``. The key of any other item is its id. Ids restart with every process. Lines
+that follow one another and are no events, such as warnings, are one log span.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from mast_tui.traces.readers.codex.records import (
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in, text_in
 from mast_tui.traces.result_status import status_of_result
 
-_EVENT_MARKS: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
+_EVENT_TYPE_BYTES: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
 _EVENT_BEGINNING: Final = re.compile(rb'[\s\0]*\{\s*"type"\s*:\s*"(?:thread|turn|item)\.')
-_BEGINNINGS: Final = ("thread.started", "session.created")
-_STAGES: Final = ("item.started", "item.updated", "item.completed")
-_SILENT: Final = frozenset({"turn.started", "item.plan.delta"})
+_PROCESS_START_TYPES: Final = ("thread.started", "session.created")
+_ITEM_STAGES: Final = ("item.started", "item.updated", "item.completed")
+_SILENT_TYPES: Final = frozenset({"turn.started", "item.plan.delta"})
 
 
 class CodexExecReader:
@@ -50,7 +50,7 @@ class CodexExecReader:
 
     def recognises(self, source: Source) -> bool:
         """Return whether a line of the head is an event that only ``codex exec`` writes."""
-        return any(map(_is_distinctive, _events_in(source.head_lines)))
+        return any(map(_is_distinctive_event, _events_in(source.head_lines)))
 
     def read(self, source: Source) -> FileReport:
         """Return one trace, of which the first slice has been read."""
@@ -67,19 +67,25 @@ READER: Final = CodexExecReader()
 
 
 def _events_in(lines: list[bytes]) -> Iterator[Fields]:
+    """Yield the events on the lines."""
     for line in lines:
-        if any(mark in line for mark in _EVENT_MARKS) and (event := _event_on(line)) is not None:
+        if not any(type_bytes in line for type_bytes in _EVENT_TYPE_BYTES):
+            continue  # Parsing every line would take longer.
+        event = _event_on_line(line)
+        if event is not None:
             yield event
 
 
-def _event_on(line: bytes) -> Fields | None:
+def _event_on_line(line: bytes) -> Fields | None:
+    """Return the event on a line; None for a line of other output."""
     if not line.lstrip().startswith(b"{"):
         return None
     event = object_in(line)
-    return event if event is not None and _is_event(event) else None
+    return event if event is not None and _is_exec_event(event) else None
 
 
-def _is_event(event: Fields) -> bool:
+def _is_exec_event(event: Fields) -> bool:
+    """Return whether an object has the type of an event, and the fields of that type."""
     kind = event.get("type")
     if not isinstance(kind, str):
         return False
@@ -90,19 +96,20 @@ def _is_event(event: Fields) -> bool:
     return kind.startswith(EXEC_EVENTS)
 
 
-def _is_distinctive(event: Fields) -> bool:
+def _is_distinctive_event(event: Fields) -> bool:
     """Return whether an event is of a kind that no other program writes."""
     kind = event.get("type")
     if kind == "turn.completed":
         return isinstance(event.get("usage"), dict)
-    if kind in _STAGES:
+    if kind in _ITEM_STAGES:
         item = fields_of(event.get("item"))
         return isinstance(item.get("type", item.get("item_type")), str)
     return kind == "thread.started" and _thread_of(event) is not None
 
 
 def _thread_of(event: Fields) -> str | None:
-    is_beginning = event.get("type") in _BEGINNINGS
+    """Return the thread id in an event that begins a process; None for any other event."""
+    is_beginning = event.get("type") in _PROCESS_START_TYPES
     return text_in(event, "thread_id", "session_id") if is_beginning else None
 
 
@@ -110,10 +117,10 @@ class ExecItem(NamedTuple):
     """An item in an event of any stage.
 
     Attributes:
-        kind: Its type.
-        id: Its id.
-        report: Its text, or its call; without output where it has none.
-        waits: Whether its content is known only when it is completed.
+        kind: The type of the item.
+        id: The id of the item.
+        report: The text of the item as arguments, or its call; the output is None for a text.
+        waits: Whether the item is incomplete until a later event, so that it is not shown before.
     """
 
     kind: str
@@ -128,21 +135,22 @@ _SPAN_KINDS: Final[Mapping[str, SpanKind]] = {
     "reasoning": SpanKind.REASONING,
     "error": SpanKind.LOG,
 }
-"""The items that say something; the others are calls, or unknown."""
+"""The kinds of the items that have a text. An item of another type is a call, or unknown."""
 
-_NO_ARGUMENTS: Final = frozenset({"id", "type", "item_type", "status"})
+_NON_ARGUMENT_FIELDS: Final = frozenset({"id", "type", "item_type", "status"})
 
 
 def _item_of(event: Fields) -> ExecItem | None:
+    """Return the item of an event; None if the event has none."""
     item = event.get("item")
     if not isinstance(item, dict):
         return None
     kind = text_in(item, "type", "item_type") or "item"
-    if kind == "assistant_message":  # so the first builds called it
+    if kind == "assistant_message":  # the name in the first builds
         kind = "agent_message"
     item_id = as_text(item.get("id"))
     if kind == "todo_list":
-        return ExecItem(kind, item_id, ToolReport(kind, _checklist(item.get("items"))))
+        return ExecItem(kind, item_id, ToolReport(kind, _checklist_text(item.get("items"))))
     if kind == "error":
         text = content_text(item.get("message")) or dump_text(item)
         return ExecItem(kind, item_id, ToolReport(kind, text))
@@ -151,27 +159,27 @@ def _item_of(event: Fields) -> ExecItem | None:
     report = report_of(kind, item)
     if report is not None:
         return ExecItem(kind, item_id, report)
-    fields = {name: value for name, value in item.items() if name not in _NO_ARGUMENTS}
+    fields = {name: value for name, value in item.items() if name not in _NON_ARGUMENT_FIELDS}
     waits = kind != "web_search" or as_text(item.get("query")) is None
     return ExecItem(kind, item_id, ToolReport(kind, fields), waits)
 
 
-def _checklist(items: object) -> str:
-    """Return the agent's plan, a line a step."""
+def _checklist_text(items: object) -> str:
+    """Return the agent's plan as text with one line for each step."""
     if not isinstance(items, list):
         return dump_text(items)
     lines = []
     for step in items:
         if isinstance(step, Mapping):
-            mark = "x" if step.get("completed") is True else " "
-            lines.append(f"[{mark}] {content_text(step.get('text'))}")
+            check_mark = "x" if step.get("completed") is True else " "
+            lines.append(f"[{check_mark}] {content_text(step.get('text'))}")
         else:
             lines.append(dump_text(step))
     return "\n".join(lines)
 
 
 def _text_of(event: Fields) -> str:
-    """Return the text of an event without an item: an error's message, else all of it."""
+    """Return the text of an event without an item: its message, else all its fields as JSON."""
     error = event.get("error")
     if isinstance(error, dict):
         error = error.get("message")
@@ -179,23 +187,23 @@ def _text_of(event: Fields) -> str:
     return text if text.strip() else dump_text(event)
 
 
-class _Table(RewordedLines):
+class _ExecTable(RewordedLines):
     reworded = frozenset({SpanKind.LOG, SpanKind.TOOL_RESULT})
 
 
 class CodexExecParser(CodexLines):
-    """Makes the spans of one or several runs in a row."""
+    """Makes the spans of a run, or of several runs whose outputs follow one another."""
 
     def __init__(self) -> None:
-        super().__init__(_Table())
-        self._text_lines: tuple[int, int] | None = None  # the first and the last
-        self._open: dict[str, int] = {}
-        self._held: dict[str, tuple[int, ExecItem]] = {}
-        self._plan: object = None
-        self._last: int | None = None
-        self._error: str | None = None
-        self._thread: str | None = None
-        self._spent = Tokens()
+        super().__init__(_ExecTable())
+        self._text_lines: tuple[int, int] | None = None  # the first and the last line number
+        self._call_index_by_item: dict[str, int] = {}
+        self._waiting_items: dict[str, tuple[int, ExecItem]] = {}
+        self._last_plan: object = None
+        self._last_step_index: int | None = None
+        self._stream_error: str | None = None
+        self._thread_id: str | None = None
+        self._thread_tokens = Tokens()
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
         """Read a line.
@@ -207,32 +215,32 @@ class CodexExecParser(CodexLines):
         """
         if not line.strip():
             return
-        event = None if b"\0" in line else _event_on(line)
+        event = None if b"\0" in line else _event_on_line(line)
         if event is not None:
-            self._end_text()
+            self._add_text_span()
             self._take_event(number, event)
         elif _EVENT_BEGINNING.match(line):
-            self._end_text()
+            self._add_text_span()
             for damaged_event in self._damaged_records(number, line, cut_off):
                 self._take_event(number, damaged_event)
         else:
-            first = number if self._text_lines is None else self._text_lines[0]
-            self._text_lines = (first, number)
+            first_number = number if self._text_lines is None else self._text_lines[0]
+            self._text_lines = (first_number, number)
 
     def finish(self) -> None:
-        """Show the text at the end, and the items that began without saying anything more."""
-        self._end_text()
-        self._show_held()
+        """Add the spans of a text at the end, and of the items that still wait."""
+        self._add_text_span()
+        self._add_waiting_items()
 
     def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
-        """Return the text of a span; of a call or of its result where an event has both.
+        """Return the text of a span.
 
         Args:
             data: The content of its lines.
-            kind: The kind of the span.
+            kind: The kind of the span: an event may hold both a call and its result.
             index: The index of the span.
         """
-        event = None if b"\n" in data else _event_on(data)
+        event = None if b"\n" in data else _event_on_line(data)
         if event is None and _EVENT_BEGINNING.match(data):
             event = self._record_of(index, data)
         if event is None:
@@ -244,133 +252,143 @@ class CodexExecParser(CodexLines):
             return item.report.output or ""
         return dump_text(item.report.arguments)
 
-    def _end_text(self) -> None:
+    def _add_text_span(self) -> None:
+        """Add a log span for the lines of text before an event, if there are any."""
         if self._text_lines is not None:
             self.table.add(*self._text_lines, (SpanKind.LOG, Role.LOG, AGENT, None))
             self._text_lines = None
 
     def _take_event(self, number: int, event: Fields) -> None:
-        """Add the spans of an event."""
+        """Add the spans of an event, and set the tokens at the end of a turn."""
         kind = str(event.get("type"))
-        error = self._error
-        self._error = None
+        previous_error = self._stream_error
+        self._stream_error = None
         item = _item_of(event)
         if item is not None:
             self._take_item(number, kind, item)
-        elif kind in _BEGINNINGS:
-            self._begin(_thread_of(event))
+        elif kind in _PROCESS_START_TYPES:
+            self._start_process(_thread_of(event))
         elif kind == "turn.completed":
-            self._show_held()
-            self._spend(event.get("usage"))
-            self._last = None
+            self._add_waiting_items()
+            self._set_turn_tokens(event.get("usage"))
+            self._last_step_index = None
         elif kind in ("turn.failed", "error"):
-            self._show_held()
+            self._add_waiting_items()
             text = _text_of(event)
             if kind == "error":
-                self._error = text
-            if kind == "error" or text != error:  # else it repeats the stream's error
-                self._log(number, kind, SpanStatus.ERROR)
-        elif kind not in _SILENT:
-            self._log(number, kind)
+                self._stream_error = text
+            if kind == "error" or text != previous_error:  # a failed turn repeats the error
+                self._add_log_span(number, kind, SpanStatus.ERROR)
+        elif kind not in _SILENT_TYPES:
+            self._add_log_span(number, kind)
 
-    def _begin(self, thread: str | None) -> None:
-        """Begin another process: ids restart, and counts continue only for the same thread."""
-        self._show_held()
-        self._open.clear()
-        self._plan = None
-        self._last = None
-        if thread != self._thread:
-            self._thread = thread
-            self._spent = Tokens()
+    def _start_process(self, thread: str | None) -> None:
+        """Forget the items of the last process, and the token counts of another thread.
+
+        Ids restart with every process; counts continue in the same thread.
+        """
+        self._add_waiting_items()
+        self._call_index_by_item.clear()
+        self._last_plan = None
+        self._last_step_index = None
+        if thread != self._thread_id:
+            self._thread_id = thread
+            self._thread_tokens = Tokens()
 
     def _take_item(self, number: int, stage: str, item: ExecItem) -> None:
+        """Add the spans of an item, as far as its stage shows new content."""
         is_completed = stage == "item.completed"
         if item.kind == "todo_list":
-            if item.report.arguments != self._plan:
-                self._plan = item.report.arguments
+            if item.report.arguments != self._last_plan:
+                self._last_plan = item.report.arguments
                 self._add_call(number, item)
         elif item.kind == "error":
             if is_completed:
-                self._log(number, item.kind, SpanStatus.ERROR, item.id)
+                self._add_log_span(number, item.kind, SpanStatus.ERROR, item.id)
         elif item.kind in _SPAN_KINDS:
             if is_completed:
                 shape = (_SPAN_KINDS[item.kind], Role.AGENT, AGENT, None)
-                self._last = self._add_span(number, shape, item.id)
+                self._last_step_index = self._add_span(number, shape, item.id)
         elif is_completed:
-            self._complete(number, item)
+            self._complete_item(number, item)
         elif stage == "item.started" and item.id is not None:
             if item.waits:
-                self._held[item.id] = (number, item)
+                self._waiting_items[item.id] = (number, item)
             else:
-                self._open[item.id] = self._add_call(number, item)
+                self._call_index_by_item[item.id] = self._add_call(number, item)
 
-    def _complete(self, number: int, item: ExecItem) -> None:
-        """Add the result of a completed item, and its call where that has not been added yet."""
-        call = None
+    def _complete_item(self, number: int, item: ExecItem) -> None:
+        """Add the result of a completed item, and its call if it has not been added yet."""
+        call_index = None
         if item.id is not None:
-            self._held.pop(item.id, None)
-            call = self._open.pop(item.id, None)
+            self._waiting_items.pop(item.id, None)
+            call_index = self._call_index_by_item.pop(item.id, None)
         if not _is_call(item):
-            self._log(number, item.kind, key=item.id)
+            self._add_log_span(number, item.kind, key=item.id)
             return
-        if call is None:
-            call = self._add_call(number, item)
+        if call_index is None:
+            call_index = self._add_call(number, item)
         output = item.report.output
         if output is None:
             return
         status = item.report.status
         if status is SpanStatus.UNKNOWN:
             status = status_of_result(output)
-        shape = (SpanKind.TOOL_RESULT, Role.TOOL, AGENT, self.table.name_of(call))
+        shape = (SpanKind.TOOL_RESULT, Role.TOOL, AGENT, self.table.name_of(call_index))
         key = f"{item.id}:result" if item.id else None
-        result = self._add_span(number, shape, key, None, status, call)
+        result_index = self._add_span(number, shape, key, None, status, call_index)
         for thread in item.report.spawned:
-            self.table.spawned.setdefault(thread, self.table.key_of(result))
+            self.table.spawned.setdefault(thread, self.table.key_of(result_index))
 
-    def _show_held(self) -> None:
-        """Show the items that started and had no other event by the end of their turn."""
-        for number, item in self._held.values():
+    def _add_waiting_items(self) -> None:
+        """Add the items that started and had no other event by the end of their turn."""
+        for number, item in self._waiting_items.values():
             if _is_call(item):
                 self._add_call(number, item)
             else:
-                self._log(number, item.kind, key=item.id)
-        self._held.clear()
+                self._add_log_span(number, item.kind, key=item.id)
+        self._waiting_items.clear()
 
     def _add_call(self, number: int, item: ExecItem) -> int:
         key = f"{item.id}:call" if item.id else None
         shape = (SpanKind.TOOL_CALL, Role.AGENT, AGENT, item.report.name)
-        self._last = self._add_span(number, shape, key)
-        return self._last
+        self._last_step_index = self._add_span(number, shape, key)
+        return self._last_step_index
 
-    def _log(
+    def _add_log_span(
         self,
         number: int,
         name: str,
         status: SpanStatus = SpanStatus.UNKNOWN,
         key: str | None = None,
     ) -> None:
+        """Add the log span of a line."""
         self._add_span(number, (SpanKind.LOG, Role.LOG, AGENT, name), key, status=status)
 
-    def _spend(self, usage: object) -> None:
-        """Give the turn's tokens to its last step: the counts are those of the whole thread."""
+    def _set_turn_tokens(self, usage: object) -> None:
+        """Set the tokens of a turn on its last step.
+
+        ``usage`` has the sums of the whole thread, so the sums after the last turn are subtracted.
+        """
         counts = fields_of(usage)
-        total = tokens_of(counts.get("input_tokens"), counts.get("output_tokens"))
-        if total is None:
+        thread_total = tokens_of(counts.get("input_tokens"), counts.get("output_tokens"))
+        if thread_total is None:
             return
         tokens = Tokens(
-            _difference(total.input, self._spent.input),
-            _difference(total.output, self._spent.output),
+            _count_difference(thread_total.input, self._thread_tokens.input),
+            _count_difference(thread_total.output, self._thread_tokens.output),
         )
-        self._spent = total
-        if (tokens.input or 0) < 0 or (tokens.output or 0) < 0:  # the count began anew
-            tokens = total
-        if self._last is not None:
-            self.table.set_tokens(self._last, tokens)
+        self._thread_tokens = thread_total
+        if (tokens.input or 0) < 0 or (tokens.output or 0) < 0:  # the thread's count restarted
+            tokens = thread_total
+        if self._last_step_index is not None:
+            self.table.set_tokens(self._last_step_index, tokens)
 
 
 def _is_call(item: ExecItem) -> bool:
+    """Return whether an item is a tool call: a search of the web, or a call with an output."""
     return item.kind == "web_search" or item.report.output is not None
 
 
-def _difference(total: int | None, previous: int | None) -> int | None:
+def _count_difference(total: int | None, previous: int | None) -> int | None:
     return None if total is None else total - (previous or 0)

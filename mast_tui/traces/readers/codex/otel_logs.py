@@ -1,10 +1,10 @@
 """Codex's telemetry as ITBench's runner keeps it: OTLP log requests, one a line.
 
-A line wraps what was sent to ``/v1/logs``, decoded: ``{"path", "data": {"resource_logs": [...]}}``.
-Its records are events, tied to each other by ``conversation.id``; each conversation is a trace.
-Telemetry has the prompts, the calls with their results, and the tokens of each model call. It has
-no words of the model but the final answer, where that was asked for. Keys are ``<call id>:call``
-and ``<call id>:result``, an answer's item id, else the place.
+A line has a decoded request to ``/v1/logs``: ``{"path", "data": {"resource_logs": [...]}}``. Its
+records are events; the events with one ``conversation.id`` are a trace. Telemetry has the prompts,
+the calls with their results, and the tokens of each model call. Of the model's texts it has only
+the final answer, if the user chose so. Keys are ``<call id>:call`` and ``<call id>:result``, an
+answer's item id, else the location.
 """
 
 from __future__ import annotations
@@ -25,7 +25,16 @@ from mast_tui.traces.io.json_values import (
     tokens_of,
 )
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus, Tokens, TraceMeta
+from mast_tui.traces.model import (
+    FileReport,
+    Problem,
+    Role,
+    SpanKind,
+    SpanStatus,
+    Tokens,
+    Trace,
+    TraceMeta,
+)
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import Piece, Turn
@@ -37,8 +46,8 @@ from mast_tui.traces.result_status import status_of_flag
 from mast_tui.traces.times import unix_seconds
 
 _FIRST_LINE: Final = re.compile(rb'\A\s*\{\s*"timestamp"\s*:\s*"[^"]*",\s*"path"\s*:\s*"/v1/')
-_BODIES: Final = ("data", "body", "body_hex", "body_hex_truncated")
-_LISTS: Final = (
+_BODY_FIELDS: Final = ("data", "body", "body_hex", "body_hex_truncated")
+_LIST_FIELDS: Final = (
     ("resource_logs", "scope_logs", "log_records"),
     ("resourceLogs", "scopeLogs", "logRecords"),
 )
@@ -51,10 +60,10 @@ class CodexOtelLogsReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the head has wrapped requests; one may be longer than the head."""
+        """Return whether the head has recorded requests; the first may be longer than the head."""
         if not source.head_lines:
             return _FIRST_LINE.match(source.head) is not None and b'"resource_logs"' in source.head
-        return any(map(_is_request, source.head_records))
+        return any(map(_is_recorded_request, source.head_records))
 
     def read(self, source: Source) -> FileReport:
         """Return a trace for each conversation, in the order in which they begin."""
@@ -68,32 +77,48 @@ class CodexOtelLogsReader:
         if not events:
             reason = f"no log record in it: {problems[0].message if problems else 'no records'}"
             return FileReport(source.path, failed=reason, problems=tuple(problems))
-        conversations = _conversations(events)
-        is_only_one = len(conversations) == 1  # then what could not be read is its own
-        traces = []
-        for number, (thread, members) in enumerate(conversations.items()):
-            prompts = (_prompt(event) for event in members if event.name == "codex.user_prompt")
-            models = (event.text("model") for event in members)
-            meta = TraceMeta(
-                task=next(filter(None, map(task_of_text, prompts)), None),
-                system=AGENT,
-                model=next(filter(None, models), None),
+        events_by_thread = _events_by_conversation(events)
+        if len(events_by_thread) == 1:  # Then the problems of the file are problems of the trace.
+            thread = next(iter(events_by_thread))
+            return report_of(
+                self, source, [self._trace_of_conversation(source, thread, events, None, problems)]
             )
-            trace = trace_of_steps(
-                self,
-                source.path,
-                b"\n".join(canonical_bytes(event.values) for event in members),
-                _steps_of(members),
-                meta=meta,
-                record=None if is_only_one else number,
-                native=thread,
-                problems=problems if is_only_one else (),
-            )
-            traces.append(trace)
-        return report_of(self, source, traces, () if is_only_one else problems)
+        traces = [
+            self._trace_of_conversation(source, thread, thread_events, number)
+            for number, (thread, thread_events) in enumerate(events_by_thread.items())
+        ]
+        return report_of(self, source, traces, problems)
+
+    def _trace_of_conversation(
+        self,
+        source: Source,
+        thread: str | None,
+        events: Sequence[LogEvent],
+        number: int | None,
+        problems: Sequence[Problem] = (),
+    ) -> Trace:
+        """Return the trace of a conversation; ``number`` is None if it is the only one."""
+        prompts = (_prompt_text(event) for event in events if event.name == "codex.user_prompt")
+        models = (event.text("model") for event in events)
+        meta = TraceMeta(
+            task=next(filter(None, map(task_of_text, prompts)), None),
+            system=AGENT,
+            model=next(filter(None, models), None),
+        )
+        return trace_of_steps(
+            self,
+            source.path,
+            b"\n".join(canonical_bytes(event.values) for event in events),
+            _steps_of(events),
+            meta=meta,
+            record=number,
+            native=thread,
+            problems=problems,
+        )
 
 
 def _steps_of(events: Sequence[LogEvent]) -> StepList:
+    """Return the steps of a conversation's events."""
     steps = StepList()
     mapper = MessageMapper(steps)
     results = (event for event in events if event.name == "codex.tool_result")
@@ -101,7 +126,7 @@ def _steps_of(events: Sequence[LogEvent]) -> StepList:
     for event in events:
         is_answer = event.name == "codex.agent_response"
         key = event.text("item.id") if is_answer else None
-        turn = Turn(tuple(_pieces(event, shown_calls)), event.time, _tokens(event))
+        turn = Turn(tuple(_pieces_of_event(event, shown_calls)), event.time, _tokens_of_call(event))
         mapper.add_turn(turn, key or event.location, event.location)
     return steps
 
@@ -109,18 +134,19 @@ def _steps_of(events: Sequence[LogEvent]) -> StepList:
 READER: Final = CodexOtelLogsReader()
 
 
-def _is_request(record: Fields) -> bool:
+def _is_recorded_request(record: Fields) -> bool:
+    """Return whether a record wraps a request to a path of OTLP, decoded or not."""
     path = record.get("path")
     if not isinstance(path, str) or not path.startswith("/v1/"):
         return False
     data = record.get("data")
     if isinstance(data, dict) and ("resource_logs" in data or "resourceLogs" in data):
         return True
-    return "content_type" in record and any(name in record for name in _BODIES)
+    return "content_type" in record and any(name in record for name in _BODY_FIELDS)
 
 
 class LogEvent(NamedTuple):
-    """One log record: its flat attributes, its time in Unix seconds, its place in the file."""
+    """One log record: its flat attributes, its time in Unix seconds, its location in the file."""
 
     name: str
     values: Fields
@@ -134,26 +160,31 @@ class LogEvent(NamedTuple):
 
 
 def _events_of(request: Fields, location: str, problems: list[Problem]) -> list[LogEvent]:
-    """Return the log records in a request; why there are none is a problem."""
+    """Return the log records in a request; if there is no list of them, add a problem."""
     field = "data" if "data" in request else "body"
     data = fields_of(request.get(field))
-    for lists in _LISTS:
-        if isinstance(data.get(lists[0]), list):
-            members = [(data, f"{location} /{field}")]
-            for name in lists:
-                members = [inner for outer in members for inner in _members(*outer, name)]
-            return [_event(record, record_place) for record, record_place in members]
-    problems.append(Problem(location, _why_empty(request, data)))
+    for resource_field, scope_field, record_field in _LIST_FIELDS:
+        if isinstance(data.get(resource_field), list):
+            located_objects = [(data, f"{location} /{field}")]
+            for list_field in (resource_field, scope_field, record_field):
+                located_objects = [
+                    located_member
+                    for parent, parent_location in located_objects
+                    for located_member in _located_members(parent, parent_location, list_field)
+                ]
+            return [_event_of_record(record, place) for record, place in located_objects]
+    problems.append(Problem(location, _reason_without_records(request, data)))
     return []
 
 
-def _members(outer: Fields, location: str, name: str) -> Iterator[tuple[Fields, str]]:
-    for number, member in enumerate(items_of(outer.get(name))):
+def _located_members(parent: Fields, location: str, name: str) -> Iterator[tuple[Fields, str]]:
+    """Yield the objects of a list in a JSON object, each with its location."""
+    for number, member in enumerate(items_of(parent.get(name))):
         if isinstance(member, dict):
             yield member, f"{location}/{name}/{number}"
 
 
-def _why_empty(request: Fields, data: Fields) -> str:
+def _reason_without_records(request: Fields, data: Fields) -> str:
     """Return the reason why a request has no log records."""
     error = as_text(data.get("error")) or as_text(request.get("decode_error"))
     if error is not None:
@@ -164,49 +195,57 @@ def _why_empty(request: Fields, data: Fields) -> str:
     return f"no log records but what was sent to {path}" if path else "no log records"
 
 
-_TIMES: Final = names("time_unix_nano timeUnixNano observed_time_unix_nano observedTimeUnixNano")
+_TIME_FIELDS: Final = names(
+    "time_unix_nano timeUnixNano observed_time_unix_nano observedTimeUnixNano"
+)
+_MAX_TIME_DIGITS: Final = 20
+_FIRST_ERROR_CODE: Final = 400
+"""The lowest HTTP status code of a failed request."""
 
 
-def _event(record: Fields, location: str) -> LogEvent:
-    """Return a log record as an event, with its time from an attribute or a field."""
+def _event_of_record(record: Fields, location: str) -> LogEvent:
+    """Return a log record as an event, with the time of its attribute or its first time field."""
     attributes = attributes_of(record.get("attributes"))
     time = unix_seconds(attributes.get("event.timestamp"))
-    for field in _TIMES:
+    for field in _TIME_FIELDS:
         nanoseconds = record.get(field)
         if isinstance(nanoseconds, str) and nanoseconds.isascii() and nanoseconds.isdigit():
-            nanoseconds = int(nanoseconds) if len(nanoseconds) <= 20 else None
+            nanoseconds = int(nanoseconds) if len(nanoseconds) <= _MAX_TIME_DIGITS else None
         if time is None and (count := as_count(nanoseconds)):
             time = count / 1e9
     name = as_text(attributes.get("event.name")) or ""
     return LogEvent(name, attributes, record.get("body"), time, location)
 
 
-def _conversations(events: list[LogEvent]) -> dict[str | None, list[LogEvent]]:
-    """Return the events of each conversation; one that names none belongs to that before it."""
+def _events_by_conversation(events: list[LogEvent]) -> dict[str | None, list[LogEvent]]:
+    """Return the events of each conversation.
+
+    An event that names no conversation belongs to the conversation of the event before it.
+    """
     threads = [event.text("conversation.id") for event in events]
-    current = next(filter(None, threads), None)
+    current_thread = next(filter(None, threads), None)
     conversations: dict[str | None, list[LogEvent]] = {}
     for event, thread in zip(events, threads, strict=True):
-        current = thread or current
-        conversations.setdefault(current, []).append(event)
+        current_thread = thread or current_thread
+        conversations.setdefault(current_thread, []).append(event)
     return conversations
 
 
-_COMMON: Final = name_set("""
+_COMMON_ATTRIBUTES: Final = name_set("""
     app.version auth_mode conversation.id event.name event.timestamp model originator slug
     terminal.type user.account_id user.email
 """)
 """The attributes of every record about itself and about the user."""
 
-_TRAFFIC: Final = name_set("""
+_TRAFFIC_EVENTS: Final = name_set("""
     codex.api_request codex.sse_event codex.startup_phase codex.turn_ttft codex.turn_ttfm
     codex.websocket_connect codex.websocket_event codex.websocket_request codex.websocket.connect
     codex.websocket.event codex.websocket.request
 """)
-"""Events of the wire and the clock, which state nothing of the run unless something failed."""
+"""Events about connections and timing. They are shown only if something failed."""
 
 _CALL_COUNTS: Final = ("input_token_count", "output_token_count")
-_COUNTS: Final[Mapping[str, str]] = {
+_TITLE_BY_COUNT: Final[Mapping[str, str]] = {
     "input_token_count": "tokens in",
     "cached_token_count": "of them cached",
     "output_token_count": "out",
@@ -215,17 +254,20 @@ _COUNTS: Final[Mapping[str, str]] = {
 """The counts of a model call's tokens, as they are shown."""
 
 
-def _log(event: LogEvent, text: str, *, failed: bool = False, name: str | None = None) -> Piece:
+def _event_log_piece(
+    event: LogEvent, text: str, *, failed: bool = False, name: str | None = None
+) -> Piece:
+    """Return a log piece of an event, with the event's name by default."""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     name = name or event.name or None
     return Piece(SpanKind.LOG, Role.LOG, AGENT, text, name=name, status=status)
 
 
-def _pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
-    """Yield what an event shows; ``shown_calls`` have a result, or were shown before."""
+def _pieces_of_event(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
+    """Yield the pieces of an event; a call in ``shown_calls`` needs no piece of its own."""
     match event.name:
         case "codex.user_prompt":
-            yield Piece(SpanKind.MESSAGE, Role.USER, "user", _prompt(event))
+            yield Piece(SpanKind.MESSAGE, Role.USER, "user", _prompt_text(event))
         case "codex.agent_response":
             text = content_text(event.values.get("response"))
             yield Piece(SpanKind.MESSAGE, Role.AGENT, AGENT, text)
@@ -234,25 +276,34 @@ def _pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
         case "codex.tool_result":
             yield from _result_pieces(event)
         case "codex.sse_event" if not event.values.keys().isdisjoint(_CALL_COUNTS):
-            counts = ((as_count(event.values.get(name)), title) for name, title in _COUNTS.items())
-            text = ", ".join(f"{count:,} {title}" for count, title in counts if count is not None)
-            if _tokens(event) is None:
-                yield _log(event, _text_of(event))
-            else:
-                yield _log(event, f"model call: {text}", name="model call")
+            yield _model_call_piece(event)
         case name:
             failed = _has_failed(event)
-            if failed or name not in _TRAFFIC:
-                yield _log(event, _text_of(event), failed=failed)
+            if failed or name not in _TRAFFIC_EVENTS:
+                yield _event_log_piece(event, _text_of(event), failed=failed)
 
 
-def _tokens(event: LogEvent) -> Tokens | None:
+def _model_call_piece(event: LogEvent) -> Piece:
+    """Return the log of a model call with its token counts; of the event if none are counted."""
+    if _tokens_of_call(event) is None:
+        return _event_log_piece(event, _text_of(event))
+    phrases = []
+    for name, title in _TITLE_BY_COUNT.items():
+        count = as_count(event.values.get(name))
+        if count is not None:
+            phrases.append(f"{count:,} {title}")
+    text = ", ".join(phrases)
+    return _event_log_piece(event, f"model call: {text}", name="model call")
+
+
+def _tokens_of_call(event: LogEvent) -> Tokens | None:
     if event.name != "codex.sse_event":
         return None
     return tokens_of(*map(event.values.get, _CALL_COUNTS))
 
 
-def _prompt(event: LogEvent) -> str:
+def _prompt_text(event: LogEvent) -> str:
+    """Return the text of a prompt, or a sentence with its length if it was not recorded."""
     text = content_text(event.values.get("prompt"))
     if text.strip():
         return text
@@ -261,7 +312,10 @@ def _prompt(event: LogEvent) -> str:
 
 
 def _decision_pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
-    """Yield the call, where no result shows it, and who decided on it."""
+    """Yield the call, unless it is in ``shown_calls``, and a log of who decided on it.
+
+    The call is added to ``shown_calls``. An approval by the configuration is not shown.
+    """
     call_id = event.text("call_id")
     name = event.text("tool_name") or "tool"
     if call_id is not None and call_id not in shown_calls:
@@ -272,10 +326,11 @@ def _decision_pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[
     is_automatic = (source or "").lower() == "config"
     if not (is_automatic and decision.lower().startswith("approved")):
         suffix = f" ({source})" if source else ""
-        yield _log(event, f"{name}: {decision}{suffix}")
+        yield _event_log_piece(event, f"{name}: {decision}{suffix}")
 
 
 def _result_pieces(event: LogEvent) -> Iterator[Piece]:
+    """Yield a call and its result from an event that reports both."""
     values = event.values
     call_id = event.text("call_id")
     name = event.text("tool_name") or "tool"
@@ -293,16 +348,17 @@ def _result_pieces(event: LogEvent) -> Iterator[Piece]:
 
 
 def _has_failed(event: LogEvent) -> bool:
+    """Return whether an event states an error, an HTTP status of failure or a failed call."""
     code = as_count(event.values.get("http.response.status_code"))
     return (
         event.text("error.message") is not None
-        or (code is not None and code >= 400)
+        or (code is not None and code >= _FIRST_ERROR_CODE)
         or status_of_flag(event.values.get("success")) is SpanStatus.ERROR
     )
 
 
 def _text_of(event: LogEvent) -> str:
-    """Return the text of an event: the error's message, else the attributes of its own."""
+    """Return the error's message with its details, else the event's attributes or its body."""
     error = event.text("error.message")
     if error is not None:
         code = as_count(event.values.get("http.response.status_code"))
@@ -311,7 +367,7 @@ def _text_of(event: LogEvent) -> str:
     attributes = {
         name: value
         for name, value in event.values.items()
-        if name not in _COMMON and not name.startswith("auth.") and value is not None
+        if name not in _COMMON_ATTRIBUTES and not name.startswith("auth.") and value is not None
     }
     if attributes:
         return dump_text(attributes)

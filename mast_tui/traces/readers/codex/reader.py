@@ -1,12 +1,12 @@
 """Codex rollouts: one JSON record a line, response items with events that repeat them.
 
-Spans are the response items; an event becomes one only where no item has the same text, which is
-how the thoughts of an interrupted turn look. Keys are ``<call id>:call`` and ``<call id>:result``,
-the item's id, else ``line N``; those of a sub-agent's thread begin with ``<thread id>/``.
+Spans are the response items. An event becomes a span only if no item has the same text, as with the
+thoughts of an interrupted turn. Keys are ``<call id>:call`` and ``<call id>:result``, the item's
+id, else ``line N``; the keys of a sub-agent's thread begin with ``<thread id>/``.
 
-Most records are read in two steps, so that other processes can parse the lines of a big file: a
-``Digest`` has what follows from a record alone, and ``CodexParser`` takes it in the order of the
-lines.
+Most records are read in two steps, so that other processes can parse the lines of a big file. A
+``Digest`` has the facts of one record. ``CodexParser`` makes spans of the digests in the order of
+the lines.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from mast_tui.traces.preview import preview, task_of_text
 from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.codex.records import (
     AGENT,
-    SILENT,
-    SPOKEN,
+    SILENT_TYPES,
+    SPOKEN_EVENTS,
     CodexLines,
     RewordedLines,
     RolloutStep,
@@ -51,10 +51,10 @@ from mast_tui.traces.readers.codex.records import (
 )
 from mast_tui.traces.readers.codex.repeats import (
     ForkedHistory,
-    MarkCounts,
-    Marks,
     Position,
-    marks_of,
+    TextHashCounts,
+    TextHashes,
+    hashes_of_text,
 )
 from mast_tui.traces.readers.json_fields import (
     Fields,
@@ -65,11 +65,11 @@ from mast_tui.traces.readers.json_fields import (
 )
 from mast_tui.traces.times import unix_seconds
 
-_HEAD_RECORDS: Final = 5
+_CHECKED_RECORD_COUNT: Final = 5
 _TEXT_KINDS: Final = (SpanKind.MESSAGE, SpanKind.REASONING)
-_SPEAKERS: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
+_AGENT_BY_ROLE: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
 _LONGEST_ANSWER: Final = 10_000
-_SHORT_ID: Final = 8
+_SHORT_ID_LENGTH: Final = 8
 
 
 class CodexReader:
@@ -79,11 +79,11 @@ class CodexReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether one of the first records is typed and wrapped as Codex does or did it."""
+        """Return whether the first records have the type and the wrapping of any build of Codex."""
         records = source.head_records
         if not source.head_lines:
             return b'"session_meta"' in source.head[:200] and b'"payload"' in source.head[:200]
-        return any(map(is_wrapped, records[:_HEAD_RECORDS])) or _is_bare(records)
+        return any(map(is_wrapped, records[:_CHECKED_RECORD_COUNT])) or _is_first_build(records)
 
     def read(self, source: Source) -> FileReport:
         """Return one trace, of which the first slice has been read."""
@@ -99,7 +99,8 @@ class CodexReader:
 READER: Final = CodexReader()
 
 
-def _is_bare(records: list[dict[str, object]]) -> bool:
+def _is_first_build(records: list[dict[str, object]]) -> bool:
+    """Return whether the records have no wrapping, as the first builds of Codex wrote them."""
     if not records or "type" in records[0] or not {"id", "timestamp"} <= records[0].keys():
         return False
     return "instructions" in records[0] and any(
@@ -108,12 +109,12 @@ def _is_bare(records: list[dict[str, object]]) -> bool:
 
 
 Digest = tuple[Any, ...]
-"""The content of one record by itself: the name of a row in ``_TAKE`` and the arguments of its
-method; empty for a record that shows nothing."""
+"""The content of one record by itself: a key of ``_METHOD_BY_DIGEST_NAME`` and the arguments of
+that method. Empty for a record that shows nothing."""
 
 
 def digest_line(line: bytes) -> Digest | bytes:
-    """Return the digest of the record on a line, or the line where all of it is needed."""
+    """Return the digest of the record on a line, or the line if the parser needs all of it."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -128,6 +129,7 @@ def digest_line(line: bytes) -> Digest | bytes:
 
 
 def _digest_of(record: Fields, kind: str, payload: Fields) -> Digest:
+    """Return the digest of a record; the digests of frequent types are made without a step."""
     payload_type = payload.get("type")
     if type(payload_type) is str:
         if kind == "response_item":
@@ -136,11 +138,11 @@ def _digest_of(record: Fields, kind: str, payload: Fields) -> Digest:
             if payload_type.endswith("_output"):
                 return _result_digest(record, payload)
         elif kind == "event_msg":
-            if payload_type in SPOKEN:
+            if payload_type in SPOKEN_EVENTS:
                 return _spoken_digest(record, payload)
             if payload_type == "token_count":
                 return _tokens_digest(record, payload)
-            if payload_type in SILENT:
+            if payload_type in SILENT_TYPES:
                 return ()
     if kind == "turn_context":
         return "model", as_text(payload.get("model"))
@@ -149,47 +151,60 @@ def _digest_of(record: Fields, kind: str, payload: Fields) -> Digest:
 
 
 def _step_digest(record: Fields, step: RolloutStep) -> Digest:
+    """Return the digest of a step.
+
+    - ``event``: an event that a response item may repeat, with its text
+    - ``item``: a message or a thought of a response item, without its text, which is read on demand
+    - ``step``: any other step
+    """
     stamp = record.get("timestamp")
     if step.is_event and step.agent is None:
-        marks = marks_of(step.kind, step.text, step.parts)
-        return "event", stamp, step.kind, step.role, step.text, marks
+        text_hashes = hashes_of_text(step.kind, step.text, step.parts)
+        return "event", stamp, step.kind, step.role, step.text, text_hashes
     if step.kind in _TEXT_KINDS and not (step.is_event or step.ends_turn):
         task = task_of_text(step.text) if step.role is Role.USER else None
-        marks = marks_of(step.kind, step.text, step.parts)
+        text_hashes = hashes_of_text(step.kind, step.text, step.parts)
         speaker = (step.kind, step.role, step.agent)
-        return "item", unix_seconds(stamp), speaker, step.key, marks, task
+        return "item", unix_seconds(stamp), speaker, step.key, text_hashes, task
     return "step", unix_seconds(stamp), step
 
 
 def _spoken_digest(record: Fields, payload: Fields) -> Digest:
-    kind, role, field = SPOKEN[str(payload["type"])]
+    """Return the digest of an event that says something; empty if its text is blank."""
+    kind, role, field = SPOKEN_EVENTS[str(payload["type"])]
     text = payload.get(field)
     if type(text) is not str or not text.strip():
         return ()
     role = speaker_role(role, text)
-    return "event", record.get("timestamp"), kind, role, text, marks_of(kind, text)
+    return "event", record.get("timestamp"), kind, role, text, hashes_of_text(kind, text)
 
 
 def _call_digest(record: Fields, payload: Fields) -> Digest:
+    """Return the digest of a call: its time, its id and its tool."""
     return ("call", unix_seconds(record.get("timestamp")), *call_id_and_name(payload))
 
 
 def _result_digest(record: Fields, payload: Fields) -> Digest:
+    """Return the digest of a result; it has the output only if that may name a new thread."""
     output = output_of(payload)
     time = unix_seconds(record.get("timestamp"))
-    answer = output if may_be_object(output) else None
-    return "result", time, as_text(payload.get("call_id")), status_of_output(output), answer
+    short_output = output if may_be_object(output) else None
+    return "result", time, as_text(payload.get("call_id")), status_of_output(output), short_output
 
 
 def _tokens_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the counts of a model call, with the sums that distinguish it from others."""
+    """Return the tokens of a model call, with the sums so far, which tell calls apart."""
     info = fields_of(payload.get("info"))
-    usage = info.get("last_token_usage")
-    if not isinstance(usage, dict):
+    call_usage = info.get("last_token_usage")
+    if not isinstance(call_usage, dict):
         return ()
-    total = fields_of(info.get("total_token_usage"))
-    fields = ("total_tokens", "input_tokens", "output_tokens")
-    counts = (usage.get("input_tokens"), usage.get("output_tokens"), *map(total.get, fields))
+    total_usage = fields_of(info.get("total_token_usage"))
+    sum_fields = ("total_tokens", "input_tokens", "output_tokens")
+    counts = (
+        call_usage.get("input_tokens"),
+        call_usage.get("output_tokens"),
+        *map(total_usage.get, sum_fields),
+    )
     return "tokens", record.get("timestamp"), counts
 
 
@@ -202,17 +217,21 @@ _BY_TOOL: Final = Role.TOOL
 
 
 class WaitingEvent(NamedTuple):
-    """An event that is shown unless an item with the same text follows."""
+    """An event that is shown unless a response item with the same text follows."""
 
     stamp: object
     kind: SpanKind
     role: Role
     text: str
-    marks: Marks
+    text_hashes: TextHashes
 
 
 class CodexParser(CodexLines):
-    """Makes the spans of one rollout."""
+    """Makes the spans of one rollout.
+
+    An event waits for a response item with the same text. The hash counts have the texts of the
+    items, events and messages that the turn has shown, so that no text is shown twice.
+    """
 
     digest = staticmethod(digest_line)
 
@@ -220,17 +239,17 @@ class CodexParser(CodexLines):
         super().__init__(RewordedLines())
         self.thread: Thread | None = None
         self._agent = AGENT
-        self._history = ForkedHistory()
-        self._tokens = _TokenCounts(self.table)
-        self._repeated_calls: dict[str, int] = {}  # the last call of each id that several have
-        self._early_statuses: dict[str, SpanStatus] = {}  # reported before the result
-        self._early_threads: dict[str, list[str]] = {}  # begun before the result
+        self._forked_history = ForkedHistory()
+        self._token_counts = _TokenCounts(self.table)
+        self._last_call_by_id: dict[str, int] = {}  # only for ids that several calls have
+        self._early_status_by_call: dict[str, SpanStatus] = {}  # reported before the result
+        self._early_threads_by_call: dict[str, list[str]] = {}  # started before the result
         self._has_items = False
-        self._waiting: dict[Position, WaitingEvent] = {}
-        self._awaited: dict[bytes, list[Position]] = {}
-        self._items = MarkCounts()
-        self._events = MarkCounts()
-        self._messages = MarkCounts()
+        self._waiting_events: dict[Position, WaitingEvent] = {}
+        self._positions_by_hash: dict[bytes, list[Position]] = {}
+        self._item_hashes = TextHashCounts()
+        self._event_hashes = TextHashCounts()
+        self._message_hashes = TextHashCounts()
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
         """Read a line.
@@ -258,35 +277,35 @@ class CodexParser(CodexLines):
             digest: The digest of the record on the line.
 
         Returns:
-            False where the line itself is needed.
+            False if the line itself is needed.
         """
-        if self._history.active:
+        if self._forked_history.active:
             return False
         if digest:
-            _TAKE[digest[0]](self, number, *digest[1:])
+            name, *arguments = digest
+            _METHOD_BY_DIGEST_NAME[name](self, number, *arguments)
         return True
 
     def finish(self) -> None:
         """Add a problem for each event that still waits for an item with the same text.
 
-        Such events are no spans: their keys would change once the file has grown by those items. In
-        a file without any items the events are shown.
+        A waiting event gets no span, because its key would change once the file has grown by the
+        item. In a file without any items the waiting events get spans.
         """
         if not self._has_items:
-            self._show_waiting()
-        for (number, _part), event in self._waiting.items():
+            self._add_waiting_events()
+        for (number, _part), event in self._waiting_events.items():
             text = preview(event.text)[0]
             message = f"the file ends before the turn does, so this is not shown: {text}"
             self.table.add_problem(number, message)
-        self._tokens.finish()
+        self._token_counts.finish()
 
     def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
         """Return the text of a span.
 
         Args:
             data: The content of its line.
-            kind: The kind of the span; it decides between the call and the result of a record with
-                both.
+            kind: The kind of the span: a record may hold both a call and its result.
             index: The index of the span.
 
         Raises:
@@ -296,98 +315,116 @@ class CodexParser(CodexLines):
         step = None if record is None else self._step_of(*payload_of(record))
         if step is None:
             raise OSError(ESTALE, "the file has changed")
-        is_output = kind is SpanKind.TOOL_RESULT and step.output is not None
-        return step.output or "" if is_output else step.text
+        if kind is SpanKind.TOOL_RESULT and step.output is not None:
+            return step.output
+        return step.text
 
     def _step_of(self, kind: str, payload: Fields) -> RolloutStep | None:
-        thread = self._history.thread
+        """Return the step of a record; the ``session_meta`` of a repeated history becomes a log."""
+        thread = self._forked_history.thread
         if kind == "session_meta" and thread and as_text(payload.get("id")) == thread:
             text = f"Here the history of thread {thread} is repeated; it is left out."
             return RolloutStep(SpanKind.LOG, Role.LOG, text, name="history")
         return step_of(kind, payload)
 
     def _take_record(self, number: int, record: Fields) -> None:
+        """Add the spans of a record, unless it belongs to the history that a fork repeats.
+
+        A record after such a history may also show records that the history held back.
+        """
         kind = record.get("type")
         payload = record.get("payload")
         if type(kind) is not str or type(payload) is not dict:
             kind, payload = payload_of(record)
         if kind == "session_meta":
-            begins = self._history.begins(record, payload, _path_of(payload))
-            if begins or self.thread is None or not self._history.active:
-                self._take_meta(number, record, payload)
+            begins_history = self._forked_history.begins_history(record, payload, _path_of(payload))
+            if begins_history or self.thread is None or not self._forked_history.active:
+                self._take_session_meta(number, record, payload)
                 return
-        if self._history.active:
+        if self._forked_history.active:
             position = (number, self._part)
-            for (line, part), released in self._history.released(position, record):
-                self._part = part
-                self._take_record(line, released)
+            for own_position, own_record in self._forked_history.released_records(position, record):
+                line_number, self._part = own_position
+                self._take_record(line_number, own_record)
             return
         digest = _digest_of(record, kind, payload)
         if digest:
-            _TAKE[digest[0]](self, number, *digest[1:])
+            name, *arguments = digest
+            _METHOD_BY_DIGEST_NAME[name](self, number, *arguments)
 
-    def _take_meta(self, number: int, record: Fields, meta: Fields) -> None:
+    def _take_session_meta(self, number: int, record: Fields, meta: Fields) -> None:
+        """Set the thread and the facts of the run, and show the instructions."""
         if self.thread is None:
-            self._begin_thread(_thread_of(meta), meta)
+            self._set_thread(_thread_of(meta), meta)
             self.meta = self.meta._replace(version=as_text(meta.get("cli_version")))
         self._take_model(number, as_text(meta.get("model")))
         step = self._step_of("session_meta", meta)
         if step is not None:
             name, *arguments = _step_digest(record, step)
-            _TAKE[name](self, number, *arguments)
+            _METHOD_BY_DIGEST_NAME[name](self, number, *arguments)
 
     def _take_model(self, _number: int, model: str | None) -> None:
+        """Set the model of the run, if it has none yet."""
         if self.meta.model is None:
             self.meta = self.meta._replace(model=model)
 
-    def _begin_thread(self, thread: Thread | None, meta: Fields) -> None:
+    def _set_thread(self, thread: Thread | None, meta: Fields) -> None:
+        """Set the thread of the file; a sub-agent's keys and agent name follow from it."""
         self.thread = thread
         if thread is None or thread.parent is None:
             return
-        if len(self.table):  # Keys that were handed out already stay as they are.
+        if len(self.table):  # The keys of the spans so far do not change.
             self.thread = Thread(thread.id)
             return
         self.table.prefix = f"{thread.id}/"
         self._agent = _agent_of(meta, thread)
 
     def _take_event(
-        self, number: int, stamp: object, kind: SpanKind, role: Role, text: str, marks: Marks
+        self,
+        number: int,
+        stamp: object,
+        kind: SpanKind,
+        role: Role,
+        text: str,
+        text_hashes: TextHashes,
     ) -> None:
-        """Show an event later, unless an item has shown the same text."""
-        if not self._items.remove(marks):
+        """Let an event wait for an item with the same text, unless an item has shown the text."""
+        if not self._item_hashes.remove(text_hashes):
             position = (number, self._part)
-            self._waiting[position] = WaitingEvent(stamp, kind, role, text, marks)
-            for mark in marks:
-                self._awaited.setdefault(mark, []).append(position)
+            self._waiting_events[position] = WaitingEvent(stamp, kind, role, text, text_hashes)
+            for text_hash in text_hashes:
+                self._positions_by_hash.setdefault(text_hash, []).append(position)
 
-    def _show_waiting(self) -> None:
-        if not self._waiting:
-            self._awaited.clear()
+    def _add_waiting_events(self) -> None:
+        """Add the spans of the waiting events; no item is going to repeat them."""
+        if not self._waiting_events:
+            self._positions_by_hash.clear()
             return
-        waiting = self._waiting
-        part = self._part
-        self._waiting = {}
-        self._awaited.clear()
-        for (number, self._part), event in waiting.items():
+        events_by_position = self._waiting_events
+        current_part = self._part
+        self._waiting_events = {}
+        self._positions_by_hash.clear()
+        for (number, part), event in events_by_position.items():
+            self._part = part
             step = RolloutStep(event.kind, event.role, event.text)
-            self._show(number, unix_seconds(event.stamp), step, event.marks)
-            self._events.add(event.marks)
-        self._part = part
+            self._add_step_span(number, unix_seconds(event.stamp), step, event.text_hashes)
+            self._event_hashes.add(event.text_hashes)
+        self._part = current_part
 
-    def _drop_waiting_events(self, marks: Marks) -> bool:
+    def _drop_waiting_events(self, text_hashes: TextHashes) -> bool:
         """Remove the waiting events that an item repeats; return whether there were any."""
-        count = len(self._waiting)
-        if count:
-            for mark in marks:
-                for position in self._awaited.pop(mark, ()):
-                    self._waiting.pop(position, None)
-        return len(self._waiting) < count
+        count_before = len(self._waiting_events)
+        if count_before:
+            for text_hash in text_hashes:
+                for position in self._positions_by_hash.pop(text_hash, ()):
+                    self._waiting_events.pop(position, None)
+        return len(self._waiting_events) < count_before
 
-    def _record_item(self, marks: Marks) -> bool:
-        """Record an item for later events; return False where an event has shown it already."""
-        if self._events.remove(marks):
+    def _record_item(self, text_hashes: TextHashes) -> bool:
+        """Record the text of an item for later events; return False if an event has shown it."""
+        if self._event_hashes.remove(text_hashes):
             return False
-        self._items.add(marks)
+        self._item_hashes.add(text_hashes)
         return True
 
     def _take_item(
@@ -396,37 +433,43 @@ class CodexParser(CodexLines):
         time: float | None,
         speaker: tuple[SpanKind, Role, str | None],
         key: str | None,
-        marks: Marks,
+        text_hashes: TextHashes,
         task: str | None,
     ) -> None:
-        """Show an item unless an event has shown its text; drop waiting events with the text."""
+        """Show a message or thought, unless an event has shown its text.
+
+        Waiting events with the same text are dropped. A new prompt ends the turn: the events that
+        still wait are shown, and the texts of the turn are forgotten.
+        """
         self._has_items = True
         kind, role, agent = speaker
         by_agent = role is _BY_AGENT
-        was_waiting = self._drop_waiting_events(marks)
+        was_waiting = self._drop_waiting_events(text_hashes)
         if not by_agent and role is Role.USER and not was_waiting:
-            self._show_waiting()
-            for counts in (self._items, self._events, self._messages):
+            self._add_waiting_events()
+            for counts in (self._item_hashes, self._event_hashes, self._message_hashes):
                 counts.clear()
-        if was_waiting or self._record_item(marks):
-            own_agent = self._agent if by_agent else _SPEAKERS[role]
-            shape = (kind, role, agent or own_agent, None)
-            index = self._add_span(number, shape, key, time)
+        if was_waiting or self._record_item(text_hashes):
+            default_agent = self._agent if by_agent else _AGENT_BY_ROLE[role]
+            span_shape = (kind, role, agent or default_agent, None)
+            index = self._add_span(number, span_shape, key, time)
             if kind is _MESSAGE:
-                self._note_message(marks, task)
+                self._record_message(text_hashes, task)
             if by_agent and not agent:
-                self._tokens.add_span(index, time)
+                self._token_counts.add_span(index, time)
 
-    def _note_message(self, marks: Marks, task: str | None) -> None:
-        self._messages.add(marks)
+    def _record_message(self, text_hashes: TextHashes, task: str | None) -> None:
+        """Record the text of a shown message; set the task of the run if it has none yet."""
+        self._message_hashes.add(text_hashes)
         if task is not None and self.meta.task is None:
             self.meta = self.meta._replace(task=task)
 
     def _take_call(
         self, number: int, time: float | None, call_id: str | None, name: str | None
     ) -> None:
-        self._show_waiting()
-        self._tokens.add_span(self._add_call(number, time, call_id, name), time)
+        """Add the span of a call after the waiting events; it gets the tokens of its model call."""
+        self._add_waiting_events()
+        self._token_counts.add_span(self._add_call(number, time, call_id, name), time)
 
     def _take_result(
         self,
@@ -436,26 +479,31 @@ class CodexParser(CodexLines):
         status: SpanStatus,
         output: object,
     ) -> None:
-        call = self._call_of(call_id)
-        index = self._add_result(number, time, call_id, status, call)
-        name = None if call is None else self.table.name_of(call)
+        """Add the span of a result; record the threads that the result of a spawn names."""
+        call_index = self._last_call_index(call_id)
+        result_index = self._add_result(number, time, call_id, status, call_index)
+        name = None if call_index is None else self.table.name_of(call_index)
         if call_id is None or name is None or "spawn" not in name:
             return
         text = text_of_output(output)
-        answer = fields_of(json_in(text)) if len(text) <= _LONGEST_ANSWER else {}
-        thread = text_in(answer, "agent_id", "thread_id", "new_thread_id", "agent_thread_id")
-        for spawned in (*self._early_threads.pop(call_id, ()), thread):
-            if spawned is not None:
-                self.table.spawned.setdefault(spawned, self.table.key_of(index))
+        answer_fields = fields_of(json_in(text)) if len(text) <= _LONGEST_ANSWER else {}
+        named_thread = text_in(
+            answer_fields, "agent_id", "thread_id", "new_thread_id", "agent_thread_id"
+        )
+        for thread in (*self._early_threads_by_call.pop(call_id, ()), named_thread):
+            if thread is not None:
+                self.table.spawned.setdefault(thread, self.table.key_of(result_index))
 
     def _add_call(
         self, number: int, time: float | None, call_id: str | None, name: str | None
     ) -> int:
-        repeats = self.table.repeats
+        """Add the span of a call; remember it as the last if an earlier call has the same id."""
+        repeats_before = self.table.repeats
         key = None if call_id is None else f"{call_id}:call"
         index = self._add_span(number, (_CALL, _BY_AGENT, self._agent, name), key, time)
-        if call_id is not None and self.table.repeats != repeats:
-            self._repeated_calls[call_id] = index
+        is_repeated_key = self.table.repeats != repeats_before
+        if call_id is not None and is_repeated_key:
+            self._last_call_by_id[call_id] = index
         return index
 
     def _add_result(
@@ -464,92 +512,110 @@ class CodexParser(CodexLines):
         time: float | None,
         call_id: str | None,
         status: SpanStatus,
-        call: int | None,
+        call_index: int | None,
     ) -> int:
+        """Add the span of a result, and set the end of its call."""
         name = None
-        if call is not None:
-            name = self.table.name_of(call)
-            self.table.set_end(call, time)
-            if self._early_statuses and call_id is not None:
-                status = self._early_statuses.pop(call_id, status)
+        if call_index is not None:
+            name = self.table.name_of(call_index)
+            self.table.set_end(call_index, time)
+            if self._early_status_by_call and call_id is not None:
+                status = self._early_status_by_call.pop(call_id, status)
         key = None if call_id is None else f"{call_id}:result"
         return self._add_span(
-            number, (_RESULT, _BY_TOOL, self._agent, name), key, time, status, call
+            number, (_RESULT, _BY_TOOL, self._agent, name), key, time, status, call_index
         )
 
-    def _call_of(self, call_id: str | None) -> int | None:
-        """Return the index of the last call with this id."""
+    def _last_call_index(self, call_id: str | None) -> int | None:
+        """Return the index of the last call with this id; None if there is none."""
         if call_id is None:
             return None
-        if self._repeated_calls and call_id in self._repeated_calls:
-            return self._repeated_calls[call_id]
-        call = self.table.find_own(f"{call_id}:call")
-        return call if call is not None and self.table.kind_of(call) is _CALL else None
+        if self._last_call_by_id and call_id in self._last_call_by_id:
+            return self._last_call_by_id[call_id]
+        index = self.table.find_own(f"{call_id}:call")
+        return index if index is not None and self.table.kind_of(index) is _CALL else None
 
     def _take_step(self, number: int, time: float | None, step: RolloutStep) -> None:
-        marks: Marks = ()
+        """Add the spans of a step that has no digest of its own kind.
+
+        - a message to another agent: unless an item has shown its text
+        - the end of a turn: waiting events are shown, and the last message if it was not
+        - a report on a call: see ``_take_report``
+        - any other step: always
+        """
+        text_hashes: TextHashes = ()
         if step.kind is SpanKind.MESSAGE:
-            marks = marks_of(step.kind, step.text, step.parts)
+            text_hashes = hashes_of_text(step.kind, step.text, step.parts)
         if step.is_event:
-            if not self._items.remove(marks):
-                self._show(number, time, step, marks)
-                self._events.add(marks)
+            if not self._item_hashes.remove(text_hashes):
+                self._add_step_span(number, time, step, text_hashes)
+                self._event_hashes.add(text_hashes)
         elif step.ends_turn:
-            self._show_waiting()
-            if step.text and not self._messages.has_any(marks):
-                self._show(number, time, step, marks)
+            self._add_waiting_events()
+            if step.text and not self._message_hashes.has_any(text_hashes):
+                self._add_step_span(number, time, step, text_hashes)
         elif step.only_without_call or step.spawned:
             self._take_report(number, time, step)
         else:
-            self._show(number, time, step, marks)
+            self._add_step_span(number, time, step, text_hashes)
 
     def _take_report(self, number: int, time: float | None, step: RolloutStep) -> None:
-        """Record the status and sub-agents of a call; show a report whose call no record has."""
+        """Record the status and the sub-agents of a call, as a report states them.
+
+        The report gets spans of its own only if no response item has the call. The status and the
+        sub-agents belong to the result; before the result is read, they are kept for it.
+        """
         call_id = step.call_id
-        has_call = self._call_of(call_id) is not None
-        result = None if call_id is None else self.table.find_own(f"{call_id}:result")
-        reported = None
+        has_call = self._last_call_index(call_id) is not None
+        result_index = None if call_id is None else self.table.find_own(f"{call_id}:result")
+        report_index = None
         if not (step.only_without_call and has_call):
-            reported = self._show_report(number, time, step)
+            report_index = self._show_report(number, time, step)
             if step.output is not None and call_id is not None:
-                result = self.table.find_own(f"{call_id}:result")
+                result_index = self.table.find_own(f"{call_id}:result")
         elif call_id is not None and step.status is not SpanStatus.UNKNOWN:
-            if result is None:
-                self._early_statuses[call_id] = step.status
+            if result_index is None:
+                self._early_status_by_call[call_id] = step.status
             else:
-                self.table.set_status(result, step.status)
+                self.table.set_status(result_index, step.status)
         for thread in step.spawned:
-            if result is not None:
-                self.table.spawned.setdefault(thread, self.table.key_of(result))
+            if result_index is not None:
+                self.table.spawned.setdefault(thread, self.table.key_of(result_index))
             elif has_call and call_id is not None:
-                self._early_threads.setdefault(call_id, []).append(thread)
-            elif reported is not None:
-                self.table.spawned.setdefault(thread, self.table.key_of(reported))
+                self._early_threads_by_call.setdefault(call_id, []).append(thread)
+            elif report_index is not None:
+                self.table.spawned.setdefault(thread, self.table.key_of(report_index))
 
     def _show_report(self, number: int, time: float | None, step: RolloutStep) -> int:
-        """Show a call and its result by the report on both, or the step that is reported."""
-        if step.output is None:
-            return self._show(number, time, step, ())
-        start = None if time is None else time - (step.seconds or 0.0)
-        call = self._add_call(number, start, step.call_id, step.name)
-        self._add_result(number, time, step.call_id, step.status, call)
-        return call
+        """Add a call and its result from a report on both, else the report's own span.
 
-    def _show(self, number: int, time: float | None, step: RolloutStep, marks: Marks) -> int:
-        """Add the span of a message, a thought or a note."""
-        agent = step.agent or _SPEAKERS.get(step.role, self._agent)
+        Returns:
+            The index of the call or of that span.
+        """
+        if step.output is None:
+            return self._add_step_span(number, time, step, ())
+        start = None if time is None else time - (step.seconds or 0.0)
+        call_index = self._add_call(number, start, step.call_id, step.name)
+        self._add_result(number, time, step.call_id, step.status, call_index)
+        return call_index
+
+    def _add_step_span(
+        self, number: int, time: float | None, step: RolloutStep, text_hashes: TextHashes
+    ) -> int:
+        """Add the span of a message, a thought or a log; return its index."""
+        agent = step.agent or _AGENT_BY_ROLE.get(step.role, self._agent)
         shape = (step.kind, step.role, agent, step.name)
         index = self._add_span(number, shape, step.key, time, step.status)
         if step.kind is SpanKind.MESSAGE:
             task = task_of_text(step.text) if step.role is Role.USER else None
-            self._note_message(marks, task)
+            self._record_message(text_hashes, task)
         return index
 
     def _take_tokens(self, _number: int, stamp: object, counts: tuple[object, ...]) -> None:
-        self._tokens.take(stamp, counts)
+        self._token_counts.take(stamp, counts)
 
 
-_TAKE: Final[Mapping[str, Callable[..., None]]] = {
+_METHOD_BY_DIGEST_NAME: Final[Mapping[str, Callable[..., None]]] = {
     "call": CodexParser._take_call,
     "result": CodexParser._take_result,
     "event": CodexParser._take_event,
@@ -558,98 +624,103 @@ _TAKE: Final[Mapping[str, Callable[..., None]]] = {
     "model": CodexParser._take_model,
     "step": CodexParser._take_step,
 }
-"""The methods that take a digest, by its name."""
+"""The methods that read a digest, each by the name that its digests begin with."""
 
 
 def _thread_of(meta: Fields) -> Thread | None:
-    """Return the thread that a ``session_meta`` begins; one that the user began has no parent."""
-    thread = text_in(meta, "id", "session_id")
-    if thread is None:
+    """Return the thread that a ``session_meta`` begins; None if it has no id.
+
+    A thread that the user began has no parent.
+    """
+    thread_id = text_in(meta, "id", "session_id")
+    if thread_id is None:
         return None
-    parent = text_in(meta, "parent_thread_id") or text_in(_origin(meta), "parent_thread_id")
-    return Thread(thread, None if parent == thread else parent)
+    parent = text_in(meta, "parent_thread_id") or text_in(_spawn_origin(meta), "parent_thread_id")
+    return Thread(thread_id, None if parent == thread_id else parent)
 
 
 def _agent_of(meta: Fields, thread: Thread) -> str:
     """Return the nickname or role of a sub-agent, else the end of its path, else its id."""
-    origin = _origin(meta)
+    origin = _spawn_origin(meta)
     for field in ("agent_nickname", "agent_role", "agent_type"):
         if name := text_in(meta, field) or text_in(origin, field):
             return " ".join(name.split())
     name = (_path_of(meta) or "").rstrip("/").rpartition("/")[2].strip()
-    return name or f"codex {thread.id[:_SHORT_ID]}"
+    return name or f"codex {thread.id[:_SHORT_ID_LENGTH]}"
 
 
 def _path_of(meta: Fields) -> str | None:
-    """Return the path by which other agents address this one, from the first agent down."""
-    return text_in(meta, "agent_path") or text_in(_origin(meta), "agent_path")
+    """Return the path by which other agents address the agent of a rollout, or None."""
+    return text_in(meta, "agent_path") or text_in(_spawn_origin(meta), "agent_path")
 
 
-def _origin(meta: Fields) -> Fields:
+def _spawn_origin(meta: Fields) -> Fields:
+    """Return the fields about the call that started a sub-agent; empty for other threads."""
     return fields_at(meta.get("source"), "subagent", "thread_spawn")
 
 
 _BATCH_SECONDS: Final = 0.25
-"""The time in which a build that counts first writes the items; a model call takes longer."""
+"""The time in which older builds write the items after their count; a model call takes longer."""
 
 
 class _TokenCounts:
-    """Gives the tokens of each model call to the last of its spans.
+    """Sets the tokens of each model call on the last of its spans.
 
     Builds since late 2025 write a call's items as they come and the ``token_count`` after them.
-    Older ones wrote the ``token_count`` first and then all items in one go: those follow within
-    milliseconds. A count that is repeated, as happens with news of rate limits, is passed over.
+    Older builds wrote the ``token_count`` first, and all items within milliseconds after it.
+    Records on rate limits repeat a count; a repeated count is ignored.
     """
 
     def __init__(self, table: SpanTable) -> None:
         self._table = table
-        self._last: tuple[object, ...] = ()
-        self._open: int | None = None
-        self._early: tuple[int | None, int | None] | None = None
+        self._last_counts: tuple[object, ...] = ()
+        self._uncounted_span: int | None = None
+        self._early_tokens: tuple[int | None, int | None] | None = None
         self._early_time: float | None = None
         self._early_span: int | None = None
 
     def add_span(self, index: int, time: float | None) -> None:
-        """Record that the model has made a span.
+        """Record a span of the model as the one that gets the tokens of its call.
 
         Args:
             index: The index of the span.
             time: The time of its record in Unix seconds.
         """
-        if self._early is None:
-            self._open = index
+        if self._early_tokens is None:
+            self._uncounted_span = index
         elif time is None or self._early_time is None or time - self._early_time <= _BATCH_SECONDS:
             self._early_span = index
         else:
             self.finish()
-            self._early = None
-            self._open = index
+            self._early_tokens = None
+            self._uncounted_span = index
 
     def take(self, stamp: object, counts: tuple[object, ...]) -> None:
-        """Take a ``token_count``.
+        """Set the tokens of a ``token_count``, or keep them for the spans that follow.
 
         Args:
-            stamp: Its time stamp.
+            stamp: The time stamp of the record.
             counts: The tokens read and written by the call, and the sums so far.
         """
-        if counts == self._last:
+        if counts == self._last_counts:
             return
-        tokens = (as_count(counts[0]), as_count(counts[1]))
+        input_count, output_count, *_sums = counts
+        tokens = (as_count(input_count), as_count(output_count))
         if tokens == (None, None):
             return
-        self._last = counts
+        self._last_counts = counts
         self.finish()
-        self._early = None
-        if self._open is None:
-            self._early = tokens
+        self._early_tokens = None
+        if self._uncounted_span is None:
+            self._early_tokens = tokens
             self._early_time = unix_seconds(stamp)
         else:
-            self._table.set_counts(self._open, *tokens)
-            self._open = None
+            self._table.set_counts(self._uncounted_span, *tokens)
+            self._uncounted_span = None
 
     def finish(self) -> None:
-        """Give the tokens that came before their spans to the last of those."""
-        if self._early is not None and self._early_span is not None:
-            self._table.set_counts(self._early_span, *self._early)
-            self._early = None
+        """Set the tokens that came before their spans on the last of these spans."""
+        if self._early_tokens is not None and self._early_span is not None:
+            self._table.set_counts(self._early_span, *self._early_tokens)
+            self._early_tokens = None
             self._early_span = None

@@ -1,7 +1,7 @@
 """The steps that the records of Codex state, each record read by itself.
 
-Rollouts and ``codex exec`` spell the same reports on tools in three ways: as events at the end of a
-call, as turn items of rollouts, and as items of ``exec``. ``_REPORTS`` has a reader for each.
+Rollouts and ``codex exec`` have the same reports on tools in three forms: events at the end of a
+call, turn items of rollouts, and items of ``exec``. ``report_of`` reads all of them.
 """
 
 from __future__ import annotations
@@ -41,29 +41,36 @@ AGENT: Final = "codex"
 
 
 class RewordedLines(SpanTable):
-    """A table in which the texts of some spans are the reader's own words, not in their lines.
+    """A table in which some spans have texts that are not in their lines.
 
-    Those are logs, and calls and results that share a line.
+    These spans are logs with the reader's own words, and calls and results that share a line.
+
+    Attributes:
+        reworded: The kinds of spans whose texts are the reader's own words.
     """
 
     reworded: ClassVar[frozenset[SpanKind]] = frozenset({SpanKind.LOG})
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return also the spans whose texts are not in their lines.
+        """Return the rows whose texts may match: also all rows whose texts are not in their lines.
 
         Args:
             prefilter: The filter for the needle.
-            first: The first span.
-            end: The span after the last.
+            first: The first row.
+            end: The row after the last.
         """
-        begin = max(first - 1, 0)
-        lines = self.lines[0][begin : end + 1]
-        pairs = compress(range(begin, end), map(eq, lines, lines[1:]))
-        shared = {index for pair in pairs for index in (pair, pair + 1) if first <= index < end}
-        return sorted({*super().rows_to_check(prefilter, first, end), *shared})
+        first_row = max(first - 1, 0)
+        lines = self.lines[0][first_row : end + 1]
+        rows_before_same_line = compress(range(first_row, end), map(eq, lines, lines[1:]))
+        rows = set(super().rows_to_check(prefilter, first, end))
+        for row in rows_before_same_line:
+            rows.update(index for index in (row, row + 1) if first <= index < end)
+        return sorted(rows)
 
     def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
-        return shape[0] in self.reworded or super()._name_may_match(shape, prefilter)
+        """Return True also for the kinds whose texts are the reader's own words."""
+        kind, *_ = shape
+        return kind in self.reworded or super()._name_may_match(shape, prefilter)
 
 
 RECORD_TYPES: Final = name_set("""
@@ -85,17 +92,17 @@ def _is_record(record: Fields) -> bool:
 
 
 class CodexLines:
-    """The spans of a parser's lines, with what is known of the run.
+    """The spans of a parser's lines, and the facts of the run.
 
     A line whose line feeds were lost holds several records. Such lines are rare: a span that is
-    not in ``_parts`` belongs to the first record of its line.
+    not in ``_part_by_span`` belongs to the first record of its line.
     """
 
     def __init__(self, table: RewordedLines) -> None:
         self.table = table
         self.meta = TraceMeta(system=AGENT)
-        self._part = 0  # the number of the record on its line that is read at the moment
-        self._parts: dict[int, int] = {}
+        self._part = 0  # The number of the current record on its line, from 0 on.
+        self._part_by_span: dict[int, int] = {}
 
     def _add_span(
         self,
@@ -106,14 +113,14 @@ class CodexLines:
         status: SpanStatus = SpanStatus.UNKNOWN,
         parent: int | None = None,
     ) -> int:
-        """Add the span of a record, or of a part of one, to the table; return its index."""
+        """Add the span of a record on a line to the table; return its index."""
         index = self.table.add(number, number, shape, key, parent, time, status)
         if self._part:
-            self._parts[index] = self._part
+            self._part_by_span[index] = self._part
         return index
 
     def _damaged_records(self, number: int, line: bytes, cut_off: bool) -> Iterator[Fields]:
-        """Yield the records of a line that is not a single object."""
+        """Yield the records of a line that is not a single object; count them in ``_part``."""
         problems = self.table.problems
         records = records_on_damaged_line(line, number, cut_off, problems, _is_record)
         for part, record in enumerate(records):
@@ -122,12 +129,12 @@ class CodexLines:
         self._part = 0
 
     def _record_of(self, index: int, data: bytes) -> Fields | None:
-        """Return the record of a span, or None where its line holds none."""
+        """Return the record of a span from its line, or None if the line does not hold it."""
         record = object_in(data)
         if record is not None:
             return record
         records = records_on_damaged_line(data, 0, False, [], _is_record)
-        part = self._parts.get(index, 0)
+        part = self._part_by_span.get(index, 0)
         return records[part] if part < len(records) else None
 
 
@@ -136,14 +143,14 @@ class RolloutStep:
     """A step that a record of a rollout states.
 
     Attributes:
-        agent: The acting agent, where it is not the one whose rollout it is.
-        parts: The texts that records which repeat the step may hold one by one.
+        agent: The acting agent, if it is not the agent of the rollout.
+        parts: The parts of the text. A record that repeats the step may hold only one of them.
         is_event: Whether a response item usually repeats the step.
-        ends_turn: Whether no event waits for its item any longer. The text may be empty.
-        output: The output of a tool, where the step is a call that has ended.
+        ends_turn: Whether the turn ends, so that no event waits any longer. The text may be empty.
+        output: The output of a call that has ended; None for any other step.
         only_without_call: Whether the step is shown only if no response item has its ``call_id``.
-        seconds: The time that the call took.
-        spawned: The threads of the sub-agents that the call began.
+        seconds: The duration of the call.
+        spawned: The threads of the sub-agents that the call started.
     """
 
     kind: SpanKind
@@ -163,12 +170,18 @@ class RolloutStep:
     spawned: tuple[str, ...] = ()
 
 
-def _log(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNOWN) -> RolloutStep:
+def _log_step(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNOWN) -> RolloutStep:
     return RolloutStep(SpanKind.LOG, Role.LOG, text, name=name, status=status)
 
 
 class ToolReport(NamedTuple):
-    """A call that has ended, as one record reports it."""
+    """A call that has ended, as one record reports it.
+
+    Attributes:
+        name: The name of the tool.
+        output: The output; None if the record states none.
+        spawned: The threads of the sub-agents that the call started.
+    """
 
     name: str
     arguments: object
@@ -178,14 +191,15 @@ class ToolReport(NamedTuple):
 
 
 def _status_of_word(word: object) -> SpanStatus:
+    """Return the status for a word such as ``completed``; UNKNOWN for any other value."""
     if word == "completed":
         return SpanStatus.OK
     return SpanStatus.ERROR if word in ("failed", "declined", "errored") else SpanStatus.UNKNOWN
 
 
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_ANSWERS: Final = ("results", "result", "output")
-_NO_ARGUMENTS: Final = frozenset({"type", "id", "kind", "status", *_ANSWERS})
+_ANSWER_FIELDS: Final = ("results", "result", "output")
+_NON_ARGUMENT_FIELDS: Final = frozenset({"type", "id", "kind", "status", *_ANSWER_FIELDS})
 
 
 def report_of(kind: str, values: Fields) -> ToolReport | None:
@@ -199,16 +213,18 @@ def report_of(kind: str, values: Fields) -> ToolReport | None:
         The report; None for a type that reports on no call.
     """
     tool = as_text(values.get("tool"))
-    streams = texts_in(values, "stdout", "stderr")
-    success = status_of_flag(values.get("success"))
+    stdout_and_stderr = texts_in(values, "stdout", "stderr")
+    status_by_flag = status_of_flag(values.get("success"))
     arguments = values.get("arguments")
     match kind:
         case "exec_command_end" | "CommandExecution" | "command_execution":
-            output = as_text(values.get("aggregated_output")) or streams
+            output = as_text(values.get("aggregated_output")) or stdout_and_stderr
             status = status_of_code(values.get("exit_code"))
             report = ToolReport("shell", {"command": values.get("command")}, output, status)
         case "patch_apply_end" | "FileChange":
-            report = ToolReport("apply_patch", values.get("changes"), streams, success)
+            report = ToolReport(
+                "apply_patch", values.get("changes"), stdout_and_stderr, status_by_flag
+            )
         case "file_change":
             output = as_text(values.get("status")) or ""
             report = ToolReport("file_change", {"changes": values.get("changes")}, output)
@@ -218,25 +234,25 @@ def report_of(kind: str, values: Fields) -> ToolReport | None:
             report = _with_error(_mcp_report(values, values.get("result")), values.get("error"))
         case "DynamicToolCall":
             output = content_text(values.get("content_items"))
-            report = ToolReport(tool or "tool", arguments, output, success)
+            report = ToolReport(tool or "tool", arguments, output, status_by_flag)
             report = _with_error(report, values.get("error"))
         case "CollabAgentToolCall":
             name = _CAPITAL.sub("_", tool or "agent").lower()
-            fields = ("prompt", "receiver_thread_ids", "model")
-            named = {field: values[field] for field in fields if values.get(field)}
-            spawned = _receivers(values) if name == "spawn_agent" else ()
+            argument_fields = ("prompt", "receiver_thread_ids", "model")
+            call_fields = {field: values[field] for field in argument_fields if values.get(field)}
+            spawned = _receiver_threads(values) if name == "spawn_agent" else ()
             output = dump_text(values.get("agents_states"))
-            report = ToolReport(name, named, output, spawned=spawned)
+            report = ToolReport(name, call_fields, output, spawned=spawned)
         case "collab_tool_call":
             report = _collaboration_report(tool or "agent", values)
         case "Extension":
-            named = {
+            call_fields = {
                 name: value
                 for name, value in values.items()
-                if name not in _NO_ARGUMENTS and value is not None
+                if name not in _NON_ARGUMENT_FIELDS and value is not None
             }
-            output = content_text(first_in(values, *_ANSWERS))
-            report = ToolReport(as_text(values.get("kind")) or "extension", named, output)
+            output = content_text(first_in(values, *_ANSWER_FIELDS))
+            report = ToolReport(as_text(values.get("kind")) or "extension", call_fields, output)
         case _:
             return None
     if report.status is SpanStatus.UNKNOWN:
@@ -245,7 +261,7 @@ def report_of(kind: str, values: Fields) -> ToolReport | None:
 
 
 def _mcp_report(call: Fields, result: object) -> ToolReport:
-    """Return the report on a tool of an MCP server; events wrap its answer once more."""
+    """Return the report on a tool of an MCP server; an event's answer is in ``Ok`` or ``Err``."""
     if isinstance(result, Mapping) and "Err" in result:
         return _with_error(_mcp_report(call, None), result["Err"])
     if isinstance(result, Mapping):
@@ -268,21 +284,26 @@ def _with_error(report: ToolReport, error: object) -> ToolReport:
     return report._replace(output=output, status=SpanStatus.ERROR)
 
 
-def _receivers(values: Fields) -> tuple[str, ...]:
+def _receiver_threads(values: Fields) -> tuple[str, ...]:
+    """Return the threads of the agents that a call addresses."""
     return tuple(filter(None, map(as_text, items_of(values.get("receiver_thread_ids")))))
 
 
 def _collaboration_report(name: str, values: Fields) -> ToolReport:
-    receivers = _receivers(values)
-    threads = {"receiver_thread_ids": list(receivers)} if receivers else {}
-    prompt = {"prompt": values["prompt"]} if values.get("prompt") else {}
-    states = {"agents_states": values.get("agents_states")}
+    """Return the report on a call between agents; only ``spawn_agent`` begins new threads."""
+    receivers = _receiver_threads(values)
+    thread_field = {"receiver_thread_ids": list(receivers)} if receivers else {}
+    prompt_field = {"prompt": values["prompt"]} if values.get("prompt") else {}
+    states_field = {"agents_states": values.get("agents_states")}
     if name == "spawn_agent":
-        return ToolReport(name, prompt, dump_text({**threads, **states}), spawned=receivers)
-    return ToolReport(name, {**prompt, **threads}, dump_text(states))
+        return ToolReport(
+            name, prompt_field, dump_text({**thread_field, **states_field}), spawned=receivers
+        )
+    return ToolReport(name, {**prompt_field, **thread_field}, dump_text(states_field))
 
 
 def _report_step(kind: str, values: Fields, call_id: str | None) -> RolloutStep | None:
+    """Return a call with its output as a step; None for a type that reports on no call."""
     report = report_of(kind, values)
     if report is None:
         return None
@@ -298,15 +319,15 @@ def _report_step(kind: str, values: Fields, call_id: str | None) -> RolloutStep 
 
 
 def _seconds_of(duration: object) -> float | None:
-    """Return the seconds of ``{"secs": 1, "nanos": 500000000}``."""
+    """Return the seconds of a duration such as ``{"secs": 1, "nanos": 500000000}``, or None."""
     fields = fields_of(duration)
-    whole = as_number(fields.get("secs"))
-    if whole is None or whole < 0:
+    whole_seconds = as_number(fields.get("secs"))
+    if whole_seconds is None or whole_seconds < 0:
         return None
-    return whole + (as_number(fields.get("nanos")) or 0.0) / 1e9
+    return whole_seconds + (as_number(fields.get("nanos")) or 0.0) / 1e9
 
 
-SILENT: Final = name_set("""
+SILENT_TYPES: Final = name_set("""
     turn_context inter_agent_communication_metadata token_usage_record
 
     token_count session_configured turn_diff agent_message_delta agent_reasoning_delta
@@ -324,7 +345,7 @@ SILENT: Final = name_set("""
 They have no text, or a response item or a ``compacted`` record has the same text.
 """
 
-SPOKEN: Final[Mapping[str, tuple[SpanKind, Role, str]]] = {
+SPOKEN_EVENTS: Final[Mapping[str, tuple[SpanKind, Role, str]]] = {
     "agent_message": (SpanKind.MESSAGE, Role.AGENT, "message"),
     "user_message": (SpanKind.MESSAGE, Role.USER, "message"),
     "agent_reasoning": (SpanKind.REASONING, Role.AGENT, "text"),
@@ -337,10 +358,10 @@ _ERROR_EVENTS: Final = frozenset({"turn_aborted", "error", "stream_error"})
 
 
 def payload_of(record: Fields) -> tuple[str, Fields]:
-    """Return the type and the payload of a record; bare items of the first era are wrapped."""
+    """Return the type and the payload of a record; a record of the first builds is the payload."""
     kind = record.get("type")
     payload = record.get("payload")
-    if isinstance(payload, dict) and isinstance(kind, str):  # dict: this is asked of every record
+    if isinstance(payload, dict) and isinstance(kind, str):  # dict: every record is checked
         return kind, payload
     if kind is None and "instructions" in record and "id" in record:
         return "session_meta", record
@@ -354,7 +375,7 @@ def step_of(kind: str, payload: Fields) -> RolloutStep | None:
 
     Args:
         kind: The type of the record.
-        payload: Its payload.
+        payload: The payload of the record.
 
     Returns:
         The step; None for a record that shows nothing.
@@ -363,31 +384,36 @@ def step_of(kind: str, payload: Fields) -> RolloutStep | None:
         return item_step(payload)
     if kind == "event_msg":
         return _event_step(payload)
-    if kind in SILENT:
+    if kind in SILENT_TYPES:
         return None
     if kind == "session_meta":
-        base = payload.get("base_instructions")
-        base = base.get("text") if isinstance(base, Mapping) else base
-        text = as_text(base) or as_text(payload.get("instructions"))
+        instructions = payload.get("base_instructions")
+        if isinstance(instructions, Mapping):
+            instructions = instructions.get("text")
+        text = as_text(instructions) or as_text(payload.get("instructions"))
         return None if text is None else RolloutStep(SpanKind.MESSAGE, Role.SYSTEM, text)
     if kind == "inter_agent_communication":
-        return _letter(payload, is_event=True)
+        return _agent_message_step(payload, is_event=True)
     if kind == "compacted":
-        step = _log(as_text(payload.get("message")) or "the history was compacted", kind)
+        step = _log_step(as_text(payload.get("message")) or "the history was compacted", kind)
         step.ends_turn = True
         return step
-    return _log(dump_text(payload), kind)
+    return _log_step(dump_text(payload), kind)
 
 
 def _event_step(payload: Fields) -> RolloutStep | None:
+    """Return the step of an event; None for an event that shows nothing.
+
+    An event of an unknown type becomes a log.
+    """
     kind = payload.get("type")
     if not isinstance(kind, str):
-        return _log(dump_text(payload), None)
-    if kind in SILENT:
+        return _log_step(dump_text(payload), None)
+    if kind in SILENT_TYPES:
         return None
-    if kind in SPOKEN:
-        span_kind, role, field = SPOKEN[kind]
-        return _spoken(span_kind, role, payload.get(field))
+    if kind in SPOKEN_EVENTS:
+        span_kind, role, field = SPOKEN_EVENTS[kind]
+        return _text_event_step(span_kind, role, payload.get(field))
     if kind == "item_completed":
         item = payload.get("item")
         return _turn_item_step(item) if isinstance(item, Mapping) else None
@@ -395,46 +421,48 @@ def _event_step(payload: Fields) -> RolloutStep | None:
         answer = as_text(payload.get("last_agent_message")) or ""
         return RolloutStep(SpanKind.MESSAGE, Role.AGENT, answer, ends_turn=True)
     if kind in ("turn_aborted", "thread_rolled_back"):
-        text = _aborted(payload) if kind == "turn_aborted" else _rolled_back(payload)
+        text = _abort_text(payload) if kind == "turn_aborted" else _rollback_text(payload)
         status = SpanStatus.ERROR if kind in _ERROR_EVENTS else SpanStatus.UNKNOWN
-        step = _log(text, kind, status)
+        step = _log_step(text, kind, status)
         step.ends_turn = True
         return step
     if kind == "sub_agent_activity":
-        return _activity(payload, as_text(payload.get("event_id")))
+        return _sub_agent_step(payload, as_text(payload.get("event_id")))
     if kind == "collab_agent_spawn_end":
         return _spawn_step(kind, payload)
     report = _report_step(kind, payload, as_text(payload.get("call_id")))
     if report is not None:
         return report
     status = SpanStatus.ERROR if kind in _ERROR_EVENTS else SpanStatus.UNKNOWN
-    return _log(as_text(payload.get("message")) or dump_text(payload), kind, status)
+    return _log_step(as_text(payload.get("message")) or dump_text(payload), kind, status)
 
 
-def _aborted(payload: Fields) -> str:
+def _abort_text(payload: Fields) -> str:
+    """Return the sentence that says why a turn was aborted."""
     reason = as_text(payload.get("reason")) or "no reason given"
     error = payload.get("error")
-    message = error.get("message") if isinstance(error, Mapping) else error
-    suffix = f": {message}" if as_text(message) else ""
-    return f"turn aborted: {reason}{suffix}"
+    error_message = error.get("message") if isinstance(error, Mapping) else error
+    error_suffix = f": {error_message}" if as_text(error_message) else ""
+    return f"turn aborted: {reason}{error_suffix}"
 
 
-def _rolled_back(payload: Fields) -> str:
+def _rollback_text(payload: Fields) -> str:
+    """Return the sentence that says how many turns were taken out of the history."""
     count = as_count(payload.get("num_turns"))
-    turns = "turns before this were"
+    turns_phrase = "turns before this were"
     if count is not None:
-        turns = f"the last {count} turns before this were"
+        turns_phrase = f"the last {count} turns before this were"
     if count == 1:
-        turns = "the last turn before this was"
-    return f"rolled back: {turns} taken out of the history"
+        turns_phrase = "the last turn before this was"
+    return f"rolled back: {turns_phrase} taken out of the history"
 
 
-def _activity(values: Fields, call_id: str | None) -> RolloutStep:
-    """Return the log line on a change in a sub-agent's life."""
+def _sub_agent_step(values: Fields, call_id: str | None) -> RolloutStep:
+    """Return the log step for a sub-agent's change of state, such as ``started``."""
     thread = as_text(values.get("agent_thread_id"))
     name = as_text(values.get("agent_path")) or thread or "without a name"
     kind = as_text(values.get("kind")) or "active"
-    step = _log(f"sub-agent {name}: {kind}", "sub_agent_activity")
+    step = _log_step(f"sub-agent {name}: {kind}", "sub_agent_activity")
     if thread is not None and kind == "started":
         step.call_id = call_id
         step.spawned = (thread,)
@@ -442,9 +470,10 @@ def _activity(values: Fields, call_id: str | None) -> RolloutStep:
 
 
 def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
+    """Return the log step for the end of a call that was to start a sub-agent."""
     thread = as_text(payload.get("new_thread_id"))
     name = text_in(payload, "new_agent_nickname", "new_agent_role", "new_thread_id")
-    step = _log(f"sub-agent {name}: started" if thread else "no sub-agent was started", kind)
+    step = _log_step(f"sub-agent {name}: started" if thread else "no sub-agent was started", kind)
     step.call_id = as_text(payload.get("call_id"))
     step.only_without_call = True
     step.spawned = (thread,) if thread else ()
@@ -452,32 +481,36 @@ def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
 
 
 def _turn_item_step(item: Fields) -> RolloutStep | None:
-    """Return the step of a turn item, which newer builds write in place of events."""
+    """Return the step of a turn item, which newer builds write in place of events.
+
+    The result is None for an item that shows nothing. An item of an unknown type becomes a log.
+    """
     kind = item.get("type")
     if not isinstance(kind, str):
-        return _log(dump_text(item), None)
-    if kind in SILENT:
+        return _log_step(dump_text(item), None)
+    if kind in SILENT_TYPES:
         return None
     item_id = as_text(item.get("id"))
     match kind:
         case "Reasoning":
             text, parts = thought_of(item.get("summary_text"), item.get("raw_content"))
-            step = _spoken(SpanKind.REASONING, Role.AGENT, text)
+            step = _text_event_step(SpanKind.REASONING, Role.AGENT, text)
             if step is not None:
                 step.parts = parts
             return step
         case "UserMessage":
-            return _spoken(SpanKind.MESSAGE, Role.USER, content_text(item.get("content")))
+            return _text_event_step(SpanKind.MESSAGE, Role.USER, content_text(item.get("content")))
         case "AgentMessage":
-            return _spoken(SpanKind.MESSAGE, Role.AGENT, content_text(item.get("content")))
+            return _text_event_step(SpanKind.MESSAGE, Role.AGENT, content_text(item.get("content")))
         case "Plan":
-            return _spoken(SpanKind.MESSAGE, Role.AGENT, item.get("text"))
+            return _text_event_step(SpanKind.MESSAGE, Role.AGENT, item.get("text"))
         case "SubAgentActivity":
-            return _activity(item, item_id)
-    return _report_step(kind, item, item_id) or _log(dump_text(item), kind)
+            return _sub_agent_step(item, item_id)
+    return _report_step(kind, item, item_id) or _log_step(dump_text(item), kind)
 
 
-def _spoken(kind: SpanKind, role: Role, text: object) -> RolloutStep | None:
+def _text_event_step(kind: SpanKind, role: Role, text: object) -> RolloutStep | None:
+    """Return the step of an event that says something; None for a blank text."""
     if not isinstance(text, str) or not text.strip():
         return None
     return RolloutStep(kind, speaker_role(role, text), text, is_event=True)
@@ -499,14 +532,14 @@ _HARNESS_OPENINGS: Final = (
 
 
 def speaker_role(role: Role, text: str) -> Role:
-    """Return the role of a speaker; the harness also writes in the user's name.
+    """Return the role of a speaker: SYSTEM for a text of the harness in the user's name.
 
     Args:
         role: The role that the record states.
         text: The text of the message.
     """
-    harness = role is Role.USER and text.lstrip().startswith(_HARNESS_OPENINGS)
-    return Role.SYSTEM if harness else role
+    is_harness_text = role is Role.USER and text.lstrip().startswith(_HARNESS_OPENINGS)
+    return Role.SYSTEM if is_harness_text else role
 
 
 _ENVELOPE: Final = '{"author":'
@@ -518,30 +551,32 @@ def item_step(payload: Fields) -> RolloutStep | None:
     """Return the step of a response item; None for an item without readable text."""
     kind = payload.get("type")
     if not isinstance(kind, str):
-        return _log(dump_text(payload), None)
+        return _log_step(dump_text(payload), None)
     key = as_text(payload.get("id"))
     if kind == "message":
-        return _message(payload, key)
+        return _message_step(payload, key)
     if kind == "agent_message":
-        return _letter(payload)
+        return _agent_message_step(payload)
     if kind == "reasoning":
         text, parts = thought_of(payload.get("summary"), payload.get("content"))
         if not parts:
             return None
         return RolloutStep(SpanKind.REASONING, Role.AGENT, text, key=key, parts=parts)
-    if kind in SILENT:
+    if kind in SILENT_TYPES:
         return None
     if kind.endswith("_call"):
         call_id, name = call_id_and_name(payload)
         arguments = first_in(payload, "arguments", "input", "action")
         if arguments is None:
-            fields = {name: payload[name] for name in payload if name not in _CALL_FIELDS}
-            arguments = fields or None
+            other_fields = {
+                field: value for field, value in payload.items() if field not in _CALL_FIELDS
+            }
+            arguments = other_fields or None
         text = dump_text(arguments)
         return RolloutStep(SpanKind.TOOL_CALL, Role.AGENT, text, name=name, call_id=call_id)
     if kind.endswith("_output"):
         return RolloutStep(SpanKind.TOOL_RESULT, Role.TOOL, text_of_output(output_of(payload)))
-    return _log(dump_text(payload), kind)
+    return _log_step(dump_text(payload), kind)
 
 
 def call_id_and_name(payload: Fields) -> tuple[str | None, str]:
@@ -551,25 +586,25 @@ def call_id_and_name(payload: Fields) -> tuple[str | None, str]:
 
 
 def output_of(payload: Fields) -> object:
-    """Return the output in the item of a result."""
+    """Return the output in the payload of a result."""
     return payload.get("output", payload.get("tools"))
 
 
-def _message(payload: Fields, key: str | None) -> RolloutStep | None:
-    """Return the step of a message; None for one without text."""
+def _message_step(payload: Fields, key: str | None) -> RolloutStep | None:
+    """Return the step of a chat message; None for a message without text."""
     content = payload.get("content")
     text = _single_text(content)
-    parts = _texts(content)
+    parts = _nonblank_texts(content)
     if text is None:
         text = content_text(content)
     if not parts:
         return None
     role = payload.get("role")
     if role == "assistant":
-        if text.startswith(_ENVELOPE):  # older builds wrote letters as JSON in the agent's name
-            letter = fields_of(json_in(text))
-            if {"author", "recipient", "content"} <= letter.keys():
-                return _letter(letter, key=key)
+        if text.startswith(_ENVELOPE):  # older builds put messages between agents into JSON texts
+            envelope = fields_of(json_in(text))
+            if {"author", "recipient", "content"} <= envelope.keys():
+                return _agent_message_step(envelope, key=key)
         return RolloutStep(SpanKind.MESSAGE, Role.AGENT, text, key=key, parts=parts)
     is_user = role == "user" and not is_from_harness(payload)
     speaker = Role.USER if is_user else Role.SYSTEM
@@ -579,7 +614,8 @@ def _message(payload: Fields, key: str | None) -> RolloutStep | None:
 def is_from_harness(message: Fields) -> bool:
     """Return whether the harness wrote a message in the user's name.
 
-    Newer builds note the kind of each part of a message, such as ``user.text``.
+    It did if the text begins as the harness's texts do, or if all parts have a kind and no kind
+    begins with ``user.``, which newer builds record.
     """
     if speaker_role(Role.USER, content_text(message.get("content"))) is Role.SYSTEM:
         return True
@@ -590,13 +626,17 @@ def is_from_harness(message: Fields) -> bool:
     )
 
 
-def _letter(payload: Fields, *, key: str | None = None, is_event: bool = False) -> RolloutStep:
-    """Return the message of one agent to another; its author acts, whosever rollout it is in."""
+def _agent_message_step(
+    payload: Fields, *, key: str | None = None, is_event: bool = False
+) -> RolloutStep:
+    """Return the step of a message between agents, as its author's; a log if it is encrypted."""
     author = as_text(payload.get("author")) or "another agent"
-    parts = tuple(text for text in _texts(payload.get("content")) if _ENCRYPTED not in text)
+    parts = tuple(
+        text for text in _nonblank_texts(payload.get("content")) if _ENCRYPTED not in text
+    )
     if not parts:
         recipient = as_text(payload.get("recipient")) or "another agent"
-        return _log(f"{author} wrote to {recipient}; the text is encrypted", "agent_message")
+        return _log_step(f"{author} wrote to {recipient}; the text is encrypted", "agent_message")
     step = RolloutStep(SpanKind.MESSAGE, Role.AGENT, "\n".join(parts), parts=parts)
     step.key = key or as_text(payload.get("id"))
     step.agent = author
@@ -605,18 +645,18 @@ def _letter(payload: Fields, *, key: str | None = None, is_event: bool = False) 
 
 
 def thought_of(summary: object, content: object) -> tuple[str, tuple[str, ...]]:
-    """Return the readable text of a thought, and its parts; encrypted ones have none.
+    """Return the readable text of a thought, and its parts; both are empty if it is encrypted.
 
     Args:
         summary: The summary of the thought.
         content: The content of the thought.
     """
-    parts = _texts(summary) + _texts(content)
+    parts = _nonblank_texts(summary) + _nonblank_texts(content)
     return "\n\n".join(parts), parts
 
 
-def _texts(content: object) -> tuple[str, ...]:
-    """Return the texts of a content's parts that are not blank."""
+def _nonblank_texts(content: object) -> tuple[str, ...]:
+    """Return the texts of a content's parts, without blank texts."""
     if content is None:
         return ()
     text = _single_text(content)
@@ -627,52 +667,54 @@ def _texts(content: object) -> tuple[str, ...]:
 
 
 def _single_text(content: object) -> str | None:
-    """Return the text of a content of one part, as nearly every content is; None for others."""
+    """Return the text of a content that has a single part with a text; None for any other."""
     if type(content) is list and len(content) == 1 and type(content[0]) is dict:
         text = content[0].get("text")
         return text if type(text) is str else None
     return None
 
 
-_WRAPPED: Final = '{"output":"'
-_EXIT_CODE: Final = '","metadata":{"exit_code":'
-_WRAPPING_END: Final = re.compile(
-    r'(-?(?:0|[1-9][0-9]{0,8})),"duration_seconds":[0-9.]{1,20}\}\}\Z'
+_WRAPPING_START: Final = '{"output":"'
+_EXIT_CODE_LABEL: Final = '","metadata":{"exit_code":'
+_EXIT_CODE: Final = re.compile(
+    r'(?P<code>-?(?:0|[1-9][0-9]{0,8})),"duration_seconds":[0-9.]{1,20}\}\}\Z'
 )
-_WRAPPING_CHARS: Final = 100
+_WRAPPING_END_CHARS: Final = 100
 _LONGEST_ANSWER: Final = 100_000
 
 
 def text_of_output(output: object) -> str:
     """Return the text of a tool's output without its JSON wrapping."""
-    return _unwrapped(output)[0]
+    return _output_text_and_status(output)[0]
 
 
 def status_of_output(output: object) -> SpanStatus:
-    """Return the status of a call by its output."""
-    if type(output) is str and output.startswith(_WRAPPED):
-        # The end of the wrapping states it without the parsing of what may be a long text.
-        begin = output.rfind(_EXIT_CODE, max(0, len(output) - _WRAPPING_CHARS))
-        end = _WRAPPING_END.match(output, begin + len(_EXIT_CODE)) if begin >= 0 else None
-        if end is not None:
-            return SpanStatus.OK if int(end[1]) == 0 else SpanStatus.ERROR
-    text, status = _unwrapped(output)
+    """Return the status of a call by the exit code, the success flag or the text of its output."""
+    if type(output) is str and output.startswith(_WRAPPING_START):
+        # The end of the wrapping has the exit code, so a long text need not be parsed.
+        search_start = max(0, len(output) - _WRAPPING_END_CHARS)
+        label_start = output.rfind(_EXIT_CODE_LABEL, search_start)
+        if label_start >= 0:
+            exit_code = _EXIT_CODE.match(output, label_start + len(_EXIT_CODE_LABEL))
+            if exit_code is not None:
+                return SpanStatus.OK if int(exit_code["code"]) == 0 else SpanStatus.ERROR
+    text, status = _output_text_and_status(output)
     return status_of_result(text) if status is None else status
 
 
 def may_be_object(output: object) -> bool:
-    """Return whether an output may be a short JSON object, such as one that names a new thread."""
+    """Return whether an output may be a short JSON object, which may name a new thread."""
     if type(output) is not str:
         return True
     if len(output) > _LONGEST_ANSWER:
         return False
-    begin = len(_WRAPPED) if output.startswith(_WRAPPED) else 0
-    first = output[begin : begin + 1]
-    return first in ("{", "\\") or first.isspace()
+    content_start = len(_WRAPPING_START) if output.startswith(_WRAPPING_START) else 0
+    first_character = output[content_start : content_start + 1]
+    return first_character in ("{", "\\") or first_character.isspace()
 
 
-def _unwrapped(output: object) -> tuple[str, SpanStatus | None]:
-    """Return the text of an output, and the status that its wrapping states, if it has one."""
+def _output_text_and_status(output: object) -> tuple[str, SpanStatus | None]:
+    """Return the text of an output and its status; None if its wrapping states no status."""
     if isinstance(output, str):
         if not output.startswith('{"'):
             return output, None

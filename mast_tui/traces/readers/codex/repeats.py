@@ -1,11 +1,10 @@
-"""The records of a rollout that repeat others, so that each step is shown once.
+"""The repeated records of a rollout, which are found so that each step is shown once.
 
 An event repeats a response item. A fork repeats the parent's history: it writes its own
-``session_meta`` and then, at once and with the time of the fork, the parent's records. These are
-all records with the parent's ``session_meta``; a sub-agent has only those of the last turns. No
-record of the history is a step of the fork. Newer builds number their records. They state the
-number of a sub-agent's first own record, or leave the history in the parent's file
-(``history_base``).
+``session_meta`` and then, at once and with the time of the fork, the parent's records with the
+parent's ``session_meta``. A sub-agent writes only the records of the last turns. No record of the
+history is a step of the fork. Newer builds number their records. They state the number of a
+sub-agent's first own record, or leave the history in the parent's file (``history_base``).
 """
 
 from __future__ import annotations
@@ -25,71 +24,72 @@ from mast_tui.traces.times import unix_seconds
 Position = tuple[int, int]
 """The line of a record, and its number on that line."""
 
-Marks = tuple[bytes, ...]
-"""The hashes by which a message or a thought is compared: of its text and of each part of it."""
+TextHashes = tuple[bytes, ...]
+"""The hashes of the text of a message or a thought, and of each of its parts."""
 
-_MOST_MARKS: Final = 4096
+_MAX_TEXT_HASHES: Final = 4096
 _MESSAGE: Final = SpanKind.MESSAGE  # a member of an enum takes longer to look up
 
 
-def marks_of(kind: SpanKind, text: str, parts: Sequence[str] = ()) -> Marks:
-    """Return the marks of a text.
+def hashes_of_text(kind: SpanKind, text: str, parts: Sequence[str] = ()) -> TextHashes:
+    """Return the hashes of a text and of its parts, by which repeated texts are recognised.
 
     Args:
         kind: The kind of the text: message or thought.
         text: The whole text.
-        parts: The parts of the text that other records may repeat singly.
+        parts: The parts of the text, each of which another record may repeat alone.
     """
     is_message = kind is _MESSAGE
     if not parts or (len(parts) == 1 and parts[0] == text):
-        return (_mark(is_message, text),)
-    return tuple({_mark(is_message, part): None for part in (text, *parts)})
+        return (_hash_of_text(is_message, text),)
+    hashes = (_hash_of_text(is_message, part) for part in (text, *parts))
+    return tuple(dict.fromkeys(hashes))  # Each hash once, in order.
 
 
 @lru_cache(maxsize=4)  # An item mostly follows right after the event with the same text.
-def _mark(is_message: bool, text: str) -> bytes:
+def _hash_of_text(is_message: bool, text: str) -> bytes:
     """Return a hash that is equal in every process, as another process may continue the file."""
     prefix = b"m" if is_message else b"t"
     data = prefix + text.strip().encode("utf-8", "surrogatepass")
     return blake2b(data, digest_size=8).digest()
 
 
-class MarkCounts:
-    """The counts of the marks of recent texts.
+class TextHashCounts:
+    """The number of times that each recent text is still expected to be repeated.
 
-    The last few thousand marks are enough: an event and its item are close together, and some
+    The last few thousand hashes are enough: an event and its item are close together, and some
     agents work for days at one prompt.
     """
 
     def __init__(self) -> None:
         self._counts: OrderedDict[bytes, int] = OrderedDict()
 
-    def add(self, marks: Marks) -> None:
-        """Raise the count of each mark of a text by one."""
-        for mark in marks:
-            self._counts[mark] = self._counts.get(mark, 0) + 1
-        while len(self._counts) > _MOST_MARKS:
+    def add(self, text_hashes: TextHashes) -> None:
+        """Raise the count of each hash of a text by one; drop the oldest hashes over the limit."""
+        for text_hash in text_hashes:
+            self._counts[text_hash] = self._counts.get(text_hash, 0) + 1
+        while len(self._counts) > _MAX_TEXT_HASHES:
             self._counts.popitem(last=False)
 
-    def remove(self, marks: Marks) -> bool:
-        """Lower the count of each mark of a text by one.
+    def remove(self, text_hashes: TextHashes) -> bool:
+        """Lower the count of each hash of a text by one.
 
         Returns:
-            True if at least one of the marks had a count.
+            True if at least one of the hashes had a count.
         """
         removed = False
-        for mark in marks if self._counts else ():
-            count = self._counts.get(mark, 0)
+        for text_hash in text_hashes if self._counts else ():
+            count = self._counts.get(text_hash, 0)
             if count > 1:
-                self._counts[mark] = count - 1
+                self._counts[text_hash] = count - 1
             elif count:
-                del self._counts[mark]
+                del self._counts[text_hash]
             removed = removed or count > 0
         return removed
 
-    def has_any(self, marks: Marks) -> bool:
-        """Return whether one of the marks has a count."""
-        return any(mark in self._counts for mark in marks)
+    def has_any(self, text_hashes: TextHashes) -> bool:
+        """Return whether at least one of the hashes has a count."""
+        return any(text_hash in self._counts for text_hash in text_hashes)
 
     def clear(self) -> None:
         """Remove all texts."""
@@ -119,109 +119,123 @@ class ForkedHistory:
     def __init__(self) -> None:
         self.thread: str | None = None
         self.active = False
-        self._fork: str | None = None
-        self._path: str | None = None
-        self._first_own: int | None = None
-        self._since: float | None = None
-        self._last: float | None = None
-        self._within = False
-        self._held: list[tuple[Position, Fields]] = []
+        self._fork_thread: str | None = None
+        self._fork_path: str | None = None
+        self._first_own_number: int | None = None
+        self._start_time: float | None = None
+        self._last_time: float | None = None
+        self._is_within_history = False
+        self._held_records: list[tuple[Position, Fields]] = []
 
-    def begins(self, record: Fields, meta: Fields, path: str | None) -> bool:
+    def begins_history(self, record: Fields, meta: Fields, path: str | None) -> bool:
         """Return whether the history of another thread begins with a ``session_meta``.
 
+        The first ``session_meta`` of a file describes the fork itself; its fields are recorded.
+
         Args:
-            record: The record.
+            record: The ``session_meta`` record.
             meta: Its payload.
             path: The path by which other agents address its thread.
         """
         thread = as_text(meta.get("id"))
         time = unix_seconds(record.get("timestamp"))
-        if self._fork is None:
-            self._fork = thread
-            self._since = time
-            self._path = path
-            self._first_own = as_count(meta.get("subagent_history_start_ordinal"))
+        if self._fork_thread is None:
+            self._fork_thread = thread
+            self._start_time = time
+            self._fork_path = path
+            self._first_own_number = as_count(meta.get("subagent_history_start_ordinal"))
             is_fork = as_text(meta.get("forked_from_id")) is not None
             self.active = is_fork and meta.get("history_base") is None
             return False
-        if self.thread or thread in (None, self._fork) or not self._is_early(record, time):
+        if self.thread or thread in (None, self._fork_thread) or not self._is_early(record, time):
             return False
         self.thread = thread
-        self._since = time
-        self._last = time
+        self._start_time = time
+        self._last_time = time
         self.active = True
-        self._within = True
+        self._is_within_history = True
         return True
 
-    def released(self, position: Position, record: Fields) -> Iterable[tuple[Position, Fields]]:
-        """Filter the next record: return the records to show now, with their positions.
+    def released_records(
+        self, position: Position, record: Fields
+    ) -> Iterable[tuple[Position, Fields]]:
+        """Take the next record, and return the records that need not wait any longer.
 
         Args:
             position: The position of the record.
             record: The record.
+
+        Returns:
+            The fork's own records with their positions; empty while the history may continue.
         """
         time = unix_seconds(record.get("timestamp"))
-        if not self._within:
-            real_prompt = _is_prompt(record) and not is_from_harness(payload_of(record)[1])
-            self._within = (self._first_own is not None or real_prompt) and self._is_early(
-                record, time
-            )
-            self._last = self._since
-        if not self._within:
+        if not self._is_within_history:
+            _, payload = payload_of(record)
+            is_user_prompt = _is_prompt(record) and not is_from_harness(payload)
+            may_begin_history = self._first_own_number is not None or is_user_prompt
+            self._is_within_history = may_begin_history and self._is_early(record, time)
+            self._last_time = self._start_time
+        if not self._is_within_history:
             self.active = False
             return [(position, record)]
         if self._is_own(record):
-            self._held = []
-        elif self._is_in_burst(time):
+            self._held_records = []
+        elif self._record_burst_time(time):
+            # The history goes on, but its last prompt may turn out to be the fork's own.
             if _is_prompt(record):
-                self._held = [(position, record)]
-            elif self._held:
-                self._held.append((position, record))
+                self._held_records = [(position, record)]
+            elif self._held_records:
+                self._held_records.append((position, record))
             return ()
         elif _begins_turn(record):
-            self._held = []
-        released = [*self._held, (position, record)]
-        self._held = []
-        self._within = False
+            self._held_records = []
+        own_records = [*self._held_records, (position, record)]
+        self._held_records = []
+        self._is_within_history = False
         self.active = False
-        return released
+        return own_records
 
     def _is_early(self, record: Fields, time: float | None) -> bool:
-        """Return whether a record comes so soon after the beginning that no model wrote it."""
-        ordinal = as_count(record.get("ordinal"))
-        if ordinal is not None and self._first_own is not None:
-            return ordinal < self._first_own
-        if self._since is None or time is None:
-            return False
-        return abs(time - self._since) <= _BURST_SECONDS
+        """Return whether a record is of the history by its number, else by an early time.
 
-    def _is_in_burst(self, time: float | None) -> bool:
-        """Set the time of the last record, and return whether it follows without a gap."""
-        if time is None or self._since is None or self._last is None:
+        A model's answer takes longer than ``_BURST_SECONDS`` from the beginning of the file.
+        """
+        ordinal = as_count(record.get("ordinal"))
+        if ordinal is not None and self._first_own_number is not None:
+            return ordinal < self._first_own_number
+        if self._start_time is None or time is None:
             return False
-        gap = time - self._last
-        self._last = time
-        return time - self._since <= _BURST_SECONDS or gap <= _GAP_SECONDS
+        return abs(time - self._start_time) <= _BURST_SECONDS
+
+    def _record_burst_time(self, time: float | None) -> bool:
+        """Record the time of a record; return whether it follows the history without a gap."""
+        if time is None or self._start_time is None or self._last_time is None:
+            return False
+        gap = time - self._last_time
+        self._last_time = time
+        return time - self._start_time <= _BURST_SECONDS or gap <= _GAP_SECONDS
 
     def _is_own(self, record: Fields) -> bool:
-        """Return whether a record is the fork's own: by its number, or as a message to the fork."""
+        """Return whether a record is the fork's own, by its number or as a message to the fork."""
         ordinal = as_count(record.get("ordinal"))
-        if ordinal is not None and self._first_own is not None and ordinal >= self._first_own:
+        first_number = self._first_own_number
+        if ordinal is not None and first_number is not None and ordinal >= first_number:
             return True
         kind, payload = payload_of(record)
         if kind == "inter_agent_communication" or payload.get("type") == "agent_message":
-            return self._path is not None and payload.get("recipient") == self._path
+            return self._fork_path is not None and payload.get("recipient") == self._fork_path
         return False
 
 
 def _is_prompt(record: Fields) -> bool:
+    """Return whether a record is a message in the user's name."""
     kind, payload = payload_of(record)
     is_message = kind == "response_item" and payload.get("type") == "message"
     return is_message and payload.get("role") == Role.USER.value
 
 
 def _begins_turn(record: Fields) -> bool:
+    """Return whether a record begins a turn, as a prompt or the settings of a turn do."""
     kind, payload = payload_of(record)
     if kind == "event_msg":
         return payload.get("type") in ("task_started", "turn_started", "user_message")

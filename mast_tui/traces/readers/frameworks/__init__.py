@@ -1,7 +1,7 @@
 """Readers for the raw logs of multi-agent frameworks, one file each.
 
-``FRAMEWORKS`` are readers of files in their own right; ``framework_of`` finds the one for a log
-that is inside another record.
+``FRAMEWORKS`` read logs that are files. ``framework_of`` finds the reader of a log that is inside
+another record.
 """
 
 from __future__ import annotations
@@ -32,4 +32,6 @@ FRAMEWORKS: Final[tuple[Framework, ...]] = (
 
 def framework_of(transcript: Transcript) -> Framework | None:
     """Return the framework that wrote a log; None for an unknown one."""
-    return next((framework for framework in FRAMEWORKS if framework.sniff(transcript)), None)
+    return next(
+        (framework for framework in FRAMEWORKS if framework.recognises_transcript(transcript)), None
+    )

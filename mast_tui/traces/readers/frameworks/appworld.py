@@ -1,7 +1,7 @@
 """AppWorld: a supervisor writes code that sends messages to one agent per app, in nested loops.
 
-An agent's response is code to run. The result of the supervisor's code follows as the output of the
-code, that of an app's agent as the next message to the agent.
+An agent's response is code to run. The output of the supervisor's code follows under a heading of
+its own. The output of the code of an app's agent is the next message to that agent.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, jso
 from mast_tui.traces.readers.run_facts import outcome_of_flag
 
 _TASK_LINE: Final = r"\*+ Task \d+/\d+ \((?P<task>[^)\n]*)\) +\*+"
-_SNIFF: Final = re.compile(rf"^{_TASK_LINE}[ \t]*$", re.MULTILINE)
-_HEADER: Final = re.compile(
+_TASK_HEADING: Final = re.compile(rf"^{_TASK_LINE}[ \t]*$", re.MULTILINE)
+_BLOCK_HEADING: Final = re.compile(
     rf"^(?:{_TASK_LINE}|(?P<evaluation>Evaluation)"
     r"|(?:    )*(?:Response from (?P<code_agent>.{1,60}?) Agent"
     r"|Message to (?P<message_agent>.{1,60}?) Agent"
@@ -34,39 +34,39 @@ _HEADER: Final = re.compile(
     re.MULTILINE,
 )
 _SUPERVISOR: Final = "Supervisor"
-_CHECKED: Final = {"passes": "passed", "failures": "failed"}
-_REPORTED: Final = frozenset({"success", "passes", "failures"})
+_LABEL_BY_CHECK_FIELD: Final = {"passes": "passed", "failures": "failed"}
+_CHECK_FIELDS: Final = frozenset({"success", "passes", "failures"})
 
 
-class _Run:
+class _AppWorldRun:
     """The steps of a log, with the last code of each agent.
 
-    The supervisor runs the outermost loop. ``_agents_with_task`` are the agents whose loop has had
-    its first message: the task. Each later message to such an agent is the output of its code.
+    The first message to an agent in a message loop is its task. Each later message is the output
+    of its code. The agents that have their task are in ``_agents_with_task``.
     """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._last_code_keys: dict[str, str] = {}
+        self._last_code_key_by_agent: dict[str, str] = {}
         self._agents_with_task: set[str] = set()
         self.evaluations: list[str] = []
 
     def add(self, block: LogBlock) -> None:
         """Add the step of a block, or record its evaluation.
 
-        ``code_agent`` has written code, ``message_agent`` is sent a message, and ``reply_agent``
-        sends the result of its task.
+        The heading of the block names the ``code_agent`` that wrote code, the ``message_agent``
+        that gets a message, or the ``reply_agent`` that sends the result of its task.
         """
         match = block.match
         if match["task"] is not None:
-            self._last_code_keys.clear()
+            self._last_code_key_by_agent.clear()
             self._agents_with_task.clear()
-            self._reading.say(block, "user", block.body, role=Role.USER)
+            self._reading.add_message(block, "user", block.body, role=Role.USER)
         elif match["evaluation"]:
             self.evaluations.append(block.body)
         elif agent := match["code_agent"]:
             self._agents_with_task.add(agent.lower())
-            self._last_code_keys[agent.lower()] = self._reading.steps.call(
+            self._last_code_key_by_agent[agent.lower()] = self._reading.steps.call(
                 block.key, agent, block.body, name="python"
             )
         elif agent := match["message_agent"]:
@@ -74,29 +74,31 @@ class _Run:
                 self._add_output(block, agent, "python")
             else:
                 self._agents_with_task.add(agent.lower())
-                self._reading.say(block, _SUPERVISOR, block.body)
+                self._reading.add_message(block, _SUPERVISOR, block.body)
         elif agent := match["reply_agent"]:
-            self._reading.say(block, agent, block.body)
+            self._reading.add_message(block, agent, block.body)
         elif api := match["api"]:
             self._add_output(block, _SUPERVISOR, api)
         elif match["output"]:
             self._add_output(block, _SUPERVISOR, "python")
-        else:
+        else:  # A message loop begins or ends.
             self._agents_with_task = {_SUPERVISOR.lower()}
-            self._reading.log(block, match[0].strip())
+            self._reading.add_log(block, match[0].strip())
 
     def _add_output(self, block: LogBlock, agent: str, name: str) -> None:
         """Add the output of an agent's last code or of an API call."""
-        parent = self._last_code_keys.get(agent.lower())
+        parent = self._last_code_key_by_agent.get(agent.lower())
         self._reading.steps.result(block.key, agent, block.body, name=name, parent=parent)
 
 
 def _add_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log, and the outcome of all its tasks."""
-    run = _Run(reading)
-    for block in reading.blocks(transcript.text, _HEADER):
+    """Add the steps of the log, and the common outcome of its tasks: FAILED if one failed."""
+    run = _AppWorldRun(reading)
+    for block in reading.blocks(transcript.text, _BLOCK_HEADING):
         run.add(block)
-    outcomes = {outcome_of_flag(_report(report).get("success")) for report in run.evaluations}
+    outcomes = {
+        outcome_of_flag(_report_fields(report).get("success")) for report in run.evaluations
+    }
     if Outcome.FAILED in outcomes:
         reading.outcome = Outcome.FAILED
     elif len(outcomes) == 1:
@@ -105,30 +107,30 @@ def _add_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _answer_key(evaluations: list[str]) -> AnswerKey:
-    """Return the results of the benchmark's checks of each task."""
+    """Return the answer key with the results of the benchmark's checks of each task."""
     draft = AnswerKeyDraft()
     for number, evaluation in enumerate(evaluations, 1):
-        task = f"task {number} " if len(evaluations) > 1 else ""
-        report = _report(evaluation)
-        draft.add("scores", f"{task}success", report.get("success"))
-        for name in ("passes", "failures"):
-            for check in items_of(report.get(name)):
-                draft.add("tests", f"{task}{_CHECKED[name]}", _requirement(check))
-        other_fields = {name: value for name, value in report.items() if name not in _REPORTED}
-        draft.add("other", f"{task}evaluation", other_fields if report else evaluation)
+        task_prefix = f"task {number} " if len(evaluations) > 1 else ""
+        report = _report_fields(evaluation)
+        draft.add("scores", f"{task_prefix}success", report.get("success"))
+        for field, label in _LABEL_BY_CHECK_FIELD.items():
+            for check in items_of(report.get(field)):
+                draft.add("tests", f"{task_prefix}{label}", _requirement_of_check(check))
+        other_fields = {name: value for name, value in report.items() if name not in _CHECK_FIELDS}
+        draft.add("other", f"{task_prefix}evaluation", other_fields if report else evaluation)
     return draft.key()
 
 
-def _requirement(check: object) -> object:
-    """Return the requirement of a test, or the whole check if it has the trace of a failure."""
+def _requirement_of_check(check: object) -> object:
+    """Return the requirement of a check, or the whole check if it has the trace of a failure."""
     if isinstance(check, dict) and check.get("requirement") and not check.get("trace"):
         return check["requirement"]
     return check
 
 
-def _report(evaluation: str) -> Fields:
-    """Return an evaluation's fields, empty if it is no JSON object."""
+def _report_fields(evaluation: str) -> Fields:
+    """Return the fields of an evaluation; empty if the evaluation is no JSON object."""
     return fields_of(json_in(evaluation))
 
 
-READER: Final = Framework("appworld", "AppWorld", recognised_by_line(_SNIFF), _add_steps)
+READER: Final = Framework("appworld", "AppWorld", recognised_by_line(_TASK_HEADING), _add_steps)

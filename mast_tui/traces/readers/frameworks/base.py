@@ -33,11 +33,16 @@ LOGURU_LINE: Final = re.compile(
 )
 """The beginning of a record that loguru prints."""
 
-_LEVELS_OF_ERROR: Final = frozenset({"ERROR", "CRITICAL", "FATAL"})
+_ERROR_LEVELS: Final = frozenset({"ERROR", "CRITICAL", "FATAL"})
 
 
 class Transcript:
-    """A framework's output as text, and as JSON where it is that."""
+    """A framework's output as text, and as JSON if the text is JSON.
+
+    Args:
+        text: The output; only its head is needed to recognise the framework.
+        document: The output as parsed JSON, if that is at hand.
+    """
 
     def __init__(self, text: str, document: object | None = None) -> None:
         self.text = text
@@ -45,7 +50,7 @@ class Transcript:
 
     @cached_property
     def json(self) -> object | None:
-        """The JSON document that the transcript is, or None where it is not one."""
+        """The transcript as a JSON document; None if it is not JSON."""
         return json_in(self.text) if self._document is None else self._document
 
 
@@ -71,48 +76,51 @@ class Reading:
         )
 
     def blocks(self, text: str, boundary: re.Pattern[str]) -> Iterator[LogBlock]:
-        """Yield the blocks of a log; text before the first one becomes a log span, unless blank.
+        """Yield the blocks of a log, and add a text before the first block as a log step.
 
         Args:
             text: The log.
             boundary: Matches at the start of the first line of each block.
         """
         matches = list(boundary.finditer(text))
-        first = matches[0].start() if matches else len(text)
-        if preamble := text[:first].strip():
-            lines_before = text.count("\n", 0, text.index(preamble[0]))
-            self.steps.log(f"line {1 + lines_before}", preamble)
-        line = 1
-        counted = 0
-        ends = [*(match.start() for match in matches[1:]), len(text)]
-        for match, end in zip(matches, ends, strict=False):
-            line += text.count("\n", counted, match.start())
-            counted = match.start()
-            yield LogBlock(f"line {line}", match, text[match.end() : end].strip("\r\n").rstrip())
+        preamble_end = matches[0].start() if matches else len(text)
+        preamble = text[:preamble_end].strip()
+        if preamble:
+            preamble_start = text.index(preamble[0])
+            line_number = 1 + text.count("\n", 0, preamble_start)
+            self.steps.log(f"line {line_number}", preamble)
+        line_number = 1
+        previous_start = 0
+        block_ends = [*(match.start() for match in matches[1:]), len(text)]
+        for match, block_end in zip(matches, block_ends, strict=False):
+            line_number += text.count("\n", previous_start, match.start())
+            previous_start = match.start()
+            body = text[match.end() : block_end].strip("\r\n").rstrip()
+            yield LogBlock(f"line {line_number}", match, body)
 
-    def log(self, block: LogBlock, text: str, level: str = "", **more: Unpack[More]) -> None:
+    def add_log(self, block: LogBlock, text: str, level: str = "", **more: Unpack[More]) -> None:
         """Add a record that is no step of an agent.
 
         Args:
             block: The block of the record.
             text: The text.
-            level: The log level; one of error makes the span an error.
+            level: The log level; a level such as ``ERROR`` makes the step an error.
             more: Further fields of the step.
         """
-        if level.upper() in _LEVELS_OF_ERROR:
+        if level.upper() in _ERROR_LEVELS:
             more["status"] = SpanStatus.ERROR
         self.steps.log(block.key, text, **more)
 
-    def say(
+    def add_message(
         self, block: LogBlock, agent: str, text: str, role: Role = Role.AGENT, **more: Unpack[More]
     ) -> None:
-        """Add a message of an agent, of the user or of the framework on its behalf.
+        """Add a message of an agent, of the user or of the framework.
 
         Args:
             block: The block of the message.
-            agent: The agent.
+            agent: The name of the speaker.
             text: The text.
-            role: The side of the agent.
+            role: The role of the speaker.
             more: Further fields of the step.
         """
         self.steps.add(block.key, SpanKind.MESSAGE, role, agent, text, **more)
@@ -120,10 +128,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class LogBlock:
-    """A stretch of a log that begins at a boundary line.
+    """A part of a log that begins at a boundary line.
 
-    ``key`` is that of a span which begins there, ``match`` is the boundary's, ``body`` what follows
-    it, without blank lines around it.
+    Attributes:
+        key: The key of a span that begins here, with the number of the line.
+        match: The match of the boundary.
+        body: The text after the boundary, without blank lines around it.
     """
 
     key: str
@@ -135,31 +145,36 @@ class LogBlock:
 class Framework:
     """Reads the log of one framework: as a file of its own, or as a text inside a record.
 
-    ``sniff`` recognises the framework by a transcript, whole or only its head; ``split`` adds the
-    spans of a whole one. Keys of spans are ``line N`` within the log, or JSON pointers.
+    Keys of spans are ``line N`` within the log, or JSON pointers.
+
+    Attributes:
+        recognises_transcript: Returns whether a transcript, or its head, is of the framework.
+        add_steps: Adds the steps and the facts of a whole transcript to a reading.
     """
 
     name: str
     system: str
-    sniff: Callable[[Transcript], bool]
-    split: Callable[[Transcript, Reading], None]
+    recognises_transcript: Callable[[Transcript], bool]
+    add_steps: Callable[[Transcript, Reading], None]
     key_scheme: int = 1
 
     def read_transcript(self, transcript: Transcript) -> Reading:
-        """Return the spans and facts of one run."""
+        """Return the steps and facts of the run in a whole transcript."""
         reading = Reading()
-        self.split(transcript, reading)
+        self.add_steps(transcript, reading)
         return reading
 
     def recognises(self, source: Source) -> bool:
-        """Tell by its head or its JSON whether the file is this framework's log."""
+        """Return whether the file is a log of this framework, by its JSON or its head."""
         if source.head.lstrip()[:1] in (b"{", b"["):
             if source.json_lines:
                 return False
             document = source.json
             if document is not None:
-                return self.sniff(Transcript("", document))
-        return self.sniff(Transcript(as_utf8(source.head).decode("utf-8", "replace")))
+                return self.recognises_transcript(Transcript("", document))
+        return self.recognises_transcript(
+            Transcript(as_utf8(source.head).decode("utf-8", "replace"))
+        )
 
     def read(self, source: Source) -> FileReport:
         """Return the file as one trace."""
@@ -183,15 +198,15 @@ def recognised_by_line(line: re.Pattern[str]) -> Callable[[Transcript], bool]:
     return lambda transcript: line.search(transcript.text) is not None
 
 
-def study_key(record: Fields) -> AnswerKey:
-    """Return the benchmark's fields and the notes that a record of the MAST study has."""
+def study_answer_key(record: Fields) -> AnswerKey:
+    """Return the answer key in a record of the MAST study: benchmark fields and notes."""
     draft = AnswerKeyDraft()
     draft.add_fields(record, {"note": "failures"})
-    other = record.get("other_data")
-    if isinstance(other, Mapping):
-        sections: dict[str, Section] = {"patch": "patch", "correct": "scores"}
-        for name, value in other.items():
-            draft.add_value(name, value, sections.get(name))
+    other_data = record.get("other_data")
+    if isinstance(other_data, Mapping):
+        section_by_field: dict[str, Section] = {"patch": "patch", "correct": "scores"}
+        for name, value in other_data.items():
+            draft.add_value(name, value, section_by_field.get(name))
     else:
-        draft.add("other", "other_data", other)
+        draft.add("other", "other_data", other_data)
     return draft.key()

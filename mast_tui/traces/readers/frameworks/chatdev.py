@@ -17,7 +17,7 @@ from mast_tui.traces.times import parse_time
 _RECORD: Final = re.compile(
     r"^\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<level>[A-Z]+)\] ", re.MULTILINE
 )
-_SNIFF: Final = re.compile(
+_START_LINE: Final = re.compile(
     r"^\[\d{4}-\d\d-\d\d [\d:]{8} [A-Z]+\] \*\*\[Preprocessing\]\*\*|^\*\*ChatDev Starts\*\*",
     re.MULTILINE,
 )
@@ -46,11 +46,11 @@ def _add_steps(transcript: Transcript, reading: Reading) -> None:
         start = parse_time(time, "%Y-%m-%d %H:%M:%S") if start is None else start
         if turn := _TURN.match(block.body):
             role = Role.SYSTEM if turn["prompt"] else Role.AGENT
-            reading.say(block, turn["role"], block.body, role, start=start, lead=turn.end())
+            reading.add_message(block, turn["role"], block.body, role, start=start, lead=turn.end())
         elif _TESTS.match(block.body):
             reading.steps.result(block.key, "ChatDev", block.body, name="test run", start=start)
         else:
-            reading.log(block, block.body, start=start, level=block.match["level"])
+            reading.add_log(block, block.body, start=start, level=block.match["level"])
 
 
-READER: Final = Framework("chatdev", "ChatDev", recognised_by_line(_SNIFF), _add_steps)
+READER: Final = Framework("chatdev", "ChatDev", recognised_by_line(_START_LINE), _add_steps)

@@ -1,8 +1,8 @@
 """HyperAgent: its logger's lines, as text or as a JSON list of physical lines.
 
-Each time the program is started again it adds a handler to its logger, so that from then on every
-record is printed once more. What is printed several times for that reason is one span, which says
-how often.
+Each time the program is started again it adds a handler to its logger. From then on every record
+is printed once more. Such repeated records are one span, whose preview says how often it was
+printed.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from mast_tui.traces.readers.frameworks.base import (
     LogBlock,
     Reading,
     Transcript,
-    study_key,
+    study_answer_key,
 )
 
 _RECORD: Final = re.compile(r"^HyperAgent_\S+ - (?P<level>[A-Z]+) - ", re.MULTILINE)
 _RESPONSE: Final = re.compile(r"(?P<actor>[\w-]{1,60})'s Response: ?")
 _HANDOVER: Final = re.compile(r"(?P<actor>[\w-]{1,60})->[\w-]{1,60}: ?")
-_STARTED: Final = re.compile(r"Initialized HyperAgent instance\b")
+_PROGRAM_START: Final = re.compile(r"Initialized HyperAgent instance\b")
 _CHECKED_LINES: Final = 400
 
 
-def _sniff(transcript: Transcript) -> bool:
-    lines = _lines(transcript)
+def _is_hyperagent_log(transcript: Transcript) -> bool:
+    """Return whether a line of the log is a record of HyperAgent's logger."""
+    lines = _trajectory_lines(transcript)
     if lines is None:
         return _RECORD.search(transcript.text) is not None
     return any(_RECORD.match(line) for line in islice(lines, _CHECKED_LINES))
@@ -38,46 +39,49 @@ def _sniff(transcript: Transcript) -> bool:
 
 def _add_steps(transcript: Transcript, reading: Reading) -> None:
     """Add the steps of the log, each record once."""
-    lines = _lines(transcript)
+    lines = _trajectory_lines(transcript)
     record = transcript.json
     if lines is not None and isinstance(record, Mapping):
         reading.task = content_text(record.get("problem_statement")) or None
-        reading.answer_key = study_key(record)
+        reading.answer_key = study_answer_key(record)
     text = transcript.text if lines is None else "\n".join(lines)
-    for block, printed in _once(reading.blocks(text, _RECORD)):
+    for block, print_count in _distinct_records(reading.blocks(text, _RECORD)):
         if response := _RESPONSE.match(block.body):
             answer = block.body[response.end() :]
-            reading.say(block, response["actor"], answer, shown=_repeated_preview(answer, printed))
+            reading.add_message(
+                block, response["actor"], answer, shown=_repeated_preview(answer, print_count)
+            )
             continue
-        block_preview = _repeated_preview(block.body, printed)
+        block_preview = _repeated_preview(block.body, print_count)
         if handover := _HANDOVER.match(block.body):
-            reading.say(block, handover["actor"], block.body, shown=block_preview)
+            reading.add_message(block, handover["actor"], block.body, shown=block_preview)
         else:
-            reading.log(block, block.body, block.match["level"], shown=block_preview)
+            reading.add_log(block, block.body, block.match["level"], shown=block_preview)
 
 
-def _once(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
-    """Yield each record once, with the number of times it was printed.
+def _distinct_records(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
+    """Yield each record once, with the number of times that it was printed.
 
-    Each handler that printed the start of the program also prints every record after it. A record
-    that is printed more often than that was written more than once.
+    Each handler that printed the start of the program also prints every record after it. So a
+    record that is printed more often than there are handlers was written more than once.
     """
-    handlers = 1
-    for (_head, body), same in groupby(blocks, key=lambda block: (block.match[0], block.body)):
-        records = list(same)
-        if _STARTED.match(body):
-            handlers = len(records)
-        for first in range(0, len(records), handlers):
-            yield records[first], len(records[first : first + handlers])
+    handler_count = 1
+    for (_head, body), group in groupby(blocks, key=lambda block: (block.match[0], block.body)):
+        equal_blocks = list(group)
+        if _PROGRAM_START.match(body):
+            handler_count = len(equal_blocks)
+        for start in range(0, len(equal_blocks), handler_count):
+            copies = equal_blocks[start : start + handler_count]
+            yield copies[0], len(copies)
 
 
-def _repeated_preview(text: str, printed: int) -> str | None:
-    """Return the preview of a text that was printed several times; None for any other."""
-    return f"printed {printed}× · {preview(text)[0]}" if printed > 1 else None
+def _repeated_preview(text: str, print_count: int) -> str | None:
+    """Return the preview of a text that was printed several times; None if it was printed once."""
+    return f"printed {print_count}× · {preview(text)[0]}" if print_count > 1 else None
 
 
-def _lines(transcript: Transcript) -> list[str] | None:
-    """Return the log's physical lines where the run is a JSON record."""
+def _trajectory_lines(transcript: Transcript) -> list[str] | None:
+    """Return the lines of a log that is a JSON list or in a JSON record; None for any other."""
     record = transcript.json
     lines = record.get("trajectory") if isinstance(record, Mapping) else record
     if not isinstance(lines, list) or not any(isinstance(line, str) for line in lines):
@@ -85,4 +89,4 @@ def _lines(transcript: Transcript) -> list[str] | None:
     return [content_text(line) for line in lines]
 
 
-READER: Final = Framework("hyperagent", "HyperAgent", _sniff, _add_steps)
+READER: Final = Framework("hyperagent", "HyperAgent", _is_hyperagent_log, _add_steps)

@@ -1,4 +1,4 @@
-"""Magentic-One: AutoGen's console output, one ruled heading per turn, after much noise."""
+"""Magentic-One: AutoGen's console output, with a heading between dashes before each turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mast_tui.traces.readers.frameworks.base import (
     recognised_by_line,
 )
 
-_SNIFF: Final = re.compile(
+_START_LINE: Final = re.compile(
     r"^(?:SCENARIO\.PY STARTING !#!#|export AUTOGEN_TESTBED_SETTING="
     r"|-{10} (?:\w+ \()?MagenticOneOrchestrator\)? -{10}[ \t]*$)",
     re.MULTILINE,
@@ -23,22 +23,24 @@ _HEADING: Final = re.compile(
     r" -{10}[ \t]*$|(?P<marker>(?:SCENARIO\.PY|RUN\.SH|MAIN TASK) [^\n]*!#!#)[ \t]*$)",
     re.MULTILINE,
 )
-_USERS: Final = frozenset({"user", "human", "userproxy", "user_proxy"})
+_USER_NAMES: Final = frozenset({"user", "human", "userproxy", "user_proxy"})
 
 
 def _add_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the log; blocks under a marker are log entries."""
     for block in reading.blocks(transcript.text, _HEADING):
         if marker := block.match["marker"]:
-            reading.log(block, f"{marker}\n{block.body}".rstrip())
+            reading.add_log(block, f"{marker}\n{block.body}".rstrip())
         else:
             agent = block.match["source"] or block.match["agent"]
             _add_turn(reading, block.key, agent, block.match["event"] or "", block.body)
 
 
 def _add_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> None:
-    user = agent.lower() in _USERS
+    """Add the step of a turn; a result that follows a call becomes the child of the call."""
+    is_user = agent.lower() in _USER_NAMES
     kind = SpanKind.MESSAGE
-    role = Role.USER if user else Role.AGENT
+    role = Role.USER if is_user else Role.AGENT
     if event.startswith("ToolCallRequest"):
         kind = SpanKind.TOOL_CALL
     elif event.startswith("ToolCallExecution"):
@@ -48,9 +50,11 @@ def _add_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> 
         kind = SpanKind.REASONING
     parent = None
     if kind is SpanKind.TOOL_RESULT and reading.steps.steps:
-        last = reading.steps.steps[-1]
-        parent = last.key if last.kind is SpanKind.TOOL_CALL else None
+        last_step = reading.steps.steps[-1]
+        parent = last_step.key if last_step.kind is SpanKind.TOOL_CALL else None
     reading.steps.add(key, kind, role, agent, text, parent=parent)
 
 
-READER: Final = Framework("magentic-one", "Magentic-One", recognised_by_line(_SNIFF), _add_steps)
+READER: Final = Framework(
+    "magentic-one", "Magentic-One", recognised_by_line(_START_LINE), _add_steps
+)

@@ -22,57 +22,60 @@ _POOL_RECORD: Final = re.compile(
 _SPEAKER: Final = re.compile(r"\s*(?P<speaker>[A-Za-z_][\w ]{0,60}):[ \t]*(?:\n|(?=\S))")
 _CONTENT: Final = re.compile(r"^CONTENT:[ \t]*\n", re.MULTILINE)
 _RULE: Final = re.compile(r"\n?-{20,}\s*\Z")
-_HUMANS: Final = frozenset({"human", "user"})
+_USER_NAMES: Final = frozenset({"human", "user"})
 
 
-def _sniff(transcript: Transcript) -> bool:
-    return _record(transcript) is not None or _POOL_TITLE.search(transcript.text) is not None
+def _is_metagpt_log(transcript: Transcript) -> bool:
+    return _record_of_run(transcript) is not None or _POOL_TITLE.search(transcript.text) is not None
 
 
 def _add_steps(transcript: Transcript, reading: Reading) -> None:
-    record = _record(transcript)
+    """Add the steps of the logger's output in a record, else of the log of a message pool."""
+    record = _record_of_run(transcript)
     if record is None:
-        _split_pool(transcript.text, reading)
+        _add_pool_steps(transcript.text, reading)
     else:
         reading.task = as_text(record["prompt"])
-        _split_logger(dump_text(record["content"]), reading)
+        _add_logger_steps(dump_text(record["content"]), reading)
 
 
-def _record(transcript: Transcript) -> Fields | None:
-    """Return the JSON record of one run, whose ``content`` is the logger's output."""
+def _record_of_run(transcript: Transcript) -> Fields | None:
+    """Return the JSON record of one run, whose ``content`` is the logger's output; or None."""
     record = fields_of(transcript.json)
     has_shape = {"run_id", "prompt"} <= record.keys() and isinstance(record.get("content"), str)
     return record if has_shape else None
 
 
-def _split_logger(text: str, reading: Reading) -> None:
+def _add_logger_steps(text: str, reading: Reading) -> None:
+    """Add the steps of the logger's output; a line without an actor is a log entry."""
     for block in reading.blocks(text, LOGURU_LINE):
         start = unix_seconds(block.match["time"])
         if actor := _ACTOR.match(block.body):
-            reading.say(block, actor["role"], block.body, start=start)
+            reading.add_message(block, actor["role"], block.body, start=start)
         else:
-            reading.log(block, block.body, start=start, level=block.match["level"])
+            reading.add_log(block, block.body, start=start, level=block.match["level"])
 
 
-def _split_pool(text: str, reading: Reading) -> None:
+def _add_pool_steps(text: str, reading: Reading) -> None:
+    """Add the steps of a message pool's log; the first message of a user is the task."""
     for block in reading.blocks(text, _POOL_RECORD):
         if block.match["end"]:
-            reading.log(block, block.match[0] + block.body)
+            reading.add_log(block, block.match[0] + block.body)
             continue
         start = unix_seconds(block.match["time"])
         body = _RULE.sub("", block.body).rstrip()
         if sender := block.match["sender"]:
-            role = Role.USER if sender.strip().lower() in _HUMANS else Role.AGENT
-            content = _CONTENT.search(body)
-            lead = content.end() if content else 0
-            reading.say(block, sender.strip(), body, role, start=start, lead=lead)
-            if role is Role.USER and reading.task is None and content:
-                reading.task = body[lead:].strip() or None
+            role = Role.USER if sender.strip().lower() in _USER_NAMES else Role.AGENT
+            content_heading = _CONTENT.search(body)
+            heading_length = content_heading.end() if content_heading else 0
+            reading.add_message(block, sender.strip(), body, role, start=start, lead=heading_length)
+            if role is Role.USER and reading.task is None and content_heading:
+                reading.task = body[heading_length:].strip() or None
         elif speaker := _SPEAKER.match(body):
             agent = speaker["speaker"].strip()
-            reading.say(block, agent, body, start=start, lead=speaker.end())
+            reading.add_message(block, agent, body, start=start, lead=speaker.end())
         else:
-            reading.log(block, body, start=start)
+            reading.add_log(block, body, start=start)
 
 
-READER: Final = Framework("metagpt", "MetaGPT", _sniff, _add_steps)
+READER: Final = Framework("metagpt", "MetaGPT", _is_metagpt_log, _add_steps)

@@ -1,7 +1,8 @@
 """Events of both generations of OpenHands, and the spans that are made of them.
 
-Generation 0 names an ``action`` or an ``observation``. Generation 1, which the agent SDK writes,
-names a ``kind``. Each event is taken apart into pieces, and each piece becomes a span.
+Events of the old format have an ``action`` or an ``observation``. Events of the new format, which
+the agent SDK writes, have a ``kind``. Each event is divided into pieces, and each piece becomes a
+span.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from mast_tui.traces.times import unix_seconds
 
 _DEFAULT_AGENT: Final = "agent"
 _SOURCES: Final = frozenset({"agent", "user", "environment"})
-_NOISE: Final = name_set("""
+_SILENT_KINDS: Final = name_set("""
     null change_agent_state agent_state_changed
     TokenEvent StreamingDeltaEvent LLMCompletionLogEvent ConversationStateUpdateEvent
 """)
-_LOGGED: Final = name_set("""
+_LOGGED_KINDS: Final = name_set("""
     condensation condensation_request condense loop_detection_recovery loop_recovery recall
     summarize
 """)
@@ -54,12 +55,12 @@ _SDK_KINDS: Final = frozenset({*_LOG_FIELDS, *_RESULT_KINDS}) | name_set("""
 _INTERNAL_ARGUMENTS: Final = name_set("""
     thought confirmation_state is_confirmed hidden security_risk keep_prompt
 """)
-_OUTPUTS: Final = ("content", "output", "text", "message", "error")
+_OUTPUT_FIELDS: Final = ("content", "output", "text", "message", "error")
 
 
 @dataclass(frozen=True)
 class OpenHandsEvent:
-    """A JSON value in a list of events; ``key`` names its spans where it has no id."""
+    """A JSON value in a list of events; its spans are named by its id, else by ``key``."""
 
     key: str
     location: str
@@ -77,18 +78,18 @@ class OpenHandsEvent:
 
     @cached_property
     def call_id(self) -> str | None:
-        """The model's id of the tool call that the event makes, reports or answers."""
+        """The model's id of the tool call that the event makes, reports or answers, or None."""
         metadata = fields_of(self.fields.get("tool_call_metadata"))
         return identifier(self.fields.get("tool_call_id") or metadata.get("tool_call_id"))
 
     @cached_property
     def response(self) -> Fields:
-        """The model's response, which every action of it repeats (generation 0)."""
+        """The model's response, which each of its actions repeats; only in the old format."""
         return fields_at(self.fields.get("tool_call_metadata"), "model_response")
 
     @cached_property
     def response_id(self) -> str | None:
-        """The name of the model's response; None for an event without a response."""
+        """The id of the model's response, else a name; None for an event without a response."""
         if not self.response:
             return None
         event_id = identifier(self.fields.get("id"))
@@ -96,7 +97,7 @@ class OpenHandsEvent:
 
 
 def is_old_event(value: object) -> bool:
-    """Return whether a JSON value is an event of generation 0: an action or an observation."""
+    """Return whether a JSON value is an event of the old format: an action or an observation."""
     fields = fields_of(value)
     action = fields.get("action")
     observation = fields.get("observation")
@@ -111,13 +112,13 @@ def is_old_event(value: object) -> bool:
 
 
 def is_sdk_event(value: object) -> bool:
-    """Return whether a JSON value is an event of the SDK, of a known kind or of a similar one."""
+    """Return whether a JSON value is an event of the SDK, by its kind or by its fields."""
     fields = fields_of(value)
     kind = fields.get("kind")
     source = fields.get("source")
     if not isinstance(kind, str):
         return False
-    is_similar = kind.endswith("OpenHandsEvent") and "id" in fields and isinstance(source, str)
+    is_similar = kind.endswith("Event") and "id" in fields and isinstance(source, str)
     return kind in _SDK_KINDS or (is_similar and source in _SOURCES)
 
 
@@ -125,48 +126,55 @@ class EventMapper:
     """Adds the spans of a run's events, in order.
 
     Attributes:
-        steps: The spans so far.
+        steps: The steps so far, which become spans.
         problems: The problems of single events.
-        model: The model that the run's state names first.
+        model: The first model in an update of the run's state.
     """
 
     def __init__(self, agent: str | None) -> None:
         self.steps = StepList()
         self.problems: list[Problem] = []
         self.model: str | None = None
-        self._agents = [agent or _DEFAULT_AGENT]
-        self._calls_by_id: dict[str | None, Step] = {}
-        self._calls_by_event: dict[str | None, Step] = {}
+        self._agent_stack = [agent or _DEFAULT_AGENT]
+        self._call_by_id: dict[str | None, Step] = {}
+        self._call_by_event: dict[str | None, Step] = {}
         self._is_sdk = False
-        self._previous_id: str | None = None
-        self._prompt = ""
-        self._started_responses: set[str | None] = set()
+        self._previous_event_id: str | None = None
+        self._last_prompt = ""
+        self._responses_with_action: set[str | None] = set()
         self._thought_ids: set[str | None] = set()
-        self._last_actions: dict[str | None, OpenHandsEvent] = {}
-        self._reports: dict[str, list[OpenHandsEvent]] = {}
+        self._last_action_by_response: dict[str | None, OpenHandsEvent] = {}
+        self._reports_by_call: dict[str, list[OpenHandsEvent]] = {}
 
     def add_all(self, events: Iterable[OpenHandsEvent]) -> None:
-        """Add the spans of all events of the run."""
+        """Add the spans of all events of the run.
+
+        The tokens of a model's response are set on the last span of its last action.
+        """
         events = tuple(events)
-        sdk_events = sum(is_sdk_event(event.value) for event in events)
-        self._is_sdk = 2 * sdk_events >= len(events)
+        sdk_event_count = sum(is_sdk_event(event.value) for event in events)
+        self._is_sdk = 2 * sdk_event_count >= len(events)
+        self._index_events(events)
         for event in events:
-            if isinstance(event.fields.get("action"), str):
-                self._last_actions[event.response_id] = event
-            if event.fields.get("kind") == "ACPToolCallEvent":
-                self._reports.setdefault(event.call_id or event.id, []).append(event)
-        for event in events:
-            for piece in self._pieces(event):
+            for piece in self._pieces_of_event(event):
                 self._add_piece(event, piece)
-            if event.response and self._last_actions.get(event.response_id) is event:
+            if event.response and self._last_action_by_response.get(event.response_id) is event:
                 usage = fields_of(event.response.get("usage"))
                 tokens = tokens_of(usage.get("prompt_tokens"), usage.get("completion_tokens"))
-                if len(self.steps):
-                    self.steps.steps[-1].tokens = tokens or self.steps.steps[-1].tokens
-            self._previous_id = event.id
+                if tokens is not None and len(self.steps):
+                    self.steps.steps[-1].tokens = tokens
+            self._previous_event_id = event.id
+
+    def _index_events(self, events: Iterable[OpenHandsEvent]) -> None:
+        """Record the last action of each response, and the reports on each external call."""
+        for event in events:
+            if isinstance(event.fields.get("action"), str):
+                self._last_action_by_response[event.response_id] = event
+            if event.fields.get("kind") == "ACPToolCallEvent":
+                self._reports_by_call.setdefault(event.call_id or event.id, []).append(event)
 
     def _add_piece(self, event: OpenHandsEvent, piece: Piece) -> None:
-        """Add the span of a piece, with the call that it answers."""
+        """Add the span of a piece; a result gets the name of its call and sets the call's end."""
         if piece.problem is not None:
             self.problems.append(Problem(event.location, piece.problem))
         time = unix_seconds(event.fields.get("timestamp"))
@@ -193,80 +201,95 @@ class EventMapper:
         )
         if piece.kind is SpanKind.TOOL_CALL:
             step = self.steps.steps[-1]
-            self._calls_by_event[event.id] = step
+            self._call_by_event[event.id] = step
             if piece.call_id is not None:
-                self._calls_by_id[piece.call_id] = step
+                self._call_by_id[piece.call_id] = step
 
     def _answered_call(self, event: OpenHandsEvent) -> Step | None:
-        """Return the call that an event answers: by its id, else by the event that made it."""
-        fields = event.fields
-        cause = identifier(fields.get("cause")) or identifier(fields.get("action_id"))
-        if not self._is_sdk and not any((cause, event.call_id, identifier(fields.get("id")))):
-            cause = self._previous_id  # the oldest histories have no ids, but pairs
-        if fields.get("kind") == "ACPToolCallEvent":
-            return self._calls_by_id.get(event.call_id or event.id)
-        return self._calls_by_id.get(event.call_id) or self._calls_by_event.get(cause)
+        """Return the call that an event answers, or None.
 
-    def _pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
-        """Take an event apart."""
+        The event states the id of the call, or the id of the event that made the call.
+        """
+        fields = event.fields
+        if fields.get("kind") == "ACPToolCallEvent":
+            return self._call_by_id.get(event.call_id or event.id)
+        call_event_id = identifier(fields.get("cause")) or identifier(fields.get("action_id"))
+        has_id = any((call_event_id, event.call_id, identifier(fields.get("id"))))
+        if not self._is_sdk and not has_id:
+            # The oldest histories have no ids: an observation follows its action.
+            call_event_id = self._previous_event_id
+        return self._call_by_id.get(event.call_id) or self._call_by_event.get(call_event_id)
+
+    def _pieces_of_event(self, event: OpenHandsEvent) -> Iterator[Piece]:
+        """Return the pieces of an event; a bare value is a log with a problem."""
         fields = event.fields
         kind = fields.get("kind")
         action = fields.get("action")
         observation = fields.get("observation")
         if self._is_sdk:
             if fields:
-                return self._sdk_event(event, kind if isinstance(kind, str) else "")
+                return self._sdk_event_pieces(event, kind if isinstance(kind, str) else "")
         elif isinstance(action, str):
-            return self._old_action(event, one_line(action) or "")
+            return self._old_action_pieces(event, one_line(action) or "")
         elif isinstance(observation, str):
-            return self._old_observation(event, one_line(observation) or "")
+            return self._old_observation_pieces(event, one_line(observation) or "")
         problem = None if fields else "not an event but a bare value"
         return iter((replace(json_log_piece(event.value), problem=problem),))
 
-    def _old_action(self, event: OpenHandsEvent, action: str) -> Iterator[Piece]:
+    def _old_action_pieces(self, event: OpenHandsEvent, action: str) -> Iterator[Piece]:
+        """Yield the pieces of an action of the old format; none for a silent kind.
+
+        A message of the user is recorded, so that its lookup by the framework is not shown.
+        """
         fields = event.fields
         arguments = fields_of(fields.get("args"))
-        by_user = fields.get("source") == "user"
-        role = Role.USER if by_user else Role.AGENT
-        agent = "user" if by_user else self._agents[-1]
-        if action in _NOISE:
+        is_by_user = fields.get("source") == "user"
+        role = Role.USER if is_by_user else Role.AGENT
+        agent = "user" if is_by_user else self._agent_stack[-1]
+        if action in _SILENT_KINDS:
             return
-        if action in _LOGGED:
+        if action in _LOGGED_KINDS:
             query = content_text(arguments.get("query"))
-            if action == "recall" and query.strip() == self._prompt:
-                return  # the framework looks up the user's message, which was just shown
+            if action == "recall" and query.strip() == self._last_prompt:
+                return  # The framework looks up the user's message, which was just shown.
             text = content_text(arguments.get("summary")) or query or _arguments_text(arguments)
             yield log_piece(text, action)
         elif action == "message":
-            text = _first_text(
+            text = _first_nonblank_text(
                 arguments.get("content"), fields.get("content"), fields.get("message")
             )
             images = ["[image]"] * len(items_of(arguments.get("image_urls")))
-            text = "\n".join((text, *images)).lstrip("\n") if images else text
-            self._prompt = text.strip() if by_user else self._prompt
+            if images:
+                text = "\n".join((text, *images)).lstrip("\n")
+            if is_by_user:
+                self._last_prompt = text.strip()
             yield Piece(SpanKind.MESSAGE, role, agent, text)
         elif action == "system":
-            if self._agents == [_DEFAULT_AGENT]:
-                self._agents = [one_line(arguments.get("agent_class")) or _DEFAULT_AGENT]
+            if self._agent_stack == [_DEFAULT_AGENT]:
+                self._agent_stack = [one_line(arguments.get("agent_class")) or _DEFAULT_AGENT]
             text = content_text(arguments.get("content")) or content_text(fields.get("message"))
             yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
         else:
-            yield from self._old_work(event, action, role, agent)
+            yield from self._old_call_pieces(event, action, role, agent)
 
-    def _old_work(
+    def _old_call_pieces(
         self, event: OpenHandsEvent, action: str, role: Role, agent: str
     ) -> Iterator[Piece]:
-        """Yield a tool call or a thought, after the model's words that came with it."""
+        """Yield the model's reasoning and message with an action, then its call or thought.
+
+        A call of ``delegate`` makes another agent the acting one.
+        """
         fields = event.fields
         arguments = fields_of(fields.get("args"))
         choices = items_of(event.response.get("choices"))
         message = fields_at(choices[0], "message") if choices else {}
         reasoning = as_text(message.get("reasoning_content"))
-        if reasoning and event.response_id not in self._started_responses:
+        if reasoning and event.response_id not in self._responses_with_action:
             yield Piece(SpanKind.REASONING, role, agent, reasoning, "/reasoning")
-        self._started_responses.add(event.response_id)
-        thought = arguments.get("thought")
-        thought = content_text(fields.get("thought") if thought is None else thought)
+        self._responses_with_action.add(event.response_id)
+        argument_thought = arguments.get("thought")
+        has_argument = argument_thought is not None
+        thought = content_text(argument_thought if has_argument else fields.get("thought"))
         if action == "think":
             thought = thought or content_text(arguments.get("content"))
             yield Piece(SpanKind.REASONING, role, agent, thought)
@@ -281,38 +304,47 @@ class EventMapper:
             text = content_text(fields.get("message"))
         yield Piece(SpanKind.TOOL_CALL, role, agent, text, name=name, call_id=event.call_id)
         if action == "delegate":
-            self._agents.append(one_line(arguments.get("agent")) or "delegate")
+            self._agent_stack.append(one_line(arguments.get("agent")) or "delegate")
 
-    def _old_observation(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
+    def _old_observation_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
+        """Yield the result or the log of an observation of the old format; none if silent.
+
+        An error that answers no call is a log. The end of ``delegate`` makes the delegating agent
+        the acting one again.
+        """
         fields = event.fields
         extras = fields_of(fields.get("extras"))
         text = content_text(fields.get("content"))
         if kind == "agent_state_changed" and extras.get("agent_state") == "error":
             if reason := as_text(extras.get("reason")):
                 yield log_piece(reason, kind, failed=True)
-        elif kind in _LOGGED:
+        elif kind in _LOGGED_KINDS:
             yield log_piece("\n".join(filter(None, (text, _arguments_text(extras)))), kind)
         elif kind in ("error", "user_rejected") and self._answered_call(event) is None:
             yield log_piece(text, kind, failed=True)
-        elif kind not in _NOISE and kind != "think":
-            if kind == "delegate" and len(self._agents) > 1:
-                self._agents.pop()
+        elif kind not in _SILENT_KINDS and kind != "think":
+            if kind == "delegate" and len(self._agent_stack) > 1:
+                self._agent_stack.pop()
             if not text.strip() and (outputs := extras.get("outputs")):
                 text = dump_text(outputs)
-            yield _result(event, text, _old_status(kind, fields, extras), kind)
+            yield _result_piece(event, text, _old_result_status(kind, fields, extras), kind)
 
-    def _sdk_event(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
+    def _sdk_event_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
+        """Yield the pieces of an event of the SDK, and record the model that it names.
+
+        There are none for a silent kind. An event of an unknown kind is a log.
+        """
         fields = event.fields
         llm = fields_at(fields.get("value"), "agent", "llm")
         self.model = self.model or as_text(llm.get("model"))
         if kind == "ActionEvent":
-            yield from self._sdk_action(event)
+            yield from self._sdk_action_pieces(event)
         elif kind in _RESULT_KINDS:
-            yield from self._sdk_result(event, kind)
+            yield from self._sdk_result_pieces(event, kind)
         elif kind == "MessageEvent":
-            yield from self._sdk_message(event)
+            yield from self._sdk_message_pieces(event)
         elif kind == "ACPToolCallEvent":
-            yield from self._sdk_report(event)
+            yield from self._acp_call_pieces(event)
         elif kind == "SystemPromptEvent":
             texts = (
                 content_text(fields.get(name)) for name in ("system_prompt", "dynamic_context")
@@ -325,130 +357,151 @@ class EventMapper:
             if kind == "ConversationErrorEvent":
                 yield log_piece(text, "error", failed=True)
             else:
-                is_pause = kind in ("PauseEvent", "InterruptEvent")
-                yield log_piece(text or (kind if is_pause else dump_text(event.value)), kind)
-        elif kind not in _NOISE:
+                if not text:
+                    is_pause = kind in ("PauseEvent", "InterruptEvent")
+                    text = kind if is_pause else dump_text(event.value)
+                yield log_piece(text, kind)
+        elif kind not in _SILENT_KINDS:
             yield log_piece(dump_text(event.value), one_line(kind))
 
-    def _sdk_message(self, event: OpenHandsEvent) -> Iterator[Piece]:
+    def _sdk_message_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
+        """Yield the reasoning and the text of a message, and the text that the system added."""
         fields = event.fields
         message = fields_of(fields.get("llm_message"))
         role = Role.USER
         agent = "user"
         if fields.get("source") == "agent":
             role = Role.AGENT
-            agent = one_line(fields.get("sender")) or self._agents[-1]
+            agent = one_line(fields.get("sender")) or self._agent_stack[-1]
         if fields.get("source") == "environment" or message.get("role") == "system":
             role = Role.SYSTEM
             agent = "system"
-        if reasoning := _reasoning(message):
+        if reasoning := _reasoning_text(message):
             yield Piece(SpanKind.REASONING, role, agent, reasoning, "/reasoning")
         yield Piece(SpanKind.MESSAGE, role, agent, content_text(message.get("content")))
-        if added := content_text(fields.get("extended_content")):
+        if added_text := content_text(fields.get("extended_content")):
             name = "extended_content"
-            yield Piece(SpanKind.LOG, Role.SYSTEM, "system", added, f"/{name}", name=name)
+            yield Piece(SpanKind.LOG, Role.SYSTEM, "system", added_text, f"/{name}", name=name)
 
-    def _sdk_action(self, event: OpenHandsEvent) -> Iterator[Piece]:
+    def _sdk_action_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
+        """Yield the reasoning and the thought with an action, then its call.
+
+        A call of the tool for thinking is shown as reasoning, and its id is recorded.
+        """
         fields = event.fields
-        agent = self._agents[-1]
-        if reasoning := _reasoning(fields):
+        agent = self._agent_stack[-1]
+        if reasoning := _reasoning_text(fields):
             yield Piece(SpanKind.REASONING, Role.AGENT, agent, reasoning, "/reasoning")
-        if (text := content_text(fields.get("thought"))).strip():
-            yield Piece(SpanKind.MESSAGE, Role.AGENT, agent, text, "/thought")
+        thought = content_text(fields.get("thought"))
+        if thought.strip():
+            yield Piece(SpanKind.MESSAGE, Role.AGENT, agent, thought, "/thought")
         call = fields_of(fields.get("tool_call"))
         action = fields_of(fields.get("action"))
         function = fields_of(call.get("function")) or call
         name = one_line(fields.get("tool_name")) or one_line(function.get("name"))
         call_id = event.call_id or identifier(call.get("id"))
-        if name == "think" and (thought := content_text(action.get("thought"))):
-            yield Piece(SpanKind.REASONING, Role.AGENT, agent, thought)
+        tool_thought = content_text(action.get("thought")) if name == "think" else ""
+        if tool_thought:
+            yield Piece(SpanKind.REASONING, Role.AGENT, agent, tool_thought)
             self._thought_ids |= {call_id, event.id} - {None}
             return
-        text = dump_text(function.get("arguments"))
-        if function.get("arguments") is None:
-            text = _text_without(action, ("kind",))
+        arguments = function.get("arguments")
+        has_arguments = arguments is not None
+        text = dump_text(arguments) if has_arguments else _text_without(action, ("kind",))
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, agent, text, name=name, call_id=call_id)
 
-    def _sdk_result(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
+    def _sdk_result_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
+        """Yield the result of a call; nothing for a call of the tool for thinking."""
         fields = event.fields
         if {event.call_id, identifier(fields.get("action_id"))} & self._thought_ids:
-            return  # the result of the tool for thinking has no content of its own
+            return  # The result of the tool for thinking has no content of its own.
         name = one_line(fields.get("tool_name"))
         observation = fields.get("observation")
         if kind == "ObservationEvent":
-            yield _result(event, _output(observation), _sdk_status(fields_of(observation)), name)
+            yield _result_piece(
+                event,
+                _observation_text(observation),
+                _sdk_result_status(fields_of(observation)),
+                name,
+            )
         else:
             text = content_text(fields.get("error")) or content_text(fields.get("rejection_reason"))
-            yield _result(event, text, SpanStatus.ERROR, name)
+            yield _result_piece(event, text, SpanStatus.ERROR, name)
 
-    def _sdk_report(self, event: OpenHandsEvent) -> Iterator[Piece]:
-        """Yield the call of another agent's tool at its first report, the result at its last.
+    def _acp_call_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
+        """Yield the call of another agent's tool at its first report, its result at the last.
 
-        The tool is reported several times while it works. The call has the arguments of the last
-        report.
+        A running tool is reported several times. The call has the arguments of the last report.
         """
         call_id = event.call_id or event.id
-        reports = self._reports[call_id]
-        last = reports[-1].fields
-        title = one_line(last.get("title"))
+        reports = self._reports_by_call[call_id]
+        last_fields = reports[-1].fields
+        title = one_line(last_fields.get("title"))
         if event is reports[0]:
-            text = dump_text(last.get("raw_input")) or title or ""
-            name = title or one_line(last.get("tool_kind"))
-            agent = self._agents[-1]
+            text = dump_text(last_fields.get("raw_input")) or title or ""
+            name = title or one_line(last_fields.get("tool_kind"))
+            agent = self._agent_stack[-1]
             yield Piece(SpanKind.TOOL_CALL, Role.AGENT, agent, text, name=name, call_id=call_id)
-        output = last.get("raw_output") or last.get("content")
-        has_ended = last.get("status") in ("completed", "failed")
+        output = last_fields.get("raw_output") or last_fields.get("content")
+        has_ended = last_fields.get("status") in ("completed", "failed")
         if event is reports[-1] and (has_ended or output):
-            failed = last.get("is_error") is True or last.get("status") == "failed"
+            failed = last_fields.get("is_error") is True or last_fields.get("status") == "failed"
             status = SpanStatus.ERROR if failed else SpanStatus.OK
-            piece = _result(event, content_text(output), status, title)
+            piece = _result_piece(event, content_text(output), status, title)
             yield replace(piece, call_id=call_id)
 
 
-def _result(event: OpenHandsEvent, text: str, status: SpanStatus, name: str | None) -> Piece:
+def _result_piece(event: OpenHandsEvent, text: str, status: SpanStatus, name: str | None) -> Piece:
+    """Return the result piece of an event."""
     kind = SpanKind.TOOL_RESULT
     return Piece(
         kind, Role.TOOL, "environment", text, name=name, call_id=event.call_id, status=status
     )
 
 
-def _first_text(*contents: object) -> str:
+def _first_nonblank_text(*contents: object) -> str:
+    """Return the first text of the contents that is not blank, else an empty text."""
     return next((text for text in map(content_text, contents) if text.strip()), "")
 
 
 def _text_without(fields: Fields, excluded: Iterable[str]) -> str:
-    """Return fields as JSON, without some; empty where none remain."""
+    """Return the fields that are not excluded as JSON; an empty text if there are none."""
     other_fields = {name: value for name, value in fields.items() if name not in excluded}
     return dump_text(other_fields) if other_fields else ""
 
 
 def _arguments_text(fields: Fields) -> str:
-    """Return the arguments of generation 0 as JSON, without empty and internal ones."""
-    empty = [name for name, value in fields.items() if value in (None, "", [], {})]
-    return _text_without(fields, (*empty, *_INTERNAL_ARGUMENTS))
+    """Return the arguments of an action as JSON, without empty and internal arguments."""
+    empty_names = [name for name, value in fields.items() if value in (None, "", [], {})]
+    return _text_without(fields, (*empty_names, *_INTERNAL_ARGUMENTS))
 
 
-def _reasoning(fields: Fields) -> str:
-    """Return the readable reasoning of a model in an SDK event."""
-    item = fields_of(fields.get("responses_reasoning_item"))
-    lists = (fields.get("thinking_blocks"), item.get("summary"), item.get("content"))
-    texts = (content_text(blocks) for blocks in lists if isinstance(blocks, list))
+def _reasoning_text(fields: Fields) -> str:
+    """Return the readable reasoning of a model in an SDK event; empty if it has none."""
+    reasoning_item = fields_of(fields.get("responses_reasoning_item"))
+    block_lists = (
+        fields.get("thinking_blocks"),
+        reasoning_item.get("summary"),
+        reasoning_item.get("content"),
+    )
+    texts = (content_text(blocks) for blocks in block_lists if isinstance(blocks, list))
     return as_text(fields.get("reasoning_content")) or next(filter(None, texts), "")
 
 
-def _output(observation: object) -> str:
-    """Return the text of an SDK observation."""
+def _observation_text(observation: object) -> str:
+    """Return the text of an SDK observation: of its known fields, else all fields as JSON."""
     fields = fields_of(observation)
     if not isinstance(observation, Mapping):
         return content_text(observation)
-    outputs = (fields.get(name) for name in _OUTPUTS)
-    text = _first_text(*(output for output in outputs if isinstance(output, str | list)))
-    if text or any(name in fields for name in _OUTPUTS[:2]):
+    outputs = (fields.get(name) for name in _OUTPUT_FIELDS)
+    text = _first_nonblank_text(*(output for output in outputs if isinstance(output, str | list)))
+    if text or any(name in fields for name in _OUTPUT_FIELDS[:2]):
         return text
     return _text_without(fields, ("kind",))
 
 
-def _sdk_status(observation: Fields) -> SpanStatus:
+def _sdk_result_status(observation: Fields) -> SpanStatus:
+    """Return the status of an SDK observation by its error, its exit code or its flag."""
     flag = observation.get("is_error")
     if flag is True or as_text(observation.get("error")):
         return SpanStatus.ERROR
@@ -458,7 +511,8 @@ def _sdk_status(observation: Fields) -> SpanStatus:
     return SpanStatus.OK if flag is False else SpanStatus.UNKNOWN
 
 
-def _old_status(kind: str, fields: Fields, extras: Fields) -> SpanStatus:
+def _old_result_status(kind: str, fields: Fields, extras: Fields) -> SpanStatus:
+    """Return the status of an observation of the old format by success, exit code or error."""
     success = fields.get("success")
     error = extras.get("error")
     if kind in ("error", "user_rejected") or success is False:
@@ -473,7 +527,7 @@ def _old_status(kind: str, fields: Fields, extras: Fields) -> SpanStatus:
 
 
 def _status_of_codes(codes: Sequence[object]) -> SpanStatus:
-    """Return the status of the first exit code; a command with a negative one still runs."""
-    numbers = (code for code in codes if isinstance(code, int) and not isinstance(code, bool))
-    code = next(numbers, -1)
+    """Return the status of the first exit code; a command with a negative code still runs."""
+    integer_codes = (code for code in codes if isinstance(code, int) and not isinstance(code, bool))
+    code = next(integer_codes, -1)
     return SpanStatus.UNKNOWN if code < 0 else status_of_code(code)

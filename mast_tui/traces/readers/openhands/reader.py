@@ -1,8 +1,8 @@
-"""OpenHands' runs: event streams of both generations, and the records of its benchmarks.
+"""OpenHands' runs: event streams of the old and the new format, and records of its benchmarks.
 
-A file holds one run's events as a list or one a line, or records such as those of ``output.jsonl``
-with the events under ``history``. The agent SDK also keeps each event in a file of its own; such a
-folder is one run.
+A file holds the events of one run, as a list or one a line, or records with the events under
+``history``, such as ``output.jsonl``. The agent SDK may also write each event to a file of its own:
+then the folder is one run.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from mast_tui.traces.readers.openhands.events import (
 )
 from mast_tui.traces.readers.run_facts import facts_of_record, outcome_of_flag, task_of
 
-_CONTAINERS: Final = ("history", "trajectory", "events")
-_MARKS: Final = (b'"observation"', b'"action"', b'"kind"', b'"history"', b'"instance_id"')
-_CHECKED_FILES: Final = 3
-_MOST_EVENT_BYTES: Final = 64 << 20
+_EVENT_LIST_FIELDS: Final = ("history", "trajectory", "events")
+_FIELD_BYTES: Final = (b'"observation"', b'"action"', b'"kind"', b'"history"', b'"instance_id"')
+_CHECKED_FILE_COUNT: Final = 3
+_MAX_EVENT_BYTES: Final = 64 << 20
 _EVENT_FILE: Final = re.compile(r"(?:event-)?(?P<number>\d{1,12})(?:-[^/]*)?\.json")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 
@@ -74,12 +74,12 @@ class OpenHandsReader:
         if head.lstrip()[:1] not in (b"{", b"["):
             return False
         if len(lines) > 1:
-            return mostly(_is_listed_event, lines) or mostly(_holds_run, lines)
-        if not lines and not any(mark in head for mark in _MARKS):
+            return mostly(_is_listed_event, lines) or mostly(_is_record_with_run, lines)
+        if not lines and not any(field_bytes in head for field_bytes in _FIELD_BYTES):
             return False
         document = source.json
         records = lines if document is None else items_of(document)
-        return _run_in(document) is not None or mostly(_holds_run, records)
+        return _run_in(document) is not None or mostly(_is_record_with_run, records)
 
     def read(self, source: Source) -> FileReport:
         """Return one trace per run; elements without a run are problems."""
@@ -97,7 +97,7 @@ class OpenHandsReader:
             run = _run_in(document)
         if run is not None:
             identity = identity_of(self, source.path, source.data)
-            return report_of(self, source, [_trace(run, source.path, identity)], problems)
+            return report_of(self, source, [_trace_of_run(run, source.path, identity)], problems)
         traces = []
         for record in records:
             run = _run_in(record.value, record.prefix)
@@ -106,7 +106,7 @@ class OpenHandsReader:
                 continue
             content = canonical_bytes(run.record)
             identity = identity_of(self, source.path, content, record=record.number)
-            traces.append(_trace(run, source.path, identity, record.number))
+            traces.append(_trace_of_run(run, source.path, identity, record.number))
         return report_of(self, source, traces, problems)
 
 
@@ -114,53 +114,61 @@ READER: Final = OpenHandsReader()
 
 
 def read_event_folder(folder: Path) -> FileReport | None:
-    """Return the run whose events are files of a folder; None where there is none.
+    """Return the run whose events are files of a folder; None if it has no such files.
 
     The files are ``event-00001-<id>.json`` or ``1.json``, read in the order of their numbers. The
-    conversation's id is that of ``base_state.json`` in the folder above, or that folder's name.
+    run's id is in ``base_state.json``, beside the events or in the folder above ``events``; else
+    it is the name of that folder.
     """
     problems: list[Problem] = []
     events = []
     contents = []
     for path in event_files(folder):
-        data, value = _event_in(path, problems)
+        data, value = _event_in_file(path, problems)
         contents.append(data)
         if value is not None:
             events.append(OpenHandsEvent(path.name, path.name, value))
     if not contents:
         return None
     conversation = folder.parent if folder.name == "events" else folder
-    state = fields_of(_event_in(conversation / "base_state.json", problems)[1])
-    named = conversation.name if _UUID.fullmatch(conversation.name) else None
-    native = as_text(state.get("id")) or named
+    _, state_value = _event_in_file(conversation / "base_state.json", problems)
+    state = fields_of(state_value)
+    folder_id = conversation.name if _UUID.fullmatch(conversation.name) else None
+    native = as_text(state.get("id")) or folder_id
     content = b"\n".join(contents)
     identity = identity_of(READER, Path(conversation.name), content, native=native)
-    trace = _trace(OpenHandsRun(events, state), folder, identity)
+    trace = _trace_of_run(OpenHandsRun(events, state), folder, identity)
     return FileReport(folder, format=READER.name, traces=(trace,), problems=tuple(problems))
 
 
 def event_files(folder: Path) -> list[Path]:
     """Return the files of a folder that hold one event each, in the order of their numbers.
 
-    The list is empty where the first of the files with such names hold no events.
+    The list is empty if the first files with such names hold no events, or on an OSError.
     """
-    numbered = []
+    numbered_files = []
     try:
         for path in folder.iterdir():
             if (match := _EVENT_FILE.fullmatch(path.name)) and path.is_file():
-                numbered.append((int(match["number"]), path.name, path))
+                numbered_files.append((int(match["number"]), path.name, path))
     except OSError:
         return []
-    files = [path for _number, _name, path in sorted(numbered)]
-    checked = (_event_in(path, [])[1] for path in files[:_CHECKED_FILES])
-    return files if any(map(_is_event, checked)) else []
+    files = [path for _number, _name, path in sorted(numbered_files)]
+    for path in files[:_CHECKED_FILE_COUNT]:
+        _, value = _event_in_file(path, [])
+        if _is_event(value):
+            return files
+    return []
 
 
-def _event_in(path: Path, problems: list[Problem]) -> tuple[bytes, object]:
-    """Return the bytes of a file and its JSON value, None where it is absent or unreadable."""
+def _event_in_file(path: Path, problems: list[Problem]) -> tuple[bytes, object]:
+    """Return the bytes of a file and its JSON value.
+
+    The value is None if the file is absent, or cannot be read: then a problem is added.
+    """
     data = b""
     try:
-        if (raw := read_beside(path, _MOST_EVENT_BYTES)) is not None:
+        if (raw := read_beside(path, _MAX_EVENT_BYTES)) is not None:
             data = as_utf8(raw)
             return data, load_json(data)
     except UnreadableFile as error:
@@ -175,80 +183,85 @@ def _is_event(value: object) -> bool:
 
 
 def _is_listed_event(value: object) -> bool:
-    """Return whether an element of a bare list is an event; old ones need an id and a source."""
+    """Return whether an element of a list is an event; an old event needs an id and a source."""
     is_identified = {"id", "source"} <= fields_of(value).keys()
     return is_sdk_event(value) or (is_identified and is_old_event(value))
 
 
-def _holds_run(value: object) -> bool:
+def _is_record_with_run(value: object) -> bool:
     """Return whether a value is a record with events."""
     return not isinstance(value, list) and _run_in(value) is not None
 
 
 def _run_in(value: object, prefix: str = "") -> OpenHandsRun | None:
-    """Return the run in a JSON value: a list of events, or a record that holds one."""
+    """Return the run in a JSON value: a list of events, or a record with such a list; or None."""
     if mostly(_is_listed_event, items_of(value)):
-        return OpenHandsRun(_events(items_of(value), "", prefix), {})
+        return OpenHandsRun(_located_events(items_of(value), "", prefix), {})
     record = fields_of(value)
-    for container in _CONTAINERS:
-        values = items_of(record.get(container))
-        if mostly(lambda value: all(map(_is_event, _pair(value))), values):
-            return OpenHandsRun(_events(values, f"/{container}", prefix), record)
+    for list_field in _EVENT_LIST_FIELDS:
+        values = items_of(record.get(list_field))
+        if mostly(lambda member: all(map(_is_event, _pair_members(member))), values):
+            return OpenHandsRun(_located_events(values, f"/{list_field}", prefix), record)
     return None
 
 
-def _pair(value: object) -> Sequence[object]:
-    """Return the action and observation of an old history's pair, or the single value."""
+def _pair_members(value: object) -> Sequence[object]:
+    """Return the action and the observation in a pair of an old history, else the value alone."""
     return value if isinstance(value, list) and len(value) == 2 else (value,)
 
 
-def _events(values: Sequence[object], pointer: str, prefix: str) -> list[OpenHandsEvent]:
+def _located_events(values: Sequence[object], pointer: str, prefix: str) -> list[OpenHandsEvent]:
     """Return the values as events under their JSON pointers; a pair becomes two events."""
     events = []
     for number, value in enumerate(values):
-        parts = _pair(value)
+        parts = _pair_members(value)
         for index, part in enumerate(parts):
             key = f"{pointer}/{number}" + (f"/{index}" if len(parts) > 1 else "")
             events.append(OpenHandsEvent(key, prefix + key, part))
     return events
 
 
-def _trace(
+def _trace_of_run(
     run: OpenHandsRun, path: Path, identity: TraceIdentity, number: int | None = None
 ) -> Trace:
-    """Return the trace of a run."""
+    """Return the trace of a run; ``number`` is that of its record in the file, if it has one."""
     mapper = EventMapper(one_line(fields_at(run.record, "metadata").get("agent_class")))
     mapper.add_all(run.events)
     if error := as_text(run.record.get("error")):
         mapper.steps.log("/error", error, name="error", status=SpanStatus.ERROR)
     if instance := identifier(run.record.get("instance_id")):
-        # Runs of several models share the instance, so that it alone is no id.
+        # Runs of several models share the instance, so the id needs the content's hash too.
         identity = identity._replace(trace_id=f"{instance}-{identity.content_hash[:8]}")
     return Trace(
         identity,
         path,
         StepSpans(mapper.steps.steps),
         record=number,
-        meta=_meta(run.record, mapper),
+        meta=_meta_of_run(run.record, mapper),
         problems=mapper.problems,
     )
 
 
-def _meta(record: Fields, mapper: EventMapper) -> TraceMeta:
-    """Return task, model, benchmark and the verdict of the benchmark, which is hidden as well."""
+def _meta_of_run(record: Fields, mapper: EventMapper) -> TraceMeta:
+    """Return the facts of a run; the benchmark's verdict is also part of the answer key."""
     steps = mapper.steps.steps
     facts = facts_of_record(record, steps)
     metadata = fields_of(record.get("metadata"))
     instance = fields_of(record.get("instance"))
-    result = fields_of(record.get("test_result"))
+    test_result = fields_of(record.get("test_result"))
     llms = (metadata.get("llm_config"), metadata.get("llm"), fields_at(record, "agent").get("llm"))
     models = (as_text(fields_of(llm).get("model")) for llm in llms)
-    holders = (record, fields_at(record, "report"), fields_at(result, "report"), result)
-    flags = (flag_in(holder, "resolved") for holder in holders)
+    result_records = (
+        record,
+        fields_at(record, "report"),
+        fields_at(test_result, "report"),
+        test_result,
+    )
+    flags = (flag_in(fields, "resolved") for fields in result_records)
     resolved = next((flag for flag in flags if flag is not None), None)
     answers = AnswerKeyDraft()
-    answers.add_value("git_patch", result.get("git_patch"), "patch")
-    other_results = {name: value for name, value in result.items() if name != "git_patch"}
+    answers.add_value("git_patch", test_result.get("git_patch"), "patch")
+    other_results = {name: value for name, value in test_result.items() if name != "git_patch"}
     answers.add_fields({**record, "test_result": other_results}, {"report": "tests"})
     answers.add_fields(
         instance,

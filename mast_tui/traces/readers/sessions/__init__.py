@@ -1,8 +1,8 @@
 """Sessions of coding agents that are read whole: one engine, and a description of each format.
 
-A format is a ``SessionFormat``: how it is recognised, where its facts are, how its records are
-tied, and how one is taken apart into the pieces of ``chat.pieces``. Add one to a module here and to
-``FORMATS``.
+A ``SessionFormat`` says how a format is recognised, where its facts are, which of its records are
+shown, and how a record is divided into the pieces of ``chat.pieces``. To add a format, define it in
+a module of this folder and add it to ``FORMATS``.
 """
 
 from mast_tui.traces.readers.sessions.documents import (

@@ -47,19 +47,20 @@ from mast_tui.traces.readers.sessions.pieces import (
     SYSTEM,
     USER,
     is_empty,
+    log_turn,
     message_turn,
-    note_of,
     record_time,
     record_turn,
-    spoken_turn,
-    unknown_record,
+    turn_without_empty_pieces,
+    unknown_record_turn,
     user_prompt_piece,
 )
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
 
-def _is_gemini(records: Sequence[Fields]) -> bool:
+def _are_gemini_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is an answer of Gemini, or a prompt after Gemini's header."""
     return any(
         (kind_of(record) == "gemini" and "content" in record)
         or (kind_of(record) == "user" and "role" not in record and _is_gemini_header(records[0]))
@@ -71,66 +72,78 @@ def _is_gemini_header(record: Fields) -> bool:
     return "sessionId" in record and ("projectHash" in record or "startTime" in record)
 
 
-def _gemini_order(
+def _select_gemini_messages(
     records: Sequence[SessionRecord], problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return the messages that count, each as it was written last.
+    """Return the messages that are shown, each in its last version.
 
-    A message is written again whenever something of it changes. ``$rewindTo`` takes back that
-    message and all that follow. ``$set`` may bring messages, as after a compression; those before
-    were part of the run and stay.
+    - A message is written again after every change.
+    - ``$rewindTo`` removes a message and all messages after it.
+    - ``$set`` may add messages, as after a compression. Earlier messages were part of the run and
+      stay.
     """
-    messages: dict[str, SessionRecord] = {}
+    message_by_id: dict[str, SessionRecord] = {}
     for record in records:
-        target = as_text(record.value.get("$rewindTo"))
-        if target is not None:
-            _rewind(messages, target, record, problems)
+        target_id = as_text(record.value.get("$rewindTo"))
+        if target_id is not None:
+            _remove_rewound_messages(message_by_id, target_id, record, problems)
             continue
         changes = record.value.get("$set")
         if not isinstance(changes, Mapping):
-            name = identifier_in(record.value, "id") or record.location
-            messages[name] = record
+            message_id = identifier_in(record.value, "id") or record.location
+            message_by_id[message_id] = record
             continue
         for number, message in enumerate(items_of(changes.get("messages"))):
-            name = identifier_in(fields_of(message), "id") or f"{record.location} {number}"
-            messages[name] = SessionRecord(fields_of(message), record.location)
-    return list(messages.values())
+            message_id = identifier_in(fields_of(message), "id") or f"{record.location} {number}"
+            message_by_id[message_id] = SessionRecord(fields_of(message), record.location)
+    return list(message_by_id.values())
 
 
-def _rewind(
-    messages: dict[str, SessionRecord],
-    target: str,
+def _remove_rewound_messages(
+    message_by_id: dict[str, SessionRecord],
+    target_id: str,
     record: SessionRecord,
     problems: list[Problem],
 ) -> None:
-    """Remove the messages from the target of a rewind on, and report them as a problem."""
-    names = list(messages)
-    if target not in messages:
-        problems.append(Problem(record.location, f"a rewind to {target}, which is not in the file"))
+    """Remove the messages from the target of a rewind on, and add a problem about the rewind.
+
+    Args:
+        message_by_id: The messages before the rewind, in reading order.
+        target_id: The id of the first message to remove.
+        record: The record of the rewind.
+        problems: The list to which the problem is added.
+    """
+    if target_id not in message_by_id:
+        problem = f"a rewind to {target_id}, which is not in the file"
+        problems.append(Problem(record.location, problem))
         return
-    rewound = names[names.index(target) :]
-    for name in rewound:
-        del messages[name]
-    verb = "is" if len(rewound) == 1 else "are"
-    count = counted(len(rewound), "message")
-    problems.append(Problem(record.location, f"{count} taken back by a rewind {verb} not shown"))
+    message_ids = list(message_by_id)
+    removed_ids = message_ids[message_ids.index(target_id) :]
+    for message_id in removed_ids:
+        del message_by_id[message_id]
+    verb = "is" if len(removed_ids) == 1 else "are"
+    count_phrase = counted(len(removed_ids), "message")
+    problem = f"{count_phrase} taken back by a rewind {verb} not shown"
+    problems.append(Problem(record.location, problem))
 
 
 def _gemini_turn(record: Fields) -> Turn | None:
+    """Return the turn of a record of Gemini CLI; None for a header or a record without a type."""
     kind = kind_of(record)
     content = record.get("content")
     if kind == "user":
-        return spoken_turn(record, content_pieces(content, USER, "/content"))
+        return turn_without_empty_pieces(record, content_pieces(content, USER, "/content"))
     if kind in ("gemini", "model", "assistant"):
-        return _gemini_answer(record, content)
+        return _gemini_answer_turn(record, content)
     if not kind or _is_gemini_header(record):
         return None
     if kind in ("info", "warning", "error"):
         return record_turn(record, log_piece(content_text(content), kind, failed=kind == "error"))
-    return unknown_record(record)
+    return unknown_record_turn(record)
 
 
-def _gemini_answer(record: Fields, content: object) -> Turn:
+def _gemini_answer_turn(record: Fields, content: object) -> Turn:
+    """Return the turn of the model's answer: its thoughts, its text and its calls with results."""
     pieces = []
     for number, thought in enumerate(items_of(record.get("thoughts"))):
         fields = fields_of(thought)
@@ -139,53 +152,59 @@ def _gemini_answer(record: Fields, content: object) -> Turn:
         pieces.append(replace(reasoning, start=record_time(fields)))
     pieces += content_pieces(content, THE_MODEL, "/content")
     for number, call in enumerate(items_of(record.get("toolCalls"))):
-        pieces += _gemini_call(fields_of(call), f"/toolCalls/{number}")
+        pieces += _gemini_call_pieces(fields_of(call), f"/toolCalls/{number}")
     tokens = usage_tokens(record.get("tokens"), "input", "output")
-    return replace(spoken_turn(record, pieces), tokens=tokens, model=as_text(record.get("model")))
+    return replace(
+        turn_without_empty_pieces(record, pieces), tokens=tokens, model=as_text(record.get("model"))
+    )
 
 
-def _gemini_call(call: Fields, pointer: str) -> list[Piece]:
-    """Return a call, and its result where there is one."""
-    asked = call_piece({**call, "arguments": call.get("args")}, pointer, ASSISTANT)
-    output = call.get("result")
+def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
+    """Return a call, and its result if it has an output or has ended.
+
+    The result has failed if its responses are nothing but errors.
+    """
+    call = call_piece({**call_fields, "arguments": call_fields.get("args")}, pointer, ASSISTANT)
+    output = call_fields.get("result")
     responses = [
         fields_at(part, "functionResponse").get("response", part) for part in items_of(output)
     ]
     if not responses:
-        display = as_text(output) or as_text(call.get("resultDisplay"))
-        if display is None and as_text(call.get("status")) not in GEMINI_STATUS:
-            return [asked]
+        display = as_text(output) or as_text(call_fields.get("resultDisplay"))
+        if display is None and as_text(call_fields.get("status")) not in GEMINI_STATUS:
+            return [call]
         responses = [display]
-    failed = all(set(fields_of(response)) == {"error"} for response in responses)
-    status = GEMINI_STATUS.get(as_text(call.get("status")), SpanStatus.UNKNOWN)
+    has_failed = all(set(fields_of(response)) == {"error"} for response in responses)
+    status = GEMINI_STATUS.get(as_text(call_fields.get("status")), SpanStatus.UNKNOWN)
     texts = (result_piece({}, response, "").text for response in responses)
     result = result_piece(
         {},
         "\n".join(texts),
         f"{pointer}/result",
-        name=asked.name,
-        call_id=asked.call_id,
-        status=SpanStatus.ERROR if failed else status,
+        name=call.name,
+        call_id=call.call_id,
+        status=SpanStatus.ERROR if has_failed else status,
     )
-    return [asked, replace(result, start=record_time(call))]
+    return [call, replace(result, start=record_time(call_fields))]
 
 
 GEMINI: Final = SessionFormat(
     name="gemini-cli",
     system="gemini-cli",
-    marks=(b'"gemini"', b'"projectHash"'),
-    recognises=_is_gemini,
-    translator=stateless(_gemini_turn),
-    order=_gemini_order,
-    lists=("messages",),
-    facts={"id": "sessionId", "model": "model"},
+    typical_bytes=(b'"gemini"', b'"projectHash"'),
+    recognises=_are_gemini_records,
+    make_translator=stateless(_gemini_turn),
+    select_records=_select_gemini_messages,
+    list_paths=("messages",),
+    fact_paths={"id": "sessionId", "model": "model"},
 )
 
 
-_OPENCODE_SKIPPED: Final = name_set("step-start step-finish snapshot agent patch step_start")
+_OPENCODE_SILENT_TYPES: Final = name_set("step-start step-finish snapshot agent patch step_start")
 
 
-def _is_opencode(records: Sequence[Fields]) -> bool:
+def _are_opencode_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is a message or an event of OpenCode."""
     for record in records:
         info = fields_of(record.get("info"))
         if isinstance(record.get("parts"), list) and isinstance(info.get("role"), str):
@@ -196,39 +215,41 @@ def _is_opencode(records: Sequence[Fields]) -> bool:
 
 
 def _opencode_turn(record: Fields) -> Turn | None:
+    """Return the turn of a message, an event or an error of OpenCode; None for a bare header."""
     if "part" in record:
-        return _opencode_event(record)
+        return _opencode_event_turn(record)
     info = fields_of(record.get("info"))
     if kind_of(record) == "error" and "sessionID" in record:
-        return record_turn(record, _opencode_error(fields_of(record.get("error"))))
+        return record_turn(record, _opencode_error_piece(fields_of(record.get("error"))))
     if "parts" not in record or "role" not in info:
-        return unknown_record(record) if kind_of(record) else None
+        return unknown_record_turn(record) if kind_of(record) else None
     speaker = USER if info.get("role") == "user" else THE_MODEL
     pieces: list[Piece] = []
     for number, part in enumerate(items_of(record.get("parts"))):
-        pieces += opencode_part(fields_of(part), f"/parts/{number}", speaker)
+        pieces += _opencode_part_pieces(fields_of(part), f"/parts/{number}", speaker)
     if error := fields_of(info.get("error")):
-        pieces.append(_opencode_error(error))
+        pieces.append(_opencode_error_piece(error))
     start = unix_seconds(fields_of(info.get("time")).get("created"))
-    spoken = tuple(piece for piece in pieces if not is_empty(piece))
+    nonempty_pieces = tuple(piece for piece in pieces if not is_empty(piece))
     model = name_in(info, "modelID") or name_in(fields_of(info.get("model")), "modelID")
-    return Turn(spoken, start, usage_tokens(info.get("tokens"), "input", "output"), model)
+    return Turn(nonempty_pieces, start, usage_tokens(info.get("tokens"), "input", "output"), model)
 
 
-def _opencode_error(error: Fields) -> Piece:
+def _opencode_error_piece(error: Fields) -> Piece:
+    """Return the log of an error."""
     text = text_in(fields_of(error.get("data")), "message") or text_in(error, "message")
     return log_piece(text or dump_text(error), name_in(error, "name"), failed=True)
 
 
-def _opencode_event(record: Fields) -> Turn | None:
+def _opencode_event_turn(record: Fields) -> Turn | None:
     """Return the turn of an event that ``opencode run --format json`` prints."""
     part = fields_of(record.get("part"))
-    pieces = opencode_part(part, "", THE_MODEL)
+    pieces = _opencode_part_pieces(part, "", THE_MODEL)
     tokens = usage_tokens(part.get("tokens"), "input", "output")
-    return replace(spoken_turn(record, pieces), tokens=tokens)
+    return replace(turn_without_empty_pieces(record, pieces), tokens=tokens)
 
 
-def opencode_part(part: Fields, pointer: str, speaker: Speaker) -> list[Piece]:
+def _opencode_part_pieces(part: Fields, pointer: str, speaker: Speaker) -> list[Piece]:
     """Return the pieces of a part of a message.
 
     Args:
@@ -238,36 +259,40 @@ def opencode_part(part: Fields, pointer: str, speaker: Speaker) -> list[Piece]:
     """
     kind = kind_of(part)
     start = unix_seconds(fields_of(part.get("time")).get("start"))
-    if kind in _OPENCODE_SKIPPED:
+    if kind in _OPENCODE_SILENT_TYPES:
         return []
     if kind in ("text", "reasoning"):
-        by_program = part.get("synthetic") is True and speaker.role is Role.USER
+        if part.get("synthetic") is True and speaker.role is Role.USER:
+            speaker = SYSTEM  # The program wrote the text.
         span_kind = SpanKind.REASONING if kind == "reasoning" else SpanKind.MESSAGE
-        piece = (SYSTEM if by_program else speaker).piece(
-            content_text(part.get("text")), pointer, kind=span_kind
-        )
+        piece = speaker.piece(content_text(part.get("text")), pointer, kind=span_kind)
         return [replace(piece, start=start)]
     if kind == "tool":
-        return _opencode_tool(part, pointer)
+        return _opencode_tool_pieces(part, pointer)
     if kind == "file":
         return [speaker.piece(file_note(part) or "[file]", pointer)]
     if kind in ("compaction", "retry", "subtask"):
-        return list(note_of(part, "prompt", "description", failed=kind == "retry").pieces)
+        return list(log_turn(part, "prompt", "description", failed=kind == "retry").pieces)
     problem = f"unknown part type `{kind}`"
     return [replace(json_log_piece(part, pointer, name=kind or None), problem=problem)]
 
 
-def _opencode_tool(part: Fields, pointer: str) -> list[Piece]:
+def _opencode_tool_pieces(part: Fields, pointer: str) -> list[Piece]:
+    """Return the call of a tool, and its result unless the call still runs."""
     state = fields_of(part.get("state"))
     times = fields_of(state.get("time"))
-    call = {"id": part.get("callID"), "name": part.get("tool"), "arguments": state.get("input")}
-    call_piece_ = replace(
-        call_piece(call, pointer, ASSISTANT), start=unix_seconds(times.get("start"))
+    call_fields = {
+        "id": part.get("callID"),
+        "name": part.get("tool"),
+        "arguments": state.get("input"),
+    }
+    call = replace(
+        call_piece(call_fields, pointer, ASSISTANT), start=unix_seconds(times.get("start"))
     )
     state_name = state.get("status")
     output = first_in(state, "output", "error")
     if output is None and state_name in ("pending", "running", None):
-        return [call_piece_]
+        return [call]
     result_status = status_of_code(fields_of(state.get("metadata")).get("exit"))
     if state_name == "error":
         result_status = SpanStatus.ERROR
@@ -277,22 +302,22 @@ def _opencode_tool(part: Fields, pointer: str) -> list[Piece]:
         {},
         output,
         f"{pointer}/state",
-        name=call_piece_.name,
-        call_id=call_piece_.call_id,
+        name=call.name,
+        call_id=call.call_id,
         status=result_status,
     )
-    return [call_piece_, replace(result, start=unix_seconds(times.get("end")))]
+    return [call, replace(result, start=unix_seconds(times.get("end")))]
 
 
 OPENCODE: Final = SessionFormat(
     name="opencode",
     system="opencode",
-    marks=(b'"parts"', b'"sessionID"'),
-    recognises=_is_opencode,
-    translator=stateless(_opencode_turn),
-    lists=("messages",),
-    keys="info.id part.id",
-    facts={
+    typical_bytes=(b'"parts"', b'"sessionID"'),
+    recognises=_are_opencode_records,
+    make_translator=stateless(_opencode_turn),
+    list_paths=("messages",),
+    id_paths="info.id part.id",
+    fact_paths={
         "id": "info.sessionID info.id sessionID",
         "model": "info.modelID info.model.modelID",
         "version": "info.version",
@@ -300,23 +325,30 @@ OPENCODE: Final = SessionFormat(
 )
 
 
-_CLINE_SKIPPED: Final = name_set("""
+_CLINE_SILENT_KINDS: Final = name_set("""
     api_req_finished api_req_retried api_req_deleted deleted_api_reqs checkpoint_created
     checkpoint_saved shell_integration_warning resume_task resume_completed_task
     mcp_server_request_started load_mcp_documentation auto_approval_max_req_reached
     codebase_search_result condense_context_started mcp_notification
 """)
-_CLINE_ERRORS: Final = name_set("""
+_CLINE_ERROR_KINDS: Final = name_set("""
     error diff_error clineignore_error rooignore_error api_req_failed mistake_limit_reached
     error_retry
 """)
-_CLINE_LISTINGS: Final = name_set("""
+_CLINE_LISTING_TOOLS: Final = name_set("""
     listFilesTopLevel listFilesRecursive listCodeDefinitionNames searchFiles codebaseSearch
 """)
-"""The tools whose ``content`` is what they found; that of others is what they write."""
+"""The tools whose ``content`` is their result. The ``content`` of other tools is an argument."""
+
+_CLINE_RESULT_LABEL: Final = "] Result:"
+"""The text between a call and its result in a request, as in ``[read_file] Result:``."""
+
+_CLINE_LABEL_CHARS: Final = 1000
+"""The length of the beginning of a request in which the label is."""
 
 
-def _is_cline(records: Sequence[Fields]) -> bool:
+def _are_cline_messages(records: Sequence[Fields]) -> bool:
+    """Return whether a record is a message of Cline: it is of type ``say`` or ``ask``."""
     return any(
         kind_of(record) in ("say", "ask") and isinstance(record.get(kind_of(record)), str)
         for record in records
@@ -324,54 +356,56 @@ def _is_cline(records: Sequence[Fields]) -> bool:
 
 
 class _ClineTranslator:
-    """Takes the messages of Cline's panel apart, and those of Roo Code's.
+    """Makes the turns of the messages of Cline's panel, or of Roo Code's.
 
-    A request counts its tokens before the answer comes, so they are kept until it does. It also
-    quotes the result of the tool that ran before, which no other message holds for some tools.
+    A request states its tokens before the answer, so they are kept for the answer. It also quotes
+    the result of the tool that ran before. For some tools no other message has the result.
     """
 
     def __init__(self, session: SessionContext) -> None:
-        self._tokens: Tokens | None = None
-        self._waiting: Piece | None = None
-        self._began = False
-        self._output: dict[int, str] = {}
-        run: list[Fields] = []
+        self._request_tokens: Tokens | None = None
+        self._open_call: Piece | None = None
+        self._has_begun = False
+        self._output_by_record: dict[int, str] = {}
+        output_records: list[Fields] = []
         for record in session.values:
             kind = _cline_kind(record)
             if kind == "command_output":
-                run.append(record)
+                output_records.append(record)
             elif kind in ("command", "completion_result", "text", "tool", "api_req_started"):
-                self._join(run)
-                run = []
-        self._join(run)
+                self._set_command_output(output_records)
+                output_records = []
+        self._set_command_output(output_records)
 
-    def _join(self, run: Sequence[Fields]) -> None:
-        """Keep the outputs of one command as one text."""
-        texts = [text for record in run if (text := as_text(record.get("text")))]
-        if run:
-            self._output[id(run[0])] = "\n".join(texts)
+    def _set_command_output(self, output_records: Sequence[Fields]) -> None:
+        """Keep the outputs of one command as one text, for the first of their records."""
+        texts = [text for record in output_records if (text := as_text(record.get("text")))]
+        if output_records:
+            self._output_by_record[id(output_records[0])] = "\n".join(texts)
 
     def __call__(self, record: Fields) -> Turn | None:
+        """Return the turn of a message; the agent's first turn after a request has its tokens."""
         kind = _cline_kind(record)
-        pieces = self._pieces(kind, record)
-        self._began = self._began or bool(pieces)
-        spoken = spoken_turn(record, pieces)
+        pieces = self._pieces_of_kind(kind, record)
+        self._has_begun = self._has_begun or bool(pieces)
+        turn = turn_without_empty_pieces(record, pieces)
         model = name_in(fields_of(record.get("modelInfo")), "modelId")
-        if self._tokens is not None and any(piece.role is Role.AGENT for piece in spoken.pieces):
-            spoken = replace(spoken, tokens=self._tokens)
-            self._tokens = None
-        return replace(spoken, model=model)
+        is_by_agent = any(piece.role is Role.AGENT for piece in turn.pieces)
+        if self._request_tokens is not None and is_by_agent:
+            turn = replace(turn, tokens=self._request_tokens)
+            self._request_tokens = None
+        return replace(turn, model=model)
 
-    def _pieces(self, kind: str, record: Fields) -> list[Piece]:
-        """Return the pieces of a record by its kind."""
+    def _pieces_of_kind(self, kind: str, record: Fields) -> list[Piece]:
+        """Return the pieces of a message of this kind; none for a silent kind."""
         text = content_text(record.get("text"))
         if kind == "api_req_started":
-            return self._request(fields_of(value_in(text)))
-        if kind in _CLINE_SKIPPED:
+            return self._request_pieces(fields_of(value_in(text)))
+        if kind in _CLINE_SILENT_KINDS:
             return []
         if kind == "command_output":
-            return self._command_output(record)
-        if kind in _CLINE_ERRORS:
+            return self._command_output_pieces(record)
+        if kind in _CLINE_ERROR_KINDS:
             return [log_piece(text, kind, failed=True)]
         if kind in ("task", "user_feedback", "user_feedback_diff"):
             return [USER.piece(text)]
@@ -379,73 +413,80 @@ class _ClineTranslator:
             thought = text or content_text(record.get("reasoning"))
             return [THE_MODEL.piece(thought, kind=SpanKind.REASONING)]
         if kind in ("tool", "use_mcp_server", "browser_action", "browser_action_launch"):
-            return self._tool(kind, text)
+            return self._tool_pieces(kind, text)
         if kind == "command":
-            return [self._call("command", {"command": text})]
+            return [self._new_call("command", {"command": text})]
         if kind in ("mcp_server_response", "browser_action_result"):
-            self._waiting = None
+            self._open_call = None
             return [result_piece({}, text, "")]
-        if kind == "text" and not self._began:
-            return [USER.piece(text)]  # newer versions do not mark the task
+        if kind == "text" and not self._has_begun:
+            return [USER.piece(text)]  # Newer versions do not mark the task: it is the first text.
         if kind in ("text", "completion_result", "followup", "plan_mode_respond"):
-            return [THE_MODEL.piece(_cline_words(text))]
-        return [log_piece(text or dump_text({**record, "ts": None}), kind)] if text else []
+            return [THE_MODEL.piece(_cline_question_text(text))]
+        return [log_piece(text, kind)] if text else []
 
-    def _request(self, request: Fields) -> list[Piece]:
-        """Return the output that a request to the model quotes, or the error that ended it."""
-        self._tokens = usage_tokens(request, "tokensIn cacheReads cacheWrites", "tokensOut")
-        waiting = self._waiting
-        self._waiting = None
-        quoted = as_text(request.get("request"))
+    def _request_pieces(self, request: Fields) -> list[Piece]:
+        """Return the tool's result that a request quotes, or the error that ended the request.
+
+        The tokens of the request are recorded.
+        """
+        self._request_tokens = usage_tokens(request, "tokensIn cacheReads cacheWrites", "tokensOut")
+        open_call = self._open_call
+        self._open_call = None
+        request_text = as_text(request.get("request"))
         if reason := as_text(request.get("cancelReason")):
-            return [
-                log_piece(text_in(request, "streamingFailedMessage") or reason, "api", failed=True)
-            ]
-        if waiting is None or quoted is None or "] Result:" not in quoted[:1000]:
+            error = text_in(request, "streamingFailedMessage") or reason
+            return [log_piece(error, "api", failed=True)]
+        if open_call is None or request_text is None:
             return []
-        output = quoted.partition("] Result:")[2].partition("<environment_details>")[0].strip()
-        return [result_piece({}, output, "/request", name=waiting.name)]
+        if _CLINE_RESULT_LABEL not in request_text[:_CLINE_LABEL_CHARS]:
+            return []
+        _call, _label, result_text = request_text.partition(_CLINE_RESULT_LABEL)
+        output, _tag, _details = result_text.partition("<environment_details>")
+        return [result_piece({}, output.strip(), "/request", name=open_call.name)]
 
-    def _command_output(self, record: Fields) -> list[Piece]:
-        output = self._output.get(id(record))
+    def _command_output_pieces(self, record: Fields) -> list[Piece]:
+        """Return the whole output of a command at its first record; none at further records."""
+        output = self._output_by_record.get(id(record))
         if output is None:
             return []
-        self._waiting = None
+        self._open_call = None
         return [result_piece({}, output, "", name="command")]
 
-    def _tool(self, kind: str, text: str) -> list[Piece]:
-        """Return the call of a tool, with its result where the message holds it."""
+    def _tool_pieces(self, kind: str, text: str) -> list[Piece]:
+        """Return the call of a tool, and its result if the message has it."""
         fields = fields_of(value_in(text))
         if not fields:
-            return [self._call(kind, {"url": text} if kind == "browser_action_launch" else text)]
+            is_url = kind == "browser_action_launch"
+            return [self._new_call(kind, {"url": text} if is_url else text)]
         if kind == "use_mcp_server":
             name = name_in(fields, "toolName", "uri") or kind
-            return [self._call(name, value_in(fields.get("arguments")) or fields)]
+            return [self._new_call(name, value_in(fields.get("arguments")) or fields)]
         name = name_in(fields, "tool", "action") or kind
-        shows_result = name in _CLINE_LISTINGS
-        arguments = {
-            key: value
-            for key, value in fields.items()
-            if key not in ("tool", "operationIsLocatedInWorkspace")
-            and not (key == "content" and (shows_result or name == "readFile"))
-        }
-        call = self._call(name, arguments)
-        if not shows_result or "content" not in fields:
+        has_result = name in _CLINE_LISTING_TOOLS
+        non_argument_fields = {"tool", "operationIsLocatedInWorkspace"}
+        if has_result or name == "readFile":
+            non_argument_fields.add("content")
+        arguments = {key: value for key, value in fields.items() if key not in non_argument_fields}
+        call = self._new_call(name, arguments)
+        if not has_result or "content" not in fields:
             return [call]
-        self._waiting = None
+        self._open_call = None
         return [call, result_piece({}, fields.get("content"), "/content", name=name)]
 
-    def _call(self, name: str, arguments: object) -> Piece:
-        self._waiting = call_piece({"arguments": arguments}, "", ASSISTANT, name=name)
-        return self._waiting
+    def _new_call(self, name: str, arguments: object) -> Piece:
+        """Return the piece of a call, and record the call as open."""
+        self._open_call = call_piece({"arguments": arguments}, "", ASSISTANT, name=name)
+        return self._open_call
 
 
 def _cline_kind(record: Fields) -> str:
+    """Return the kind of a message, which is in the field that its type names, else its type."""
     return as_text(record.get(kind_of(record))) or kind_of(record)
 
 
-def _cline_words(text: str) -> str:
-    """Return the words of a question or a plan, which are kept as JSON with their options."""
+def _cline_question_text(text: str) -> str:
+    """Return a question or a plan with its options from JSON; any other text as it is."""
     fields = fields_of(value_in(text))
     question = text_in(fields, "question", "response")
     if question is None:
@@ -454,39 +495,38 @@ def _cline_words(text: str) -> str:
     return "\n".join([question, *(f"- {option}" for option in options if option)])
 
 
-def _cline_order(
+def _select_cline_messages(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return the messages, each as it was written last: a stream repeats one while it grows."""
-    last: dict[str, SessionRecord] = {}
+    """Return the messages; of a message that was partial first, only the last version."""
+    record_by_name: dict[str, SessionRecord] = {}
     for record in records:
         value = record.value
         name = f"{value.get('ts')} {kind_of(value)} {_cline_kind(value)}"
-        earlier = last.get(name)
-        if earlier is not None and earlier.value.get("partial") is True:
-            last[name] = record
-        else:
-            last[name if earlier is None else f"{name} {record.location}"] = record
-    return list(last.values())
+        earlier_record = record_by_name.get(name)
+        if earlier_record is not None and earlier_record.value.get("partial") is not True:
+            name = f"{name} {record.location}"  # another message with the same time and kind
+        record_by_name[name] = record
+    return list(record_by_name.values())
 
 
 CLINE: Final = SessionFormat(
     name="cline",
     system="cline",
-    marks=(b'"say"', b'"ask"'),
-    recognises=_is_cline,
-    translator=_ClineTranslator,
-    order=_cline_order,
-    lists=("messages", "clineMessages"),
-    keys="",
-    facts={"id": "taskId"},
+    typical_bytes=(b'"say"', b'"ask"'),
+    recognises=_are_cline_messages,
+    make_translator=_ClineTranslator,
+    select_records=_select_cline_messages,
+    list_paths=("messages", "clineMessages"),
+    id_paths="",
+    fact_paths={"id": "taskId"},
 )
 
 
-_ANTIGRAVITY_NOTES: Final = name_set("CHECKPOINT SYSTEM_MESSAGE EPHEMERAL_MESSAGE")
+_ANTIGRAVITY_SYSTEM_KINDS: Final = name_set("CHECKPOINT SYSTEM_MESSAGE EPHEMERAL_MESSAGE")
 
 
-def _is_antigravity(records: Sequence[Fields]) -> bool:
+def _are_antigravity_steps(records: Sequence[Fields]) -> bool:
     return any(
         "step_index" in record and "source" in record and kind_of(record).isupper()
         for record in records
@@ -494,44 +534,47 @@ def _is_antigravity(records: Sequence[Fields]) -> bool:
 
 
 def _antigravity_turn(record: Fields) -> Turn | None:
+    """Return the turn of a step of Antigravity; None for a step without a text."""
     kind = kind_of(record)
     text = content_text(record.get("content"))
     failed = str(record.get("status")).upper() in ("ERROR", "FAILED", "CANCELED", "CANCELLED")
     if kind == "USER_INPUT":
-        return spoken_turn(record, [user_prompt_piece(text)])
+        return turn_without_empty_pieces(record, [user_prompt_piece(text)])
     if kind == "PLANNER_RESPONSE":
-        return _antigravity_answer(record, text)
+        return _antigravity_answer_turn(record, text)
     if record.get("source") == "MODEL":
         return record_turn(record, _antigravity_result(kind, text, failed))
     if not text.strip():
         return None
-    if kind in _ANTIGRAVITY_NOTES:
+    if kind in _ANTIGRAVITY_SYSTEM_KINDS:
         return record_turn(record, SYSTEM.piece(text))
     return record_turn(record, log_piece(text, kind, failed=failed or kind == "ERROR_MESSAGE"))
 
 
-def _antigravity_answer(record: Fields, text: str) -> Turn:
+def _antigravity_answer_turn(record: Fields, text: str) -> Turn:
+    """Return the turn of the model's response: its thought, its text and its calls."""
     thought = content_text(record.get("thinking"))
     pieces = [THE_MODEL.piece(thought, "/thinking", kind=SpanKind.REASONING), THE_MODEL.piece(text)]
     for number, call in enumerate(items_of(record.get("tool_calls"))):
-        fields = fields_of(call)
+        call_fields = fields_of(call)
         arguments = {
-            name: _unquoted(value) for name, value in fields_of(fields.get("args")).items()
+            name: _unquoted_argument(value)
+            for name, value in fields_of(call_fields.get("args")).items()
         }
-        spelt = {**fields, "arguments": arguments or fields.get("args")}
-        pieces.append(call_piece(spelt, f"/tool_calls/{number}", ASSISTANT))
-    return spoken_turn(record, pieces)
+        call_with_arguments = {**call_fields, "arguments": arguments or call_fields.get("args")}
+        pieces.append(call_piece(call_with_arguments, f"/tool_calls/{number}", ASSISTANT))
+    return turn_without_empty_pieces(record, pieces)
 
 
 def _antigravity_result(kind: str, text: str, failed: bool) -> Piece:
-    """Return the result that a step is: of the call that has waited longest."""
+    """Return the piece of a step that is a result; without an id, it answers the oldest call."""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     result = result_piece({}, text, "", status=status)
     return replace(result, agent=kind.lower() or result.agent)
 
 
-def _unquoted(value: object) -> object:
-    """Return the text in an argument that is written as JSON."""
+def _unquoted_argument(value: object) -> object:
+    """Return an argument without the quotes and escapes of JSON, if it is a quoted text."""
     if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == '"':
         return value[1:-1].replace('\\"', '"').replace("\\n", "\n")
     return value
@@ -540,14 +583,14 @@ def _unquoted(value: object) -> object:
 ANTIGRAVITY: Final = SessionFormat(
     name="antigravity",
     system="antigravity",
-    marks=(b'"step_index"',),
-    recognises=_is_antigravity,
-    translator=stateless(_antigravity_turn),
-    keys="",
+    typical_bytes=(b'"step_index"',),
+    recognises=_are_antigravity_steps,
+    make_translator=stateless(_antigravity_turn),
+    id_paths="",
 )
 
 
-def _is_devin(records: Sequence[Fields]) -> bool:
+def _are_devin_messages(records: Sequence[Fields]) -> bool:
     return isinstance(records[0].get("session"), Mapping) and any(
         "message_id" in record and isinstance(record.get("role"), str) for record in records
     )
@@ -560,16 +603,17 @@ def _devin_turn(record: Fields) -> Turn | None:
 DEVIN: Final = SessionFormat(
     name="devin",
     system="devin",
-    marks=(b'"nodes"',),
-    recognises=_is_devin,
-    translator=stateless(_devin_turn),
-    lists=("nodes",),
-    keys="message_id",
-    facts={"id": "session.id", "model": "session.model"},
+    typical_bytes=(b'"nodes"',),
+    recognises=_are_devin_messages,
+    make_translator=stateless(_devin_turn),
+    list_paths=("nodes",),
+    id_paths="message_id",
+    fact_paths={"id": "session.id", "model": "session.model"},
 )
 
 
-def _is_fx(records: Sequence[Fields]) -> bool:
+def _are_fx_turns(records: Sequence[Fields]) -> bool:
+    """Return whether a record is a turn of fx: a prompt with its execution, call or end."""
     return any(
         isinstance(record.get("user"), Mapping)
         and ("execution" in record or "tool_call" in record or "terminal_reason" in record)
@@ -578,34 +622,38 @@ def _is_fx(records: Sequence[Fields]) -> bool:
 
 
 def _fx_turn(record: Fields) -> Turn:
+    """Return the turn of a record of fx: a prompt with all steps, or a summary."""
     if "user" not in record:
-        return note_of(record, "summary", "text", name=name_in(record, "kind"))
+        return log_turn(record, "summary", "text", name=name_in(record, "kind"))
     pieces = [user_prompt_piece(content_text(fields_of(record.get("user")).get("text")))]
     for number, step in enumerate(items_of(fields_of(record.get("execution")).get("tool_steps"))):
-        pieces += _fx_step(fields_of(step), f"/execution/tool_steps/{number}")
+        pieces += _fx_step_pieces(fields_of(step), f"/execution/tool_steps/{number}")
     if isinstance(record.get("tool_call"), Mapping):
-        pieces.append(_fx_call(record.get("tool_call"), "/tool_call"))
+        pieces.append(_fx_call_piece(record.get("tool_call"), "/tool_call"))
     pieces.append(THE_MODEL.piece(content_text(record.get("assistant")), "/assistant"))
     if record.get("kind") == "interrupted":
         pieces.append(
             log_piece(text_in(record, "terminal_reason") or "", "interrupted", failed=True)
         )
-    return spoken_turn(record, pieces)
+    return turn_without_empty_pieces(record, pieces)
 
 
-def _fx_step(step: Fields, pointer: str) -> list[Piece]:
+def _fx_step_pieces(step: Fields, pointer: str) -> list[Piece]:
+    """Return the text, the calls and the results of a step."""
     pieces = [THE_MODEL.piece(content_text(step.get("assistant")), pointer)]
     for number, call in enumerate(items_of(step.get("tool_calls"))):
-        pieces.append(_fx_call(call, f"{pointer}/tool_calls/{number}"))
+        pieces.append(_fx_call_piece(call, f"{pointer}/tool_calls/{number}"))
     for number, result in enumerate(items_of(step.get("tool_results"))):
         fields = fields_of(result)
-        spelt = {**fields, "status": fields.get("status"), "name": fields.get("tool_name")}
-        output = result_piece(spelt, fields.get("output"), f"{pointer}/tool_results/{number}")
-        pieces.append(replace(output, start=unix_seconds(fields.get("created_at_ms"))))
+        result_fields = {**fields, "name": fields.get("tool_name")}
+        piece = result_piece(
+            result_fields, fields.get("output"), f"{pointer}/tool_results/{number}"
+        )
+        pieces.append(replace(piece, start=unix_seconds(fields.get("created_at_ms"))))
     return pieces
 
 
-def _fx_call(call: object, pointer: str) -> Piece:
+def _fx_call_piece(call: object, pointer: str) -> Piece:
     fields = fields_of(call)
     return call_piece({**fields, "arguments": fields.get("arguments_json")}, pointer, ASSISTANT)
 
@@ -613,10 +661,10 @@ def _fx_call(call: object, pointer: str) -> Piece:
 FX: Final = SessionFormat(
     name="fx",
     system="fx",
-    marks=(b'"history"',),
-    recognises=_is_fx,
-    translator=stateless(_fx_turn),
-    lists=("state.history", "history"),
-    keys="",
-    facts={"id": "session_id state.id", "model": "state.preferences.model preferences.model"},
+    typical_bytes=(b'"history"',),
+    recognises=_are_fx_turns,
+    make_translator=stateless(_fx_turn),
+    list_paths=("state.history", "history"),
+    id_paths="",
+    fact_paths={"id": "session_id state.id", "model": "state.preferences.model preferences.model"},
 )

@@ -1,4 +1,4 @@
-"""The reader of sessions: a format describes its records, and the reader makes one trace of them.
+"""The reader of sessions: a format describes its records, and the reader makes a trace of them.
 
 A session is a log of events that a coding agent keeps while it works, small enough to be read
 whole. A file has one record a line, a list of records, or one object that holds such a list.
@@ -41,8 +41,8 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.sessions.pieces import user_text
 
-_LOOKED_AT: Final = 40
-_TEXT_BEFORE: Final = 4096
+_CHECKED_COUNT: Final = 40
+_MAX_TEXT_BYTES_BEFORE: Final = 4096
 """The most bytes of a program's own messages that may come before a document."""
 
 
@@ -61,15 +61,15 @@ class SessionRecord:
 
 @dataclass(slots=True)
 class SessionContext:
-    """One session while it is translated, with the facts that its records state.
+    """One session while its turns are made, with the facts that its records state.
 
     Attributes:
         header: The fields beside the list of records, in a document.
-        values: The records that count, in reading order.
+        values: The records that are shown, in reading order.
         id: The session's own id.
         model: The first model that is named.
         version: The version of the agent's program.
-        tokens: The tokens of the whole session, for sessions that count no model call by itself.
+        tokens: The tokens of the whole session, for sessions without tokens of single model calls.
     """
 
     header: Fields
@@ -80,15 +80,18 @@ class SessionContext:
     tokens: Tokens | None = None
 
 
-Translate = Callable[[Fields], Turn | None]
-"""A function that takes a record apart; it returns None for one without content."""
+Translator = Callable[[Fields], Turn | None]
+"""A function that returns the turn of a record; None for a record without content."""
 
-Order = Callable[[Sequence[SessionRecord], list[Problem]], Sequence[SessionRecord]]
-"""A function that selects records in reading order, and adds a problem for those it leaves out."""
+RecordSelector = Callable[[Sequence[SessionRecord], list[Problem]], Sequence[SessionRecord]]
+"""A function that returns the records that are shown, in reading order.
+
+It adds a problem for records that it leaves out.
+"""
 
 
-def stateless(translate: Translate) -> Callable[[SessionContext], Translate]:
-    """Return the translator of a format whose records can be taken apart one by one."""
+def stateless(translate: Translator) -> Callable[[SessionContext], Translator]:
+    """Return ``make_translator`` of a format whose records do not depend on one another."""
     return lambda _session: translate
 
 
@@ -111,27 +114,26 @@ class SessionFormat:
     Attributes:
         name: The name that ``inspect`` shows.
         system: The agent that writes such files.
-        marks: Byte strings of which one is in the first 64 KB of every file.
-        recognises: Tells by the first records whether a file is of the format.
-        translator: Makes the function that takes the records of a session apart.
-        order: Selects the records that count.
-        lists: The dotted paths in a document to the list of records.
-        keys: The dotted paths to the id of a record, by which its spans are known.
-        facts: The fields, as dotted paths, that state a session's ``id``, ``model`` or ``version``.
+        typical_bytes: Byte strings. At least one of them is in the first 64 KB of every file.
+        recognises: Returns whether a file is of the format, from its first records.
+        make_translator: Returns the function that makes the turns of a session's records.
+        select_records: Returns the records that are shown, in reading order.
+        list_paths: The dotted paths in a document to the list of records.
+        id_paths: The dotted paths to the id of a record, which becomes the key of its spans.
+        fact_paths: The dotted paths of a session's ``id``, ``model`` and ``version``.
         documents_only: Whether files of lines are read by another reader.
-        session_of: Returns the name of the session that a record belongs to, for files that may
-            hold several.
+        session_of: Returns the name of a record's session, for files with several sessions.
     """
 
     name: str
     system: str | None
-    marks: tuple[bytes, ...]
+    typical_bytes: tuple[bytes, ...]
     recognises: Callable[[Sequence[Fields]], bool]
-    translator: Callable[[SessionContext], Translate]
-    order: Order = in_file_order
-    lists: tuple[str, ...] = ()
-    keys: str = "id"
-    facts: Mapping[str, str] = field(default_factory=dict)
+    make_translator: Callable[[SessionContext], Translator]
+    select_records: RecordSelector = in_file_order
+    list_paths: tuple[str, ...] = ()
+    id_paths: str = "id"
+    fact_paths: Mapping[str, str] = field(default_factory=dict)
     documents_only: bool = False
     session_of: Callable[[Fields], str | None] | None = None
 
@@ -156,34 +158,34 @@ class SessionReader:
     def recognises(self, source: Source) -> bool:
         """Return whether the file begins with records of the format."""
         head = as_utf8(source.head)
-        if not any(mark in head for mark in self._format.marks):
+        if not any(typical_bytes in head for typical_bytes in self._format.typical_bytes):
             return False
         if self._format.documents_only and source.json_lines:
             return False
         if source.json_lines or len(source.head_records) > 1:
             return self._format.recognises(source.head_records)
-        header, listed, pointer = self._list_in(_document(source, []))
+        header, values, pointer = self._record_list_in(_document_of_file(source, []))
         if source.damage and pointer is None:
-            return False  # the first of several records: they are split before they are read
-        return self._format.recognises([header, *map(fields_of, listed[:_LOOKED_AT])])
+            return False  # The document is only the first of several records.
+        return self._format.recognises([header, *map(fields_of, values[:_CHECKED_COUNT])])
 
     def read(self, source: Source) -> FileReport:
         """Return a trace of each session; broken records are problems."""
         problems: list[Problem] = []
-        header, records = self._records(source, problems)
-        sessions = self._sessions(records)
-        if len(sessions) == 1:
-            traces = [self.trace(source.path, source.data, sessions[0], header)]
+        header, records = self._records_of_file(source, problems)
+        record_lists = self._records_by_session(records)
+        if len(record_lists) == 1:
+            traces = [self.trace(source.path, source.data, record_lists[0], header)]
         else:
             traces = [
                 self.trace(
                     source.path,
-                    canonical_bytes([record.value for record in session]),
-                    session,
+                    canonical_bytes([record.value for record in session_records]),
+                    session_records,
                     header,
                     number,
                 )
-                for number, session in enumerate(sessions)
+                for number, session_records in enumerate(record_lists)
             ]
         return report_of(self, source, traces, problems)
 
@@ -199,23 +201,26 @@ class SessionReader:
 
         Args:
             path: The file, or the folder with the files of the session.
-            content: The bytes by which the session is known again.
+            content: The bytes that identify the session if it has no id.
             records: The records of the session.
             header: The fields beside the list of records.
-            number: The number of the session in a file with several; None for the only one.
+            number: The number of the session in the file; None if it is the only one.
         """
         problems: list[Problem] = []
-        selected = self._format.order(records, problems)
-        session = SessionContext(header, [record.value for record in selected])
-        all_values = () if len(selected) == len(records) else (record.value for record in records)
-        self._take_facts(session, chain((header,), session.values, all_values))
-        translate = self._format.translator(session)
+        shown_records = self._format.select_records(records, problems)
+        session = SessionContext(header, [record.value for record in shown_records])
+        # Records that are not shown may still state facts.
+        all_values = (
+            () if len(shown_records) == len(records) else (record.value for record in records)
+        )
+        self._set_facts(session, chain((header,), session.values, all_values))
+        translate = self._format.make_translator(session)
         steps = StepList()
         mapper = MessageMapper(steps)
-        for record in selected:
+        for record in shown_records:
             turn = translate(record.value)
             if turn is not None:
-                key = text_at(record.value, self._format.keys) or record.location
+                key = text_at(record.value, self._format.id_paths) or record.location
                 mapper.add_turn(turn, key, record.location)
         if session.tokens is not None and all(step.tokens is None for step in steps.steps):
             mapper.count_tokens(session.tokens)
@@ -236,26 +241,27 @@ class SessionReader:
             problems=[*problems, *mapper.problems],
         )
 
-    def _take_facts(self, session: SessionContext, values: Iterable[Fields]) -> None:
-        missing = dict(self._format.facts)
+    def _set_facts(self, session: SessionContext, values: Iterable[Fields]) -> None:
+        """Set each fact of a session to the first value that states it."""
+        missing_paths = dict(self._format.fact_paths)
         for value in values:
-            for name, paths in tuple(missing.items()):
+            for name, paths in tuple(missing_paths.items()):
                 fact = text_at(value, paths)
                 if fact is None or (name == "version" and fact.isdecimal()):
-                    continue  # a number is the version of the file's layout
+                    continue  # A number is the version of the file format, not of the program.
                 setattr(session, name, fact)
-                del missing[name]
-            if not missing:
+                del missing_paths[name]
+            if not missing_paths:
                 return
 
-    def _records(
+    def _records_of_file(
         self, source: Source, problems: list[Problem]
     ) -> tuple[Fields, Sequence[SessionRecord]]:
-        """Return the fields beside the list of records, and the records."""
-        lines_among_text = source.json is None and len(source.head_records) > 1
-        if not source.json_lines and not lines_among_text:
-            header, listed, pointer = self._list_in(_document(source, problems))
-            return header, list(_records_listed(listed, pointer, problems))
+        """Return the fields beside the list of records, and the records of a file."""
+        has_lines_among_text = source.json is None and len(source.head_records) > 1
+        if not source.json_lines and not has_lines_among_text:
+            header, values, pointer = self._record_list_in(_document_of_file(source, problems))
+            return header, list(_records_of_list(values, pointer, problems))
         records = []
         for record in records_by_line(source, problems):
             if isinstance(record.value, Mapping):
@@ -264,40 +270,40 @@ class SessionReader:
                 problems.append(Problem(record.location, "not a JSON object, left out"))
         return {}, records
 
-    def _list_in(self, document: object) -> tuple[Fields, Sequence[object], str | None]:
-        """Return the fields beside the list of records, the list, and the pointer to it.
+    def _record_list_in(self, document: object) -> tuple[Fields, Sequence[object], str | None]:
+        """Return the fields beside the list of records, the list, and the pointer to the list.
 
-        A document without such a list is a record itself; then there is no pointer.
+        If a document has no such list, it is itself the only record, and the pointer is None.
         """
         if isinstance(document, list):
             return {}, document, ""
         fields = fields_of(document)
-        for path in self._format.lists:
-            *outer, name = path.split(".")
-            listed = fields_at(fields, *outer).get(name)
-            if isinstance(listed, list):
+        for path in self._format.list_paths:
+            *outer_fields, name = path.split(".")
+            values = fields_at(fields, *outer_fields).get(name)
+            if isinstance(values, list):
                 header = {key: value for key, value in fields.items() if key != name}
-                return header, listed, f"/{path.replace('.', '/')}"
+                return header, values, f"/{path.replace('.', '/')}"
         return {}, [fields] if fields else [], None
 
-    def _sessions(self, records: Sequence[SessionRecord]) -> list[list[SessionRecord]]:
-        """Group the records by session; one that names none belongs to the one before it."""
+    def _records_by_session(self, records: Sequence[SessionRecord]) -> list[list[SessionRecord]]:
+        """Return the records of each session; a record without a name joins the session before."""
         session_of = self._format.session_of
         if session_of is None:
             return [list(records)]
-        sessions: dict[str, list[SessionRecord]] = {}
-        unnamed: list[SessionRecord] = []
-        current = unnamed
+        records_by_name: dict[str, list[SessionRecord]] = {}
+        unnamed_records: list[SessionRecord] = []
+        current_session = unnamed_records
         for record in records:
             name = session_of(record.value)
             if name is not None:
-                current = sessions.setdefault(name, [])
-            current.append(record)
-        if not sessions:
-            return [unnamed]
-        first = next(iter(sessions.values()))
-        first[:0] = unnamed
-        return list(sessions.values())
+                current_session = records_by_name.setdefault(name, [])
+            current_session.append(record)
+        if not records_by_name:
+            return [unnamed_records]
+        first_session = next(iter(records_by_name.values()))
+        first_session[:0] = unnamed_records
+        return list(records_by_name.values())
 
 
 def text_at(value: Fields, paths: str) -> str | None:
@@ -305,16 +311,16 @@ def text_at(value: Fields, paths: str) -> str | None:
 
     Args:
         value: A record.
-        paths: Dotted paths, separated by spaces; ``type:path`` for records of that type alone.
+        paths: Dotted paths, separated by spaces; ``type:path`` is only for records of that type.
     """
-    for kind, outer, last in _parsed_paths(paths):
+    for kind, outer_fields, last_field in _parsed_paths(paths):
         if kind and value.get("type") != kind:
             continue
         fields = value
-        for name in outer:
+        for name in outer_fields:
             fields = fields_of(fields.get(name))
-        if last in fields:
-            text = identifier_in(fields, last)
+        if last_field in fields:
+            text = identifier_in(fields, last_field)
             if text is not None:
                 return short_name(text)
     return None
@@ -322,17 +328,17 @@ def text_at(value: Fields, paths: str) -> str | None:
 
 @cache
 def _parsed_paths(paths: str) -> list[tuple[str, list[str], str]]:
-    """Return type, outer fields and last field of each path in a table of formats."""
-    parsed = []
+    """Return the record type, the outer fields and the last field of each path."""
+    parsed_paths = []
     for path in names(paths):
-        kind, _colon, dotted = path.rpartition(":")
-        *outer, last = dotted.split(".")
-        parsed.append((kind, outer, last))
-    return parsed
+        kind, _colon, dotted_path = path.rpartition(":")
+        *outer_fields, last_field = dotted_path.split(".")
+        parsed_paths.append((kind, outer_fields, last_field))
+    return parsed_paths
 
 
-def along_last_branch(id_field: str, parent_field: str) -> Order:
-    """Return an ``Order`` for records that form a tree: it selects the branch to the last record.
+def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
+    """Return the selector for records that form a tree: it selects the branch to the last record.
 
     Another branch is left out if it has messages. Records without a message, such as changed
     settings, are always selected. A record whose parent is not among the records before it follows
@@ -340,71 +346,73 @@ def along_last_branch(id_field: str, parent_field: str) -> Order:
 
     Args:
         id_field: The field with the id of a record; records with the same id are one node.
-        parent_field: The field with the id of the record that it follows.
+        parent_field: The field with the id of the record that a record follows.
     """
 
-    def _order(
+    def _select_last_branch(
         records: Sequence[SessionRecord], problems: list[Problem]
     ) -> Sequence[SessionRecord]:
-        parents = _parents(records, id_field, parent_field)
-        branches = _branches(parents)
-        abandoned: dict[str, list[SessionRecord]] = {}
+        """Return the records on no abandoned branch, and add a problem for the others."""
+        branch_by_node = _branch_by_node(_parent_by_node(records, id_field, parent_field))
+        messages_by_branch: dict[str, list[SessionRecord]] = {}
         for record in records:
-            branch = branches.get(identifier_in(record.value, id_field))
-            if branch is not None and holds_message(record.value):
-                abandoned.setdefault(branch, []).append(record)
-        if not abandoned:
+            branch = branch_by_node.get(identifier_in(record.value, id_field))
+            if branch is not None and has_message(record.value):
+                messages_by_branch.setdefault(branch, []).append(record)
+        if not messages_by_branch:
             return records
-        messages = sum(map(len, abandoned.values()))
-        first = next(iter(abandoned.values()))[0]
-        count = counted(messages, "message")
-        origin = "an abandoned branch" if len(abandoned) == 1 else f"{len(abandoned)} branches"
-        verb = "is" if messages == 1 else "are"
-        problems.append(Problem(first.location, f"{count} of {origin} {verb} not shown"))
+        message_count = sum(map(len, messages_by_branch.values()))
+        branch_count = len(messages_by_branch)
+        first_message = next(iter(messages_by_branch.values()))[0]
+        count_phrase = counted(message_count, "message")
+        origin = "an abandoned branch" if branch_count == 1 else f"{branch_count} branches"
+        verb = "is" if message_count == 1 else "are"
+        problem = f"{count_phrase} of {origin} {verb} not shown"
+        problems.append(Problem(first_message.location, problem))
         return [
             record
             for record in records
-            if branches.get(identifier_in(record.value, id_field)) not in abandoned
+            if branch_by_node.get(identifier_in(record.value, id_field)) not in messages_by_branch
         ]
 
-    return _order
+    return _select_last_branch
 
 
-def _parents(
+def _parent_by_node(
     records: Sequence[SessionRecord], id_field: str, parent_field: str
 ) -> dict[str, str | None]:
-    """Return the parent of each node, which comes before it; None for the root of a tree."""
-    parents: dict[str, str | None] = {}
-    previous: str | None = None
+    """Return the parent of each node, an earlier node; None for the root of a tree."""
+    parent_by_node: dict[str, str | None] = {}
+    previous_node: str | None = None
     for record in records:
         node = identifier_in(record.value, id_field)
         if node is None:
             continue
-        if node not in parents:
+        if node not in parent_by_node:
             parent = identifier_in(record.value, parent_field)
             is_root = parent_field in record.value and record.value[parent_field] is None
-            if parent not in parents:
-                parent = None if is_root and holds_message(record.value) else previous
-            parents[node] = parent
-        previous = node
-    return parents
+            if parent not in parent_by_node:
+                parent = None if is_root and has_message(record.value) else previous_node
+            parent_by_node[node] = parent
+        previous_node = node
+    return parent_by_node
 
 
-def _branches(parents: dict[str, str | None]) -> dict[str | None, str]:
-    """Return the first node of the branch of each node; nodes on the last branch are left out."""
-    on_last_branch: set[str] = set()
-    node = next(reversed(parents), None)
+def _branch_by_node(parent_by_node: dict[str, str | None]) -> dict[str | None, str]:
+    """Return for each node the first node of its branch, without nodes on the last branch."""
+    last_branch_nodes: set[str] = set()
+    node = next(reversed(parent_by_node), None)
     while node is not None:
-        on_last_branch.add(node)
-        node = parents[node]
-    branches: dict[str | None, str] = {}
-    for node, parent in parents.items():
-        if node not in on_last_branch:
-            branches[node] = branches.get(parent, node)
-    return branches
+        last_branch_nodes.add(node)
+        node = parent_by_node[node]
+    branch_by_node: dict[str | None, str] = {}
+    for node, parent in parent_by_node.items():
+        if node not in last_branch_nodes:
+            branch_by_node[node] = branch_by_node.get(parent, node)
+    return branch_by_node
 
 
-def holds_message(record: Fields) -> bool:
+def has_message(record: Fields) -> bool:
     """Return whether a record holds a message of a user, a model or a tool."""
     role = fields_of(record.get("message")).get("role", record.get("role"))
     return isinstance(role, str) and role != "system"
@@ -420,9 +428,10 @@ def _first_prompt(steps: Sequence[Step]) -> str | None:
     return next(filter(None, prompts), None)
 
 
-def _records_listed(
+def _records_of_list(
     values: Iterable[object], pointer: str | None, problems: list[Problem]
 ) -> Iterator[SessionRecord]:
+    """Yield the objects of a list as records; any other element is a problem."""
     for number, value in enumerate(values):
         location = "/" if pointer is None else f"{pointer}/{number}"
         if isinstance(value, Mapping):
@@ -431,19 +440,19 @@ def _records_listed(
             problems.append(Problem(location, "not a JSON object, left out"))
 
 
-def _document(source: Source, problems: list[Problem]) -> object:
+def _document_of_file(source: Source, problems: list[Problem]) -> object:
     """Return the document that a file is, or that follows lines of text in it."""
     return source.json if source.json is not None else _document_after_text(source, problems)
 
 
 def _document_after_text(source: Source, problems: list[Problem]) -> object:
-    """Return the document that follows lines of text, as where a program wrote its progress."""
-    head = as_utf8(source.head[:_TEXT_BEFORE])
-    begin = head.find(b"\n{") + 1
-    if not begin or head.lstrip()[:1] in (b"{", b"["):
+    """Return the document after lines of a program's messages; None if there is none."""
+    head = as_utf8(source.head[:_MAX_TEXT_BYTES_BEFORE])
+    document_start = head.find(b"\n{") + 1
+    if not document_start or head.lstrip()[:1] in (b"{", b"["):
         return None
     try:
-        document = load_json(as_utf8(source.data)[begin:])
+        document = load_json(as_utf8(source.data)[document_start:])
     except InvalidJSON:
         return None
     problems.append(Problem("line 1", "text before the JSON, left out"))

@@ -46,27 +46,28 @@ from mast_tui.traces.readers.sessions.pieces import (
     SYSTEM,
     USER,
     is_empty,
+    log_turn,
     message_turn,
-    note_of,
     record_time,
     record_turn,
-    unknown_record,
+    unknown_record_turn,
     user_prompt_piece,
 )
 from mast_tui.traces.result_status import status_of_code, status_of_error_flag, status_of_flag
 
-_KIMI_USAGE: Final = """
+_KIMI_INPUT_COUNT_FIELDS: Final = """
     inputOther inputCacheRead inputCacheCreation
     input_other input_cache_read input_cache_creation
 """
-_KIMI_SETTINGS: Final = name_set("""
+_KIMI_SILENT_TYPES: Final = name_set("""
     metadata tools.set_active_tools llm.tools_snapshot llm.request usage.record turn.steer
     turn.ended permission.set_mode plugin.session_start
     runtime.set_binding token_counting.measured token_counting.turn_recorded
 """)
 
 
-def _is_kimi(records: Sequence[Fields]) -> bool:
+def _are_kimi_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is of Kimi's log, of any version."""
     return any(
         kind_of(record).startswith(("context.append_", "turn.prompt"))
         or (kind_of(record) == "metadata" and "protocol_version" in record)
@@ -76,131 +77,145 @@ def _is_kimi(records: Sequence[Fields]) -> bool:
 
 
 def _wire_type(record: Fields) -> str:
-    """Return the type of a message in the form that versions before Kimi Code wrote."""
+    """Return the type of a message of versions before Kimi Code; empty for any other record."""
     message = fields_of(record.get("message"))
     return kind_of(message) if "payload" in message else ""
 
 
 class _KimiTranslator:
-    """Takes the records of a Kimi session apart.
+    """Makes the turns of a Kimi session.
 
-    A prompt is recorded when it is typed and again when it joins the model's context; the second
-    counts, unless the context never got it. The tokens of a step belong to its last piece.
+    A prompt is recorded when it is typed, and again when it is added to the model's context. The
+    first record is shown only if there is no second. The tokens of a step are shown at its last
+    record.
     """
 
     def __init__(self, session: SessionContext) -> None:
         self._system_prompt: str | None = None
-        self._in_context: set[str] = set()
-        self._tokens: dict[int, Tokens | None] = {}
-        counted = False
-        last_of_step: dict[str | None, int] = {}
-        for number, record in enumerate(session.values):
+        self._context_prompts: set[str] = set()
+        self._tokens_by_record: dict[int, Tokens | None] = {}
+        self._scan_records(session.values)
+
+    def _scan_records(self, values: Sequence[Fields]) -> None:
+        """Record the prompts in the model's context, and the tokens of the last record of a step.
+
+        The counts of a ``usage.record`` are used only if no step has stated its own before.
+        """
+        has_step_tokens = False
+        last_number_by_step: dict[str | None, int] = {}  # under None: of a step without an id
+        for number, record in enumerate(values):
             event = fields_of(record.get("event"))
             message = fields_of(record.get("message"))
             step = as_text(event.get("stepUuid"))
             if message.get("role") == "user":
-                self._in_context.add(output_text(message.get("content")))
+                self._context_prompts.add(output_text(message.get("content")))
             elif message.get("role") == "assistant":
-                last_of_step[None] = number
+                last_number_by_step[None] = number
             elif kind_of(event) in ("content.part", "tool.call"):
-                last_of_step[step] = number
+                last_number_by_step[step] = number
             elif kind_of(message) in ("ContentPart", "ToolCall"):
-                last_of_step[None] = number
+                last_number_by_step[None] = number
             elif kind_of(message) == "StatusUpdate":
                 usage = fields_of(message.get("payload")).get("token_usage")
-                self._count(session.values, last_of_step.pop(None, None), usage)
+                self._set_tokens(values, last_number_by_step.pop(None, None), usage)
             elif kind_of(event) == "step.end":
-                counted = True
-                number_of_last = last_of_step.get(as_text(event.get("uuid")))
-                self._count(session.values, number_of_last, event.get("usage"))
-            elif kind_of(record) == "usage.record" and not counted:
-                self._count(session.values, last_of_step.get(None), record.get("usage"))
+                has_step_tokens = True
+                last_number = last_number_by_step.get(as_text(event.get("uuid")))
+                self._set_tokens(values, last_number, event.get("usage"))
+            elif kind_of(record) == "usage.record" and not has_step_tokens:
+                self._set_tokens(values, last_number_by_step.get(None), record.get("usage"))
 
-    def _count(self, values: Sequence[Fields], number: int | None, usage: object) -> None:
+    def _set_tokens(self, values: Sequence[Fields], number: int | None, usage: object) -> None:
+        """Set the tokens of a step on the record with this number; do nothing for None."""
         if number is not None:
-            self._tokens[id(values[number])] = usage_tokens(usage, _KIMI_USAGE, "output")
+            self._tokens_by_record[id(values[number])] = usage_tokens(
+                usage, _KIMI_INPUT_COUNT_FIELDS, "output"
+            )
 
     def __call__(self, record: Fields) -> Turn | None:
-        spoken = self._turn(record)
-        tokens = self._tokens.get(id(record))
-        return spoken if spoken is None or tokens is None else replace(spoken, tokens=tokens)
+        """Return the turn of a record, with the tokens of its step; None without content."""
+        turn = self._turn_of_record(record)
+        tokens = self._tokens_by_record.get(id(record))
+        return turn if turn is None or tokens is None else replace(turn, tokens=tokens)
 
-    def _turn(self, record: Fields) -> Turn | None:
-        """Return the turn of a record of either form; None for one without content."""
+    def _turn_of_record(self, record: Fields) -> Turn | None:
+        """Return the turn of a record of any version; None for a record without content."""
         wire_type = _wire_type(record)
         if wire_type:
             payload = fields_of(fields_of(record.get("message")).get("payload"))
-            return _wire_turn(record, wire_type, payload)
+            return _turn_of_wire_message(record, wire_type, payload)
         kind = kind_of(record)
         if kind in ("config.update", "profile.bind"):
-            return self._prompt_of_system(record)
+            return self._system_prompt_turn(record)
         if kind == "turn.prompt":
             text = output_text(record.get("input"))
-            return None if text in self._in_context else record_turn(record, USER.piece(text))
+            return None if text in self._context_prompts else record_turn(record, USER.piece(text))
         if kind == "context.append_message":
-            return record_turn(record, *self._message(record, fields_of(record.get("message"))))
+            return record_turn(
+                record, *self._message_pieces(record, fields_of(record.get("message")))
+            )
         if kind == "context.append_loop_event":
-            return self._event(record, fields_of(record.get("event")))
+            return self._step_event_turn(record, fields_of(record.get("event")))
         if kind == "turn.cancel":
-            return note_of(record, "reason", failed=True)
+            return log_turn(record, "reason", failed=True)
         if kind == "permission.record_approval_result":
             decision = fields_of(record.get("result")).get("decision")
-            return None if decision == "approved" else note_of(record, failed=True)
-        return None if kind in _KIMI_SETTINGS else unknown_record(record)
+            return None if decision == "approved" else log_turn(record, failed=True)
+        return None if kind in _KIMI_SILENT_TYPES else unknown_record_turn(record)
 
-    def _prompt_of_system(self, record: Fields) -> Turn | None:
+    def _system_prompt_turn(self, record: Fields) -> Turn | None:
+        """Return the turn of a system prompt; None if there is none, or if it is unchanged."""
         text = as_text(record.get("systemPrompt"))
         if text is None or text == self._system_prompt:
             return None
         self._system_prompt = text
         return record_turn(record, SYSTEM.piece(text))
 
-    def _message(self, record: Fields, message: Fields) -> list[Piece]:
-        """Return the pieces of a message in the context."""
+    def _message_pieces(self, record: Fields, message: Fields) -> list[Piece]:
+        """Return the pieces of a message in the model's context."""
         role = message.get("role")
         content = message.get("content")
         if role == "tool":
-            result = result_piece(message, output_text(content), "")
-            return [result]
+            return [result_piece(message, output_text(content), "")]
         if role == "user":
             origin = fields_of(message.get("origin"))
-            by_user = origin.get("kind") in (None, "user") or origin.get("name") == "subagent"
+            is_by_user = origin.get("kind") in (None, "user") or origin.get("name") == "subagent"
             text = output_text(content)
-            return [user_prompt_piece(text) if by_user else SYSTEM.piece(text)]
+            return [user_prompt_piece(text) if is_by_user else SYSTEM.piece(text)]
         if role == "system":
             return [SYSTEM.piece(output_text(content))]
         agent = _kimi_agent(record)
         parts = content if isinstance(content, list) else [content]
-        pieces = [piece for part in parts for piece in _kimi_part(part, agent)]
+        pieces = [piece for part in parts for piece in _kimi_part_pieces(part, agent)]
         for number, call in enumerate(items_of(first_in(message, "toolCalls", "tool_calls"))):
             pieces.append(call_piece(call, f"/toolCalls/{number}", agent))
         return pieces
 
-    def _event(self, record: Fields, event: Fields) -> Turn | None:
-        """Return the turn of an event of a step."""
+    def _step_event_turn(self, record: Fields, event: Fields) -> Turn | None:
+        """Return the turn of an event of a step; None for its beginning and its end."""
         agent = _kimi_agent(record)
         kind = kind_of(event)
         if kind == "content.part":
-            return record_turn(record, *_kimi_part(event.get("part"), agent))
+            return record_turn(record, *_kimi_part_pieces(event.get("part"), agent))
         call_id = name_in(event, "toolCallId")
         if kind == "tool.call":
             call = {"id": call_id, "name": event.get("name"), "arguments": event.get("args")}
             return record_turn(record, call_piece(call, "", agent))
         if kind == "tool.result":
             return record_turn(record, _kimi_result(fields_of(event.get("result")), call_id))
-        return None if kind in ("step.begin", "step.end") else unknown_record(record)
+        return None if kind in ("step.begin", "step.end") else unknown_record_turn(record)
 
 
-_WIRE_NOTES: Final = name_set("CompactionBegin CompactionEnd HookTriggered HookResolved")
+_WIRE_LOG_TYPES: Final = name_set("CompactionBegin CompactionEnd HookTriggered HookResolved")
 
 
-def _wire_turn(record: Fields, kind: str, payload: Fields) -> Turn | None:
-    """Return the turn of a message in the older form; None for one about the program."""
+def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | None:
+    """Return the turn of a message of an older version; None if it only concerns the program."""
     match kind:
         case "TurnBegin" | "SteerInput":
             return record_turn(record, user_prompt_piece(output_text(payload.get("user_input"))))
         case "ContentPart":
-            return record_turn(record, *_kimi_part(payload, ASSISTANT))
+            return record_turn(record, *_kimi_part_pieces(payload, ASSISTANT))
         case "ToolCall":
             return record_turn(record, call_piece(payload, "", ASSISTANT))
         case "ToolResult":
@@ -208,16 +223,13 @@ def _wire_turn(record: Fields, kind: str, payload: Fields) -> Turn | None:
             return record_turn(record, _kimi_result(result, name_in(payload, "tool_call_id")))
         case "SubagentEvent":
             event = fields_of(payload.get("event"))
-            return _wire_turn(record, kind_of(event), fields_of(event.get("payload")))
+            return _turn_of_wire_message(record, kind_of(event), fields_of(event.get("payload")))
         case "StepInterrupted":
-            return record_turn(
-                record, log_piece(dump_text(payload) if payload else kind, kind, failed=True)
-            )
-    return (
-        record_turn(record, log_piece(dump_text(payload), kind))
-        if kind in _WIRE_NOTES and payload
-        else None
-    )
+            text = dump_text(payload) if payload else kind
+            return record_turn(record, log_piece(text, kind, failed=True))
+    if kind in _WIRE_LOG_TYPES and payload:
+        return record_turn(record, log_piece(dump_text(payload), kind))
+    return None
 
 
 def _kimi_result(result: Fields, call_id: str | None) -> Piece:
@@ -231,7 +243,8 @@ def _kimi_agent(record: Fields) -> str:
     return ASSISTANT if agent in (None, "main") else str(agent)
 
 
-def _kimi_part(part: object, agent: str) -> list[Piece]:
+def _kimi_part_pieces(part: object, agent: str) -> list[Piece]:
+    """Return the piece of a part of the agent's content; none for an empty part."""
     speaker = Speaker(agent, Role.AGENT)
     fields = fields_of(part)
     if kind_of(fields) == "think":
@@ -243,15 +256,15 @@ def _kimi_part(part: object, agent: str) -> list[Piece]:
 KIMI: Final = SessionFormat(
     name="kimi-cli",
     system="kimi-cli",
-    marks=(b'"context.append_', b'"turn.prompt"', b'"protocol_version"'),
-    recognises=_is_kimi,
-    translator=_KimiTranslator,
-    keys="uuid",
-    facts={"model": "modelAlias model", "id": "sessionId session_id"},
+    typical_bytes=(b'"context.append_', b'"turn.prompt"', b'"protocol_version"'),
+    recognises=_are_kimi_records,
+    make_translator=_KimiTranslator,
+    id_paths="uuid",
+    fact_paths={"model": "modelAlias model", "id": "sessionId session_id"},
 )
 
 
-_COPILOT_SETTINGS: Final = name_set("""
+_COPILOT_SILENT_TYPES: Final = name_set("""
     session.start session.resume session.model_change session.auto_mode_resolved session.idle
     session.usage_checkpoint session.mode_changed session.title_changed session.usage_info
     session.workspace_file_changed session.plan_changed session.context_changed assistant.turn_start
@@ -260,10 +273,10 @@ _COPILOT_SETTINGS: Final = name_set("""
     tool.user_requested user_message.transformed pending_messages.modified permission.requested
     permission.completed session.tools_updated session.background_tasks_changed
 """)
-_COPILOT_FAILURES: Final = name_set("""
+_COPILOT_FAILURE_TYPES: Final = name_set("""
     session.error abort hook.end subagent.failed model.call_failure
 """)
-_COPILOT_PREFIXES: Final = (
+_COPILOT_TYPE_PREFIXES: Final = (
     "session.",
     "user.message",
     "assistant.",
@@ -272,40 +285,43 @@ _COPILOT_PREFIXES: Final = (
 )
 
 
-def _is_copilot(records: Sequence[Fields]) -> bool:
+def _are_copilot_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is an event of Copilot CLI."""
     return any(
-        isinstance(record.get("data"), Mapping) and kind_of(record).startswith(_COPILOT_PREFIXES)
+        isinstance(record.get("data"), Mapping)
+        and kind_of(record).startswith(_COPILOT_TYPE_PREFIXES)
         for record in records
     )
 
 
 class _CopilotTranslator:
-    """Takes the events of a Copilot session apart.
+    """Makes the turns of a Copilot session.
 
-    A call is announced with the message and again when it starts: the first counts. Events of a
-    sub-agent name the call that began it.
+    A call is announced with its message, and again when it starts: only the first is shown. Events
+    of a sub-agent name the call that started it.
     """
 
     def __init__(self, session: SessionContext) -> None:
         self._session = session
-        self._calls: set[str | None] = set()
-        self._agents: dict[str, str] = {}
-        self._thought: str | None = None
+        self._announced_call_ids: set[str | None] = set()
+        self._agent_by_call: dict[str, str] = {}
+        self._last_thought: str | None = None
 
     def __call__(self, record: Fields) -> Turn | None:
+        """Return the turn of an event; None for changed settings."""
         kind = kind_of(record)
         data = fields_of(record.get("data"))
         parent = name_in(data, "parentToolCallId")
-        agent = self._agents.get(parent or "", ASSISTANT)
+        agent = self._agent_by_call.get(parent or "", ASSISTANT)
         match kind:
             case "user.message":
                 return record_turn(record, USER.piece(content_text(data.get("content"))))
             case "system.message" | "system.notification":
                 return record_turn(record, SYSTEM.piece(content_text(data.get("content"))))
             case "assistant.reasoning":
-                return record_turn(record, *self._reasoning(data.get("content"), agent))
+                return record_turn(record, *self._reasoning_pieces(data.get("content"), agent))
             case "assistant.message":
-                return self._message(record, data, agent)
+                return self._message_turn(record, data, agent)
             case "assistant.usage":
                 input_fields = "inputTokens cacheReadTokens cacheWriteTokens"
                 tokens = usage_tokens(data, input_fields, "outputTokens")
@@ -316,55 +332,65 @@ class _CopilotTranslator:
                     "name": data.get("toolName"),
                     "arguments": data.get("arguments"),
                 }
-                return record_turn(record, *self._call(call, "", agent))
+                return record_turn(record, *self._announced_call_pieces(call, "", agent))
             case "tool.execution_complete":
                 return record_turn(record, _copilot_result(data))
             case "subagent.started":
                 name = name_in(data, "agentName", "agentDisplayName")
                 if name is not None:
-                    self._agents[name_in(data, "toolCallId") or ""] = name
-                return record_turn(
-                    record, log_piece(text_in(data, "agentDescription") or dump_text(data), kind)
-                )
-        return self._event(record, kind, data)
+                    self._agent_by_call[name_in(data, "toolCallId") or ""] = name
+                description = text_in(data, "agentDescription") or dump_text(data)
+                return record_turn(record, log_piece(description, kind))
+        return self._event_log_turn(record, kind, data)
 
-    def _event(self, record: Fields, kind: str, data: Fields) -> Turn | None:
-        """Return the log of an event around the conversation; None for changed settings."""
+    def _event_log_turn(self, record: Fields, kind: str, data: Fields) -> Turn | None:
+        """Return the turn of an event that is no part of the conversation: a log.
+
+        The result is None for changed settings, and for the end of the session, whose tokens are
+        recorded.
+        """
         if kind == "session.shutdown":
-            self._session.tokens = _copilot_total(data)
+            self._session.tokens = _copilot_session_tokens(data)
             return None
-        if kind in _COPILOT_SETTINGS or (kind == "hook.end" and data.get("success") is not False):
+        is_good_hook = kind == "hook.end" and data.get("success") is not False
+        if kind in _COPILOT_SILENT_TYPES or is_good_hook:
             return None
         text = text_in(data, "message", "content", "summaryContent", "reason") or dump_text(data)
-        return record_turn(record, log_piece(text, kind, failed=kind in _COPILOT_FAILURES))
+        return record_turn(record, log_piece(text, kind, failed=kind in _COPILOT_FAILURE_TYPES))
 
-    def _message(self, record: Fields, data: Fields, agent: str) -> Turn:
-        pieces = self._reasoning(data.get("reasoningText"), agent)
+    def _message_turn(self, record: Fields, data: Fields, agent: str) -> Turn:
+        """Return the turn of the agent's message: its thought, its text and its calls."""
+        pieces = self._reasoning_pieces(data.get("reasoningText"), agent)
         text = content_text(data.get("content"))
         if text.strip():
             pieces.append(Speaker(agent, Role.AGENT).piece(text))
         for number, request in enumerate(items_of(data.get("toolRequests"))):
-            pieces += self._call(fields_of(request), f"/toolRequests/{number}", agent)
+            pieces += self._announced_call_pieces(
+                fields_of(request), f"/toolRequests/{number}", agent
+            )
         tokens = usage_tokens(data, "inputTokens", "outputTokens")
         return Turn(tuple(pieces), record_time(record), tokens, name_in(data, "model"))
 
-    def _reasoning(self, content: object, agent: str) -> list[Piece]:
+    def _reasoning_pieces(self, content: object, agent: str) -> list[Piece]:
+        """Return the piece of a thought; none for a blank text or for the last thought again."""
         thought = content_text(content)
-        if not thought.strip() or thought == self._thought:
+        if not thought.strip() or thought == self._last_thought:
             return []
-        self._thought = thought
+        self._last_thought = thought
         speaker = Speaker(agent, Role.AGENT)
         return [speaker.piece(thought, "/reasoningText", kind=SpanKind.REASONING)]
 
-    def _call(self, call: Fields, pointer: str, agent: str) -> list[Piece]:
+    def _announced_call_pieces(self, call: Fields, pointer: str, agent: str) -> list[Piece]:
+        """Return the piece of a call; none if the call was announced before."""
         piece = call_piece({**call, "type": None}, pointer, agent)
-        if piece.call_id is not None and piece.call_id in self._calls:
+        if piece.call_id is not None and piece.call_id in self._announced_call_ids:
             return []
-        self._calls.add(piece.call_id)
+        self._announced_call_ids.add(piece.call_id)
         return [piece]
 
 
 def _copilot_result(data: Fields) -> Piece:
+    """Return the result of a call: its content, else its error."""
     error = fields_of(data.get("error"))
     result = data.get("result")
     text = fields_of(result).get("content") if isinstance(result, Mapping) else result
@@ -380,30 +406,36 @@ def _copilot_result(data: Fields) -> Piece:
     )
 
 
-def _copilot_total(data: Fields) -> Tokens | None:
-    """Return the tokens of all models of the session."""
+def _copilot_session_tokens(data: Fields) -> Tokens | None:
+    """Return the sum of the tokens of all models of a session; None if none are counted."""
     usages = [
         fields_of(fields_of(metrics).get("usage"))
         for metrics in fields_of(data.get("modelMetrics")).values()
     ]
-    sums = [
+    model_tokens = [
         usage_tokens(usage, "inputTokens", "outputTokens") or Tokens() for usage in usages if usage
     ]
-    if not sums:
+    if not model_tokens:
         return None
     return Tokens(
-        sum(tokens.input or 0 for tokens in sums), sum(tokens.output or 0 for tokens in sums)
+        sum(tokens.input or 0 for tokens in model_tokens),
+        sum(tokens.output or 0 for tokens in model_tokens),
     )
 
 
 COPILOT: Final = SessionFormat(
     name="copilot-cli",
     system="copilot-cli",
-    marks=(b'"session.start"', b'"user.message"', b'"assistant.message"', b'"tool.execution_'),
-    recognises=_is_copilot,
-    translator=_CopilotTranslator,
-    lists=("events",),
-    facts={
+    typical_bytes=(
+        b'"session.start"',
+        b'"user.message"',
+        b'"assistant.message"',
+        b'"tool.execution_',
+    ),
+    recognises=_are_copilot_records,
+    make_translator=_CopilotTranslator,
+    list_paths=("events",),
+    fact_paths={
         "id": "session.start:data.sessionId",
         "model": "session.model_change:data.newModel data.selectedModel data.model",
         "version": "data.copilotVersion",
@@ -411,22 +443,27 @@ COPILOT: Final = SessionFormat(
 )
 
 
-_DROID_EVENTS: Final = ("tool_call", "tool_result", "completion")
+_DROID_EVENT_TYPES: Final = ("tool_call", "tool_result", "completion")
 
 
-def _is_droid_stream(records: Sequence[Fields]) -> bool:
+def _are_droid_events(records: Sequence[Fields]) -> bool:
+    """Return whether a record is an event or a message of Droid's stream."""
     for record in records:
         if "sessionId" not in record and "session_id" not in record:
             continue
         kind = kind_of(record)
-        if kind in _DROID_EVENTS and {"toolName", "toolId", "value", "finalText"} & record.keys():
+        if (
+            kind in _DROID_EVENT_TYPES
+            and {"toolName", "toolId", "value", "finalText"} & record.keys()
+        ):
             return True
         if kind == "message" and isinstance(record.get("role"), str) and "text" in record:
             return True
     return False
 
 
-def _droid_event(record: Fields) -> Turn | None:
+def _droid_event_turn(record: Fields) -> Turn | None:
+    """Return the turn of an event of Droid's stream; None for the system's settings."""
     match kind_of(record):
         case "system":
             return None
@@ -437,9 +474,8 @@ def _droid_event(record: Fields) -> Turn | None:
             speaker = SYSTEM if record.get("role") == "system" else THE_MODEL
             return record_turn(record, speaker.piece(text))
         case "reasoning" | "thinking":
-            return record_turn(
-                record, THE_MODEL.piece(text_in(record, "text") or "", kind=SpanKind.REASONING)
-            )
+            thought = text_in(record, "text") or ""
+            return record_turn(record, THE_MODEL.piece(thought, kind=SpanKind.REASONING))
         case "tool_call":
             call = {**record, "id": first_in(record, "toolCallId", "id"), "type": None}
             return record_turn(record, call_piece(call, "", ASSISTANT))
@@ -451,11 +487,12 @@ def _droid_event(record: Fields) -> Turn | None:
             answer = THE_MODEL.piece(text_in(record, "finalText") or "")
             return replace(record_turn(record, answer), tokens=tokens)
         case "error":
-            return note_of(record, "message", failed=True)
-    return unknown_record(record)
+            return log_turn(record, "message", failed=True)
+    return unknown_record_turn(record)
 
 
 def _droid_result(record: Fields) -> Piece:
+    """Return the result in an event, with its status by the error flag or the exit code."""
     value = first_in(record, "value", "error", "content")
     status = status_of_error_flag(flag_in(record, "isError", "is_error"))
     if status is SpanStatus.UNKNOWN:
@@ -473,16 +510,16 @@ def _droid_result(record: Fields) -> Piece:
 DROID_STREAM: Final = SessionFormat(
     name="droid-stream",
     system="factory-droid",
-    marks=(b'"tool_call"', b'"tool_result"', b'"completion"', b'"text"'),
-    recognises=_is_droid_stream,
-    translator=stateless(_droid_event),
-    facts={"id": "sessionId session_id", "model": "model"},
+    typical_bytes=(b'"tool_call"', b'"tool_result"', b'"completion"', b'"text"'),
+    recognises=_are_droid_events,
+    make_translator=stateless(_droid_event_turn),
+    fact_paths={"id": "sessionId session_id", "model": "model"},
     session_of=lambda record: text_at(record, "sessionId session_id"),
 )
 
 
-_BUDDY_SESSIONS: Final = "sessionId session_id conversation_id"
-_BUDDY_KINDS: Final = {
+_BUDDY_SESSION_PATHS: Final = "sessionId session_id conversation_id"
+_BUDDY_KIND_BY_TYPE: Final = {
     "message": "message",
     "assistant_message": "message",
     "reasoning": "reasoning",
@@ -498,60 +535,62 @@ _BUDDY_KINDS: Final = {
     "topic": "settings",
     "file-history-snapshot": "settings",
 }
-"""The types of records in CodeBuddy's and WorkBuddy's spellings."""
+"""The kind of a record by its type in CodeBuddy or in WorkBuddy."""
 
 
-def _is_codebuddy(records: Sequence[Fields]) -> bool:
-    kinds = {_buddy_kind(record) for record in records if text_at(record, _BUDDY_SESSIONS)}
-    spoken = any(_buddy_role(record) is not None for record in records)
-    return bool({"call", "result"} & kinds or ("message" in kinds and "settings" in kinds)) and (
-        spoken
-    )
+def _are_codebuddy_records(records: Sequence[Fields]) -> bool:
+    """Return whether the records are of CodeBuddy: messages, with calls or settings."""
+    kinds = {_buddy_kind(record) for record in records if text_at(record, _BUDDY_SESSION_PATHS)}
+    has_role = any(_buddy_role(record) is not None for record in records)
+    has_tools = not kinds.isdisjoint({"call", "result"})
+    return has_role and (has_tools or {"message", "settings"} <= kinds)
 
 
 def _buddy_kind(record: Fields) -> str:
+    """Return the kind of a record as in ``_BUDDY_KIND_BY_TYPE``; empty for an unknown type."""
     kind = kind_of(record) or name_in(record, "event_type", "kind") or ""
-    return _BUDDY_KINDS.get(kind, "")
+    return _BUDDY_KIND_BY_TYPE.get(kind, "")
 
 
 def _buddy_role(record: Fields) -> str | None:
-    """Return the role in a message; the one message without a role is the agent's."""
+    """Return the role in a message, the agent's if it states none; None for other records."""
     if _buddy_kind(record) != "message" or "text" in record:
         return None
-    for holder in (record, fields_of(record.get("message")), fields_of(record.get("author"))):
-        if isinstance(holder.get("role"), str):
-            return str(holder["role"])
+    for fields in (record, fields_of(record.get("message")), fields_of(record.get("author"))):
+        if isinstance(fields.get("role"), str):
+            return str(fields["role"])
     return ASSISTANT if "message" in record else None
 
 
 def _codebuddy_turn(record: Fields) -> Turn | None:
+    """Return the turn of a record of CodeBuddy; None for settings and empty thoughts."""
     data = fields_of(record.get("providerData"))
     tokens = usage_tokens(
         data.get("usage"), "inputTokens input_tokens", "outputTokens output_tokens"
     )
     message = fields_of(record.get("message"))
     content = first_in(record, "content") or message.get("content")
-    holders = (record, fields_of(record.get("tool")), fields_of(record.get("function")))
-    names = (name_in(holder, "name", "toolName", "functionName") for holder in holders)
+    objects_with_name = (record, fields_of(record.get("tool")), fields_of(record.get("function")))
+    names = (name_in(fields, "name", "toolName", "functionName") for fields in objects_with_name)
     name = next(filter(None, names), None)
     call_id = name_in(record, "callId", "call_id")
     match _buddy_kind(record):
         case "message":
             role = _buddy_role(record) or ASSISTANT
-            spoken = message_turn(record, {"role": role, "content": content}, tokens=tokens)
-            if spoken is None or role_of(role) is not Role.USER:
-                return spoken
+            turn = message_turn(record, {"role": role, "content": content}, tokens=tokens)
+            if turn is None or role_of(role) is not Role.USER:
+                return turn
             pieces = tuple(
                 replace(user_prompt_piece(piece.text), key_suffix=piece.key_suffix)
-                for piece in spoken.pieces
+                for piece in turn.pieces
             )
-            return replace(spoken, pieces=pieces)
+            return replace(turn, pieces=pieces)
         case "reasoning":
             text = content_text(first_in(record, "rawContent", "content", "text"))
             thought = THE_MODEL.piece(text, kind=SpanKind.REASONING)
-            return (
-                None if is_empty(thought) else replace(record_turn(record, thought), tokens=tokens)
-            )
+            if is_empty(thought):
+                return None
+            return replace(record_turn(record, thought), tokens=tokens)
         case "call":
             arguments = first_in(record, "arguments", "input", "parameters")
             call = {"name": name, "id": call_id, "arguments": arguments}
@@ -561,24 +600,24 @@ def _codebuddy_turn(record: Fields) -> Turn | None:
             return record_turn(record, result_piece(record, output, "", name=name, call_id=call_id))
         case "settings":
             return None
-    return unknown_record({"type": name_in(record, "event_type", "kind"), **record})
+    return unknown_record_turn({"type": name_in(record, "event_type", "kind"), **record})
 
 
 CODEBUDDY: Final = SessionFormat(
     name="codebuddy",
     system="codebuddy",
-    marks=(b'"sessionId"', b'"session_id"', b'"conversation_id"'),
-    recognises=_is_codebuddy,
-    translator=stateless(_codebuddy_turn),
-    order=along_last_branch("id", "parentId"),
-    facts={
-        "id": _BUDDY_SESSIONS,
+    typical_bytes=(b'"sessionId"', b'"session_id"', b'"conversation_id"'),
+    recognises=_are_codebuddy_records,
+    make_translator=stateless(_codebuddy_turn),
+    select_records=along_last_branch("id", "parentId"),
+    fact_paths={
+        "id": _BUDDY_SESSION_PATHS,
         "model": "model metadata.model providerData.model providerData.modelId",
     },
 )
 
 
-_MCP_METHODS: Final = (
+_MCP_METHOD_PREFIXES: Final = (
     "tools/",
     "resources/",
     "prompts/",
@@ -589,61 +628,74 @@ _MCP_METHODS: Final = (
     "roots/",
     "logging/",
 )
-_MCP_WRAPPERS: Final = ("message", "payload", "data", "msg", "request", "response", "body", "json")
+_MCP_WRAPPER_FIELDS: Final = (
+    "message",
+    "payload",
+    "data",
+    "msg",
+    "request",
+    "response",
+    "body",
+    "json",
+)
 
 
-def _rpc_of(record: Fields) -> Fields:
-    """Return the message of the protocol that a record is or holds; empty where it is none."""
-    for value in (record, *(value_in(record.get(name)) for name in _MCP_WRAPPERS)):
+def _rpc_message_in(record: Fields) -> Fields:
+    """Return the message of JSON-RPC that a record is or holds; empty if there is none."""
+    for value in (record, *(value_in(record.get(name)) for name in _MCP_WRAPPER_FIELDS)):
         fields = fields_of(value)
         if "jsonrpc" in fields:
             return fields
     return {}
 
 
-def _is_mcp(records: Sequence[Fields]) -> bool:
-    messages = [_rpc_of(record) for record in records]
+def _are_mcp_messages(records: Sequence[Fields]) -> bool:
+    """Return whether most records are messages of JSON-RPC, and one has a method of MCP."""
+    messages = [_rpc_message_in(record) for record in records]
     methods = [as_text(message.get("method")) or "" for message in messages]
-    return mostly(bool, messages) and any(method.startswith(_MCP_METHODS) for method in methods)
+    return mostly(bool, messages) and any(
+        method.startswith(_MCP_METHOD_PREFIXES) for method in methods
+    )
 
 
 class _McpTranslator:
-    """Takes the messages of a connection apart; a response is tied to its request by the id.
+    """Makes the turns of the messages of a connection.
 
-    Either side may ask, with ids of its own, so a response belongs to the last request with its
-    id that has none yet.
+    A response has the id of its request. Client and server both send requests, with their own ids,
+    so a response belongs to the last request with its id that has no response yet.
     """
 
     def __init__(self, _session: SessionContext) -> None:
-        self._methods: dict[str, tuple[str, str | None]] = {}
-        self._asked = 0
+        self._request_by_id: dict[str, tuple[str, str | None]] = {}
+        self._tool_call_count = 0
 
     def __call__(self, record: Fields) -> Turn | None:
-        message = _rpc_of(record)
+        """Return the turn of a message: a request, a response or an unknown record."""
+        message = _rpc_message_in(record)
         method = as_text(message.get("method"))
         request_id = identifier_in(message, "id")
         if method is not None:
-            return record_turn(record, self._request(message, method, request_id))
+            return record_turn(record, self._request_piece(message, method, request_id))
         if request_id is None or not {"result", "error"} & message.keys():
-            return unknown_record(record)
-        method, call_id = self._methods.pop(request_id, ("response", None))
-        return record_turn(record, self._response(message, method, call_id))
+            return unknown_record_turn(record)
+        method, call_id = self._request_by_id.pop(request_id, ("response", None))
+        return record_turn(record, self._response_piece(message, method, call_id))
 
-    def _request(self, message: Fields, method: str, request_id: str | None) -> Piece:
-        """Return the call of a tool, or the log of any other request."""
+    def _request_piece(self, message: Fields, method: str, request_id: str | None) -> Piece:
+        """Return the call of a tool, or the log of any other request; record it by its id."""
         params = fields_of(message.get("params"))
         if method != "tools/call":
             if request_id is not None:
-                self._methods[request_id] = (method, None)
+                self._request_by_id[request_id] = (method, None)
             return log_piece(dump_text(params) if params else method, method)
-        self._asked += 1
-        call_id = None if request_id is None else f"{request_id}.{self._asked}"
+        self._tool_call_count += 1
+        call_id = None if request_id is None else f"{request_id}.{self._tool_call_count}"
         if request_id is not None:
-            self._methods[request_id] = (method, call_id)
+            self._request_by_id[request_id] = (method, call_id)
         call = {"name": params.get("name"), "arguments": params.get("arguments"), "id": call_id}
         return call_piece(call, "", "client")
 
-    def _response(self, message: Fields, method: str, call_id: str | None) -> Piece:
+    def _response_piece(self, message: Fields, method: str, call_id: str | None) -> Piece:
         """Return the result of a tool, or the log of any other response."""
         result = message.get("result")
         error = fields_of(message.get("error"))
@@ -652,22 +704,18 @@ class _McpTranslator:
             return log_piece(text, method, failed=bool(error))
         fields = fields_of(result)
         status = SpanStatus.ERROR if error else status_of_error_flag(fields.get("isError"))
-        content = first_in(fields, "content", "structuredContent", "toolResult")
-        return result_piece(
-            {},
-            text_in(error, "message") or dump_text(error) if error else content,
-            "",
-            call_id=call_id,
-            status=status,
-        )
+        output = first_in(fields, "content", "structuredContent", "toolResult")
+        if error:
+            output = text_in(error, "message") or dump_text(error)
+        return result_piece({}, output, "", call_id=call_id, status=status)
 
 
 MCP: Final = SessionFormat(
     name="mcp-log",
     system=None,
-    marks=(b"jsonrpc",),
-    recognises=_is_mcp,
-    translator=_McpTranslator,
-    lists=("messages", "events", "log"),
-    keys="",
+    typical_bytes=(b"jsonrpc",),
+    recognises=_are_mcp_messages,
+    make_translator=_McpTranslator,
+    list_paths=("messages", "events", "log"),
+    id_paths="",
 )

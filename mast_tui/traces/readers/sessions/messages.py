@@ -22,22 +22,22 @@ from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kin
 from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
-    Translate,
+    Translator,
     stateless,
     text_at,
 )
 from mast_tui.traces.readers.sessions.pieces import (
+    log_turn,
     message_turn,
-    note_of,
     record_time,
     record_turn,
-    spoken_by,
-    spoken_turn,
-    unknown_record,
+    turn_without_empty_pieces,
+    unknown_record_turn,
+    with_speaker,
 )
 
 
-def _is_strands(records: Sequence[Fields]) -> bool:
+def _are_strands_records(records: Sequence[Fields]) -> bool:
     return any(
         "message_id" in record and isinstance(fields_of(record.get("message")).get("role"), str)
         for record in records
@@ -45,85 +45,91 @@ def _is_strands(records: Sequence[Fields]) -> bool:
 
 
 def _strands_turn(record: Fields) -> Turn | None:
+    """Return the turn of a message of Strands; None for a record without a type or a message."""
     message = record.get("redact_message") or record.get("message")
     if not isinstance(message, Mapping):
-        return unknown_record(record) if kind_of(record) else None
+        return unknown_record_turn(record) if kind_of(record) else None
     usage = fields_of(message.get("metadata")).get("usage")
     tokens = usage_tokens(usage, "inputTokens cacheReadInputTokens", "outputTokens")
-    spoken = message_turn(record, message, tokens=tokens)
+    turn = message_turn(record, message, tokens=tokens)
     agent = name_in(record, "agent")
-    if spoken is None or agent is None:
-        return spoken
-    return replace(spoken, pieces=tuple(_by_agent(piece, agent) for piece in spoken.pieces))
+    if turn is None or agent is None:
+        return turn
+    return replace(turn, pieces=tuple(_with_agent(piece, agent) for piece in turn.pieces))
 
 
-def _by_agent(piece: Piece, agent: str) -> Piece:
+def _with_agent(piece: Piece, agent: str) -> Piece:
     return replace(piece, agent=agent) if piece.role is Role.AGENT else piece
 
 
 STRANDS: Final = SessionFormat(
     name="strands",
     system="strands",
-    marks=(b'"message_id"',),
-    recognises=_is_strands,
-    translator=stateless(_strands_turn),
-    lists=("messages",),
-    keys="",
-    facts={"id": "session_id"},
+    typical_bytes=(b'"message_id"',),
+    recognises=_are_strands_records,
+    make_translator=stateless(_strands_turn),
+    list_paths=("messages",),
+    id_paths="",
+    fact_paths={"id": "session_id"},
 )
 
 
-_GOOSE_PARTS: Final = ("toolRequest", "toolResponse")
+_GOOSE_PART_TYPES: Final = ("toolRequest", "toolResponse")
 
 
-def _is_goose(records: Sequence[Fields]) -> bool:
+def _are_goose_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is a message that only Goose writes, or has a header of Goose's."""
     has_header = any("working_dir" in record and "role" not in record for record in records)
     for record in records:
         if has_header and isinstance(record.get("role"), str) and "content" in record:
             return True
-        streamed = fields_of(record.get("message"))
-        if kind_of(record) == "message" and "created" in streamed and "id" not in record:
+        nested_message = fields_of(record.get("message"))
+        if kind_of(record) == "message" and "created" in nested_message and "id" not in record:
             return True
-        parts = map(kind_of, items_of((streamed or record).get("content")))
-        if any(part in _GOOSE_PARTS for part in parts):
+        part_types = map(kind_of, items_of((nested_message or record).get("content")))
+        if any(part_type in _GOOSE_PART_TYPES for part_type in part_types):
             return "created" in record or kind_of(record) == "message"
     return False
 
 
-def _goose_translator(session: SessionContext) -> Translate:
-    """Return the translator, which joins what a stream brings of a message bit by bit."""
-    bits: dict[str, list[str]] = {}
+def _goose_translator(session: SessionContext) -> Translator:
+    """Return the function that makes turns; it joins the texts that a stream has of a message.
+
+    Set also the id and the tokens of the session.
+    """
+    texts_by_message: dict[str, list[str]] = {}
     for record in session.values:
-        name = _streamed(record)
-        if name is not None:
+        message_id = _streamed_message_id(record)
+        if message_id is not None:
             text = content_text(fields_of(record.get("message")).get("content"))
-            bits.setdefault(name, []).append(text)
+            texts_by_message.setdefault(message_id, []).append(text)
 
     def translate(record: Fields) -> Turn | None:
-        name = _streamed(record)
-        if name is not None:
-            texts = bits.pop(name, None)
-            if texts is None:
+        """Return the turn of a record; None for a header, an end or a text that was shown."""
+        message_id = _streamed_message_id(record)
+        if message_id is not None:
+            texts = texts_by_message.pop(message_id, None)
+            if texts is None:  # The first record of the message has shown it.
                 return None
-            return message_turn(
-                record, {**fields_of(record.get("message")), "content": "".join(texts)}
-            )
+            message = {**fields_of(record.get("message")), "content": "".join(texts)}
+            return message_turn(record, message)
         kind = kind_of(record)
         if kind == "complete" or "working_dir" in record:
             session.tokens = _goose_tokens(record) or session.tokens
             return None
         if kind in ("error", "notification"):
-            return note_of(record, "error", "message", failed=kind == "error")
-        inner = record.get("message")
-        return message_turn(record, inner if isinstance(inner, Mapping) else record)
+            return log_turn(record, "error", "message", failed=kind == "error")
+        nested_message = record.get("message")
+        has_message = isinstance(nested_message, Mapping)
+        return message_turn(record, nested_message if has_message else record)
 
     session.id = text_at(session.header, "id")
     session.tokens = next(filter(None, map(_goose_tokens, (session.header, *session.values))), None)
     return translate
 
 
-def _streamed(record: Fields) -> str | None:
-    """Return the id of the message of which a record brings nothing but text."""
+def _streamed_message_id(record: Fields) -> str | None:
+    """Return the id of the message to which a record adds a text; None for any other record."""
     message = fields_of(record.get("message"))
     content = items_of(message.get("content"))
     if kind_of(record) != "message" or [kind_of(part) for part in content] != ["text"]:
@@ -132,6 +138,7 @@ def _streamed(record: Fields) -> str | None:
 
 
 def _goose_tokens(record: Fields) -> Tokens | None:
+    """Return the tokens of a whole session; None for a message."""
     if "role" in record:
         return None
     return usage_tokens(record, "accumulated_input_tokens", "accumulated_output_tokens") or (
@@ -142,15 +149,16 @@ def _goose_tokens(record: Fields) -> Tokens | None:
 GOOSE: Final = SessionFormat(
     name="goose",
     system="goose",
-    marks=(b'"working_dir"', b'"toolRequest"', b'"toolResponse"', b'"created"'),
-    recognises=_is_goose,
-    translator=_goose_translator,
-    lists=("conversation", "messages"),
-    facts={"model": "model_config.model_name model"},
+    typical_bytes=(b'"working_dir"', b'"toolRequest"', b'"toolResponse"', b'"created"'),
+    recognises=_are_goose_records,
+    make_translator=_goose_translator,
+    list_paths=("conversation", "messages"),
+    fact_paths={"model": "model_config.model_name model"},
 )
 
 
-def _is_cursor(records: Sequence[Fields]) -> bool:
+def _are_cursor_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is a message of Cursor."""
     return any(
         isinstance(record.get("role"), str)
         and "content" in fields_of(record.get("message"))
@@ -159,26 +167,30 @@ def _is_cursor(records: Sequence[Fields]) -> bool:
     )
 
 
-def _cursor_translator(_session: SessionContext) -> Translate:
-    """Return the translator, which lets a result whose call is not named answer the open one."""
+def _cursor_translator(_session: SessionContext) -> Translator:
+    """Return the function that makes turns.
+
+    It removes the id of a result if no call has this id, so that the result answers an open call.
+    """
     call_ids: set[str | None] = set()
 
     def translate(record: Fields) -> Turn | None:
+        """Return the turn of a message; None for the end of a session without a failure."""
         if "message" not in record:
             ended_well = record.get("status") in ("success", "completed", None)
-            return None if ended_well else note_of(record, "error", "message", failed=True)
+            return None if ended_well else log_turn(record, "error", "message", failed=True)
         message = {"role": record.get("role"), **fields_of(record.get("message"))}
-        spoken = message_turn(record, message, model=as_text(record.get("model")))
-        if spoken is None:
-            return unknown_record(record)
+        turn = message_turn(record, message, model=as_text(record.get("model")))
+        if turn is None:
+            return unknown_record_turn(record)
         pieces = []
-        for piece in spoken.pieces:
+        for piece in turn.pieces:
             if piece.kind is SpanKind.TOOL_CALL:
                 call_ids.add(piece.call_id)
             elif piece.kind is SpanKind.TOOL_RESULT and piece.call_id not in call_ids:
                 piece = replace(piece, call_id=None)
             pieces.append(piece)
-        return replace(spoken, pieces=tuple(pieces))
+        return replace(turn, pieces=tuple(pieces))
 
     return translate
 
@@ -186,17 +198,18 @@ def _cursor_translator(_session: SessionContext) -> Translate:
 CURSOR: Final = SessionFormat(
     name="cursor",
     system="cursor",
-    marks=(b'"message"',),
-    recognises=_is_cursor,
-    translator=_cursor_translator,
-    facts={"id": "sessionId session_id chatId", "model": "model"},
+    typical_bytes=(b'"message"',),
+    recognises=_are_cursor_records,
+    make_translator=_cursor_translator,
+    fact_paths={"id": "sessionId session_id chatId", "model": "model"},
 )
 
 
-_GROK_TYPES: Final = ("system", "user", "assistant", "tool_result")
+_GROK_MESSAGE_TYPES: Final = ("system", "user", "assistant", "tool_result")
 
 
-def _is_grok(records: Sequence[Fields]) -> bool:
+def _are_grok_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is of Grok, and no record before it has a role or a message."""
     for record in records:
         kind = kind_of(record)
         if "role" in record or "message" in record:
@@ -211,24 +224,25 @@ def _is_grok(records: Sequence[Fields]) -> bool:
 
 
 def _grok_turn(record: Fields) -> Turn | None:
+    """Return the turn of a record of Grok; a message that the program made is the system's."""
     kind = kind_of(record)
     if kind == "backend_tool_call":
         return _grok_search(record)
     if kind == "tool_result":
         return record_turn(record, result_piece(record, record.get("content"), ""))
     if kind == "reasoning":
-        return spoken_turn(record, turn_of(record).pieces)
-    if kind not in _GROK_TYPES:
-        return unknown_record(record)
+        return turn_without_empty_pieces(record, turn_of(record).pieces)
+    if kind not in _GROK_MESSAGE_TYPES:
+        return unknown_record_turn(record)
     message = {name: value for name, value in record.items() if name != "type"}
-    spoken = message_turn(record, {**message, "role": kind}, model=as_text(record.get("model_id")))
-    if spoken is not None and as_text(record.get("synthetic_reason")):
-        return replace(spoken, pieces=spoken_by(spoken.pieces, Role.SYSTEM, "system"))
-    return spoken
+    turn = message_turn(record, {**message, "role": kind}, model=as_text(record.get("model_id")))
+    if turn is not None and as_text(record.get("synthetic_reason")):
+        return replace(turn, pieces=with_speaker(turn.pieces, Role.SYSTEM, "system"))
+    return turn
 
 
 def _grok_search(record: Fields) -> Turn:
-    """Return the call of a tool that runs at the vendor; its result is not recorded."""
+    """Return the turn of a tool call that the vendor runs; its result is not recorded."""
     tool = fields_of(record.get("kind"))
     arguments = fields_of(tool.get("action")) or tool
     call = {"arguments": arguments, "name": tool.get("tool_type"), "id": tool.get("id")}
@@ -238,23 +252,25 @@ def _grok_search(record: Fields) -> Turn:
 GROK: Final = SessionFormat(
     name="grok-cli",
     system="grok-cli",
-    marks=(b'"model_id"', b'"prompt_index"', b'"synthetic_reason"', b'"tool_call_id"'),
-    recognises=_is_grok,
-    translator=stateless(_grok_turn),
-    lists=("messages",),
-    facts={"model": "model_id", "id": "session_id sessionId"},
+    typical_bytes=(b'"model_id"', b'"prompt_index"', b'"synthetic_reason"', b'"tool_call_id"'),
+    recognises=_are_grok_records,
+    make_translator=stateless(_grok_turn),
+    list_paths=("messages",),
+    fact_paths={"model": "model_id", "id": "session_id sessionId"},
 )
 
 
-def _is_claude_web(records: Sequence[Fields]) -> bool:
+def _are_claude_web_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is a message of Claude Code, and no message names a session."""
     messages = [record for record in records if "message" in record]
-    return any(map(_is_claude_line, messages)) and not any(
+    return any(map(_is_claude_message, messages)) and not any(
         "sessionId" in record or "session_id" in record or claude.is_gemini_shaped(record)
         for record in messages
     )
 
 
-def _is_claude_line(record: Fields) -> bool:
+def _is_claude_message(record: Fields) -> bool:
+    """Return whether a record is a user's or an assistant's message of Claude Code."""
     message = fields_of(record.get("message"))
     return (
         kind_of(record) in ("user", "assistant")
@@ -265,6 +281,7 @@ def _is_claude_line(record: Fields) -> bool:
 
 
 def _claude_turn(record: Fields) -> Turn | None:
+    """Return the turn of a record of Claude Code."""
     pieces = tuple(map(_with_pointer, claude.pieces_of(record)))
     message = fields_of(record.get("message"))
     tokens = claude.tokens_of_message(message) if pieces else None
@@ -272,31 +289,30 @@ def _claude_turn(record: Fields) -> Turn | None:
 
 
 def _with_pointer(piece: Piece) -> Piece:
-    """Return the piece of a message's second block with the pointer to it."""
-    return (
-        replace(piece, key_suffix=f"/content/{int(piece.key_suffix[1:]) - 1}")
-        if piece.key_suffix
-        else piece
-    )
+    """Return a piece with the JSON pointer ``/content/1`` in place of the key suffix ``/2``."""
+    if not piece.key_suffix:
+        return piece
+    block_number = int(piece.key_suffix.removeprefix("/"))
+    return replace(piece, key_suffix=f"/content/{block_number - 1}")
 
 
 CLAUDE_WEB: Final = SessionFormat(
     name="claude-code-web",
     system=claude.AGENT,
-    marks=(b'"message"',),
-    recognises=_is_claude_web,
-    translator=stateless(_claude_turn),
-    lists=("loglines", "messages"),
-    keys="uuid",
-    facts={"id": "session_id id", "version": "version"},
+    typical_bytes=(b'"message"',),
+    recognises=_are_claude_web_records,
+    make_translator=stateless(_claude_turn),
+    list_paths=("loglines", "messages"),
+    id_paths="uuid",
+    fact_paths={"id": "session_id id", "version": "version"},
 )
 
 CLAUDE_LIST: Final = replace(
     CLAUDE_WEB,
     recognises=lambda records: any(
-        _is_claude_line(record) and "sessionId" in record for record in records
+        _is_claude_message(record) and "sessionId" in record for record in records
     ),
     documents_only=True,
-    facts={"id": "sessionId", "version": "version"},
+    fact_paths={"id": "sessionId", "version": "version"},
 )
-"""The records of a session as one document, without the tree that the lines of a session form."""
+"""The records of a session as one document; no branch is left out, as in a file of lines."""

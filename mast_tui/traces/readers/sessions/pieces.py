@@ -24,15 +24,15 @@ GEMINI_STATUS: Final[Mapping[str | None, SpanStatus]] = {
 }
 """The statuses of calls in Gemini CLI and in Qwen Code, which is derived from it."""
 
-_QUOTED: Final = re.compile(
-    r"<(?P<tag>USER_REQUEST|user_query)>(?P<words>.*?)</(?P=tag)>", re.DOTALL
+_USER_TEXT_TAG: Final = re.compile(
+    r"<(?P<tag>USER_REQUEST|user_query)>(?P<text>.*?)</(?P=tag)>", re.DOTALL
 )
-_ADDED: Final = re.compile(
+_PROGRAM_TEXT_TAG: Final = re.compile(
     r"<(?P<tag>system-reminder|system-notification|USER_SETTINGS_CHANGE|ADDITIONAL_METADATA"
     r"|user_info|attached_files|git_status|git-context|environment_context)>.*?</(?P=tag)>",
     re.DOTALL,
 )
-_ENVELOPE: Final = frozenset(
+_ENVELOPE_FIELDS: Final = frozenset(
     names("id parentId parentUuid uuid timestamp time ts type sessionId session_id agentId")
 )
 """Fields of a record that say nothing about the event."""
@@ -41,32 +41,32 @@ _ENVELOPE: Final = frozenset(
 def message_turn(
     record: Fields, message: object, *, tokens: Tokens | None = None, model: str | None = None
 ) -> Turn | None:
-    """Take the chat message in a record apart.
+    """Return the turn of the chat message in a record.
 
     Args:
-        record: The record, whose time counts before the message's own.
+        record: The record; its time replaces the message's own.
         message: A message of any shape that ``chat.turns`` knows.
-        tokens: The tokens of the model call, where the message spells them in its own way.
-        model: The model, where the record names it.
+        tokens: The tokens of the model call, if the message has them in a form of its own.
+        model: The model, if the record names it.
 
     Returns:
         The turn without empty messages; None for anything but an object.
     """
     if not isinstance(message, Mapping):
         return None
-    record_turn = turn_of(message)
-    pieces = tuple(piece for piece in record_turn.pieces if not is_empty(piece))
+    parsed_turn = turn_of(message)
+    pieces = tuple(piece for piece in parsed_turn.pieces if not is_empty(piece))
     time = record_time(record)
     return Turn(
         pieces,
-        record_turn.start if time is None else time,
-        record_turn.tokens if tokens is None else tokens,
-        model or record_turn.model,
+        parsed_turn.start if time is None else time,
+        parsed_turn.tokens if tokens is None else tokens,
+        model or parsed_turn.model,
     )
 
 
 def is_empty(piece: Piece) -> bool:
-    """Return whether a piece is a message or a thought without words."""
+    """Return whether a piece is a message or a thought with a blank text."""
     return piece.kind in (SpanKind.MESSAGE, SpanKind.REASONING) and not piece.text.strip()
 
 
@@ -80,8 +80,8 @@ def record_turn(record: Fields, *pieces: Piece) -> Turn:
     return Turn(pieces, record_time(record))
 
 
-def spoken_turn(record: Fields, pieces: Iterable[Piece]) -> Turn:
-    """Return a turn of pieces without the empty messages.
+def turn_without_empty_pieces(record: Fields, pieces: Iterable[Piece]) -> Turn:
+    """Return a turn of pieces, without empty messages and thoughts.
 
     Args:
         record: The record, whose time the turn has.
@@ -90,18 +90,18 @@ def spoken_turn(record: Fields, pieces: Iterable[Piece]) -> Turn:
     return record_turn(record, *(piece for piece in pieces if not is_empty(piece)))
 
 
-def unknown_record(record: Fields) -> Turn:
-    """Return the log of a record of an unknown type."""
+def unknown_record_turn(record: Fields) -> Turn:
+    """Return the turn of a record of an unknown type: a log of its fields."""
     return record_turn(record, json_log_piece(_event_fields(record), name=kind_of(record) or None))
 
 
-def note_of(record: Fields, *fields: str, name: str | None = None, failed: bool = False) -> Turn:
-    """Return the log of a record of an event.
+def log_turn(record: Fields, *fields: str, name: str | None = None, failed: bool = False) -> Turn:
+    """Return the turn of an event: a log with its text, else with its fields.
 
     Args:
         record: The record.
-        fields: The fields with its text, of which the first that has one counts.
-        name: The name of the event; its type where none is named.
+        fields: The fields in which the text is looked up, in this order.
+        name: The name of the event; by default its type.
         failed: Whether the event is an error.
     """
     text = next((text for field in fields if (text := as_text(record.get(field)))), None)
@@ -112,25 +112,25 @@ def note_of(record: Fields, *fields: str, name: str | None = None, failed: bool 
 
 
 def _event_fields(record: Fields) -> Fields:
-    """Return the fields of a record but for those that every record has."""
-    return {name: value for name, value in record.items() if name not in _ENVELOPE}
+    """Return the fields of a record that not every record has."""
+    return {name: value for name, value in record.items() if name not in _ENVELOPE_FIELDS}
 
 
 def user_prompt_piece(text: str) -> Piece:
-    """Return the piece of a user's message; of the system where the program wrote all of it."""
+    """Return the piece of a user's message; of the system if the program wrote all of it."""
     return (USER if user_text(text) else SYSTEM).piece(text)
 
 
 def user_text(text: str) -> str:
-    """Return the user's text without what the program added to it in tags."""
-    quoted = _QUOTED.search(text)
-    if quoted is not None:
-        return quoted["words"].strip()
-    return _ADDED.sub("", text).strip()
+    """Return the user's own text, without the texts in tags that the program added to it."""
+    tag = _USER_TEXT_TAG.search(text)
+    if tag is not None:
+        return tag["text"].strip()
+    return _PROGRAM_TEXT_TAG.sub("", text).strip()
 
 
 def record_time(record: Fields) -> float | None:
-    """Return the time of a record in Unix seconds."""
+    """Return the time of a record in Unix seconds, or None."""
     for name in ("timestamp", "time", "ts", "created_at", "created", "createdAt"):
         time = unix_seconds(record.get(name))
         if time is not None:
@@ -139,26 +139,26 @@ def record_time(record: Fields) -> float | None:
 
 
 def with_status(pieces: Sequence[Piece], status: SpanStatus | None) -> tuple[Piece, ...]:
-    """Return the pieces with the status set on those that are results of calls.
+    """Return the pieces, with the status set on results of calls.
 
     Args:
         pieces: The pieces of a record.
         status: The status that the record states beside the result; None changes nothing.
     """
+    if status is None:
+        return tuple(pieces)
     return tuple(
-        replace(piece, status=status)
-        if status is not None and piece.kind is SpanKind.TOOL_RESULT
-        else piece
+        replace(piece, status=status) if piece.kind is SpanKind.TOOL_RESULT else piece
         for piece in pieces
     )
 
 
-def spoken_by(pieces: Sequence[Piece], role: Role, agent: str) -> tuple[Piece, ...]:
-    """Return the pieces with another speaker, but for results of tools.
+def with_speaker(pieces: Sequence[Piece], role: Role, agent: str) -> tuple[Piece, ...]:
+    """Return the pieces with another speaker; results of tools stay as they are.
 
     Args:
         pieces: The pieces of a record.
-        role: The side of the speaker.
+        role: The role of the speaker.
         agent: The name of the speaker.
     """
     return tuple(

@@ -1,7 +1,7 @@
 """Logs of OpenClaw's telemetry plugin: agents and tools that begin and end, and chat messages.
 
-``agent.start`` and ``agent.end`` repeat all messages of the session. So each message is read where
-it comes first, and an event is left out where a message has the same text.
+``agent.start`` and ``agent.end`` repeat all messages of the session. So each message is read at its
+first occurrence, and an event is left out if a message has the same text.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
     SessionRecord,
-    Translate,
+    Translator,
     text_at,
 )
-from mast_tui.traces.readers.sessions.pieces import note_of, record_turn, user_prompt_piece
+from mast_tui.traces.readers.sessions.pieces import log_turn, record_turn, user_prompt_piece
 from mast_tui.traces.readers.sessions.trees import pi_turn
 from mast_tui.traces.result_status import status_of_flag
 
-_SUB_AGENT: Final = ":subagent:"
-_MAIN: Final = "main"
+_SUB_AGENT_KEY_PART: Final = ":subagent:"
+_MAIN_SESSION: Final = "main"
 
 
-def _is_telemetry(records: Sequence[Fields]) -> bool:
+def _are_telemetry_events(records: Sequence[Fields]) -> bool:
+    """Return whether a record is an event of OpenClaw's telemetry."""
     return any(
         kind_of(record) in ("agent.start", "agent.end", "tool.start", "tool.end")
         and "sessionKey" in record
@@ -51,91 +52,104 @@ def _is_telemetry(records: Sequence[Fields]) -> bool:
 
 
 def _session_of(record: Fields) -> str:
-    """Return the key of a sub-agent; the agent that talks to the user has several."""
+    """Return the key of a sub-agent's session, else one name for all keys of the main agent."""
     key = text_at(record, "sessionKey") or ""
-    return key if _SUB_AGENT in key else _MAIN
+    return key if _SUB_AGENT_KEY_PART in key else _MAIN_SESSION
 
 
-class _SpokenWords:
-    """The calls and texts of a session's messages, which events repeat."""
+class _MessageContents:
+    """The contents of a session's messages, which events repeat.
+
+    Attributes:
+        calls: The number of calls in the messages, by tool and arguments.
+        texts: The texts of the messages.
+    """
 
     def __init__(self, records: Sequence[SessionRecord]) -> None:
         self.calls: Counter[tuple[str | None, bytes]] = Counter()
         self.texts: set[str] = set()
-        seen: set[bytes] = set()
+        seen_messages: set[bytes] = set()
         for record in records:
             for message in items_of(record.value.get("messages")):
-                mark = canonical_bytes(message)
-                if mark not in seen:
-                    seen.add(mark)
-                    self._take(fields_of(message))
+                if _add_if_new(message, seen_messages):
+                    self._add_message(fields_of(message))
 
-    def _take(self, message: Fields) -> None:
+    def _add_message(self, message: Fields) -> None:
+        """Add the calls and the text of a message."""
         content = message.get("content")
         for part in items_of(content):
             if kind_of(part) == "toolCall":
                 fields = fields_of(part)
-                self.calls[_call_mark(fields.get("name"), fields.get("arguments"))] += 1
+                self.calls[_call_identity(fields.get("name"), fields.get("arguments"))] += 1
         parts = [part for part in items_of(content) if kind_of(part) == "text"]
         self.texts.add(content_text(parts or content).strip())
 
 
-def _call_mark(name: object, arguments: object) -> tuple[str | None, bytes]:
+def _call_identity(name: object, arguments: object) -> tuple[str | None, bytes]:
+    """Return the name of a tool and its arguments as bytes, by which calls are compared."""
     return as_text(name), canonical_bytes(arguments)
 
 
-def _order(records: Sequence[SessionRecord], _problems: list[Problem]) -> Sequence[SessionRecord]:
-    """Return a record for each message, and the events that no message repeats."""
-    spoken = _SpokenWords(records)
-    ended: Counter[str | None] = Counter()
-    seen: set[bytes] = set()
-    selected = []
+def _select_new_records(
+    records: Sequence[SessionRecord], _problems: list[Problem]
+) -> Sequence[SessionRecord]:
+    """Return a record for each message, and the events that no message repeats.
+
+    A ``tool.start`` with a call of a message is left out, and the next ``tool.end`` of that tool.
+    """
+    contents = _MessageContents(records)
+    skipped_starts: Counter[str | None] = Counter()
+    seen_values: set[bytes] = set()
+    shown_records = []
     for record in records:
         value = record.value
         kind = kind_of(value)
         if kind == "tool.start":
-            mark = _call_mark(value.get("toolName"), value.get("params"))
-            if spoken.calls[mark]:
-                spoken.calls[mark] -= 1
-                ended[name_in(value, "toolName")] += 1
+            call = _call_identity(value.get("toolName"), value.get("params"))
+            if contents.calls[call]:
+                contents.calls[call] -= 1
+                skipped_starts[name_in(value, "toolName")] += 1
                 continue
-        elif kind == "tool.end" and ended[name_in(value, "toolName")]:
-            ended[name_in(value, "toolName")] -= 1
+        elif kind == "tool.end" and skipped_starts[name_in(value, "toolName")]:
+            skipped_starts[name_in(value, "toolName")] -= 1
             continue
-        selected += [
+        shown_records += [
             SessionRecord({"type": "markdown", **fields_of(file)}, record.location)
             for file in items_of(value.get("markdown"))
-            if _is_new(file, seen)
+            if _add_if_new(file, seen_values)
         ]
         text = content_text(value.get("prompt", value.get("content"))).strip()
-        if kind.startswith(("tool.", "agent.end")) or (
-            text and text not in spoken.texts and _is_new(text, seen)
-        ):
-            selected.append(record)
-        selected += [
+        is_shown = kind.startswith(("tool.", "agent.end"))
+        if not is_shown and text and text not in contents.texts:
+            is_shown = _add_if_new(text, seen_values)
+        if is_shown:
+            shown_records.append(record)
+        shown_records += [
             SessionRecord({"type": "message", "message": message}, record.location)
             for message in items_of(value.get("messages"))
-            if _is_new(message, seen)
+            if _add_if_new(message, seen_values)
         ]
-    return selected
+    return shown_records
 
 
-def _is_new(value: object, seen: set[bytes]) -> bool:
-    mark = canonical_bytes(value)
-    if mark in seen:
+def _add_if_new(value: object, seen_values: set[bytes]) -> bool:
+    """Add a value to the seen values; return False if it was among them already."""
+    value_bytes = canonical_bytes(value)
+    if value_bytes in seen_values:
         return False
-    seen.add(mark)
+    seen_values.add(value_bytes)
     return True
 
 
-def _translator(session: SessionContext) -> Translate:
+def _translator_of_session(session: SessionContext) -> Translator:
+    """Return the function that makes turns; set the session's id to the key of a sub-agent."""
     keys = (text_at(record, "sessionKey") or "" for record in session.values)
-    session.id = next((key for key in keys if _SUB_AGENT in key), None)
-    return _turn
+    session.id = next((key for key in keys if _SUB_AGENT_KEY_PART in key), None)
+    return _turn_of_record
 
 
-def _turn(record: Fields) -> Turn | None:
-    """Return the turn of a record; None for one that is not shown."""
+def _turn_of_record(record: Fields) -> Turn | None:
+    """Return the turn of a record; None for the end of an agent without a failure."""
     kind = kind_of(record)
     match kind:
         case "message":
@@ -154,15 +168,15 @@ def _turn(record: Fields) -> Turn | None:
             call = {"name": record.get("toolName"), "arguments": record.get("params")}
             return record_turn(record, call_piece(call, "", ASSISTANT))
         case "tool.end":
-            return record_turn(record, _result(record))
+            return record_turn(record, _tool_end_piece(record))
         case "agent.end":
             failed = record.get("success") is False
-            return note_of(record, "error", failed=True) if failed else None
-    return note_of(record)
+            return log_turn(record, "error", failed=True) if failed else None
+    return log_turn(record)
 
 
-def _result(record: Fields) -> Piece:
-    """Return the end of a tool, which has a status and not always an output."""
+def _tool_end_piece(record: Fields) -> Piece:
+    """Return the result at the end of a tool; it has a status, and may have no output."""
     return result_piece(
         {},
         record.get("result", record.get("error")),
@@ -175,10 +189,10 @@ def _result(record: Fields) -> Piece:
 OPENCLAW_TELEMETRY: Final = SessionFormat(
     name="openclaw-telemetry",
     system="openclaw",
-    marks=(b'"sessionKey"',),
-    recognises=_is_telemetry,
-    translator=_translator,
-    order=_order,
-    keys="",
+    typical_bytes=(b'"sessionKey"',),
+    recognises=_are_telemetry_events,
+    make_translator=_translator_of_session,
+    select_records=_select_new_records,
+    id_paths="",
     session_of=_session_of,
 )

@@ -26,56 +26,55 @@ from mast_tui.traces.readers.sessions.engine import (
 from mast_tui.traces.readers.sessions.pieces import (
     GEMINI_STATUS,
     SYSTEM,
+    log_turn,
     message_turn,
-    note_of,
     record_turn,
-    spoken_by,
-    unknown_record,
+    unknown_record_turn,
     user_prompt_piece,
+    with_speaker,
     with_status,
 )
 from mast_tui.traces.result_status import status_of_code
 
-_PI_SETTINGS: Final = name_set("""
+_PI_SETTING_TYPES: Final = name_set("""
     session model_change thinking_level_change label custom session_info leaf mode_change
 """)
-_PI_MARKS: Final = name_set("toolResult bashExecution branchSummary compactionSummary")
+_PI_ROLES: Final = name_set("toolResult bashExecution branchSummary compactionSummary")
 
 
-def _is_pi(records: Sequence[Fields]) -> bool:
+def _are_pi_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record begins a session of Pi, or is a message that only Pi writes."""
     for record in records:
         if kind_of(record) == "session":
             return "id" in record and bool({"cwd", "version"} & record.keys())
         message = fields_of(record.get("message"))
-        parts = map(kind_of, items_of(message.get("content")))
-        if kind_of(record) == "message" and (
-            as_text(message.get("role")) in _PI_MARKS or "toolCall" in parts
-        ):
+        part_types = map(kind_of, items_of(message.get("content")))
+        is_pi_message = as_text(message.get("role")) in _PI_ROLES or "toolCall" in part_types
+        if kind_of(record) == "message" and is_pi_message:
             return True
     return False
 
 
 def pi_turn(record: Fields) -> Turn | None:
-    """Take a record of Pi apart; None for changed settings."""
+    """Return the turn of a record of Pi; None for changed settings."""
     kind = kind_of(record)
-    if kind in _PI_SETTINGS:
+    if kind in _PI_SETTING_TYPES:
         return None
     if kind == "message":
         return _pi_message(record, fields_of(record.get("message")))
     if kind == "custom_message":
-        text = content_text(record.get("content"))
-        return record_turn(
-            record, replace(SYSTEM.piece(text), name=as_text(record.get("customType")))
-        )
+        piece = SYSTEM.piece(content_text(record.get("content")))
+        return record_turn(record, replace(piece, name=as_text(record.get("customType"))))
     if kind in ("compaction", "branch_summary", "compact"):
-        return note_of(record, "summary", "note")
-    return unknown_record(record)
+        return log_turn(record, "summary", "note")
+    return unknown_record_turn(record)
 
 
 def _pi_message(record: Fields, message: Fields) -> Turn | None:
+    """Return the turn of a message of Pi, with its error if it has one."""
     role = as_text(message.get("role"))
     if role == "bashExecution":
-        # The user ran a command with "!" in the prompt.
+        # A prompt that begins with "!" is a command of the user.
         call = call_piece({"arguments": message.get("command")}, "", "user", name="bash")
         status = status_of_code(message.get("exitCode"))
         if message.get("cancelled") is True:
@@ -87,74 +86,76 @@ def _pi_message(record: Fields, message: Fields) -> Turn | None:
     if role in ("custom", "hookMessage"):
         return record_turn(record, SYSTEM.piece(content_text(message.get("content"))))
     tokens = usage_tokens(message.get("usage"), "input cacheRead cacheWrite", "output")
-    spoken = message_turn(record, message, tokens=tokens)
+    turn = message_turn(record, message, tokens=tokens)
     error = as_text(message.get("errorMessage"))
-    if spoken is None or error is None:
-        return spoken
-    return replace(spoken, pieces=(*spoken.pieces, log_piece(error, "error", failed=True)))
+    if turn is None or error is None:
+        return turn
+    return replace(turn, pieces=(*turn.pieces, log_piece(error, "error", failed=True)))
 
 
 PI: Final = SessionFormat(
     name="pi",
     system="pi",
-    marks=(b'"session"', b'"message"'),
-    recognises=_is_pi,
-    translator=stateless(pi_turn),
-    order=along_last_branch("id", "parentId"),
-    lists=("entries",),
-    facts={"id": "session:id", "model": "model_change:modelId message.model"},
+    typical_bytes=(b'"session"', b'"message"'),
+    recognises=_are_pi_records,
+    make_translator=stateless(pi_turn),
+    select_records=along_last_branch("id", "parentId"),
+    list_paths=("entries",),
+    fact_paths={"id": "session:id", "model": "model_change:modelId message.model"},
 )
 
 
-def _is_droid(records: Sequence[Fields]) -> bool:
-    if _is_pi(records):
+def _are_droid_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record begins or belongs to a session of Droid, and none is of Pi."""
+    if _are_pi_records(records):
         return False
     for record in records:
         kind = kind_of(record)
         if kind == "session_start":
             return "id" in record
         message = fields_of(record.get("message"))
-        named = "id" in record or "parentId" in record
-        if kind == "message" and named and isinstance(message.get("role"), str):
+        has_id = "id" in record or "parentId" in record
+        if kind == "message" and has_id and isinstance(message.get("role"), str):
             return True
     return False
 
 
 def _droid_turn(record: Fields) -> Turn | None:
+    """Return the turn of a record of Droid; None for the beginning of the session.
+
+    A user's message becomes one piece for each text, so that texts of the program are separate.
+    """
     kind = kind_of(record)
     if kind == "session_start":
         return None
     if kind != "message":
-        return unknown_record(record)
+        return unknown_record_turn(record)
     message = fields_of(record.get("message"))
-    spoken = message_turn(record, message)
-    if spoken is None or message.get("role") != "user":
-        return spoken
+    turn = message_turn(record, message)
+    if turn is None or message.get("role") != "user":
+        return turn
     content = message.get("content")
     if not isinstance(content, list) or any(kind_of(part) != "text" for part in content):
-        return spoken
-    pieces = (
-        replace(
-            user_prompt_piece(content_text([part])),
-            key_suffix=f"/content/{number}" if number else "",
-        )
-        for number, part in enumerate(content)
-    )
-    return replace(spoken, pieces=tuple(pieces))
+        return turn
+    pieces = []
+    for number, part in enumerate(content):
+        key_suffix = f"/content/{number}" if number else ""
+        pieces.append(replace(user_prompt_piece(content_text([part])), key_suffix=key_suffix))
+    return replace(turn, pieces=tuple(pieces))
 
 
 DROID: Final = SessionFormat(
     name="factory-droid",
     system="factory-droid",
-    marks=(b'"session_start"', b'"message"'),
-    recognises=_is_droid,
-    translator=stateless(_droid_turn),
-    order=along_last_branch("id", "parentId"),
-    facts={"id": "session_start:id", "model": "model message.model", "version": "version"},
+    typical_bytes=(b'"session_start"', b'"message"'),
+    recognises=_are_droid_records,
+    make_translator=stateless(_droid_turn),
+    select_records=along_last_branch("id", "parentId"),
+    fact_paths={"id": "session_start:id", "model": "model message.model", "version": "version"},
 )
 
 
-_QWEN_SETTINGS: Final = name_set("custom_title file_history_snapshot")
+_QWEN_SETTING_TYPES: Final = name_set("custom_title file_history_snapshot")
 _PROGRAM_TAG: Final = "<qwen:"
 
 
@@ -164,6 +165,7 @@ def _is_qwen_record(record: Fields) -> bool:
 
 
 def _qwen_turn(record: Fields) -> Turn | None:
+    """Return the turn of a record of Qwen Code; texts that hooks added become system messages."""
     kind = kind_of(record)
     if kind == "system":
         return _qwen_event(record)
@@ -172,54 +174,52 @@ def _qwen_turn(record: Fields) -> Turn | None:
     )
     message = fields_of(record.get("message"))
     parts = items_of(message.get("parts"))
-    of_program = [part for part in parts if _is_of_program(part)]
-    own_parts = {**message, "parts": [part for part in parts if not _is_of_program(part)]}
-    spoken = message_turn(record, own_parts, tokens=tokens, model=as_text(record.get("model")))
-    if spoken is None:
-        return unknown_record(record)
-    pieces = spoken.pieces
+    program_parts = [part for part in parts if _is_program_text(part)]
+    own_message = {**message, "parts": [part for part in parts if not _is_program_text(part)]}
+    turn = message_turn(record, own_message, tokens=tokens, model=as_text(record.get("model")))
+    if turn is None:
+        return unknown_record_turn(record)
+    pieces = turn.pieces
     if record.get("subtype") == "notification":
-        pieces = spoken_by(pieces, Role.SYSTEM, "system")
+        pieces = with_speaker(pieces, Role.SYSTEM, "system")
     outcome = fields_of(record.get("toolCallResult"))
     pieces = with_status(pieces, GEMINI_STATUS.get(as_text(outcome.get("status"))))
-    notes = tuple(SYSTEM.piece(content_text(part)) for part in of_program)
-    return replace(spoken, pieces=(*pieces, *notes))
+    program_pieces = tuple(SYSTEM.piece(content_text(part)) for part in program_parts)
+    return replace(turn, pieces=(*pieces, *program_pieces))
 
 
-def _is_of_program(part: object) -> bool:
-    """Return whether a part of a user's message was added by a hook."""
+def _is_program_text(part: object) -> bool:
+    """Return whether a hook added a part to a user's message."""
     return content_text(fields_of(part).get("text")).lstrip().startswith(_PROGRAM_TAG)
 
 
 def _qwen_event(record: Fields) -> Turn | None:
-    """Return the log of a system record; None for titles, and for telemetry of what went well."""
+    """Return the turn of a system record; None for titles and for telemetry without an error."""
     subtype = as_text(record.get("subtype")) or "system"
     payload = fields_of(record.get("systemPayload"))
     if subtype == "ui_telemetry":
         event = fields_of(payload.get("uiEvent"))
-        message = as_text(event.get("error_message"))
-        return (
-            None
-            if message is None
-            else record_turn(record, log_piece(message, "api_error", failed=True))
-        )
-    if subtype in _QWEN_SETTINGS:
+        error = as_text(event.get("error_message"))
+        if error is None:
+            return None
+        return record_turn(record, log_piece(error, "api_error", failed=True))
+    if subtype in _QWEN_SETTING_TYPES:
         return None
     message_parts = items_of(fields_of(record.get("message")).get("parts"))
     if not payload and not message_parts:
         return None
     if message_parts:
         return record_turn(record, SYSTEM.piece(content_text(message_parts)))
-    return note_of({**payload, "timestamp": record.get("timestamp")}, name=subtype)
+    return log_turn({**payload, "timestamp": record.get("timestamp")}, name=subtype)
 
 
 QWEN: Final = SessionFormat(
     name="qwen-code",
     system="qwen-code",
-    marks=(b'"sessionId"',),
+    typical_bytes=(b'"sessionId"',),
     recognises=lambda records: any(map(_is_qwen_record, records)),
-    translator=stateless(_qwen_turn),
-    order=along_last_branch("uuid", "parentUuid"),
-    keys="uuid",
-    facts={"id": "sessionId", "model": "model", "version": "version"},
+    make_translator=stateless(_qwen_turn),
+    select_records=along_last_branch("uuid", "parentUuid"),
+    id_paths="uuid",
+    fact_paths={"id": "sessionId", "model": "model", "version": "version"},
 )
