@@ -38,7 +38,7 @@ def model(
     **more: Any,
 ) -> SpanRow:
     row = SpanRow(row_id, parent, RowKind.MODEL, "chat", f"/{row_id}", start, start + 1)
-    return replace(row, asked=tuple(asked), answered=tuple(answered), **more)
+    return replace(row, request=tuple(asked), answer=tuple(answered), **more)
 
 
 def tool(row_id: str, start: float, parent: str | None = None, **more: Any) -> SpanRow:

@@ -119,8 +119,8 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
         error=conversation.error,
         status=SpanStatus.ERROR if conversation.error else SpanStatus.UNKNOWN,
         tokens=conversation.usage or usage_of(fields) or counts,
-        asked=tuple(messages[:asked_count]),
-        answered=tuple(messages[asked_count:]),
+        request=tuple(messages[:asked_count]),
+        answer=tuple(messages[asked_count:]),
     )
 
 

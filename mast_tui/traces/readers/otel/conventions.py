@@ -242,8 +242,8 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
                 agent=agent,
                 model=span.text(*_ALL.model),
                 tokens=tokens_of(span.value(*_ALL.tokens_in), span.value(*_ALL.tokens_out)),
-                asked=tuple(_asked(span)),
-                answered=tuple(_answered(span)),
+                request=tuple(_request_messages(span)),
+                answer=tuple(_answer_messages(span)),
             )
         case RowKind.TOOL:
             return _tool_row(span, row, agent)
@@ -258,7 +258,7 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
                 name=span.text(*_ALL.entity) or span.name,
                 input=_input_of(span),
                 output=_output_of(span) if documents is None else documents,
-                speaks=kind.upper() in _SPEAKING,
+                has_readable_output=kind.upper() in _SPEAKING,
             )
 
 
@@ -277,7 +277,7 @@ def _kind(span: OtelSpan) -> RowKind:
         return RowKind.TOOL
     if any(name.startswith(_MODEL_MARKS) for name in span.attributes):
         return RowKind.MODEL
-    return RowKind.MODEL if _asked(span) or _answered(span) else RowKind.OTHER
+    return RowKind.MODEL if _request_messages(span) or _answer_messages(span) else RowKind.OTHER
 
 
 def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
@@ -310,14 +310,16 @@ def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
 
 
 def _agent_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
-    asked = _asked(span)
+    asked = _request_messages(span)
     name = agent or span.text(*_ALL.entity) or bare_name(span.name.removesuffix(".run"))
     return replace(
         row,
         name=name,
         agent=name,
         input=_first_present(span.value("input.value"), _last_text(asked, "user")),
-        output=_first_present(span.value("output.value"), _last_text(_answered(span), "assistant")),
+        output=_first_present(
+            span.value("output.value"), _last_text(_answer_messages(span), "assistant")
+        ),
         instructions=next((_text(message) for message in asked if is_system(message)), None),
     )
 
@@ -343,7 +345,7 @@ def _in_parts(messages: Iterable[Message], field: str) -> object:
     return None
 
 
-def _asked(span: OtelSpan) -> list[Message]:
+def _request_messages(span: OtelSpan) -> list[Message]:
     """Return the messages that a model or an agent was given, its system prompt first."""
     raw = span.value("input.value")
     flattened = flattened_messages(span, "llm.input_messages", "user")
@@ -363,7 +365,7 @@ def _asked(span: OtelSpan) -> list[Message]:
     return list(request_text(values[0] if values else raw))
 
 
-def _answered(span: OtelSpan) -> list[Message]:
+def _answer_messages(span: OtelSpan) -> list[Message]:
     """Return the messages that a model or an agent answered."""
     raw = span.value("output.value")
     flattened = flattened_messages(span, "llm.output_messages", "assistant")

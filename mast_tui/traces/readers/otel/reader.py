@@ -245,7 +245,7 @@ def _log_row(log: _LogRecord) -> SpanRow:
         location=log.raw.location,
         start=_time(log.raw),
         output="\n".join(filter(None, (content, _lines(attributes)))) or log.event.name,
-        speaks=True,
+        has_readable_output=True,
     )
 
 

@@ -96,7 +96,7 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
     # A text that happens to be JSON stays a text, unless all of the vendor's are JSON.
     raw = decoded if vendor.encoded else record.value
     output = value_at(raw, fields.output)
-    if type_name in vendor.speaks and output is None:
+    if type_name in vendor.readable_types and output is None:
         output = _facts(value_at(decoded, vendor.facts)) or None
     row = SpanRow(
         id=record.id,
@@ -112,7 +112,7 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
         input=value_at(raw, fields.input),
         output=output,
         call_id=text_at(decoded, fields.call_id),
-        speaks=type_name in vendor.speaks,
+        has_readable_output=type_name in vendor.readable_types,
     )
     attribute_row = row_of_attributes(value_at(decoded, vendor.attributes), row.name, row.id)
     if attribute_row is not None:
@@ -253,13 +253,13 @@ def _as_model(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
     standing = instructions_in(row.output)  # as OpenAI's responses repeat them
     system: list[Message] = [{"role": "system", "content": standing}] if standing else []
     if attribute_row is not None:
-        asked = asked or attribute_row.asked
-        answered = answered or attribute_row.answered
-        system = system or [message for message in attribute_row.asked if is_system(message)]
+        asked = asked or attribute_row.request
+        answered = answered or attribute_row.answer
+        system = system or [message for message in attribute_row.request if is_system(message)]
     asked = asked or request_text(row.input)
     if system and not any(map(is_system, asked)):
         asked = (*system, *asked)
-    return replace(row, asked=asked, answered=answered)
+    return replace(row, request=asked, answer=answered)
 
 
 def _as_tool(row: SpanRow) -> SpanRow:
@@ -341,7 +341,7 @@ def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
 
     An integration of a framework separates messages where that of its client writes one text.
     """
-    apart = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.asked) > 1}
+    apart = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.request) > 1}
     copies = {
         row.parent: row
         for row in rows
@@ -359,7 +359,7 @@ def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _is_plain(row: SpanRow) -> bool:
-    return isinstance(row.input, str) and len(row.asked) == 1 and value_in(row.input) is row.input
+    return isinstance(row.input, str) and len(row.request) == 1 and value_in(row.input) is row.input
 
 
 def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
@@ -369,7 +369,7 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
     """
     if not any(thoughts):
         return rows
-    requests = [dump_text(row.asked) for row in rows if row.asked]
+    requests = [dump_text(row.request) for row in rows if row.request]
     shown_thoughts: set[str] = set()
     result: list[SpanRow] = []
     for row, thought in zip(rows, thoughts, strict=True):
@@ -378,7 +378,7 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
             quoted = dump_text(thought).strip('"')
             if not any(quoted in request for request in requests):
                 answer = {"role": "assistant", "content": "", "reasoning": thought}
-                row = replace(row, kind=RowKind.MODEL, input=None, output=None, answered=(answer,))
+                row = replace(row, kind=RowKind.MODEL, input=None, output=None, answer=(answer,))
         result.append(row)
     return result
 
@@ -389,7 +389,7 @@ def _with_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
     A row without a kind is a tool's if it has such a name and no row is under it: it was traced as
     a plain function.
     """
-    calls = [call for row in rows for message in row.answered for call in tool_calls(message)]
+    calls = [call for row in rows for message in row.answer for call in tool_calls(message)]
     asked_for = {name for name, _arguments in calls}
     wrapped = {(name, canonical_arguments(arguments)) for name, arguments in calls}
     traced = {row.name for row in rows if row.kind is RowKind.TOOL}
@@ -440,7 +440,7 @@ def _joined_events(rows: list[SpanRow]) -> list[SpanRow]:
         result[starts[call]] = replace(
             first,
             end=max(filter(None, (first.end, row.end)), default=None),
-            answered=first.answered or _whole_answer(row),
+            answer=first.answer or _whole_answer(row),
             output=row.output if first.output is None else first.output,
             status=row.status if first.status is SpanStatus.UNKNOWN else first.status,
             error=first.error or row.error,
@@ -460,7 +460,7 @@ def _has_call(message: Message) -> bool:
 
 def _whole_answer(row: SpanRow) -> tuple[Message, ...]:
     """Return an answer whose pieces were traced as messages, as one."""
-    if len(row.answered) < 2 or any(map(_has_call, row.answered)):
-        return row.answered
-    text = "".join(content_text(message.get("content")) for message in row.answered)
+    if len(row.answer) < 2 or any(map(_has_call, row.answer)):
+        return row.answer
+    text = "".join(content_text(message.get("content")) for message in row.answer)
     return ({"role": "assistant", "content": text},)

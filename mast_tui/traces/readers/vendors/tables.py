@@ -60,7 +60,7 @@ class Vendor:
         head_needs: As ``needs``, for a trace whose records were left out.
         trace_id: The paths to a trace's id.
         trace_name: The paths to a trace's name.
-        speaks: The types whose output is worth reading by itself.
+        readable_types: The types whose output is worth reading by itself.
         judged: The types of calls that scored the run, which are hidden from blind annotators.
         hidden: Fields of the same sort.
         attributes: The paths to the attributes of the OpenTelemetry span that a record was made of.
@@ -85,7 +85,7 @@ class Vendor:
     head_needs: tuple[Paths, ...] = ()
     trace_id: Paths = ("id",)
     trace_name: Paths = ("name",)
-    speaks: frozenset[str] = frozenset()
+    readable_types: frozenset[str] = frozenset()
     judged: frozenset[str] = frozenset()
     hidden: Paths = ()
     attributes: Paths = ()
@@ -131,7 +131,7 @@ LANGSMITH: Final = Vendor(
         call_id=("extra/tool_call_id", "extra/metadata/tool_call_id", "inputs/tool_call/id"),
     ),
     kinds={"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL},
-    speaks=frozenset({"RETRIEVER"}),
+    readable_types=frozenset({"RETRIEVER"}),
     hidden=("feedback_stats", "feedback", "reference_outputs"),
 )
 
@@ -173,7 +173,7 @@ LANGFUSE: Final = Vendor(
         ),
     ),
     kinds={"GENERATION": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT},
-    speaks=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "EVENT"}),
+    readable_types=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "EVENT"}),
     hidden=("scores",),
     attributes=("metadata/attributes",),
     thought=("metadata/attributes/thought",),
@@ -232,7 +232,7 @@ MLFLOW: Final = Vendor(
         "TOOL": RowKind.TOOL,
         "AGENT": RowKind.AGENT,
     },
-    speaks=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "RERANKER"}),
+    readable_types=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "RERANKER"}),
     hidden=("assessments",),
     encoded=True,
     status_decides=True,
@@ -262,7 +262,7 @@ WEAVE: Final = Vendor(
         call_id=("attributes/tool_call_id",),
     ),
     kinds={"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT},
-    speaks=frozenset({"SEARCH", "RETRIEVER", "GUARDRAIL"}),
+    readable_types=frozenset({"SEARCH", "RETRIEVER", "GUARDRAIL"}),
     judged=frozenset({"SCORER"}),
     hidden=("feedback", "summary/weave/feedback"),
     guesses=True,
@@ -321,7 +321,7 @@ OPENAI_AGENTS: Final = Vendor(
         "FUNCTION": RowKind.TOOL,
         "AGENT": RowKind.AGENT,
     },
-    speaks=frozenset({"HANDOFF", "GUARDRAIL", "CUSTOM", "MCP_TOOLS", "TRANSCRIPTION"}),
+    readable_types=frozenset({"HANDOFF", "GUARDRAIL", "CUSTOM", "MCP_TOOLS", "TRANSCRIPTION"}),
     facts=("span_data",),
 )
 
