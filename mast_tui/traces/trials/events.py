@@ -11,7 +11,7 @@ from mast_tui.traces.model import FileReport
 from mast_tui.traces.readers.openhands import reader as openhands
 from mast_tui.traces.trials.base import Trial
 
-_EVENT: Final = re.compile(r"(?:event-)?\d{1,12}(?:-[^/]*)?\.json")
+_EVENT_FILE: Final = re.compile(r"(?:event-)?\d{1,12}(?:-[^/]*)?\.json")
 
 
 def find(folder: Path, names: frozenset[str]) -> Trial | None:
@@ -21,16 +21,20 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
         folder: The folder.
         names: The names of its members.
     """
-    if not any(map(_EVENT.fullmatch, names)):
+    if not any(map(_EVENT_FILE.fullmatch, names)):
         return None
     files = openhands.event_files(folder)
     if not files:
         return None
     return Trial(
-        "OpenHands conversation", folder, (), fact_files=tuple(files), read=partial(_read, folder)
+        "OpenHands conversation",
+        folder,
+        (),
+        fact_files=tuple(files),
+        read=partial(_read_events, folder),
     )
 
 
-def _read(folder: Path) -> FileReport:
+def _read_events(folder: Path) -> FileReport:
     report = openhands.read_event_folder(folder)
     return report or FileReport(folder, failed="its event files cannot be read any more")
