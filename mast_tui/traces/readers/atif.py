@@ -507,7 +507,7 @@ class _TrajectorySpans:
             self._report_problem(f"{position}/continued_trajectory_ref", message)
 
     def _add_step(self, step: AtifStep) -> None:
-        """Add the messages, calls and results of a step; the last call or message has the tokens."""
+        """Add the spans of a step; the last message or call has its tokens."""
         messages = [self._add_span(piece) for piece in step.messages]
         calls = [self._add_call(piece) for piece in step.calls]
         if messages or calls:
