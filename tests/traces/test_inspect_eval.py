@@ -11,7 +11,7 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_any
 from mast_tui.traces.model import Outcome
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.inspect import reader as inspect_reader
 from tests.traces.checks import read_file, read_one
 from tests.traces.inspect_logs import (
@@ -201,7 +201,7 @@ def test_samples_kept_in_chunks_are_put_together(tmp_path: Path) -> None:
 )
 def test_other_archives_are_not_claimed(tmp_path: Path, members: dict[str, object]) -> None:
     path = write_eval(tmp_path / "a.eval", members)
-    assert not list(claims(Source(path)))
+    assert not list(recognising_readers(Source(path)))
 
 
 def test_a_log_is_known_whatever_its_name_and_compression(tmp_path: Path) -> None:
