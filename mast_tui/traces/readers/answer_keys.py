@@ -42,7 +42,7 @@ _SECTIONS: Final[Mapping[Section, tuple[str, ...]]] = {
         "labels mast_annotation human_labels human_label_summary failures root_cause note"
     ),
 }
-_SECTION_OF: Final[Mapping[str, Section]] = {
+_SECTION_BY_NAME: Final[Mapping[str, Section]] = {
     name: section for section, names in _SECTIONS.items() for name in names
 }
 _AMBIGUOUS_NAMES: Final = frozenset(
@@ -79,20 +79,21 @@ class AnswerKeyDraft:
         if value not in _EMPTY_VALUES:
             self._sections.setdefault(section, []).append((name, dump_text(value)))
 
-    def add_fields(self, record: Fields, also: Mapping[str, Section] | None = None) -> None:
+    def add_fields(
+        self, record: Fields, further_sections: Mapping[str, Section] | None = None
+    ) -> None:
         """Add the fields of a record whose names have a section.
 
         Args:
             record: The record.
-            also: The sections of further fields of this kind of record.
+            further_sections: The sections of further fields of this kind of record.
         """
-        own_sections = also or {}
         for name, value in record.items():
-            section = own_sections.get(name)
+            section = (further_sections or {}).get(name)
             if section is None and name.startswith(_MISTAKE_PREFIX):
                 section = "failures"
             elif section is None and name not in _AMBIGUOUS_NAMES:
-                section = _SECTION_OF.get(name)
+                section = _SECTION_BY_NAME.get(name)
             if section is not None:
                 self.add_value(name, value, section)
 
@@ -104,7 +105,7 @@ class AnswerKeyDraft:
             value: The value.
             section: The section; None for the section of the name, or ``other``.
         """
-        section = section or _SECTION_OF.get(name, "other")
+        section = section or _SECTION_BY_NAME.get(name, "other")
         if section == "expected_actions":
             self.add_actions(value)
         elif section == "scores":
@@ -179,15 +180,17 @@ def _has_name(score: object) -> TypeGuard[Fields]:
     return isinstance(score, Mapping) and as_text(score.get("name")) is not None
 
 
-def answer_key_of(record: Fields, also: Mapping[str, Section] | None = None) -> AnswerKey:
+def answer_key_of(
+    record: Fields, further_sections: Mapping[str, Section] | None = None
+) -> AnswerKey:
     """Return the answer key of the fields of a record whose names have a section.
 
     Args:
         record: The record.
-        also: The sections of further fields of this kind of record.
+        further_sections: The sections of further fields that only this kind of record has.
     """
     draft = AnswerKeyDraft()
-    draft.add_fields(record, also)
+    draft.add_fields(record, further_sections)
     return draft.key()
 
 
@@ -195,7 +198,9 @@ def sorted_into_sections(entries: Iterable[tuple[str, str]]) -> AnswerKey:
     """Return an answer key from names and texts without sections, as older versions wrote it."""
     draft = AnswerKeyDraft()
     for name, text in entries:
-        section = "failures" if name.startswith(_MISTAKE_PREFIX) else _SECTION_OF.get(name, "other")
+        section = (
+            "failures" if name.startswith(_MISTAKE_PREFIX) else _SECTION_BY_NAME.get(name, "other")
+        )
         draft.add(section, name, text)
     return draft.key()
 

@@ -191,10 +191,10 @@ class AtifStep:
         references: The references of the results to sub-agents.
     """
 
-    def __init__(self, value: object, number: int) -> None:
+    def __init__(self, value: object, index: int) -> None:
         self.fields = standard_fields(value)
-        self.number = number
-        self.pointer = f"/steps/{number}"
+        self.index = index
+        self.pointer = f"/steps/{index}"
         self.start = unix_seconds(self.fields.get("timestamp"))
         self.source = _source_of(self.fields)
         self.agent = _extra_name(self.fields, "agent") or ""
@@ -246,9 +246,9 @@ class AtifStep:
             return replace(piece, kind=SpanKind.LOG, role=Role.LOG, name=name)
         return piece
 
-    def _call_piece(self, value: object, number: int) -> Piece:
+    def _call_piece(self, value: object, index: int) -> Piece:
         """Return the piece of a tool call."""
-        pointer = f"{self.pointer}/tool_calls/{number}"
+        pointer = f"{self.pointer}/tool_calls/{index}"
         if not isinstance(value, dict):
             return _bare_value_piece(value, pointer, "a tool call")
         call = standard_fields(value)
@@ -335,7 +335,7 @@ def _pair_results_by_position(steps: Sequence[AtifStep]) -> None:
         lacks_results = step.source in _AGENT_SOURCES and not step.results and not step.is_copied
         if lacks_results and answered_ids.isdisjoint(call.call_id for call in step.calls):
             count = len(system_steps)
-            if count == len(step.calls) and step.number > count:
+            if count == len(step.calls) and step.index > count:
                 step.early_results = [
                     (call_index, system_step.as_result())
                     for call_index, system_step in enumerate(system_steps)
@@ -356,7 +356,7 @@ def _move_early_results(steps: Sequence[AtifStep]) -> None:
     for step in own_steps:
         for result in step.results.copy():
             caller, call_index = caller_by_id.get(result.call_id, (step, 0))
-            if caller.number > step.number:
+            if caller.index > step.index:
                 step.results.remove(result)
                 caller.early_results.append((call_index, result))
 
@@ -376,7 +376,7 @@ class AtifTrajectory:
     def steps(self) -> list[AtifStep]:
         """The steps; a result that comes before its call is with the step of the call."""
         values = items_of(self.fields.get("steps"))
-        steps = [AtifStep(value, number) for number, value in enumerate(values)]
+        steps = [AtifStep(value, index) for index, value in enumerate(values)]
         if not _declares_atif(self.fields):
             _pair_results_by_position(steps)
         _move_early_results(steps)

@@ -150,8 +150,8 @@ def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
             run_steps.run,
             [
                 message
-                for number, step in enumerate(run_steps.steps)
-                for message in _browser_use_messages(step, f"{run_steps.steps_pointer}/{number}")
+                for index, step in enumerate(run_steps.steps)
+                for message in _browser_use_messages(step, f"{run_steps.steps_pointer}/{index}")
             ],
             pointer=run_steps.run_pointer,
             meta=TraceMeta(system="browser-use", answer_key=_judgement_key(run_steps.steps)),

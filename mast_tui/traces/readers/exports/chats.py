@@ -437,8 +437,8 @@ def _semantic_kernel_runs(document: object) -> Iterable[ExportedRun]:
         ExportedRun(
             value=history.run,
             messages=[
-                (f"{history.steps_pointer}/{number}", _semantic_kernel_message(message))
-                for number, message in enumerate(history.steps)
+                (f"{history.steps_pointer}/{index}", _semantic_kernel_message(message))
+                for index, message in enumerate(history.steps)
             ],
             pointer=history.run_pointer,
             meta=TraceMeta(system="Semantic Kernel"),

@@ -84,12 +84,12 @@ class ExportReader:
         traces: list[Trace] = []
         for run_index, run in enumerate(runs):
             if run.messages:
-                traces.append(self._trace(source, run, run_index if len(runs) > 1 else None))
+                traces.append(self._trace_of_run(source, run, run_index if len(runs) > 1 else None))
             else:
                 problems.append(Problem(run.pointer or "/", "no messages, left out"))
         return report_of(self, source, traces, problems)
 
-    def _trace(self, source: Source, run: ExportedRun, record: int | None) -> Trace:
+    def _trace_of_run(self, source: Source, run: ExportedRun, record: int | None) -> Trace:
         """Return the trace of a run; ``record`` is its number, None for the only run of a file."""
         steps = StepList()
         mapper = MessageMapper(steps, prefix=run.pointer)

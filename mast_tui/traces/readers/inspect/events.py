@@ -363,8 +363,8 @@ class EventWalk:
             self.limit_count += 1
         start, end = _event_times(event)
         acting = Acting(parent=scope.parent, start=start, end=end)
-        key = as_text(event.get("uuid"))
-        key = self.spans.log(record.text, pointer, acting, key, name=name, status=record.status)
+        uuid = as_text(event.get("uuid"))
+        key = self.spans.log(record.text, pointer, acting, uuid, name=name, status=record.status)
         if kind == "score":
             self.score_events.append((key, event))
 
@@ -513,6 +513,7 @@ def _sandbox_record(event: Fields, attachments: Attachments) -> _EventRecord | N
 
 
 def _compaction_record(event: Fields, _attachments: Attachments) -> _EventRecord:
+    """Return the shortening of a history, with the numbers of tokens if the event has both."""
     tokens_before = as_count(event.get("tokens_before"))
     tokens_after = as_count(event.get("tokens_after"))
     if tokens_before is None or tokens_after is None:

@@ -479,7 +479,10 @@ class MessagePool:
         ]
 
     def _indices_within_limit(self, ranges: Ranges, pointer: str) -> Iterator[int]:
-        """Yield the indices in some ranges; only the last indices beyond the limit of lookups."""
+        """Yield the indices in some ranges.
+
+        If these would exceed the limit of lookups, report it and yield only the last indices.
+        """
         count = sum(end - start for start, end in ranges)
         if count > self._lookups_left:
             message = "inputs repeat too much; only the last messages are looked at"

@@ -175,8 +175,8 @@ class _DocumentLog:
         samples = items_of(self.header.get("samples"))
         if not samples:
             self.problems.append(Problem("/samples", "the log holds no samples"))
-        for number, sample in enumerate(samples):
-            yield number, sample, f"/samples/{number}"
+        for record, sample in enumerate(samples):
+            yield record, sample, f"/samples/{record}"
 
 
 class _ArchiveLog:
@@ -195,7 +195,7 @@ class _ArchiveLog:
 
     @cached_property
     def header(self) -> Fields:
-        """The log's header; an unfinished log has one from its beginning."""
+        """The log's header, else the header from its start; empty if none can be read."""
         for name in _HEADERS:
             if name in self._names:
                 value = self._read_json_member(name)
@@ -264,7 +264,10 @@ class _ArchiveLog:
         return None
 
     def _exceeded_limit(self, data: bytes) -> str | None:
-        """Return the limit that parsing this would exceed, or None; count its text."""
+        """Return a message on the limit that parsing this JSON would exceed, or None.
+
+        The JSON counts towards the limit of the log's text.
+        """
         value_count = data.count(b",") + data.count(b"[") + data.count(b"{")
         if value_count > _MAX_VALUES:
             return f"it holds more than {_MAX_VALUES} values"

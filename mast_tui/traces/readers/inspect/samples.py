@@ -93,7 +93,7 @@ def read_sample(
 def _add_spans(sample: Fields, walk: EventWalk) -> None:
     """Add the spans of a sample: failed attempts, messages, events and the end.
 
-    If events have model calls, they have max_spans messages; only the last messages are added then.
+    If events have model calls, they have most messages; only the last messages are added then.
     """
     spans = walk.spans
     for attempt_index, error in enumerate(items_of(sample.get("error_retries"))):
@@ -120,7 +120,7 @@ def _final_messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object
     refs = sample.get("message_refs")
     if not isinstance(messages, list) and isinstance(refs, list):
         messages = pool.messages(refs, "/message_refs")
-    return [(f"/messages/{number}", message) for number, message in enumerate(items_of(messages))]
+    return [(f"/messages/{index}", message) for index, message in enumerate(items_of(messages))]
 
 
 def _add_last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> None:

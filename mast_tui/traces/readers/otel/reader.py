@@ -94,12 +94,12 @@ class OtelReader:
         problems: list[Problem] = []
         runs = _runs_by_trace(raw_spans(source, problems), problems)
         traces = [
-            self._trace(source, run, None if len(runs) == 1 else number)
-            for number, run in enumerate(runs)
+            self._trace_of_run(source, run, None if len(runs) == 1 else run_index)
+            for run_index, run in enumerate(runs)
         ]
         return report_of(self, source, traces, problems, layout_of(source))
 
-    def _trace(self, source: Source, run: _Run, record: int | None) -> Trace:
+    def _trace_of_run(self, source: Source, run: _Run, record: int | None) -> Trace:
         """Return the trace of a run."""
         content = source.data if record is None else canonical_bytes(run.contents)
         rows = rows_of(run.spans) + [_log_row(log) for log in run.logs]

@@ -361,6 +361,7 @@ def dotted_attributes(attributes: Attributes) -> dict[str, object]:
 
 
 def _dotted_items(values: Attributes, prefix: str, depth: int) -> Iterator[tuple[str, object]]:
+    """Yield values with their dotted names, which begin with ``prefix``."""
     for name, value in values.items():
         path = f"{prefix}{name}"
         if (

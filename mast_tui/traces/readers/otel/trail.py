@@ -46,12 +46,12 @@ class TrailReader:
         traces = []
         for record in records_in(source, problems):
             if _is_span_tree(record.value):
-                traces.append(self._trace(source, record))
+                traces.append(self._trace_of_record(source, record))
             else:
                 problems.append(Problem(record.location, "no trace of spans, left out"))
         return report_of(self, source, traces, problems)
 
-    def _trace(self, source: Source, record: Record) -> Trace:
+    def _trace_of_record(self, source: Source, record: Record) -> Trace:
         """Return the trace of a record."""
         value = fields_of(record.value)
         problems: list[Problem] = []

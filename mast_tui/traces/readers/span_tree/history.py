@@ -211,6 +211,7 @@ class Parts:
         )
 
     def _read_parts(self, message: Message) -> Iterator[MessagePart]:
+        """Yield the parts of a message; a part without a time has that of the message."""
         turn = turn_of(message)
         for piece in turn.pieces:
             start = turn.start if piece.start is None else piece.start

@@ -239,6 +239,8 @@ def _message_of(value: object, role: str) -> Message | None:
 
 _CALLS_AS_TEXT: Final = re.compile(r'\[\s*\{\s*"(?:function|toolCallId|toolName|id|type)"')
 _DEFINITION_FIELDS: Final = frozenset({"parameters", "description"})
+_DEFINITION_HEAD: Final = 100
+"""The number of characters within which the JSON of a definition says that it is one."""
 
 
 def repaired_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
@@ -280,7 +282,8 @@ def _is_call(value: Fields) -> bool:
 
 
 def _is_tool_definition(content: object) -> bool:
-    if isinstance(content, str) and '"function"' not in content[:100]:
+    """Return whether the content of a message is the definition of a tool, not a call."""
+    if isinstance(content, str) and '"function"' not in content[:_DEFINITION_HEAD]:
         return False
     fields = fields_of(json_in(content))
     function = fields_of(fields.get("function"))

@@ -195,14 +195,14 @@ class _Timeline:
             self._add_name_span(open_row)
             return
         lines = [f"agent {open_row.agent} begins"]
-        unshown = self._unshown_input(open_row)
-        if unshown is not None and self._open_rows:
-            lines.append(unshown)
+        input_text = self._unshown_input(open_row)
+        if input_text is not None and self._open_rows:
+            lines.append(input_text)
         open_row.parent_key = self._add_log(open_row, row.id, "\n\n".join(lines), role=Role.AGENT)
         open_row.has_span = True
         self._show_instructions(open_row)
-        if unshown is not None and not self._open_rows:
-            self._add_message(open_row, "input", unshown, Role.USER)
+        if input_text is not None and not self._open_rows:
+            self._add_message(open_row, "input", input_text, Role.USER)
 
     def _enter_other_row(self, open_row: _OpenRow) -> None:
         """Add the log span of a row, or the input and system prompt of a root.
@@ -220,9 +220,9 @@ class _Timeline:
             if self._open_rows:
                 return
             self._show_instructions(open_row)
-            unshown = self._unshown_input(open_row)
-            if unshown is not None:
-                self._add_message(open_row, "input", unshown, Role.USER)
+            input_text = self._unshown_input(open_row)
+            if input_text is not None:
+                self._add_message(open_row, "input", input_text, Role.USER)
 
     def _leave_other_row(self, open_row: _OpenRow) -> None:
         """Show what is left to show of a row: its readable output, a root's output, its error."""

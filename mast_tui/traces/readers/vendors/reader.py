@@ -50,12 +50,12 @@ class VendorExportReader:
         problems: list[Problem] = []
         runs = traces_in(source, vendor, problems)
         traces = [
-            self._trace(source, vendor, records, run_index if len(runs) > 1 else None)
+            self._trace_of_records(source, vendor, records, run_index if len(runs) > 1 else None)
             for run_index, records in enumerate(runs)
         ]
         return report_of(self, source, traces, problems, vendor.name)
 
-    def _trace(
+    def _trace_of_records(
         self, source: Source, vendor: Vendor, records: TraceRecords, record_number: int | None
     ) -> Trace:
         """Return the trace of some records; the calls that scored it go to the answer key."""

@@ -263,12 +263,14 @@ class _TraceCollector:
         ]
         while stack:
             record, location, trace_id, outer_id = stack.pop()
-            order = _ids_from_root(record)
-            record_id = text_at(record, fields.id) or (order[-1] if order else location)
+            path_ids = _ids_from_root(record)
+            record_id = text_at(record, fields.id) or (path_ids[-1] if path_ids else location)
             parent_id = text_at(record, fields.parent) or outer_id
-            if parent_id is None and len(order) > 1:
-                parent_id = order[-2]
-            trace_id = trace_id or text_at(record, fields.trace) or (order[0] if order else None)
+            if parent_id is None and len(path_ids) > 1:
+                parent_id = path_ids[-2]
+            trace_id = trace_id or text_at(record, fields.trace)
+            if trace_id is None and path_ids:
+                trace_id = path_ids[0]
             self._records.append((VendorRecord(record_id, parent_id, record, location), trace_id))
             nested = items_of(value_in(record.get(children)) if children else None)
             for child_index in reversed(range(len(nested))):
