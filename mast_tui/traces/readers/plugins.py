@@ -110,9 +110,9 @@ class PluginReader:
 @cache
 def plugins() -> tuple[PluginReader, ...]:
     """Return the readers of all installed packages by package; they are imported only once."""
-    if not any(entry_files()):
+    if not any(reader_metadata_folders()):
         return ()
-    # Costs more than all else that recognising a file takes, and few users have plugins.
+    # This import takes more time than the recognition of a file, and few users have plug-ins.
     from importlib.metadata import entry_points
 
     def sort_key(entry: EntryPoint) -> tuple[str, str]:
@@ -121,7 +121,7 @@ def plugins() -> tuple[PluginReader, ...]:
     return tuple(map(PluginReader, sorted(entry_points(group=GROUP), key=sort_key)))
 
 
-def entry_files() -> Iterator[os.DirEntry[str]]:
+def reader_metadata_folders() -> Iterator[os.DirEntry[str]]:
     """Yield the metadata folders of installed packages with readers, without importing these."""
     mark = GROUP.encode()
     for folder in dict.fromkeys(sys.path):

@@ -29,7 +29,7 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     """
     if not {"result.json", "agent"} <= names:
         return None
-    result = json_object(folder / "result.json", [])  # in another folder it is a file as any other
+    result = json_object(folder / "result.json", [])  # no trial: it is read as a file of its own
     if not any(mark in result for mark in _MARKS):
         return None
     agent = folder / "agent"

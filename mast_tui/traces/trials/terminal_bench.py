@@ -52,7 +52,7 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     """
     if "results.json" not in names or not names & {"agent-logs", "sessions", "panes"}:
         return None
-    result = json_object(folder / "results.json", [])  # in another folder it is a file as any other
+    result = json_object(folder / "results.json", [])  # no trial: it is read as a file of its own
     if not result.keys() >= _MARKS:
         return None
     episodes = _episode_folders(folder)

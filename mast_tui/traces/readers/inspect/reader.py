@@ -136,7 +136,7 @@ def _log_and_spec_keys(head: str) -> tuple[set[str], set[str]]:
                 break
         elif token != ":":
             last_string = token[1:-1]
-        elif depth == 1:
+        elif depth == 1:  # a colon, so the string before it is a key
             log_key = last_string
             log_keys.add(log_key)
         elif depth == 2 and log_key == "eval":

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
@@ -29,13 +29,27 @@ _MARKS: Final = tuple(
         context.span_id
     """)
 )
-_RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans", "batches")
+_OTLP_RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans")
+_RESOURCE_SPANS: Final = (*_OTLP_RESOURCE_SPANS, "batches")
 _SCOPE_SPANS: Final = names(
     "scopeSpans scope_spans instrumentationLibrarySpans instrumentation_library_spans"
 )
 _RESOURCE_LOGS: Final = ("resourceLogs", "resource_logs")
 _SCOPE_LOGS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs")
 _LOG_RECORDS: Final = ("logRecords", "log_records", "logs")
+
+
+class _OtlpLayout(NamedTuple):
+    """The names of OTLP's lists by resource and by scope, and of the lists of records in these."""
+
+    resources: tuple[str, ...]
+    scopes: tuple[str, ...]
+    records: tuple[str, ...]
+    is_log: bool
+
+
+_SPAN_LAYOUT: Final = _OtlpLayout(_RESOURCE_SPANS, _SCOPE_SPANS, ("spans",), is_log=False)
+_LOG_LAYOUT: Final = _OtlpLayout(_RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS, is_log=True)
 _SCOPES: Final = ("scope", "instrumentationLibrary", "instrumentation_library")
 _OTHER_SIGNALS: Final = frozenset({"resourceMetrics", "resource_metrics"})
 _COMPARED_ITEMS: Final = 20
@@ -151,7 +165,7 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
                 reason = "nested too deeply"
             except (InvalidJSON, ValueError) as error:
                 reason = f"not JSON: {error}"
-        if position == begin:
+        if position == begin:  # there was no value
             break_count += 1
             next_object = text.find("\n{", begin)
             stops_here = next_object < 0 or break_count == _MAX_BREAKS
@@ -186,7 +200,7 @@ def _layout_of_value(value: object) -> str | None:
 def _is_otlp_request(value: object) -> bool:
     """Return whether a value has spans by resource and scope; ``batches`` alone proves nothing."""
     fields = fields_of(value)
-    if any(isinstance(fields.get(name), list) for name in _RESOURCE_SPANS[:2]):
+    if any(isinstance(fields.get(name), list) for name in _OTLP_RESOURCE_SPANS):
         return True
     resources = _first_list(fields, _RESOURCE_SPANS)
     return bool(resources) and all(_first_list(fields_of(item), _SCOPE_SPANS) for item in resources)
@@ -249,23 +263,19 @@ def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> 
 
 def _otlp_records(value: Fields, prefix: str) -> Iterator[RawRecord]:
     """Yield the spans and log records of an OTLP request, whose location is ``prefix``."""
-    for is_log, resource_names, scope_names, record_names in (
-        (False, _RESOURCE_SPANS, _SCOPE_SPANS, ("spans",)),
-        (True, _RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS),
-    ):
-        for resource_location, group in _items_with_locations(value, resource_names, prefix):
+    for layout in (_SPAN_LAYOUT, _LOG_LAYOUT):
+        for group_location, group in _items_with_locations(value, layout.resources, prefix):
             resource = fields_of(group.get("resource"))
             attributes = attributes_of(resource.get("attributes"))
-            for scope_location, scope_group in _items_with_locations(
-                group, scope_names, resource_location
-            ):
+            scope_groups = _items_with_locations(group, layout.scopes, group_location)
+            for scope_location, scope_group in scope_groups:
                 scopes = (fields_of(scope_group.get(name)) for name in _SCOPES)
                 scope = as_text(next(filter(None, scopes), {}).get("name"))
-                lists = (name for name in record_names if isinstance(scope_group.get(name), list))
+                lists = (name for name in layout.records if isinstance(scope_group.get(name), list))
                 list_name = next(lists, "")
                 for record_index, record in enumerate(items_of(scope_group.get(list_name))):
                     location = f"{scope_location}/{list_name}/{record_index}"
-                    yield RawRecord(record, location, attributes, scope, is_log)
+                    yield RawRecord(record, location, attributes, scope, layout.is_log)
 
 
 def _items_with_locations(

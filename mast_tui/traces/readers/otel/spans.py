@@ -104,8 +104,17 @@ class OtelSpan:
             row_id: The id of the row.
             kind: The kind of the call.
         """
-        outcome = (self.start, self.end, self.status, self.error)
-        return SpanRow(row_id, self.parent, kind, self.name, self.location, *outcome)
+        return SpanRow(
+            row_id,
+            self.parent,
+            kind,
+            self.name,
+            self.location,
+            start=self.start,
+            end=self.end,
+            status=self.status,
+            error=self.error,
+        )
 
     @property
     def error(self) -> str | None:
