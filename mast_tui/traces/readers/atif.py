@@ -474,8 +474,10 @@ class _TrajectorySpans:
         self.steps: StepList = caller.steps if caller else StepList()
         self.problems: list[Problem] = caller.problems if caller else []
         self._depth: int = caller._depth + 1 if caller else 0
-        name = trajectory.ids[0] if trajectory.ids else f"sub-agent {trajectory.position}"
-        self._key_prefix = preview(name)[0] if caller else ""
+        self._key_prefix = ""
+        if caller:
+            name = trajectory.ids[0] if trajectory.ids else f"sub-agent {trajectory.position}"
+            self._key_prefix, _is_entire = preview(name)
         self._agent = trajectory.agent or self._key_prefix or "agent"
         self._call_by_id: dict[str, Step] = {}
         # A plain dict would search for its first key among all the keys removed before it.

@@ -38,7 +38,7 @@ class MastDataReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the file's first records have a log and a field of the study."""
+        """Return whether the file's first records have a log and a field of MAST-Data."""
         if head := source.json_lines:
             return any(map(is_record, head))
         document = source.json
@@ -77,7 +77,7 @@ def traces_of_records(
 
 
 def is_record(value: object) -> bool:
-    """Return whether a JSON value is a record with a log and a field of the study."""
+    """Return whether a JSON value is a record with a log and a field of MAST-Data."""
     return (
         isinstance(value, Mapping)
         and any(mark in value for mark in _MARKS)

@@ -109,7 +109,7 @@ class PluginReader:
 
 @cache
 def plugins() -> tuple[PluginReader, ...]:
-    """Return the readers of all installed packages by package; they are imported only once."""
+    """Return the readers of all installed packages, sorted by package and imported only once."""
     if not any(reader_metadata_folders()):
         return ()
     # This import takes more time than the recognition of a file, and few users have plug-ins.

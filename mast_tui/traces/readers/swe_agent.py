@@ -125,10 +125,10 @@ def _is_run(document: object) -> bool:
     steps = record.get("trajectory")
     has_info = isinstance(record.get("info"), Mapping)
     has_history = isinstance(record.get("history"), list)
-    fields = _STEP_FIELDS if has_info or has_history else _ALL_STEP_FIELDS
+    required_fields = _STEP_FIELDS if has_info or has_history else _ALL_STEP_FIELDS
     if steps == []:
         return has_info and has_history
-    return mostly(lambda step: fields <= fields_of(step).keys(), items_of(steps))
+    return mostly(lambda step: required_fields <= fields_of(step).keys(), items_of(steps))
 
 
 def _split_history(

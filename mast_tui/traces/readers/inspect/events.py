@@ -80,12 +80,16 @@ class EventWalk:
         self._attachments = spans.attachments
         self._scope_by_span_id: dict[str, Scope] = {}
         self._call_key_by_agent_span: dict[str, str] = {}
+        """The keys of the tool calls that agents carry out, by the ids of the agents' spans."""
         self._pending: list[tuple[float, int, _PendingResult]] = []
-        self._pending_by_call_id: dict[str, _PendingResult] = {}
+        """A heap of the results to add, by their time and the order in which they were queued."""
+        self._result_by_call_id: dict[str, _PendingResult] = {}
         self._latest_result_by_tool: dict[str, _PendingResult] = {}
         self._subtask_keys: dict[str, str] = {}
+        """The keys of the spans with which subtasks begin, by their names."""
         self._answered_call_ids: set[str] = set()
-        self._queued_results = 0
+        """The ids of the calls whose tool events add nothing."""
+        self._queued_count = 0
         self._grading_chars_left = _GRADING_CHARS
 
     def walk(self, events: Sequence[object], *, skip_known_calls: bool = False) -> None:
@@ -215,7 +219,7 @@ class EventWalk:
         for message, message_pointer in self._new_input_messages(event, pointer, scope):
             fields = fields_of(message)
             if fields.get("role") == "tool":
-                pending = self._pending_by_call_id.get(as_text(fields.get("tool_call_id")) or "")
+                pending = self._result_by_call_id.get(as_text(fields.get("tool_call_id")) or "")
                 if pending is not None and not pending.added:
                     self._add_result(pending)
                     continue
@@ -304,7 +308,7 @@ class EventWalk:
 
         pending = _PendingResult(text, add_spans, call_id)
         if call_id:
-            self._pending_by_call_id[call_id] = pending
+            self._result_by_call_id[call_id] = pending
             self._latest_result_by_tool[name or ""] = pending
         self._add_result_at(pending, None if has_nested_events else end)
 
@@ -392,8 +396,8 @@ class EventWalk:
         if time is None:
             self._add_result(result)
         else:
-            self._queued_results += 1
-            heappush(self._pending, (time, self._queued_results, result))
+            self._queued_count += 1
+            heappush(self._pending, (time, self._queued_count, result))
 
     def _add_results_until(self, time: float | None) -> None:
         """Add the pending results of this time and earlier times; all if ``time`` is None."""

@@ -427,17 +427,17 @@ class MessagePool:
 
     def __init__(self, sample: Fields, spans: MessageSpans) -> None:
         self._pool: list[object] = []
-        self._pointer = ""
+        self._pool_pointer = ""
         self._spans = spans
-        self._identities: dict[int, Hashable] = {}
-        self._reported: set[str] = set()
+        self._identity_by_index: dict[int, Hashable] = {}
+        self._reported_messages: set[str] = set()
         data = sample.get("events_data")
         if isinstance(data, Mapping) and isinstance(messages := data.get("messages"), list):
             self._pool = messages
-            self._pointer = "/events_data/messages"
+            self._pool_pointer = "/events_data/messages"
         elif isinstance(messages := sample.get("message_pool"), list):
             self._pool = messages
-            self._pointer = "/message_pool"
+            self._pool_pointer = "/message_pool"
         self._lookups_left = _MAX_LOOKUPS + len(self._pool)
 
     def new_in(
@@ -460,11 +460,11 @@ class MessagePool:
         history.ranges = ranges
         for index in self._indices_within_limit(new_ranges, pointer):
             message = self._pool[index]
-            identity = self._identities.get(index)
+            identity = self._identity_by_index.get(index)
             if identity is None:
-                identity = self._identities[index] = self._spans.identity(message)
+                identity = self._identity_by_index[index] = self._spans.identity(message)
             if self._spans.is_new(message, identity, history):
-                yield message, f"{self._pointer}/{index}"
+                yield message, f"{self._pool_pointer}/{index}"
 
     def messages(self, refs: list[object], pointer: str) -> list[object]:
         """Return the messages of ranges in the pool, within the limit of lookups.
@@ -512,8 +512,8 @@ class MessagePool:
         return ranges
 
     def _report_once(self, message: str, pointer: str) -> None:
-        if message not in self._reported:
-            self._reported.add(message)
+        if message not in self._reported_messages:
+            self._reported_messages.add(message)
             self._spans.add_problem(pointer, message)
 
 

@@ -188,6 +188,7 @@ class _ArchiveLog:
         self._names = archive.names
         self._text_bytes_left = _MAX_TEXT_BYTES
         self._chunks: defaultdict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+        """The chunks by their folder and kind: the index of the first item and the member."""
         for name in self._names:
             if match := _CHUNK_NAME.fullmatch(name):
                 folder, kind, first_item = match.groups()

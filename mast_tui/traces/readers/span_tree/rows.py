@@ -109,7 +109,11 @@ class RowTree:
         return None if model_index is None else self.rows[model_index]
 
     def fails_by_itself(self, row_index: int) -> bool:
-        """Return whether a row failed, and no row under it failed with the same error."""
+        """Return whether a row failed for a reason of its own.
+
+        This is so if no row under it has the same error message. A row that failed without a
+        message must have no failed row under it.
+        """
         row = self.rows[row_index]
         if row.error is not None:
             same_errors = self._indices_by_error[row.error]
@@ -118,7 +122,7 @@ class RowTree:
         return has_failed and self._first_descendant(row_index, self._failed_indices) is None
 
     def _first_descendant(self, row_index: int, sorted_indices: Sequence[int]) -> int | None:
-        """Return the first of some sorted indices that is of a row under ``row_index``."""
+        """Return the first of some sorted indices that is of a row under ``row_index``; or None."""
         position = bisect_right(sorted_indices, row_index)
         last_descendant = row_index + self.sizes[row_index]
         if position == len(sorted_indices) or sorted_indices[position] > last_descendant:

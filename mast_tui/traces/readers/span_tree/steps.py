@@ -133,9 +133,10 @@ class _Timeline:
         self._parts = Parts()
         self._calls = Calls()
         self._history = ShownHistory(self._calls)
-        self._early_results: dict[str, str] = {}
+        self._early_result_keys: dict[str, str] = {}
+        """The keys of results whose call is not shown yet, by the ids of their calls."""
         self._open_rows: list[_OpenRow] = []
-        self._only_others = all(row.kind is RowKind.OTHER for row in tree.rows)
+        self._has_only_other_rows = all(row.kind is RowKind.OTHER for row in tree.rows)
 
     def read(self) -> StepList:
         """Return the steps of all rows."""
@@ -210,7 +211,7 @@ class _Timeline:
         A row with readable output and with rows under it is shown only after those.
         """
         row = open_row.row
-        if self._only_others:
+        if self._has_only_other_rows:
             open_row.parent_key = self._add_log(open_row, row.id, _row_text(row))
         elif row.has_readable_output:
             if open_row.last_index == open_row.row_index:
@@ -226,7 +227,7 @@ class _Timeline:
 
     def _leave_other_row(self, open_row: _OpenRow) -> None:
         """Show what is left to show of a row: its readable output, a root's output, its error."""
-        if self._only_others:
+        if self._has_only_other_rows:
             return
         if open_row.row.has_readable_output:
             if open_row.last_index > open_row.row_index:
@@ -444,14 +445,14 @@ class _Timeline:
             )
             self._calls.add_model_call(shown_call, piece.call_id, piece.text)
             self._history.set_call(node, shown_call)
-            early_result_key = self._early_results.pop(piece.call_id or "", None)
+            early_result_key = self._early_result_keys.pop(piece.call_id or "", None)
             if early_result_key is not None:
                 self._steps.move_after_call(early_result_key, key)
                 shown_call.result_key = early_result_key
         elif piece.kind is SpanKind.TOOL_RESULT and call is not None:
             call.result_key = key
         elif piece.kind is SpanKind.TOOL_RESULT and piece.call_id is not None:
-            self._early_results[piece.call_id] = key
+            self._early_result_keys[piece.call_id] = key
         return key
 
     def _enter_tool_row(self, open_row: _OpenRow) -> None:
