@@ -1,4 +1,4 @@
-"""Sessions of agents that keep each message, or each part of a message, in a file of its own."""
+"""Sessions of agents that keep each event, message or part of a message in a file of its own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.json_fields import Fields, fields_of
+from mast_tui.traces.readers.openhands import reader as openhands
 from mast_tui.traces.readers.sessions.documents import OPENCODE
 from mast_tui.traces.readers.sessions.engine import SessionReader, SessionRecord
 from mast_tui.traces.readers.sessions.messages import STRANDS
@@ -19,8 +20,30 @@ from mast_tui.traces.times import unix_seconds
 from mast_tui.traces.trials.base import Trial, bytes_of
 
 _MAX_BYTES: Final = 64 << 20
+_EVENT_FILE: Final = re.compile(r"(?:event-)?\d{1,12}(?:-[^/]*)?\.json")
 _MESSAGE_FILE: Final = re.compile(r"message_\d{1,12}\.json")
 _MESSAGE_NUMBER: Final = re.compile(r"\d{1,12}")
+
+
+def find_openhands(folder: Path, names: frozenset[str]) -> Trial | None:
+    """Return the conversation in a folder of files such as ``event-00001-….json`` or ``1.json``.
+
+    Args:
+        folder: A folder.
+        names: The names in it.
+    """
+    if not any(map(_EVENT_FILE.fullmatch, names)):
+        return None
+    files = openhands.event_files(folder)
+    if not files:
+        return None
+    return Trial(
+        "OpenHands conversation",
+        folder,
+        (),
+        fact_files=tuple(files),
+        read=partial(_read_openhands, folder),
+    )
 
 
 def find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
@@ -72,6 +95,11 @@ def find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
         fact_files=(*(path for path in (folder / "session.json",) if path.is_file()), *messages),
         read=partial(_read_strands, folder, messages),
     )
+
+
+def _read_openhands(folder: Path) -> FileReport:
+    report = openhands.read_event_folder(folder)
+    return report or FileReport(folder, failed="its event files cannot be read any more")
 
 
 def _read_opencode(folder: Path, session_files: Sequence[Path]) -> FileReport:
