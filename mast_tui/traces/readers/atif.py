@@ -223,8 +223,8 @@ class AtifStep:
     def _message_pieces(self) -> Iterator[Piece]:
         """Yield the reasoning and the text of a step.
 
-        A blank text is yielded if the step has nothing else, or nothing but results of a model
-        call.
+        A blank text is yielded if the step has no reasoning, no calls and no results. Results do
+        not count if the step has metrics, because a model was called then.
         """
         content = first_in(self.fields, "reasoning_content", "reasoning")
         reasoning = content_text(content) if isinstance(content, str | list) else ""
@@ -533,7 +533,7 @@ class _TrajectorySpans:
     ) -> None:
         """Add the results of a step, each after its call or else under ``parent``.
 
-        The call of a result is the first of these that there is:
+        The call of a result is the first of these that exists:
 
         - the call that the result names
         - the call at the same position, if as many calls of the step as results are left

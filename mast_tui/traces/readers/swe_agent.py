@@ -245,8 +245,8 @@ def _called_tool(message: Fields) -> str | None:
 def _text_with_action(step: Fields) -> tuple[str, str]:
     """Return the name of the field with the agent's text beside its action, and the text.
 
-    It is the thought, unless that is only the action. Without a thought it is the response, unless
-    that repeats the action.
+    The field is ``thought``; its text is empty if it is only the action. Without a thought it is
+    ``response``, if that does not repeat the action.
     """
     action = dump_text(step.get("action")).strip()
     thought = content_text(step.get("thought"))

@@ -1,6 +1,6 @@
-"""Folders that hold one run of a benchmark in several files, one module per benchmark.
+"""Folders with one run in several files: a module per benchmark, and one for agents' sessions.
 
-A kind of trial is added by its module and its line in ``_KINDS``.
+To add a kind of trial, add its module, and its function to ``_KINDS``.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ class EventWalk:
     def _add_model_call(self, event: Fields, pointer: str, scope: Scope) -> None:
         """Add the new messages of a model call, its answer and its error.
 
-        Of a model call by a scorer, only record the answer's text.
+        If a scorer made the call, only record the answer's text.
         """
         if scope.is_grading:
             self._add_grading_text(event)

@@ -72,7 +72,7 @@ class MessageSpans:
         """The number of messages with spans by their identity."""
 
     def add_problem(self, pointer: str, message: str) -> None:
-        """Record a problem; only the first of a sample are listed.
+        """Record a problem, unless the sample has ``_MAX_PROBLEMS`` problems already.
 
         Args:
             pointer: The JSON pointer in the sample.
@@ -102,8 +102,8 @@ class MessageSpans:
     def is_new(self, message: object, identity: Hashable, history: History) -> bool:
         """Return whether the next message of an input has no span yet.
 
-        Messages with the same identity are counted: if three of them have spans, the fourth in an
-        input is new.
+        A message with the id of a message with spans is not new. Other messages with the same
+        identity are counted: if three of them have spans, the fourth in an input is new.
 
         Args:
             message: The message.

@@ -1,7 +1,7 @@
 """The reader of Inspect AI logs: zip archives (``.eval``) and JSON documents.
 
-An archive that is still being written has no ``header.json`` yet. Of a truncated archive the
-intact samples are read.
+An archive that is still being written has no ``header.json`` yet. A truncated archive is read as
+far as its samples are intact.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def _task_text(sample: Fields, attachments: Attachments) -> str | None:
 def _system_name(header: Fields, spec: Fields) -> str | None:
     """Return the name of the solver or agent.
 
-    The first of these names that there is:
+    The name is the first of these that exists:
 
     - the solver of the evaluation
     - the name of the plan

@@ -369,7 +369,7 @@ def _first_part_field(messages: Iterable[Message], field: str) -> object:
 def _request_messages(span: OtelSpan) -> list[Message]:
     """Return the messages to a model or an agent, its system prompt first.
 
-    The first of these sources that has messages:
+    The messages come from the first of these that has any:
 
     - OpenInference's attributes and input
     - the request of any convention
@@ -396,7 +396,7 @@ def _request_messages(span: OtelSpan) -> list[Message]:
 def _answer_messages(span: OtelSpan) -> list[Message]:
     """Return the messages in the answer of a model or an agent.
 
-    The first of these sources that has messages:
+    The messages come from the first of these that has any:
 
     - OpenInference's attributes and output
     - the answer of the ``gen_ai`` conventions, or of Google's ADK

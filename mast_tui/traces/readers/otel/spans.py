@@ -120,7 +120,7 @@ class OtelSpan:
     def error(self) -> str | None:
         """The error message; None if the status is ``OK`` or nothing tells of an error.
 
-        The first of these that there is:
+        The message comes from the first of these that has one:
 
         - the exception of an event
         - the message of the status

@@ -1,7 +1,7 @@
 """TRAIL's traces: OpenInference spans as a tree, each with its children in it.
 
-Every span of such a file has a span under its bare id: TRAIL's labels name them. The labels lie in
-a file of their own as a rule; those carried in the trace's file are hidden.
+Every span of such a file has a span under its bare id, because TRAIL's labels name these ids. The
+labels are usually in a file of their own. Labels in the trace's file are hidden.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Calls:
             call_id: The id of the call in the row.
 
         Returns:
-            The first of these calls that there is, else None:
+            The first of these calls that exists, else None:
 
             - the call with the row's id
             - the oldest open call of the tool with the same arguments

@@ -1,7 +1,7 @@
 """The tree of timed calls that tracing tools record of a run, each with its input and output.
 
-A vendor's reader turns its records into rows of this one shape; ``observed_steps`` makes spans of
-them.
+A vendor's reader turns its records into these rows, and ``observed_steps`` turns the rows into
+spans.
 """
 
 from __future__ import annotations

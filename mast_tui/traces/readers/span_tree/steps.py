@@ -1,4 +1,4 @@
-"""The timeline of a run from the rows that a tracing tool kept of it."""
+"""The timeline of a run from the rows of a tracing tool."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ class _Timeline:
     def _unshown_input(self, open_row: _OpenRow) -> str | None:
         """Return a row's input as text; None if it is shown or the first model under it has it.
 
-        Beside a model with messages, an input that is no plain text is None too.
+        If that model has messages, an input that is no plain text is None too.
         """
         row = open_row.row
         if row.input is None:
@@ -297,9 +297,9 @@ class _Timeline:
 
         - A plain text is returned as it is.
         - Without a model's row under the row, the whole output is returned as JSON.
-        - Below the root, any other output holds a graph's state: None.
-        - Of a root, the text of the last message is returned, or the whole output as JSON if it
-          has no messages and a text in it was not shown.
+        - Below a root, any other output holds a graph's state, and None is returned.
+        - At a root, the text of the last message is returned. Without messages, the whole output
+          is returned as JSON, if a text in it was not shown.
         """
         output = open_row.row.output
         if (text := plain_text(output)) is not None:
@@ -458,7 +458,8 @@ class _Timeline:
     def _enter_tool_row(self, open_row: _OpenRow) -> None:
         """Set the call that a row carried out: a call that a model's row showed, or a new span.
 
-        A row within a row of the same execution has no call; it only lends its output.
+        If a row is within a row of the same execution, it has no call. It only gives its output to
+        that row.
         """
         row = open_row.row
         outer = open_row.open_tool

@@ -238,7 +238,8 @@ def _error_text(value: object) -> str:
 def _agent_in_metadata(metadata: object, kind: RowKind) -> str | None:
     """Return the agent that a framework names in the metadata of a call; None if it names none.
 
-    In LangGraph it is the node around the innermost node, or the node of a model's call.
+    LangGraph's agent is the node around the innermost node. If there is only one node, it is the
+    agent of a model's call.
     """
     if not isinstance(metadata, Mapping):
         return None
@@ -354,10 +355,10 @@ def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with each client's row emptied that repeats the model's row around it.
+    """Return the rows with an empty row for each client's row that repeats the row around it.
 
-    The integration of a framework separates messages, while that of its client writes one text.
-    The tokens of the client's row move to the row around it.
+    A framework's integration has separate messages, while that of its client has one text. The
+    tokens of the client's row move to the row around it.
     """
     outer_ids = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.request) > 1}
     copy_by_outer_id = {
