@@ -404,7 +404,10 @@ def _librechat_message(message: Fields) -> Fields:
 
 
 def _librechat_part(part: object) -> object:
-    """Return a part of a content as Anthropic and Vercel's AI SDK spell it."""
+    """Return a thought in the form of Anthropic, and a call in that of Vercel's AI SDK.
+
+    Any other part is returned as it is.
+    """
     fields = fields_of(part)
     kind = kind_of(part)
     if kind == "think":
@@ -462,7 +465,7 @@ def _is_semantic_kernel_message(message: object) -> bool:
 
 
 def _normalized_fields(value: object) -> Fields:
-    """Return an object with its fields in small letters: ``PluginName`` as ``pluginname``."""
+    """Return an object with small letters in its names: ``PluginName`` becomes ``pluginname``."""
     return {
         name.lower().replace("_", "").removeprefix("$"): field
         for name, field in fields_of(value).items()
@@ -501,7 +504,8 @@ def _content_blocks(items: Sequence[object]) -> Iterator[object]:
         kind = text_in(fields, "type", "contenttype") or ""
         names = (text_in(fields, "pluginname"), text_in(fields, "functionname"))
         name = ".".join(text for text in names if text) or text_in(fields, "name")
-        match kind.lower().replace("_", "").removeprefix("streaming").removesuffix("content"):
+        plain_kind = kind.lower().replace("_", "").removeprefix("streaming")
+        match plain_kind.removesuffix("content"):
             case "functioncall":
                 call_id = identifier_in(fields, "id")
                 arguments = fields.get("arguments")

@@ -645,7 +645,7 @@ def output_text(value: object) -> str:
     result = fields_of(json_in(value)) if may_be_mcp_result else {}
     if isinstance(result.get("content"), list) and result.keys() <= _MCP_RESULT_FIELDS:
         value = result["content"]
-    if isinstance(value, list) and value and all(map(_is_part, value)):
+    if isinstance(value, list) and value and all(map(_is_result_part, value)):
         return message_text(value)
     return dump_text(value)
 
@@ -663,7 +663,7 @@ def occurs_in(text: str, texts: Iterable[str]) -> bool:
     return any(searched.find(needle, 0, search_end) >= 0 for searched in texts)
 
 
-def _is_part(value: object) -> bool:
+def _is_result_part(value: object) -> bool:
     """Return whether a value is a text part, or a part of a result as Bedrock writes it."""
     if not isinstance(value, Mapping):
         return False

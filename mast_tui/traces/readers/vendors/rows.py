@@ -148,9 +148,9 @@ def _fact_lines(value: object) -> str:
 
 
 def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
-    """Return a row with the facts from the attributes that its vendor stored.
+    """Return a row completed by the row of its OpenTelemetry attributes.
 
-    Langfuse keeps the attributes of OpenTelemetry, and calls a tool of many frameworks a span.
+    Langfuse stores these attributes, and has the tools of many frameworks as mere spans.
     """
     if row.kind is RowKind.OTHER and attribute_row.kind is RowKind.TOOL:
         row = replace(row, kind=RowKind.TOOL)
