@@ -88,8 +88,10 @@ def is_record(value: object) -> bool:
 def _trace_of_record(source: Source, record: Record) -> Trace | None:
     """Return the trace of a record; None if the record has no log."""
     value = record.value
-    log_field = _log_of_record(value) if isinstance(value, Mapping) else None
-    if not isinstance(value, Mapping) or log_field is None:
+    if not isinstance(value, Mapping):
+        return None
+    log_field = _log_of_record(value)
+    if log_field is None:
         return None
     pointer, log = log_field
     reading, system = _read_log(log)
