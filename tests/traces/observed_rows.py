@@ -16,35 +16,35 @@ ANSWER: Message = {"role": "assistant", "content": "No."}
 
 
 def call(arguments: str = '{"city": "Bern"}', call_id: str | None = "c1") -> Message:
-    made: dict[str, object] = {"function": {"name": "weather", "arguments": arguments}}
+    tool_call: dict[str, object] = {"function": {"name": "weather", "arguments": arguments}}
     if call_id is not None:
-        made["id"] = call_id
-    return {"role": "assistant", "content": None, "tool_calls": [made]}
+        tool_call["id"] = call_id
+    return {"role": "assistant", "content": None, "tool_calls": [tool_call]}
 
 
 def result(text: str = "dry", call_id: str | None = "c1") -> Message:
-    told: dict[str, object] = {"role": "tool", "content": text}
+    message: dict[str, object] = {"role": "tool", "content": text}
     if call_id is not None:
-        told["tool_call_id"] = call_id
-    return told
+        message["tool_call_id"] = call_id
+    return message
 
 
 def model(
     row_id: str,
     start: float,
-    asked: Sequence[Message] = (),
-    answered: Sequence[Message] = (),
+    request: Sequence[Message] = (),
+    answer: Sequence[Message] = (),
     parent: str | None = None,
     **more: Any,
 ) -> SpanRow:
     row = SpanRow(row_id, parent, RowKind.MODEL, "chat", f"/{row_id}", start, start + 1)
-    return replace(row, asked=tuple(asked), answered=tuple(answered), **more)
+    return replace(row, request=tuple(request), answer=tuple(answer), **more)
 
 
 def tool(row_id: str, start: float, parent: str | None = None, **more: Any) -> SpanRow:
     row = SpanRow(row_id, parent, RowKind.TOOL, "weather", f"/{row_id}", start, start + 1)
-    told: dict[str, Any] = {"input": {"city": "Bern"}, "output": "dry", **more}
-    return replace(row, **told)
+    fields: dict[str, Any] = {"input": {"city": "Bern"}, "output": "dry", **more}
+    return replace(row, **fields)
 
 
 def agent(row_id: str, name: str, start: float, parent: str | None = None, **more: Any) -> SpanRow:

@@ -12,10 +12,10 @@ from mast_tui.traces.model import AnswerKey
 from mast_tui.traces.native_format import line_of
 from mast_tui.traces.readers.answer_keys import (
     AnswerKeyDraft,
+    answer_key_from_json,
     answer_key_of,
     as_json,
-    from_json,
-    sorted_by_name,
+    sorted_into_sections,
 )
 from tests.traces.checks import CORPUS, needs_corpus, write_json
 
@@ -74,10 +74,10 @@ def test_what_only_the_other_holds_is_added_once() -> None:
 
 def test_it_is_written_and_read_without_loss_and_foreign_shapes_cost_nothing() -> None:
     key = AnswerKey(scores=(("a", "1"), ("a", "2")), other=(("", ""),))
-    assert from_json(json.loads(json.dumps(as_json(key)))) == key
+    assert answer_key_from_json(json.loads(json.dumps(as_json(key)))) == key
     shapes: tuple[object, ...] = (None, 5, [], {"scores": 5}, {"scores": [5]}, {"unknown": []})
     for broken in shapes:
-        assert from_json(broken) == AnswerKey()
+        assert answer_key_from_json(broken) == AnswerKey()
 
 
 def test_an_older_file_of_our_own_keeps_what_it_hid(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_an_older_file_of_our_own_keeps_what_it_hid(tmp_path: Path) -> None:
     path.write_text(json.dumps(line, separators=(",", ":")) + "\n")
     (older,) = read_file(path, named=True).traces
     assert older.meta.answer_key == trace.meta.answer_key
-    assert sorted_by_name([("x", "y")]) == AnswerKey(other=(("x", "y"),))
+    assert sorted_into_sections([("x", "y")]) == AnswerKey(other=(("x", "y"),))
 
 
 def test_nothing_of_it_is_written_for_who_works_blind(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Thread, Tokens
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import (
     keys_of,
@@ -301,7 +301,7 @@ def test_a_first_record_longer_than_the_head_is_recognised(tmp_path: Path) -> No
 
 def test_only_this_reader_claims_a_session(tmp_path: Path) -> None:
     path = write_json_lines(tmp_path / "s.jsonl", user("u1", None, "go"), agent("a", "u1", "ok"))
-    assert [reader.name for reader in claims(Source(path))] == ["claude-code"]
+    assert [reader.name for reader in recognising_readers(Source(path))] == ["claude-code"]
 
 
 def test_other_files_are_not_taken_for_sessions(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanKind
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import CORPUS, needs_corpus, read_file, spans_of
 
@@ -64,4 +64,4 @@ def test_every_block_of_a_real_session_is_a_span_in_its_place(name: str) -> None
                 assert index is not None
                 assert spans[index].parent == f"{block['tool_use_id']}:call"
     assert sum(one.kind is SpanKind.TOOL_CALL for one in spans) == calls
-    assert [reader.name for reader in claims(Source(path))] == ["claude-code"]
+    assert [reader.name for reader in recognising_readers(Source(path))] == ["claude-code"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanStatus, Tokens, Trace
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.claude_code.stream import READER
 from tests.traces.checks import (
     check_sound,
@@ -100,7 +100,7 @@ def test_a_run_from_its_first_message_to_its_result(tmp_path: Path) -> None:
     assert (trace.identity.trace_id, trace.identity.native) == (SESSION, True)
     assert (trace.meta.system, trace.meta.model) == ("claude-code", "claude-opus-5")
     assert (report.format, report.thread) == ("claude-code-stream", None)
-    assert [reader.name for reader in claims(Source(path))] == ["claude-code-stream"]
+    assert [reader.name for reader in recognising_readers(Source(path))] == ["claude-code-stream"]
 
 
 def test_messages_of_a_sub_agent_go_by_the_call_that_began_it(tmp_path: Path) -> None:

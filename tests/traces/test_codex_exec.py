@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Role, SpanStatus, Tokens, Trace
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.codex.exec import READER
 from tests.traces.checks import read_one, said, spans_of
 
@@ -177,7 +177,7 @@ def test_other_text_is_kept_each_run_of_it_one_span(tmp_path: Path) -> None:
 
 def test_a_long_preamble_does_not_hide_the_events(tmp_path: Path) -> None:
     path = write(tmp_path, *(f"setting up {number}" for number in range(500)), *BEGIN)
-    assert [reader.name for reader in claims(Source(path))] == ["codex-exec"]
+    assert [reader.name for reader in recognising_readers(Source(path))] == ["codex-exec"]
 
 
 def test_broken_events_are_named_and_the_rest_is_read(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_in_library
 from mast_tui.traces.model import FileReport, SpanKind, SpanStatus, Tokens, Trace
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.codex.otel_logs import READER
 from tests.traces.checks import read_file, said, spans_of, write_json_lines
 
@@ -199,7 +199,7 @@ def test_a_first_request_longer_than_the_head_is_recognised(tmp_path: Path) -> N
     records = [result(f"c{number}", output="x" * 2000) for number in range(60)]
     path = write_json_lines(tmp_path / "traces.jsonl", request(*records))
     assert len(read_file(READER, path).traces[0]) == 120
-    assert [reader.name for reader in claims(Source(path))] == ["codex-otel-logs"]
+    assert [reader.name for reader in recognising_readers(Source(path))] == ["codex-otel-logs"]
     assert read_in_library(path, named=False).format == "codex-otel-logs"
 
 

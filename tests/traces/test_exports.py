@@ -9,7 +9,7 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Outcome, Tokens, Trace
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from tests.traces.checks import check_sound, span_lines, spans_of, write_json, write_json_lines
 from tests.traces.text_coverage import text_coverage
 
@@ -782,7 +782,7 @@ NOT_SHOWN = (
 
 def read_export(path: Path) -> Trace:
     """The only trace of a file that one reader alone claims."""
-    assert len(list(claims(Source(path)))) == 1
+    assert len(list(recognising_readers(Source(path)))) == 1
     (trace,) = read_file(path, named=False).traces
     check_sound(trace)
     return trace

@@ -11,7 +11,7 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_any
 from mast_tui.traces.model import Outcome
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.inspect import reader as inspect_reader
 from tests.traces.checks import read_file, read_one
 from tests.traces.inspect_logs import (
@@ -142,7 +142,7 @@ def test_samples_are_read_without_any_header(tmp_path: Path) -> None:
 def test_data_that_swells_in_memory_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspect_reader, "_MOST_VALUES", 1000)
+    monkeypatch.setattr(inspect_reader, "_MAX_VALUES", 1000)
     dense = b'{"id": 9, "epoch": 1, "events": [' + b"[]," * 600 + b"[]]}"
     members = members_of(numbered(1)) | {"samples/9_epoch_1.json": dense}
     report = read_file(READER, write_eval(tmp_path / "a.eval", members))
@@ -201,7 +201,7 @@ def test_samples_kept_in_chunks_are_put_together(tmp_path: Path) -> None:
 )
 def test_other_archives_are_not_claimed(tmp_path: Path, members: dict[str, object]) -> None:
     path = write_eval(tmp_path / "a.eval", members)
-    assert not list(claims(Source(path)))
+    assert not list(recognising_readers(Source(path)))
 
 
 def test_a_log_is_known_whatever_its_name_and_compression(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_reading_twice_gives_the_same(tmp_path: Path) -> None:
 def test_a_log_that_never_ends_is_read_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspect_reader, "MOST_SPANS", 5)
+    monkeypatch.setattr(inspect_reader, "MAX_SPANS", 5)
     events: list[object] = [7] * 4
     endless = {**sample(), "events": events, "error": {"message": "never shown"}}
     report = read_eval(tmp_path, numbered(1), {**endless, "id": 2}, numbered(3))
@@ -321,8 +321,8 @@ def test_room_is_kept_for_wide_characters(
     raw = json.dumps(numbered(1)).replace("Number", f"{text} Number").encode()
     members = members_of() | {"samples/1_epoch_1.json": raw}
     start = sum(len(json.dumps(members[name]).encode()) for name in ("header.json",))
-    monkeypatch.setattr(inspect_reader, "_MOST_TEXT", start + width * len(raw))
+    monkeypatch.setattr(inspect_reader, "_MAX_TEXT_BYTES", start + width * len(raw))
     assert len(read_file(READER, write_eval(tmp_path / "a.eval", members)).traces) == 1
-    monkeypatch.setattr(inspect_reader, "_MOST_TEXT", start + width * len(raw) - 1)
+    monkeypatch.setattr(inspect_reader, "_MAX_TEXT_BYTES", start + width * len(raw) - 1)
     report = read_file(READER, write_eval(tmp_path / "a.eval", members))
     assert "of text" in report.problems[0].message

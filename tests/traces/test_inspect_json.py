@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.traces.io import json_repair as repair
 from mast_tui.traces.io.source import HEAD_BYTES, Source
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.inspect import reader as inspect_reader
 from tests.traces.checks import read_file, write_json
 from tests.traces.inspect_logs import (
@@ -105,7 +105,9 @@ def test_a_log_is_known_by_what_it_has(tmp_path: Path, without: str) -> None:
     log = {**HEADER, "samples": [numbered(1)]}
     del log[without]
     path = write_json(tmp_path / "a.json", log)
-    assert [type(reader).__name__ for reader in claims(Source(path))] == ["InspectReader"]
+    assert [type(reader).__name__ for reader in recognising_readers(Source(path))] == [
+        "InspectReader"
+    ]
 
 
 @pytest.mark.parametrize("samples", [None, [], 7, {}, "x"])

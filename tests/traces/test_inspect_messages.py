@@ -194,7 +194,7 @@ def test_long_runs_with_pooled_inputs_do_not_look_at_everything_again(
         return is_new(self, message, identity, history)
 
     monkeypatch.setattr(MessageSpans, "is_new", counted)
-    monkeypatch.setattr(inspect_messages, "_MOST_LOOKUPS", 5000)
+    monkeypatch.setattr(inspect_messages, "_MAX_LOOKUPS", 5000)
     number = 300
     pool = [user(f"message {index}", id=f"m{index}") for index in range(number)]
     growing = [

@@ -150,7 +150,7 @@ def test_a_huge_table_is_refused_before_it_is_read(
         {"messages": CHAT, "padding": f"{number}" + " " * 10_000} for number in range(300)
     ]
     path = write_parquet(tmp_path / "x.parquet", rows, compression="zstd")
-    monkeypatch.setattr(mast_parquet, "MOST_BYTES", 2 << 20)
+    monkeypatch.setattr(mast_parquet, "MAX_BYTES", 2 << 20)
     assert path.stat().st_size < 2 << 20
     assert "tables of more than 2 MB are not read" in (READER.read(Source(path)).skipped or "")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanStatus, Tokens
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.mini_swe_agent import READER
 from tests.traces.checks import read_file, read_one, said, span_lines, spans_of, told, write_json
 
@@ -211,7 +211,7 @@ def test_a_bare_list_is_known_by_its_blocks_and_return_codes(tmp_path: Path) -> 
         {"role": "user", "content": "the patch"},
     ]
     source = Source(write_json(tmp_path / "run.json", run))
-    assert [reader.name for reader in claims(source)] == ["mini-swe-agent"]
+    assert [reader.name for reader in recognising_readers(source)] == ["mini-swe-agent"]
     trace = read_one(READER, source.path)
     assert told(trace)[3:] == [
         ("tool_call", "ls"),

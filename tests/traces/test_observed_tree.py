@@ -31,8 +31,8 @@ def test_chains_are_left_out_and_what_is_under_them_hangs_on_the_next_one_shown(
         agent("a", "Planner", 0),
         other("chain", 1, "a", input="x", output="y"),
         model("m", 2, [QUESTION], [ANSWER], "chain"),
-        other("docs", 4, "chain", output="a page on rain", speaks=True),
-        other("guard", 5, "chain", output="allowed", speaks=True),
+        other("docs", 4, "chain", output="a page on rain", has_readable_output=True),
+        other("guard", 5, "chain", output="allowed", has_readable_output=True),
     ]
     steps = steps_of(*rows)
     assert [(step.key, step.parent, step.text) for step in steps[1:]] == [
@@ -132,11 +132,11 @@ _ROWS = st.builds(
         "weather",
         f"/{number}",
         start,
-        asked=tuple(asked) if kind is RowKind.MODEL else (),
-        answered=tuple(answered) if kind is RowKind.MODEL else (),
+        request=tuple(asked) if kind is RowKind.MODEL else (),
+        answer=tuple(answered) if kind is RowKind.MODEL else (),
         output=None if speaks else "dry",
         call_id="c1" if speaks else None,
-        speaks=speaks,
+        has_readable_output=speaks,
     ),
     st.integers(0, 6),
     st.sampled_from(RowKind),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanStatus
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.openhands.events import is_sdk_event
 from mast_tui.traces.readers.openhands.reader import READER, read_event_folder
 from tests.traces.checks import (
@@ -139,7 +139,7 @@ def test_a_stream_of_the_sdk(tmp_path: Path) -> None:
     assert trace.span(9).status is SpanStatus.ERROR
     assert trace.span(5).place == "line 4"
     assert trace.meta.model == "claude-x"
-    assert [reader.name for reader in claims(Source(path))] == ["openhands"]
+    assert [reader.name for reader in recognising_readers(Source(path))] == ["openhands"]
 
 
 @pytest.mark.parametrize("field", ["title", "tool_kind"])

@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file, read_fully, scan
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from tests.traces.checks import CORPUS, SAMPLES, needs_corpus, span_lines, write_json_lines
 
 FORMATS: Final[Mapping[str, str]] = {
@@ -75,13 +75,13 @@ def test_every_file_of_the_corpus_is_read_as_what_it_is() -> None:
 @needs_corpus
 def test_no_file_of_the_corpus_is_claimed_by_two_readers() -> None:
     for path in corpus_files():
-        names = [reader.name for reader in claims(Source(path))]
+        names = [reader.name for reader in recognising_readers(Source(path))]
         assert len(names) == int(is_trace(path)), (path, names)
 
 
 def test_no_sample_is_claimed_by_two_readers() -> None:
     for path in sorted(SAMPLES.iterdir()):
-        names = [reader.name for reader in claims(Source(path))]
+        names = [reader.name for reader in recognising_readers(Source(path))]
         assert len(names) <= 1, (path, names)
 
 
@@ -119,7 +119,7 @@ def test_other_json_is_claimed_by_nobody(tmp_path: Path, value: object) -> None:
     ):
         path = tmp_path / name
         path.write_text(text)
-        assert [reader.name for reader in claims(Source(path))] == [], name
+        assert [reader.name for reader in recognising_readers(Source(path))] == [], name
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_other_json_is_claimed_by_nobody(tmp_path: Path, value: object) -> None:
 def test_other_bytes_are_claimed_by_nobody(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "thing"
     path.write_bytes(data)
-    assert [reader.name for reader in claims(Source(path))] == []
+    assert [reader.name for reader in recognising_readers(Source(path))] == []
 
 
 def test_a_reader_that_understands_no_record_gives_way(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_reader_that_understands_no_record_gives_way(tmp_path: Path) -> None:
             for n, (role, text) in enumerate([("user", "Go."), ("assistant", "Gone.")])
         ),
     )
-    assert [reader.name for reader in claims(Source(path))] == ["claude-code"]
+    assert [reader.name for reader in recognising_readers(Source(path))] == ["claude-code"]
     report = read_file(path, named=True)
     assert report.format == "message-list"
     assert span_lines(report.traces[0]) == ["message user: Go.", "message assistant: Gone."]

@@ -11,7 +11,7 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file, scan
 from mast_tui.traces.model import SpanKind, Trace
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from tests.traces.checks import (
     check_sound,
     read_one,
@@ -39,7 +39,7 @@ from tests.traces.text_coverage import text_coverage
 
 def read(path: Path) -> Trace:
     """Return the only trace of a file, which exactly one reader claims."""
-    (reader,) = claims(Source(path))
+    (reader,) = recognising_readers(Source(path))
     return read_one(reader, path)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.readers import claims
+from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.otel.trail import READER
 from tests.traces.checks import read_file, read_one, write_json, write_json_lines
 
@@ -111,7 +111,7 @@ def published_layout() -> dict[str, Any]:
 
 def test_a_tree_of_spans_is_a_timeline_with_a_span_under_each_id(tmp_path: Path) -> None:
     path = write_json(tmp_path / "trace.json", published_layout())
-    assert [reader.name for reader in claims(Source(path))] == ["trail"]
+    assert [reader.name for reader in recognising_readers(Source(path))] == ["trail"]
     trace = read_one(READER, path)
     spans = [trace.span(index) for index in range(len(trace))]
     assert [(one.kind.value, one.agent, trace.text(one.index)) for one in spans] == [

@@ -1,8 +1,8 @@
-"""The formats, each in a folder or a module of its own, and those that other packages bring.
+"""The readers of all formats, each in a folder or a module of its own, and those of plug-ins.
 
-A reader is added by its file and its line in ``_MODULES``, or in ``_BINARY`` where its files are no
-text; each is imported when its turn has come. Those of other packages have theirs where none of
-ours knows a file by marks of its own.
+To add a reader, add its module to ``_TEXT_READERS``, or to ``_BINARY_READERS`` if its files are no
+text. A reader is imported when it is first asked. Readers of other packages are asked only for
+files that no reader here recognises by marks of a format.
 """
 
 from __future__ import annotations
@@ -18,108 +18,107 @@ from mast_tui.traces.readers.base import Reader
 from mast_tui.traces.readers.json_fields import names
 from mast_tui.traces.readers.plugins import PluginReader, plugins
 
-_MODULES: Final = names("""
+_TEXT_READERS: Final = names("""
     codex.reader codex.exec codex.otel_logs claude_code.reader claude_code.stream converted
     inspect.reader mast_data swe_agent mini_swe_agent agentrx
     atif vendors.reader openhands.reader otel.reader otel.trail
 """)
-"""Readers of text that know their format by marks of its own, in the order they are tried in."""
+"""Readers of text that recognise their format by its marks, in the order of recognition."""
 
-_BINARY: Final = ("inspect.reader", "mast_data_parquet")
+_BINARY_READERS: Final = ("inspect.reader", "mast_data_parquet")
 """Readers of files that are no text."""
 
-_BY_LINE: Final = ("codex.reader", "codex.exec")
-"""Readers that never need the whole of a file."""
+_LINE_READERS: Final = ("codex.reader", "codex.exec")
+"""Readers that never need a whole file at once."""
 
-_FALLBACK: Final = "chat.reader"
-"""The reader of lists of chat messages, which is asked where no other reader knows the file."""
+_FALLBACK_READER: Final = "chat.reader"
+"""The reader of lists of chat messages, which is asked if no other reader recognises the file."""
 
-_SPANS_LOOKED_AT: Final = 100
+_COMPARED_SPANS: Final = 100
 
-_TEXT: Final = "logs"
-"""The reader of plain text, which is asked last, for named files and for logs."""
+_PLAIN_TEXT_READER: Final = "logs"
+"""The reader of plain text, which is asked last, and only for logs and files named by the user."""
 
 
 def readers(binary: bool = False) -> Iterator[Reader]:
-    """Yield every reader that knows its format by its own marks, imported on demand."""
-    for module in _BINARY if binary else _MODULES:
-        yield _reader(module)
+    """Yield every reader that recognises its format by marks, imported on demand."""
+    for module in _BINARY_READERS if binary else _TEXT_READERS:
+        yield _import_reader(module)
     if not binary:
         yield from import_module(f"{__name__}.sessions").FORMATS
         yield from import_module(f"{__name__}.exports").FORMATS
         yield from import_module(f"{__name__}.frameworks").FRAMEWORKS
 
 
-def claims(source: Source) -> Iterator[Reader]:
+def recognising_readers(source: Source) -> Iterator[Reader]:
     """Yield the readers that recognise this file, the most specific first.
 
-    Other packages' and the fallback are asked only where none of those is the file's that know
-    their format by its marks.
+    If a reader recognises the file by marks, plug-ins and the fallback are not asked.
     """
-    claimed = False
+    is_recognised = False
     for reader in readers(source.is_binary):
         if reader.recognises(source):
-            claimed = True
+            is_recognised = True
             yield reader
-    if claimed:
-        return
-    yield from _claims_without_marks(source)
+    if not is_recognised:
+        yield from _readers_without_marks(source)
 
 
-def _claims_without_marks(source: Source) -> Iterator[Reader]:
-    """Yield the readers of other packages and the fallback, where they recognise the file."""
+def _readers_without_marks(source: Source) -> Iterator[Reader]:
+    """Yield the plug-ins and the fallback that recognise the file."""
     yield from (plugin for plugin in plugins() if plugin.recognises(source))
     if not source.is_binary:
-        fallback = _reader(_FALLBACK)
+        fallback = _import_reader(_FALLBACK_READER)
         if fallback.recognises(source):
             yield fallback
 
 
 def recognise(source: Source) -> Reader | None:
-    """Return the reader for this file, or None where its content is of no known format."""
-    return next(claims(source), None)
+    """Return the reader for this file; None if its content is of no known format."""
+    return next(recognising_readers(source), None)
 
 
 def read_recognised(source: Source) -> FileReport | None:
-    """Return the report of the first reader that understands a file; None if no reader claims it.
+    """Return the report of the first reader that recognises and understands a file.
 
-    A reader that recognises a file and understands none of its records gives way to the next one.
-    Where no reader understands it, the report of the first counts.
+    If no reader understands the file, return the first report. If no reader recognises the file,
+    or only plug-ins that cannot read it, return None.
     """
-    first: FileReport | None = None
-    asked: list[Reader] = []
-    for reader in chain(claims(source), _claims_without_marks(source)):
-        if reader in asked:
+    first_report: FileReport | None = None
+    asked_readers: list[Reader] = []
+    for reader in chain(recognising_readers(source), _readers_without_marks(source)):
+        if reader in asked_readers:
             continue
-        asked.append(reader)
+        asked_readers.append(reader)
         report = reader.read(source)
         if report.format is None and isinstance(reader, PluginReader):
             continue
-        if _is_understood(report):
+        if _has_understood_spans(report):
             return report
-        first = first or report
-    return first
+        first_report = first_report or report
+    return first_report
 
 
-def _is_understood(report: FileReport) -> bool:
-    """Return whether anything was read beside logs, which keep records of unknown kinds."""
+def _has_understood_spans(report: FileReport) -> bool:
+    """Return whether a trace begins with more than logs; a record of unknown kind is a log."""
     return any(
         trace.span(index).role is not Role.LOG
         for trace in report.traces
-        for index in range(min(len(trace), _SPANS_LOOKED_AT))
+        for index in range(min(len(trace), _COMPARED_SPANS))
     )
 
 
 def reads_by_line(source: Source) -> bool:
-    """Return whether the file is of a format that is read line by line, whatever its size."""
-    return any(_reader(module).recognises(source) for module in _BY_LINE)
+    """Return whether the file is of a format that is read line by line."""
+    return any(_import_reader(module).recognises(source) for module in _LINE_READERS)
 
 
 def read_text(source: Source) -> FileReport:
-    """Read a file as plain text, which every text file can be read as."""
-    return _reader(_TEXT).read(source)
+    """Read any text file as plain text."""
+    return _import_reader(_PLAIN_TEXT_READER).read(source)
 
 
-def _reader(module: str) -> Reader:
+def _import_reader(module: str) -> Reader:
+    """Return the reader of a module in this folder."""
     reader: Reader = import_module(f"{__name__}.{module}").READER
     return reader

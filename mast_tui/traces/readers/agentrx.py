@@ -1,8 +1,8 @@
-"""Runs as AgentRx's judge is shown them, and the telemetry that such runs were recorded as.
+"""Runs in the intermediate form of AgentRx, and runs in the telemetry of its replication.
 
 AgentRx turns every format into an intermediate form (``trajectory_ir.json``): numbered steps, each
-with substeps of a role and a text. A replication of it records its runs as ``otel-json-local-v0``,
-spans of a schema of its own, with what was planted and what was expected beside them.
+with substeps of a role and a text. A replication of AgentRx records its runs as
+``otel-json-local-v0``: spans of a schema of its own, with planted faults and the expected result.
 """
 
 from __future__ import annotations
@@ -39,19 +39,23 @@ from mast_tui.traces.readers.run_facts import task_of
 
 _SCHEMA: Final = "otel-json-local-v0"
 _MARKS: Final = (b'"substeps"', _SCHEMA.encode())
-_LINE: Final = re.compile(r"^(Role|Status|Tool): ([^\n]{1,200})$", re.MULTILINE)
-_FIELDS: Final = {"Role": "role", "Status": "status", "Tool": "tool_name"}
-_A_TOOL: Final = "dependency"
-"""The role of a tool, which an agent has called."""
+_FIELD_LINE: Final = re.compile(r"^(Role|Status|Tool): ([^\n]{1,200})$", re.MULTILINE)
+_FIELD_BY_LABEL: Final = {"Role": "role", "Status": "status", "Tool": "tool_name"}
+_TOOL_ROLE: Final = "dependency"
+"""The role of a tool that an agent has called."""
 
-_STATUSES: Final = {"ERROR": SpanStatus.ERROR, "OK": SpanStatus.OK}
-_OUTCOMES: Final = {"FAILED": Outcome.FAILED, "SUCCESS": Outcome.SUCCEEDED, "OK": Outcome.SUCCEEDED}
-_TASK_KEY: Final[dict[str, Section]] = {
+_STATUS_BY_CODE: Final = {"ERROR": SpanStatus.ERROR, "OK": SpanStatus.OK}
+_OUTCOME_BY_STATUS: Final = {
+    "FAILED": Outcome.FAILED,
+    "SUCCESS": Outcome.SUCCEEDED,
+    "OK": Outcome.SUCCEEDED,
+}
+_SECTION_BY_TASK_FIELD: Final[dict[str, Section]] = {
     "failure_response": "reference",
     "target_fault_category": "failures",
     "injection_node": "failures",
 }
-_FAULT: Final = "fault.injected"
+_FAULT_EVENT: Final = "fault.injected"
 
 
 class AgentRxReader:
@@ -65,15 +69,15 @@ class AgentRxReader:
         if not any(mark in source.head for mark in _MARKS):
             return False
         document = source.json
-        return _is_intermediate(document) or _is_recorded(document)
+        return _has_substeps(document) or _is_telemetry(document)
 
     def read(self, source: Source) -> FileReport:
         """Return the file's one trace."""
         document = fields_of(source.json)
         steps = StepList()
         problems = list[Problem]()
-        read = _read_recorded if _is_recorded(document) else _read_intermediate
-        meta = read(document, steps, problems)
+        read_run = _read_telemetry if _is_telemetry(document) else _read_substeps
+        meta = read_run(document, steps, problems)
         trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
         return report_of(self, source, [trace])
 
@@ -81,32 +85,35 @@ class AgentRxReader:
 READER: Final = AgentRxReader()
 
 
-def _is_intermediate(document: object) -> bool:
+def _has_substeps(document: object) -> bool:
     steps = map(fields_of, items_of(fields_of(document).get("steps")))
     return any(isinstance(step.get("substeps"), list) for step in steps)
 
 
-def _is_recorded(document: object) -> bool:
+def _is_telemetry(document: object) -> bool:
     return fields_of(document).get("schema") == _SCHEMA
 
 
-def _read_intermediate(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
-    for number, step in enumerate(items_of(document.get("steps"))):
+def _read_substeps(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
+    """Add the substeps of a run in the intermediate form to ``steps``; return the run's facts."""
+    for step_index, step in enumerate(items_of(document.get("steps"))):
+        location = f"/steps/{step_index}"
         substeps = fields_of(step).get("substeps")
         if not isinstance(substeps, list):
-            problems.append(Problem(f"/steps/{number}", "no step, left out"))
+            problems.append(Problem(location, "no step, left out"))
             continue
-        for inner, substep in enumerate(substeps):
-            _add_substep(steps, fields_of(substep), f"/steps/{number}/substeps/{inner}")
+        for substep_index, substep in enumerate(substeps):
+            _add_substep(steps, fields_of(substep), f"{location}/substeps/{substep_index}")
     return TraceMeta(task=task_of(document.get("instruction"), steps=()))
 
 
 def _add_substep(steps: StepList, substep: Fields, location: str) -> None:
+    """Add a substep as a message, or as a tool's result if its text states the role of a tool."""
     text = content_text(substep.get("content"))
     fields = _substep_fields(text)
     role_name = short_name(substep.get("role")) or "agent"
-    role = Role.TOOL if fields.get("role") == _A_TOOL else role_of(role_name) or Role.AGENT
-    status = _STATUSES.get(str(fields.get("status")).upper(), SpanStatus.UNKNOWN)
+    role = Role.TOOL if fields.get("role") == _TOOL_ROLE else role_of(role_name) or Role.AGENT
+    status = _STATUS_BY_CODE.get(str(fields.get("status")).upper(), SpanStatus.UNKNOWN)
     if role is Role.TOOL:
         name = short_name(fields.get("tool_name")) or None
         steps.result(location, role_name, text, name=name, status=status)
@@ -115,13 +122,20 @@ def _add_substep(steps: StepList, substep: Fields, location: str) -> None:
 
 
 def _substep_fields(text: str) -> Fields:
-    """Return the fields that a substep states: in lines, or as a JSON object."""
+    """Return the fields in the text of a substep: lines such as ``Role: tool``, or a JSON object.
+
+    The first line with a label counts.
+    """
     if text.startswith("{"):
         return fields_of(json_in(text))
-    return {_FIELDS[match[1]]: match[2].strip() for match in reversed(list(_LINE.finditer(text)))}
+    fields: dict[str, object] = {}
+    for label, value in _FIELD_LINE.findall(text):
+        fields.setdefault(_FIELD_BY_LABEL[label], value.strip())
+    return fields
 
 
-def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
+def _read_telemetry(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
+    """Add the task and the spans of a run's telemetry to ``steps``; return the run's facts."""
     task = as_text(document.get("task"))
     if task:
         steps.add("/task", SpanKind.MESSAGE, Role.USER, "user", task)
@@ -129,10 +143,10 @@ def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -
     frameworks = [fields_at(span, "attributes").get("gen_ai.agent.framework") for span in spans]
     model = None
     open_calls: dict[str, str] = {}
-    for number, span in sorted(
-        enumerate(spans), key=lambda numbered_span: _seconds(numbered_span[1], "start") or 0.0
-    ):
-        location = f"/spans/{number}"
+    starts = [_seconds_at(span, "start") or 0.0 for span in spans]
+    for span_index in sorted(range(len(spans)), key=starts.__getitem__):
+        span = spans[span_index]
+        location = f"/spans/{span_index}"
         if not isinstance(span, Mapping):
             problems.append(Problem(location, "not a span but a bare value, left out"))
             continue
@@ -143,7 +157,7 @@ def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -
         task=task_of(task, steps=()),
         system=next(filter(None, map(as_text, frameworks)), None),
         model=model,
-        outcome=_OUTCOMES.get(str(document.get("status")), Outcome.UNKNOWN),
+        outcome=_OUTCOME_BY_STATUS.get(str(document.get("status")), Outcome.UNKNOWN),
         answer_key=_answer_key(document, spans),
     )
 
@@ -151,27 +165,31 @@ def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -
 def _add_span(
     steps: StepList, span: Fields, attributes: Fields, location: str, open_calls: dict[str, str]
 ) -> None:
-    """Add the message and the call of an agent, or a tool's result; other spans are passed over."""
+    """Add the message and the call of an agent, or a tool's result; skip a span without an agent.
+
+    ``open_calls`` has the key of each tool's last call without a result, and is updated.
+    """
     key = as_text(span.get("span_id")) or location
     agent = short_name(attributes.get("gen_ai.agent.name"))
     if not agent:
         return
-    start = _seconds(span, "start")
-    end = _seconds(span, "end")
+    start = _seconds_at(span, "start")
+    end = _seconds_at(span, "end")
     status_code = fields_of(span.get("status")).get("status_code")
-    status = _STATUSES.get(str(status_code), SpanStatus.UNKNOWN)
-    more = More(place=location, start=start, end=end, status=status)
+    status = _STATUS_BY_CODE.get(str(status_code), SpanStatus.UNKNOWN)
+    details = More(place=location, start=start, end=end, status=status)
     tool = short_name(attributes.get("tool.name"))
     output = dump_text(attributes.get("agent.output_message"))
     if attributes.get("experiment.operation_type") == "tool_call":
         result = dump_text(attributes.get("tool.result_json")) or output
-        more["name"] = tool or None
-        more["parent"] = open_calls.pop(tool, None)
-        steps.result(key, agent, result, **more)
+        details["name"] = tool or None
+        details["parent"] = open_calls.pop(tool, None)
+        steps.result(key, agent, result, **details)
         return
-    usage = (attributes.get(f"gen_ai.usage.{way}_tokens") for way in ("input", "output"))
-    more["tokens"] = tokens_of(*usage)
-    steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, output, **more)
+    details["tokens"] = tokens_of(
+        attributes.get("gen_ai.usage.input_tokens"), attributes.get("gen_ai.usage.output_tokens")
+    )
+    steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, output, **details)
     if tool:
         arguments = dump_text(attributes.get("tool.args_json"))
         location = f"{location}/attributes/tool.args_json"
@@ -179,19 +197,20 @@ def _add_span(
         open_calls[tool] = steps.call(key, agent, arguments, place=location, name=tool, start=end)
 
 
-def _seconds(span: object, when: str) -> float | None:
-    number = as_number(fields_of(span).get(f"{when}_time_unix_ns"))
-    return None if number is None else number / 1e9
+def _seconds_at(span: object, side: str) -> float | None:
+    """Return the ``start`` or ``end`` of a span in Unix seconds, None if it is missing."""
+    nanoseconds = as_number(fields_of(span).get(f"{side}_time_unix_ns"))
+    return None if nanoseconds is None else nanoseconds / 1e9
 
 
 def _answer_key(document: Fields, spans: Sequence[object]) -> AnswerKey:
-    """Return the expected result, the end of the run, and the planted faults."""
+    """Return the expected result, the status of the run, and the planted faults by their spans."""
     draft = AnswerKeyDraft()
-    draft.add_fields(fields_of(document.get("task_metadata")), _TASK_KEY)
+    draft.add_fields(fields_of(document.get("task_metadata")), _SECTION_BY_TASK_FIELD)
     draft.add("scores", "status", document.get("status"))
     for span in map(fields_of, spans):
         for event in map(fields_of, items_of(span.get("events"))):
-            if event.get("name") == _FAULT:
-                step = as_text(span.get("span_id")) or _FAULT
-                draft.add("step_scores", step, event.get("attributes"))
+            if event.get("name") == _FAULT_EVENT:
+                span_id = as_text(span.get("span_id")) or _FAULT_EVENT
+                draft.add("step_scores", span_id, event.get("attributes"))
     return draft.key()

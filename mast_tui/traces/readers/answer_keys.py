@@ -1,7 +1,7 @@
 """The answer key from the fields of a file: the expected course of a run, and its scores.
 
-The section of each field follows from its name, for all readers; a reader that knows
-more of its format adds the rest itself.
+The name of a field decides about its section, for all readers. A reader adds the other fields of
+its format itself.
 """
 
 from __future__ import annotations
@@ -42,22 +42,24 @@ _SECTIONS: Final[Mapping[Section, tuple[str, ...]]] = {
         "labels mast_annotation human_labels human_label_summary failures root_cause note"
     ),
 }
-_SECTION_OF: Final[Mapping[str, Section]] = {
+_SECTION_BY_NAME: Final[Mapping[str, Section]] = {
     name: section for section, names in _SECTIONS.items() for name in names
 }
-_ASKED_FOR: Final = frozenset({"note", "FAIL_TO_PASS", "PASS_TO_PASS", "feedback", "expected"})
-"""Names too common to be taken for an answer key unless a reader knows them to be one."""
+_AMBIGUOUS_NAMES: Final = frozenset(
+    {"note", "FAIL_TO_PASS", "PASS_TO_PASS", "feedback", "expected"}
+)
+"""Names that are too common for an answer key. Only a reader that knows them adds their fields."""
 
-_MISTAKE: Final = "mistake_"
+_MISTAKE_PREFIX: Final = "mistake_"
 _EXPLANATION_NAMES: Final = name_set(
     "comment explanation feedback justification rationale reason reasoning why"
 )
 """The names of fields in which a scorer explains its verdict."""
 
-_VALUES: Final = frozenset({"score", "value", "feedback", "expectation"})
-_NOTHING: Final[tuple[object, ...]] = (None, "", [], {})
-_DEEPEST: Final = 3
-_ARGUMENTS: Final = ("kwargs", "arguments", "args", "input", "parameters")
+_VALUE_NAMES: Final = frozenset({"score", "value", "feedback", "expectation"})
+_EMPTY_VALUES: Final[tuple[object, ...]] = (None, "", [], {})
+_MAX_DEPTH: Final = 3
+_ARGUMENT_FIELDS: Final = ("kwargs", "arguments", "args", "input", "parameters")
 
 
 class AnswerKeyDraft:
@@ -67,41 +69,43 @@ class AnswerKeyDraft:
         self._sections: dict[str, list[tuple[str, str]]] = {}
 
     def add(self, section: Section, name: str, value: object) -> None:
-        """Add one text, or the JSON of any other value, unless it is empty.
+        """Add a text, or the JSON of any other value, unless it is empty.
 
         Args:
             section: The section.
             name: The name of the entry.
             value: The value.
         """
-        if value not in _NOTHING:
+        if value not in _EMPTY_VALUES:
             self._sections.setdefault(section, []).append((name, dump_text(value)))
 
-    def add_fields(self, record: Fields, also: Mapping[str, Section] | None = None) -> None:
-        """Add the fields of a record that are known by their names.
+    def add_fields(
+        self, record: Fields, further_sections: Mapping[str, Section] | None = None
+    ) -> None:
+        """Add the fields of a record whose names have a section.
 
         Args:
             record: The record.
-            also: Fields that only this kind of record has, and the section of each.
+            further_sections: The sections of further fields of this kind of record.
         """
         for name, value in record.items():
-            section = (also or {}).get(name)
-            if section is None and name.startswith(_MISTAKE):
+            section = (further_sections or {}).get(name)
+            if section is None and name.startswith(_MISTAKE_PREFIX):
                 section = "failures"
-            elif section is None and name not in _ASKED_FOR:
-                section = _SECTION_OF.get(name)
+            elif section is None and name not in _AMBIGUOUS_NAMES:
+                section = _SECTION_BY_NAME.get(name)
             if section is not None:
                 self.add_value(name, value, section)
 
     def add_value(self, name: str, value: object, section: Section | None = None) -> None:
-        """Add one value in the form of its section.
+        """Add a value in the form of its section.
 
         Args:
             name: The name of the entry.
             value: The value.
-            section: The section; None for the one that the name belongs to.
+            section: The section; None for the section of the name, or ``other``.
         """
-        section = section or _SECTION_OF.get(name, "other")
+        section = section or _SECTION_BY_NAME.get(name, "other")
         if section == "expected_actions":
             self.add_actions(value)
         elif section == "scores":
@@ -112,102 +116,111 @@ class AnswerKeyDraft:
             self.add(section, name, value)
 
     def add_actions(self, value: object) -> None:
-        """Add a list of tool calls, each under the tool's name with its arguments as JSON."""
+        """Add one or several tool calls, each under the tool's name with its arguments as JSON."""
         for action in value if isinstance(value, list) else [value]:
-            name = as_text(action.get("name")) if isinstance(action, Mapping) else None
-            if not isinstance(action, Mapping) or name is None:
+            fields = fields_of(action)
+            name = as_text(fields.get("name"))
+            if name is None:
                 self.add("expected_actions", "action", action)
                 continue
-            arguments: object = next((action[field] for field in _ARGUMENTS if field in action), {})
+            arguments = next((fields[field] for field in _ARGUMENT_FIELDS if field in fields), {})
             entries = self._sections.setdefault("expected_actions", [])
             entries.append((name, dump_text(arguments)))
 
     def add_score(self, name: str, value: object, depth: int = 0) -> None:
-        """Add a verdict: its parts under their names, texts among the explanations.
+        """Add a score.
+
+        - Each score in a list of scores with names is added under its own name.
+        - Each field of an object is added as a score, and its explanation as an explanation.
+        - Any other value is one score.
 
         Args:
-            name: The name of the verdict.
-            value: The verdict.
-            depth: The number of verdicts around it.
+            name: The name of the score.
+            value: The score.
+            depth: The number of scores around it.
         """
-        listed = value if isinstance(value, list) else [value]
-        named = [score for score in listed if _is_named(score)]
-        if named and len(named) == len(listed):
-            for score in named:
-                self._named_score(score, depth)
+        values = value if isinstance(value, list) else [value]
+        named_scores = [score for score in values if _has_name(score)]
+        if named_scores and len(named_scores) == len(values):
+            for score in named_scores:
+                self._add_named_score(score, depth)
             return
-        if len(listed) == 1:
-            value = listed[0]
-        if not isinstance(value, Mapping) or depth >= _DEEPEST:
+        if len(values) == 1:
+            value = values[0]
+        if not isinstance(value, Mapping) or depth >= _MAX_DEPTH:
             self.add("scores", name, value)
             return
-        for part, part_value in value.items():
-            if part in _EXPLANATION_NAMES and not isinstance(part_value, Mapping):
-                self.add("explanations", f"{name} {part}", part_value)
-            elif part in _VALUES:
-                self.add_score(name, part_value, depth + 1)
+        for field_name, field_value in value.items():
+            if field_name in _EXPLANATION_NAMES and not isinstance(field_value, Mapping):
+                self.add("explanations", f"{name} {field_name}", field_value)
+            elif field_name in _VALUE_NAMES:
+                self.add_score(name, field_value, depth + 1)
             else:
-                self.add_score(f"{name} {part}", part_value, depth + 1)
+                self.add_score(f"{name} {field_name}", field_value, depth + 1)
 
-    def _named_score(self, score: Fields, depth: int) -> None:
-        """Add a score with a name; parts that are neither value nor explanation are ``other``."""
+    def _add_named_score(self, score: Fields, depth: int) -> None:
+        """Add a score under its own name; its further fields go to ``other``."""
         name = str(score["name"])
-        verdict = {
-            part: value
-            for part, value in score.items()
-            if part in _VALUES or part in _EXPLANATION_NAMES
-        }
+        verdict: dict[str, object] = {}
+        other_fields: dict[str, object] = {}
+        for field_name, value in score.items():
+            if field_name in _VALUE_NAMES or field_name in _EXPLANATION_NAMES:
+                verdict[field_name] = value
+            elif field_name != "name":
+                other_fields[field_name] = value
         self.add_score(name, verdict, depth + 1)
-        other_parts = {
-            part: v for part, v in score.items() if part not in verdict and part != "name"
-        }
-        self.add("other", name, other_parts)
+        self.add("other", name, other_fields)
 
     def key(self) -> AnswerKey:
-        """Return the answer key of all that was added."""
+        """Return the answer key with all entries."""
         return AnswerKey(**{name: tuple(entries) for name, entries in self._sections.items()})
 
 
-def _is_named(score: object) -> TypeGuard[Fields]:
+def _has_name(score: object) -> TypeGuard[Fields]:
     return isinstance(score, Mapping) and as_text(score.get("name")) is not None
 
 
-def answer_key_of(record: Fields, also: Mapping[str, Section] | None = None) -> AnswerKey:
-    """Return the answer key of the fields of a record that are known by their names.
+def answer_key_of(
+    record: Fields, further_sections: Mapping[str, Section] | None = None
+) -> AnswerKey:
+    """Return the answer key of the fields of a record whose names have a section.
 
     Args:
         record: The record.
-        also: Fields that only this kind of record has, and the section of each.
+        further_sections: The sections of further fields that only this kind of record has.
     """
     draft = AnswerKeyDraft()
-    draft.add_fields(record, also)
+    draft.add_fields(record, further_sections)
     return draft.key()
 
 
-def sorted_by_name(entries: Iterable[tuple[str, str]]) -> AnswerKey:
-    """Sort an answer key of names and texts alone into sections, as older versions wrote them."""
+def sorted_into_sections(entries: Iterable[tuple[str, str]]) -> AnswerKey:
+    """Return an answer key from names and texts without sections, as older versions wrote it."""
     draft = AnswerKeyDraft()
     for name, text in entries:
-        section = "failures" if name.startswith(_MISTAKE) else _SECTION_OF.get(name, "other")
+        section = (
+            "failures" if name.startswith(_MISTAKE_PREFIX) else _SECTION_BY_NAME.get(name, "other")
+        )
         draft.add(section, name, text)
     return draft.key()
 
 
 def as_json(key: AnswerKey) -> dict[str, list[dict[str, str]]]:
-    """Return the sections that hold something, each a list of ``{"name", "text"}``."""
+    """Return the sections with entries, each as a list of ``{"name", "text"}``."""
     return {
         section: [{"name": name, "text": text} for name, text in entries]
         for section, entries in key.sections()
     }
 
 
-def from_json(value: object) -> AnswerKey:
-    """Return the answer key that ``as_json`` wrote; values of another shape are left out."""
+def answer_key_from_json(value: object) -> AnswerKey:
+    """Return the answer key in the form of ``as_json``; values of any other form are left out."""
     fields = fields_of(value)
-    return AnswerKey(**{name: _entries(fields.get(name)) for name in AnswerKey._fields})
+    return AnswerKey(**{name: _named_entries(fields.get(name)) for name in AnswerKey._fields})
 
 
-def _entries(value: object) -> Named:
+def _named_entries(value: object) -> Named:
+    """Return the entries in a list of ``{"name", "text"}``; other items are left out."""
     return tuple(
         (as_text(entry.get("name")) or "", dump_text(entry.get("text")))
         for entry in items_of(value)

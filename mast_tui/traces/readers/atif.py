@@ -1,7 +1,8 @@
 """ATIF, the Agent Trajectory Interchange Format, as Harbor, VS Code and others write it.
 
-Versions 1.0 to 1.8 are read, and files that only resemble them. A file holds one trajectory, a list
-or bundle of them, or one a line; a trajectory that another of the file refers to is its sub-agent.
+Versions 1.0 to 1.8 are read, and files that resemble these. A file holds one trajectory, a list or
+bundle of trajectories, or one trajectory a line. A trajectory is a sub-agent of the trajectory in
+the file that refers to it.
 """
 
 from __future__ import annotations
@@ -90,15 +91,15 @@ _CAMEL_CASE: Final = frozenset(_STANDARD_NAMES)
 
 
 def standard_fields(value: object) -> Fields:
-    """Return a JSON object with the names of the standard; any other value has no fields."""
+    """Return the fields of a JSON object under the standard's names; none for any other value."""
     fields = fields_of(value)
     if _CAMEL_CASE.isdisjoint(fields):
         return fields
-    renamed = dict(fields)
+    standard = dict(fields)
     for camel_case, name in _STANDARD_NAMES.items():
         if camel_case in fields and fields.get(name) is None:
-            renamed[name] = fields[camel_case]
-    return renamed
+            standard[name] = fields[camel_case]
+    return standard
 
 
 def is_trajectory(value: object) -> bool:
@@ -121,7 +122,7 @@ def _declares_atif(trajectory: Fields) -> bool:
 
 
 def _source_of(step: Fields) -> str:
-    """Return the source of a step; empty where the step names none."""
+    """Return the source of a step; empty if the step names none."""
     source = step.get("source")
     if isinstance(source, str) and source in _SOURCES:
         return source
@@ -129,25 +130,28 @@ def _source_of(step: Fields) -> str:
 
 
 def _ids_of(trajectory: Fields) -> list[str]:
-    """Return the ids of a trajectory: its own before that of its session."""
+    """Return the ids of a trajectory: its own id, then its session's id."""
     ids = (identifier(trajectory.get(name)) for name in ("trajectory_id", "session_id"))
     return [trajectory_id for trajectory_id in ids if trajectory_id]
 
 
 def _call_id_of(record: Fields) -> str | None:
-    """Return the id of a tool call, or the id of the call that a result or step names."""
-    has_own_id = "content" in record or "source" in record
-    return identifier_in(record, *(_CALL_IDS if has_own_id else (*_CALL_IDS, "id")))
+    """Return the id of a tool call, or the id of the call that a result or step names; or None.
+
+    The ``id`` of a step or result is its own, not that of a call.
+    """
+    is_call = "content" not in record and "source" not in record
+    return identifier_in(record, *((*_CALL_IDS, "id") if is_call else _CALL_IDS))
 
 
-def _extra(record: Fields, name: str) -> str | None:
+def _extra_name(record: Fields, name: str) -> str | None:
     """Return a name from ``extra``, the fields that the standard does not define."""
     extra = record.get("extra")
     return one_line(extra.get(name)) if isinstance(extra, dict) else None
 
 
 def _status_of(result: Fields) -> SpanStatus:
-    """Return the status of a result if its record states one."""
+    """Return the status that a result or its ``extra`` states, else ``UNKNOWN``."""
     for record in (result, standard_fields(result.get("extra"))):
         for status in (
             status_of_error_flag(record.get("is_error")),
@@ -176,20 +180,24 @@ class AtifResult(Piece):
 
 
 class AtifStep:
-    """A step of a trajectory as read, taken apart into pieces.
+    """A step of a trajectory as pieces.
 
-    ``at`` of a piece is its JSON pointer in the trajectory. Its agent is empty if it is that of
-    the trajectory. ``early_results`` come before the step in the file, each with the number of the
-    call that it answers. A step that is itself a result has neither messages nor calls.
+    The ``key_suffix`` of a piece is its JSON pointer in the trajectory. Its agent is empty if it
+    is that of the trajectory. A step that is itself a result has neither messages nor calls.
+
+    Attributes:
+        early_results: Results that come before the step in the file, each after the index of the
+            call of this step that it answers.
+        references: The references of the results to sub-agents.
     """
 
-    def __init__(self, value: object, number: int) -> None:
+    def __init__(self, value: object, index: int) -> None:
         self.fields = standard_fields(value)
-        self.number = number
-        self.pointer = f"/steps/{number}"
+        self.index = index
+        self.pointer = f"/steps/{index}"
         self.start = unix_seconds(self.fields.get("timestamp"))
         self.source = _source_of(self.fields)
-        self.agent = _extra(self.fields, "agent") or ""
+        self.agent = _extra_name(self.fields, "agent") or ""
         self.is_copied = self.fields.get("is_copied_context") is True
         self.text = content_text(first_in(self.fields, "message", "content"))
         self.messages: list[Piece] = []
@@ -197,62 +205,71 @@ class AtifStep:
         self.early_results: list[tuple[int, AtifResult]] = []
         answers_call = self.source == "system" and _call_id_of(self.fields) is not None
         if not isinstance(value, dict):
-            self.messages = [_bare_value(value, self.pointer, "a step")]
+            self.messages = [_bare_value_piece(value, self.pointer, "a step")]
         if answers_call or self.source in _TOOL_SOURCES:
             self.results = [self.as_result()]
         else:
-            calls = self.fields.get("tool_calls")
-            listed = [calls] if isinstance(calls, dict) else items_of(calls)
-            self.calls = [self._call(call, index) for index, call in enumerate(listed)]
-            self.results = list(self._results())
-            self.messages = self.messages or list(self._messages())
-        self.references = [each for result in self.results for each in result.references]
+            tool_calls = self.fields.get("tool_calls")
+            calls = [tool_calls] if isinstance(tool_calls, dict) else items_of(tool_calls)
+            self.calls = [self._call_piece(call, index) for index, call in enumerate(calls)]
+            self.results = list(self._result_pieces())
+            self.messages = self.messages or list(self._message_pieces())
+        self.references = [reference for result in self.results for reference in result.references]
 
     def as_result(self) -> AtifResult:
         """Return the step as the result of a call."""
-        return self._result(self.fields, self.text, self.pointer)
+        return self._result_piece(self.fields, self.text, self.pointer)
 
-    def _messages(self) -> Iterator[Piece]:
-        thought = first_in(self.fields, "reasoning_content", "reasoning")
-        reasoning = content_text(thought) if isinstance(thought, str | list) else ""
+    def _message_pieces(self) -> Iterator[Piece]:
+        """Yield the reasoning and the text of a step.
+
+        A blank text is yielded if the step has no reasoning, no calls and no results. Results do
+        not count if the step has metrics, because a model was called then.
+        """
+        content = first_in(self.fields, "reasoning_content", "reasoning")
+        reasoning = content_text(content) if isinstance(content, str | list) else ""
         if reasoning.strip():
-            yield self._message(SpanKind.REASONING, reasoning, "/reasoning_content")
-        has_others = reasoning.strip() or self.calls
-        has_result = self.results and self.fields.get("metrics") is None
-        if self.text.strip() or not (has_others or has_result):
-            yield self._message(SpanKind.MESSAGE, self.text)
+            yield self._message_piece(SpanKind.REASONING, reasoning, "/reasoning_content")
+        has_other_pieces = reasoning.strip() or self.calls
+        is_only_result = self.results and self.fields.get("metrics") is None
+        if self.text.strip() or not (has_other_pieces or is_only_result):
+            yield self._message_piece(SpanKind.MESSAGE, self.text)
 
-    def _message(self, kind: SpanKind, text: str, suffix: str = "") -> Piece:
+    def _message_piece(self, kind: SpanKind, text: str, suffix: str = "") -> Piece:
+        """Return the piece of a text at the pointer ``suffix`` in the step."""
         role = _ROLES.get(self.source, Role.AGENT)
         agent = self.agent or ("" if self.source in _AGENT_SOURCES else self.source)
         piece = Piece(kind, role, agent, text, self.pointer + suffix, start=self.start)
         is_log = fields_of(self.fields.get("extra")).get("kind") == "log"
         if is_log and role is Role.SYSTEM:  # so ``mast-tui convert`` writes the lines of a log
-            name = _extra(self.fields, "name")
+            name = _extra_name(self.fields, "name")
             return replace(piece, kind=SpanKind.LOG, role=Role.LOG, name=name)
         return piece
 
-    def _call(self, value: object, number: int) -> Piece:
+    def _call_piece(self, value: object, index: int) -> Piece:
         """Return the piece of a tool call."""
-        pointer = f"{self.pointer}/tool_calls/{number}"
+        pointer = f"{self.pointer}/tool_calls/{index}"
         if not isinstance(value, dict):
-            return _bare_value(value, pointer, "a tool call")
+            return _bare_value_piece(value, pointer, "a tool call")
         call = standard_fields(value)
-        function = call.get("function")
-        named = standard_fields(function) if isinstance(function, dict) else call
+        wrapped = call.get("function")
+        function = standard_fields(wrapped) if isinstance(wrapped, dict) else call
         return Piece(
             SpanKind.TOOL_CALL,
             Role.AGENT,
             self.agent,
-            dump_text(first_in(named, "arguments", "args", "input")),
+            dump_text(first_in(function, "arguments", "args", "input")),
             pointer,
-            name=one_line(named.get("function_name")) or one_line(named.get("name")),
+            name=one_line(function.get("function_name")) or one_line(function.get("name")),
             call_id=_call_id_of(call),
             start=self.start,
         )
 
-    def _results(self) -> Iterator[AtifResult]:
-        """Yield the results of a step, which the standard lists and others write in one value."""
+    def _result_pieces(self) -> Iterator[AtifResult]:
+        """Yield the results of a step.
+
+        The standard has a list of results; some writers have a single result without the list.
+        """
         observation = self.fields.get("observation")
         pointer = f"{self.pointer}/observation"
         results = fields_of(observation).get("results")
@@ -260,23 +277,23 @@ class AtifStep:
             observation = results
             pointer += "/results"
         if isinstance(observation, list):
-            values = [(f"{pointer}/{number}", value) for number, value in enumerate(observation)]
+            values = [(f"{pointer}/{index}", value) for index, value in enumerate(observation)]
         else:
             values = [] if observation in (None, "", {}) else [(pointer, observation)]
         for value_pointer, value in values:
             result = standard_fields(value) if isinstance(value, dict) else {"content": value}
-            yield self._result(
-                result, content_text(first_in(result, "content", "output")), value_pointer
-            )
+            text = content_text(first_in(result, "content", "output"))
+            yield self._result_piece(result, text, value_pointer)
 
-    def _result(self, fields: Fields, text: str, pointer: str) -> AtifResult:
+    def _result_piece(self, fields: Fields, text: str, pointer: str) -> AtifResult:
+        """Return the result with these fields at a JSON pointer in the trajectory."""
         return AtifResult(
             SpanKind.TOOL_RESULT,
             Role.TOOL,
-            _extra(fields, "agent") or "",
+            _extra_name(fields, "agent") or "",
             text,
             pointer,
-            name=_extra(fields, "name"),
+            name=_extra_name(fields, "name"),
             call_id=_call_id_of(fields),
             status=_status_of(fields),
             start=self.start,
@@ -294,48 +311,58 @@ class AtifStep:
         ) or tokens_of(metrics.get("input_tokens"), metrics.get("output_tokens"))
 
 
-def _bare_value(value: object, pointer: str, expected: str) -> Piece:
+def _bare_value_piece(value: object, pointer: str, expected: str) -> Piece:
     return replace(json_log_piece(value, pointer), problem=f"not {expected} but a bare value")
 
 
-def _pair_by_position(steps: Sequence[AtifStep]) -> None:
-    """Move steps that are results to the step after them that makes the calls.
+def _pair_results_by_position(steps: Sequence[AtifStep]) -> None:
+    """Turn system steps before an agent's step into the results of its calls.
 
-    As many steps of the system as the next step has calls are their results if they name no call,
-    come directly before it and after some other step, and no other result answers those calls.
+    This is done if all of these hold:
+
+    - The system steps are directly before the agent's step, and not at the beginning.
+    - There are as many system steps as the agent's step has calls.
+    - The system steps have neither calls nor results, and name no call.
+    - No other result answers a call of the agent's step.
     """
-    answered = {result.call_id for step in steps for result in step.results if result.call_id}
-    waiting: list[AtifStep] = []
+    results = (result for step in steps for result in step.results)
+    answered_ids = {result.call_id for result in results if result.call_id}
+    system_steps: list[AtifStep] = []
     for step in steps:
         if step.source == "system" and not (step.calls or step.results or step.is_copied):
-            waiting.append(step)
+            system_steps.append(step)
             continue
-        is_open = step.source in _AGENT_SOURCES and not step.results and not step.is_copied
-        is_open = is_open and answered.isdisjoint(call.call_id for call in step.calls)
-        if is_open and len(waiting) == len(step.calls) and step.number > len(waiting):
-            step.early_results = [(n, result.as_result()) for n, result in enumerate(waiting)]
-            for result in waiting:
-                result.messages = []
-        waiting = []
+        lacks_results = step.source in _AGENT_SOURCES and not step.results and not step.is_copied
+        if lacks_results and answered_ids.isdisjoint(call.call_id for call in step.calls):
+            count = len(system_steps)
+            if count == len(step.calls) and step.index > count:
+                step.early_results = [
+                    (call_index, system_step.as_result())
+                    for call_index, system_step in enumerate(system_steps)
+                ]
+                for system_step in system_steps:
+                    system_step.messages = []
+        system_steps = []
 
 
 def _move_early_results(steps: Sequence[AtifStep]) -> None:
-    """Move each result that names a call of a later step to that step."""
-    callers: dict[str | None, tuple[AtifStep, int]] = {}
-    for step in reversed(steps):
-        if not step.is_copied:
-            callers |= {call.call_id: (step, n) for n, call in enumerate(step.calls)}
-    callers.pop(None, None)
-    for step in steps:
-        for result in [] if step.is_copied else step.results.copy():
-            caller, number = callers.get(result.call_id, (step, 0))
-            if caller.number > step.number:
+    """Move each result that names a call of a later step to that step; pass over copied steps."""
+    own_steps = [step for step in steps if not step.is_copied]
+    caller_by_id: dict[str | None, tuple[AtifStep, int]] = {}
+    for step in reversed(own_steps):
+        for call_index, call in enumerate(step.calls):
+            caller_by_id[call.call_id] = step, call_index
+    caller_by_id.pop(None, None)
+    for step in own_steps:
+        for result in step.results.copy():
+            caller, call_index = caller_by_id.get(result.call_id, (step, 0))
+            if caller.index > step.index:
                 step.results.remove(result)
-                caller.early_results.append((number, result))
+                caller.early_results.append((call_index, result))
 
 
 class AtifTrajectory:
-    """A trajectory as read, and its record in the file."""
+    """A trajectory and its record in the file; ``position`` is its JSON pointer there."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -347,11 +374,11 @@ class AtifTrajectory:
 
     @cached_property
     def steps(self) -> list[AtifStep]:
-        """The steps, with the results that come before their calls moved to those."""
+        """The steps; a result that comes before its call is with the step of the call."""
         values = items_of(self.fields.get("steps"))
-        steps = [AtifStep(value, number) for number, value in enumerate(values)]
+        steps = [AtifStep(value, index) for index, value in enumerate(values)]
         if not _declares_atif(self.fields):
-            _pair_by_position(steps)
+            _pair_results_by_position(steps)
         _move_early_results(steps)
         return steps
 
@@ -366,26 +393,28 @@ class AtifTrajectory:
 
     @property
     def referenced_ids(self) -> set[str]:
-        """The ids of the sub-agents that it refers to, without its own ids."""
+        """The ids of the sub-agents to which the trajectory refers, without its own ids."""
         references = (reference for step in self.steps for reference in step.references)
-        return {name for each in references for name in _ids_of(each)}.difference(self.ids)
+        reference_ids = (_ids_of(reference) for reference in references)
+        return set().union(*reference_ids).difference(self.ids)
 
     @property
     def native_id(self) -> str | None:
-        """The trajectory's own id, or that of its session if no other file has the session.
+        """The trajectory's own id, else the id of its session; None if the id is not unique.
 
-        A file that begins with copied steps continues a session that another file began, unless
-        the session's id says which part it is.
+        A file with copied steps continues a session that another file began. Both files have the
+        session's id, unless the id says which part of the session the file is.
         """
-        has_own_id = self.fields.get("trajectory_id") is not None
-        continues = not has_own_id and any(step.is_copied for step in self.steps)
-        if not self.ids or (continues and _CONTINUED_PART not in self.ids[0]):
+        if not self.ids:
             return None
-        return self.ids[0]
+        first_id = self.ids[0]
+        has_own_id = self.fields.get("trajectory_id") is not None
+        is_continuation = not has_own_id and any(step.is_copied for step in self.steps)
+        return None if is_continuation and _CONTINUED_PART not in first_id else first_id
 
     @property
     def model(self) -> str | None:
-        """The model of the agent, or of the first step that names one."""
+        """The model that the agent or one of the first steps names; None without one."""
         agent = standard_fields(self.fields.get("agent"))
         records = (agent, *(step.fields for step in self.steps[:_STEPS_WITH_MODEL]))
         models = (text_in(record, "model_name", "model") for record in records)
@@ -402,31 +431,33 @@ class AtifTrajectory:
             task=task_of(steps=steps),
             system=self.agent,
             model=self.model,
-            version=None if version == "unknown" else version,  # written where there is none
+            version=None if version == "unknown" else version,  # some writers have no version
             answer_key=answer_key.with_all_of(meta.answer_key),
         )
 
 
-def _by_id(
-    trajectories: Sequence[AtifTrajectory], without: Sequence[str] = ()
+def _first_by_id(
+    trajectories: Sequence[AtifTrajectory], excluded_ids: Sequence[str] = ()
 ) -> dict[str, AtifTrajectory]:
-    """Map each id to the first trajectory that has it, without some ids.
+    """Map each id to the first trajectory that has it, without the excluded ids.
 
-    A sub-agent may have the id of the session that it shares with its caller.
+    A caller's ids are excluded, because its sub-agents may have the id of its session.
     """
-    trajectory_of: dict[str, AtifTrajectory] = {}
+    trajectory_by_id: dict[str, AtifTrajectory] = {}
     for trajectory in trajectories:
-        for name in trajectory.ids:
-            if name not in without:
-                trajectory_of.setdefault(name, trajectory)
-    return trajectory_of
+        for trajectory_id in trajectory.ids:
+            if trajectory_id not in excluded_ids:
+                trajectory_by_id.setdefault(trajectory_id, trajectory)
+    return trajectory_by_id
 
 
 class _TrajectorySpans:
-    """Adds the spans of a trajectory, and of its sub-agents, to a trace.
+    """The spans of a trajectory and of its sub-agents.
 
-    ``scope`` has the trajectories that this one can refer to. ``visited`` has the positions of
-    those that were read, so that each is shown once; the traces of a file share it.
+    ``scope`` has the trajectories to which this trajectory can refer. ``visited`` has the positions
+    of the trajectories that are shown in some trace of the file, so that each is shown once.
+    ``caller`` has the spans of the trajectory that refers to this one, to which the spans of this
+    trajectory are added.
     """
 
     def __init__(
@@ -438,76 +469,97 @@ class _TrajectorySpans:
     ) -> None:
         visited.add(trajectory.position)
         self._trajectory = trajectory
-        self._scope = scope.new_child(_by_id(trajectory.children, trajectory.ids))
+        self._scope = scope.new_child(_first_by_id(trajectory.children, trajectory.ids))
         self._visited = visited
         self.steps: StepList = caller.steps if caller else StepList()
         self.problems: list[Problem] = caller.problems if caller else []
         self._depth: int = caller._depth + 1 if caller else 0
-        name = trajectory.ids[0] if trajectory.ids else f"sub-agent {trajectory.position}"
-        self._thread = preview(name)[0] if caller else ""
-        self._agent = trajectory.agent or self._thread or "agent"
-        self._calls: dict[str, Step] = {}
-        # Ordered: a plain dict looks for its first key past all that were taken out before it.
-        self._open: OrderedDict[str, Step] = OrderedDict()
+        self._key_prefix = ""
+        if caller:
+            name = trajectory.ids[0] if trajectory.ids else f"sub-agent {trajectory.position}"
+            self._key_prefix, _is_entire = preview(name)
+        self._agent = trajectory.agent or self._key_prefix or "agent"
+        self._call_by_id: dict[str, Step] = {}
+        # A plain dict would search for its first key among all the keys removed before it.
+        self._unanswered_calls: OrderedDict[str, Step] = OrderedDict()
         self._add_steps()
 
     def _add_steps(self) -> None:
-        """Add every step, then the sub-agents that no step refers to, and the notes."""
+        """Add every step but copied steps, then the other sub-agents, and the notes.
+
+        Report copied steps, and a file in which the run continues.
+        """
+        position = self._trajectory.position
         for step in self._trajectory.steps:
             if not step.is_copied:
                 self._add_step(step)
         for child in self._trajectory.children:
             if child.position not in self._visited:
-                self._note(child.position, "no result refers to this sub-agent; shown last")
+                message = "no result refers to this sub-agent; shown last"
+                self._report_problem(child.position, message)
                 self._add_sub_agent(child)
         if notes := as_text(self._trajectory.fields.get("notes")):
-            self._add(json_log_piece(notes, "/notes", name="notes"))
-        if copied := sum(step.is_copied for step in self._trajectory.steps):
-            steps = "step is" if copied == 1 else "steps are"
-            message = f"{copied} {steps} copied from an earlier context; not shown"
-            self._note(f"{self._trajectory.position}/steps", message)
-        if continued := self._trajectory.fields.get("continued_trajectory_ref"):
-            position = f"{self._trajectory.position}/continued_trajectory_ref"
-            self._note(position, f"the run goes on in {preview(dump_text(continued))[0]}")
+            self._add_span(json_log_piece(notes, "/notes", name="notes"))
+        if copied_count := sum(step.is_copied for step in self._trajectory.steps):
+            steps = "step is" if copied_count == 1 else "steps are"
+            message = f"{copied_count} {steps} copied from an earlier context; not shown"
+            self._report_problem(f"{position}/steps", message)
+        if continuation := self._trajectory.fields.get("continued_trajectory_ref"):
+            message = f"the run goes on in {preview(dump_text(continuation))[0]}"
+            self._report_problem(f"{position}/continued_trajectory_ref", message)
 
     def _add_step(self, step: AtifStep) -> None:
-        messages = [self._add(piece) for piece in step.messages]
+        """Add the spans of a step; the last message or call has its tokens."""
+        messages = [self._add_span(piece) for piece in step.messages]
         calls = [self._add_call(piece) for piece in step.calls]
         if messages or calls:
             self.steps.steps[-1].tokens = step.tokens
-        for number, result in sorted(step.early_results, key=itemgetter(0)):
-            self._add_result(result, calls[number])
+        for call_index, result in sorted(step.early_results, key=itemgetter(0)):
+            self._add_result(result, calls[call_index])
         self._add_results(step, calls, messages[0].key if messages else None)
 
     def _add_call(self, piece: Piece) -> Step | None:
-        call = self._add(piece)
+        """Add a call as unanswered and return it; return None if the piece is no call but a log."""
+        call = self._add_span(piece)
         if piece.kind is not SpanKind.TOOL_CALL:
             return None
-        self._open[call.key] = call
+        self._unanswered_calls[call.key] = call
         if piece.call_id:
-            self._calls[piece.call_id] = call
+            self._call_by_id[piece.call_id] = call
         return call
 
     def _add_results(
         self, step: AtifStep, calls: Sequence[Step | None], parent: str | None
     ) -> None:
-        """Add a step's results; those that name no call answer its calls in turn, if they can."""
-        answered = [self._calls.get(result.call_id) for result in step.results if result.call_id]
-        answered_keys = {call.key for call in answered if call}
-        waiting = [call for call in calls if call and call.key not in answered_keys]
-        nameless = sum(not result.call_id for result in step.results)
-        in_turn = iter(waiting if len(waiting) == nameless else ())
+        """Add the results of a step, each after its call or else under ``parent``.
+
+        The call of a result is the first of these that exists:
+
+        - the call that the result names
+        - the call at the same position, if as many calls of the step as results are left
+        - the only call of the step that is left
+        - the only unanswered call, if the step is not the agent's
+        """
+        named_ids = [result.call_id for result in step.results if result.call_id]
+        named_calls = map(self._call_by_id.get, named_ids)
+        named_keys = {call.key for call in named_calls if call}
+        calls_left = [call for call in calls if call and call.key not in named_keys]
+        unnamed_count = len(step.results) - len(named_ids)
+        calls_in_order = iter(calls_left if len(calls_left) == unnamed_count else ())
         for result in step.results:
             if result.call_id:
-                self._add_result(result, self._calls.get(result.call_id))
+                self._add_result(result, self._call_by_id.get(result.call_id))
                 continue
-            call = next(in_turn, None) or (waiting[0] if len(waiting) == 1 else None)
-            if call is None and step.source not in _AGENT_SOURCES:
-                call = next(iter(self._open.values())) if len(self._open) == 1 else None
+            call = next(calls_in_order, None)
+            if call is None and len(calls_left) == 1:
+                call = calls_left[0]
+            is_of_agent = step.source in _AGENT_SOURCES
+            if call is None and not is_of_agent and len(self._unanswered_calls) == 1:
+                call = next(iter(self._unanswered_calls.values()))
             self._add_result(result, call, parent, step.source)
-        if nameless:  # a result of the step as a whole answers all of its calls
-            for call in waiting:
-                self._open.pop(call.key, None)
+        if unnamed_count:  # a result of the step as a whole answers all of its calls
+            for call in calls_left:
+                self._unanswered_calls.pop(call.key, None)
 
     def _add_result(
         self,
@@ -516,31 +568,40 @@ class _TrajectorySpans:
         parent: str | None = None,
         source: str = "",
     ) -> None:
-        """Add a result after the sub-agents that it refers to."""
+        """Add a result after the sub-agents to which it refers, and set the end of its call.
+
+        A result without call, id and text that only refers to sub-agents has no span. A result
+        without a call in a step of the system or the user is a log.
+        """
         for reference in result.references:
-            self._add_referenced(reference, result.key_suffix)
+            self._add_referenced_sub_agent(reference, result.key_suffix)
         if call is None and result.references and not result.text and not result.call_id:
             return
         if call is None and source in _ROLES:
             log = replace(result, kind=SpanKind.LOG, role=Role.LOG, agent=source)
-            self._add(log, parent=parent)
+            self._add_span(log, parent=parent)
             return
-        self._add(result, call, parent)
+        self._add_span(result, call, parent)
         if call is not None:
-            self._open.pop(call.key, None)
-            ended = call.start if result.start is None else result.start
-            if ended is not None and call.start is not None and ended > call.start:
-                call.end = ended
+            self._unanswered_calls.pop(call.key, None)
+            end = call.start if result.start is None else result.start
+            if end is not None and call.start is not None and end > call.start:
+                call.end = end
 
-    def _add(self, piece: Piece, call: Step | None = None, parent: str | None = None) -> Step:
-        """Add the span of a piece; a result takes from its call what it does not name itself."""
+    def _add_span(self, piece: Piece, call: Step | None = None, parent: str | None = None) -> Step:
+        """Add the span of a piece and return its step.
+
+        A result without an agent or a name has those of its call.
+        """
         position = self._trajectory.position + piece.key_suffix
         if piece.problem:
-            self._note(position, piece.problem)
-        key = self._thread + piece.key_suffix
+            self._report_problem(position, piece.problem)
+        key = self._key_prefix + piece.key_suffix
         if piece.call_id:
             part = "call" if piece.kind is SpanKind.TOOL_CALL else "result"
-            key = f"{self._thread}/{piece.call_id}:{part}".removeprefix("" if self._thread else "/")
+            key = f"{self._key_prefix}/{piece.call_id}:{part}".removeprefix(
+                "" if self._key_prefix else "/"
+            )
         self.steps.add(
             key,
             piece.kind,
@@ -555,33 +616,36 @@ class _TrajectorySpans:
         )
         return self.steps.steps[-1]
 
-    def _add_referenced(self, reference: Fields, pointer: str) -> None:
-        """Show the sub-agent that a result refers to, unless it has been shown."""
+    def _add_referenced_sub_agent(self, reference: Fields, pointer: str) -> None:
+        """Add the sub-agent to which a result refers, unless it is shown; report a missing one."""
         ids = _ids_of(reference)
-        for name in ids:
-            trajectory = None if name in self._trajectory.ids else self._scope.get(name)
+        for trajectory_id in ids:
+            if trajectory_id in self._trajectory.ids:
+                continue
+            trajectory = self._scope.get(trajectory_id)
             if trajectory is not None:
                 if trajectory.position not in self._visited:
                     self._add_sub_agent(trajectory)
                 return
-        line = preview(as_text(reference.get("trajectory_path")) or "".join(ids[:1]) or "?")[0]
-        message = f"the sub-agent's trajectory is not in this file: {line}"
-        self._note(self._trajectory.position + pointer, message)
+        name = as_text(reference.get("trajectory_path")) or "".join(ids[:1]) or "?"
+        message = f"the sub-agent's trajectory is not in this file: {preview(name)[0]}"
+        self._report_problem(self._trajectory.position + pointer, message)
 
     def _add_sub_agent(self, trajectory: AtifTrajectory) -> None:
+        """Add the spans of a sub-agent; report a sub-agent at too great a depth."""
         if self._depth >= _MAX_DEPTH:
-            self._note(trajectory.position, "sub-agents nested too deeply; left out")
+            self._report_problem(trajectory.position, "sub-agents nested too deeply; left out")
         else:
             _TrajectorySpans(trajectory, self._scope, self._visited, self)
 
-    def _note(self, position: str, message: str) -> None:
+    def _report_problem(self, position: str, message: str) -> None:
         self.problems.append(Problem(position, message))
 
 
 class AtifReader:
-    """Reads ATIF; keys are JSON pointers within the trajectory, calls and results go by their id.
+    """Reads ATIF; keys are JSON pointers in the trajectory, or ids of calls.
 
-    The keys of a sub-agent's spans begin with its trajectory's id, or that of its session.
+    The keys of a sub-agent's spans begin with its trajectory's id, or its session's id.
     """
 
     name: Final = "atif"
@@ -595,18 +659,26 @@ class AtifReader:
         lines = source.json_lines
         if len(lines) > 1 or source.json is None:
             return mostly(is_trajectory, lines)
-        return mostly(is_trajectory, (record.value for record in _contained(source.json)))
+        return mostly(is_trajectory, (record.value for record in _records_of_document(source.json)))
 
     def read(self, source: Source) -> FileReport:
-        """Read one trace per trajectory that no other refers to."""
+        """Read one trace per trajectory to which no other trajectory refers.
+
+        If trajectories refer to each other in a circle, the first of them has a trace.
+        """
         problems: list[Problem] = []
-        trajectories = _trajectories(source, problems)
-        scope = ChainMap(_by_id(trajectories))
-        referenced = {name for each in trajectories for name in each.referenced_ids}
+        trajectories = _trajectories_of_file(source, problems)
+        scope = ChainMap(_first_by_id(trajectories))
+        referenced_ids: set[str] = set()
+        for trajectory in trajectories:
+            referenced_ids |= trajectory.referenced_ids
         visited: set[str] = set()
         traces: list[Trace] = []
-        # Those that only refer to each other come last.
-        for trajectory in sorted(trajectories, key=lambda t: not referenced.isdisjoint(t.ids)):
+
+        def is_referenced(trajectory: AtifTrajectory) -> bool:
+            return not referenced_ids.isdisjoint(trajectory.ids)
+
+        for trajectory in sorted(trajectories, key=is_referenced):
             if trajectory.position not in visited:
                 spans = _TrajectorySpans(trajectory, scope, visited)
                 trace = trace_of_steps(
@@ -627,8 +699,8 @@ class AtifReader:
 READER: Final = AtifReader()
 
 
-def _contained(document: object) -> Iterator[Record]:
-    """Yield the trajectories of a document: itself, or those in a list."""
+def _records_of_document(document: object) -> Iterator[Record]:
+    """Yield the document as a record, or the items of its list of trajectories."""
     bundle = fields_of(document).get("trajectories")
     if isinstance(document, list):
         yield from records_listed(document)
@@ -638,10 +710,12 @@ def _contained(document: object) -> Iterator[Record]:
         yield Record(document)
 
 
-def _trajectories(source: Source, problems: list[Problem]) -> list[AtifTrajectory]:
-    """Return the trajectories of a file; other values become problems."""
+def _trajectories_of_file(source: Source, problems: list[Problem]) -> list[AtifTrajectory]:
+    """Return the trajectories of a file; report other values as problems."""
     document = source.json if len(source.json_lines) < 2 else None
-    records = records_by_line(source, problems) if document is None else _contained(document)
+    records = (
+        records_by_line(source, problems) if document is None else _records_of_document(document)
+    )
     trajectories = []
     for record in records:
         if is_trajectory(record.value):

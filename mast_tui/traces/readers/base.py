@@ -15,13 +15,13 @@ from mast_tui.traces.keys import identity_by_content
 from mast_tui.traces.model import FileReport, Problem, TraceIdentity
 
 CUT_OFF: Final = "the last line is cut off; everything before it was read"
-"""The problem of a file whose last line is no whole record."""
+"""The problem of a file whose last line is not a complete record."""
 
 
 class Reader(Protocol):
     """Recognises one format by content and reads it.
 
-    ``key_scheme`` numbers the way span keys are made; labels depend on it, so it changes only
+    ``key_scheme`` is the version of the span keys. Labels depend on the keys, so it changes only
     together with a migration.
     """
 
@@ -44,14 +44,14 @@ def identity_of(
     record: int | None = None,
     native: str | None = None,
 ) -> TraceIdentity:
-    """Return the identity of a trace: with the id that it states, else one made of its content.
+    """Return the identity of a trace, with its native id or an id made of its content.
 
     Args:
         reader: The reader.
-        path: The file that it is read from.
-        content: The bytes by which it is known again.
-        record: Its number among the runs of the file; None for the only one.
-        native: The id that it states itself, if any.
+        path: The file of the trace.
+        content: The bytes that identify the trace.
+        record: The number of the trace in the file; None for the only trace.
+        native: The id that the file gives the trace, if any.
     """
     identity = identity_by_content(
         path, record, content, reader=reader.name, key_scheme=reader.key_scheme
@@ -66,17 +66,17 @@ def records_on_damaged_line(
     problems: list[Problem],
     is_record: Callable[[Mapping[str, object]], bool],
 ) -> Sequence[Mapping[str, object]]:
-    """Read the JSON objects on a line that is not a single object.
+    """Return the JSON objects on a line that is not a single object.
 
-    A line may hold several objects that have lost the line feeds between them, a whole one behind
-    a broken one, and NUL bytes, which are left out.
+    A line may have several objects without line feeds between them, a complete object after a
+    broken one, or NUL bytes, which are left out.
 
     Args:
         line: The content of the line.
-        number: Its number in the file.
-        cut_off: Whether it is a last line without its line feed.
+        number: The number of the line in the file.
+        cut_off: Whether the line is the last line and lacks its line feed.
         problems: The list to which the damage is added.
-        is_record: Tells a whole record from an object inside a broken one.
+        is_record: Returns whether an object is a complete record, not a part of a broken one.
 
     Returns:
         The objects that can be read.

@@ -21,29 +21,29 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.native_format import FORMAT, OPENING, VERSION
-from mast_tui.traces.readers.answer_keys import from_json, sorted_by_name
+from mast_tui.traces.readers.answer_keys import answer_key_from_json, sorted_into_sections
 from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.document_traces import records_by_line, records_in, report_of
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import clamp_score, task_id_of, trial_of
 
 _HASH_CHARS: Final = 64
-_MARK: Final = FORMAT.encode()
+_FORMAT_MARK: Final = FORMAT.encode()
 
 Choice = TypeVar("Choice", bound=Enum)
 
 
 class ConvertedReader:
-    """Reads the project's own format; ids and span keys stay those of the first reading."""
+    """Reads the project's own format; ids and span keys remain those of the original file."""
 
     name: Final = "mast-tui"
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether a record names the format, however its JSON is spaced or sorted."""
+        """Return whether a record names the format, with any spaces and order in its JSON."""
         if source.head.startswith(OPENING) or b"\n" + OPENING in source.head:
             return True
-        if _MARK not in source.data:
+        if _FORMAT_MARK not in source.data:
             return False
         return any(
             fields_of(record.value).get("format") == FORMAT for record in records_in(source, [])
@@ -53,47 +53,55 @@ class ConvertedReader:
         """Return a trace for each record."""
         problems: list[Problem] = []
         traces: list[Trace] = []
-        by_line = source.head.startswith(OPENING) or b"\n" + OPENING in source.head
-        find = records_by_line if by_line else records_in
-        lines = list(find(source, problems))
-        for record, line in enumerate(lines):
-            location = line.location
-            value = fields_of(line.value)
+        is_by_line = source.head.startswith(OPENING) or b"\n" + OPENING in source.head
+        read_records = records_by_line if is_by_line else records_in
+        records = list(read_records(source, problems))
+        for record_index, record in enumerate(records):
+            location = record.location
+            value = fields_of(record.value)
             if value.get("format") != FORMAT:
                 problems.append(Problem(location, "no trace in this format, left out"))
             elif value.get("version") != VERSION:
                 message = f"version {dump_text(value.get('version'))} of the format is not known"
                 problems.append(Problem(location, f"{message}; left out: use a newer mast-tui"))
             else:
-                number = record if len(lines) > 1 else None
-                traces.append(self._trace(source, value, number, location))
+                number = record_index if len(records) > 1 else None
+                traces.append(self._trace_of_record(source, value, number, location))
         return report_of(self, source, traces, problems)
 
-    def _trace(self, source: Source, value: Fields, record: int | None, location: str) -> Trace:
-        """Return the trace of a record."""
+    def _trace_of_record(
+        self, source: Source, value: Fields, number: int | None, location: str
+    ) -> Trace:
+        """Return the trace of a record; ``number`` is None for the only record of a file."""
         steps = StepList()
         problems = [
             Problem(dump_text(problem.get("place")), dump_text(problem.get("message")))
             for problem in items_of(value.get("problems"))
             if isinstance(problem, Mapping)
         ]
-        for number, span in enumerate(items_of(value.get("spans"))):
+        for span_index, span in enumerate(items_of(value.get("spans"))):
+            span_location = f"{location} /spans/{span_index}"
             if isinstance(span, Mapping):
-                _add_span(steps, span, f"{location} /spans/{number}")
+                _add_span(steps, span, span_location)
             else:
-                problems.append(Problem(f"{location} /spans/{number}", "no span, left out"))
+                problems.append(Problem(span_location, "no span, left out"))
         return Trace(
-            self._identity(source, value, record),
+            self._original_identity(source, value, number),
             source.path,
             StepSpans(steps.steps),
-            record=record,
-            meta=_meta(value),
+            record=number,
+            meta=_meta_of_record(value),
             problems=problems,
         )
 
-    def _identity(self, source: Source, value: Fields, record: int | None) -> TraceIdentity:
-        """Return the identity of the first reading, so that labels of either find the other."""
-        content_identity = identity_of(self, source.path, canonical_bytes(value), record=record)
+    def _original_identity(
+        self, source: Source, value: Fields, number: int | None
+    ) -> TraceIdentity:
+        """Return the identity that the trace had in the original file, for the labels of both.
+
+        Without a complete one, the identity is that of the record's content.
+        """
+        content_identity = identity_of(self, source.path, canonical_bytes(value), record=number)
         trace_id = as_text(value.get("id"))
         source_fields = fields_of(value.get("source"))
         digest = as_text(source_fields.get("content_hash"))
@@ -113,11 +121,12 @@ READER: Final = ConvertedReader()
 
 
 def _add_span(steps: StepList, span: Fields, location: str) -> None:
+    """Add a span as it was written; a missing or unknown value is that of a log."""
     tokens = fields_of(span.get("tokens"))
     steps.add(
         as_text(span.get("key")) or location,
-        _choice(SpanKind, span.get("kind"), SpanKind.LOG),
-        _choice(Role, span.get("role"), Role.LOG),
+        _member_or_default(SpanKind, span.get("kind"), SpanKind.LOG),
+        _member_or_default(Role, span.get("role"), Role.LOG),
         as_text(span.get("agent")) or "log",
         dump_text(span.get("text")),
         place=as_text(span.get("place")) or location,
@@ -125,24 +134,27 @@ def _add_span(steps: StepList, span: Fields, location: str) -> None:
         parent=as_text(span.get("parent")),
         start=as_number(span.get("start")),
         end=as_number(span.get("end")),
-        status=_choice(SpanStatus, span.get("status"), SpanStatus.UNKNOWN),
+        status=_member_or_default(SpanStatus, span.get("status"), SpanStatus.UNKNOWN),
         tokens=tokens_of(tokens.get("input"), tokens.get("output")),
         shown=as_text(span.get("preview")),
     )
 
 
-def _meta(value: Fields) -> TraceMeta:
+def _meta_of_record(value: Fields) -> TraceMeta:
     """Return the facts of the run as they were written."""
-    hidden = fields_of(value.get("hidden"))  # of a file by an older version
-    older = sorted_by_name((name, dump_text(text)) for name, text in hidden.items())
+    if "answer_key" in value:
+        answer_key = answer_key_from_json(value["answer_key"])
+    else:  # a file by an older version
+        entries = fields_of(value.get("hidden")).items()
+        answer_key = sorted_into_sections((name, dump_text(text)) for name, text in entries)
     return TraceMeta(
         task=as_text(value.get("task")),
         system=as_text(value.get("system")),
         model=as_text(value.get("model")),
         benchmark=as_text(value.get("benchmark")),
-        outcome=_choice(Outcome, value.get("outcome"), Outcome.UNKNOWN),
+        outcome=_member_or_default(Outcome, value.get("outcome"), Outcome.UNKNOWN),
         score=clamp_score(value.get("score")),
-        answer_key=from_json(value["answer_key"]) if "answer_key" in value else older,
+        answer_key=answer_key,
         task_id=task_id_of(value.get("task_id")),
         trial=trial_of(value.get("trial")),
         version=as_text(value.get("system_version")),
@@ -150,5 +162,5 @@ def _meta(value: Fields) -> TraceMeta:
     )
 
 
-def _choice(choices: type[Choice], value: object, default: Choice) -> Choice:
-    return next((choice for choice in choices if choice.value == value), default)
+def _member_or_default(members: type[Choice], value: object, default: Choice) -> Choice:
+    return next((member for member in members if member.value == value), default)

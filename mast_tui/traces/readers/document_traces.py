@@ -1,4 +1,4 @@
-"""Helpers of readers of whole documents: records of a file, and traces made of them."""
+"""The records of a file that is read as a whole, and the traces of records."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from mast_tui.traces.readers.base import CUT_OFF, Reader, identity_of
 class Record:
     """A JSON value that may be a run.
 
-    ``number`` counts the records of a file from 0 and is None where the file is that record;
-    ``prefix`` goes before a JSON pointer in the value to make a place in the file.
+    Attributes:
+        value: The value.
+        number: The number of the record in the file from 0 on; None if it is the whole file.
+        prefix: The text before a JSON pointer in the value that makes it a place in the file.
     """
 
     value: object
@@ -34,12 +36,12 @@ class Record:
         return self.prefix.strip() or "/"
 
     def content(self, source: Source) -> bytes:
-        """Return the bytes by which the record is known again."""
+        """Return the bytes that identify the record."""
         return source.data if self.number is None else canonical_bytes(self.value)
 
 
 def records_in(source: Source, problems: list[Problem]) -> Iterator[Record]:
-    """Yield the records of a JSON file: one a line, those of a list, or the one document.
+    """Yield the records of a JSON file: its lines, the items of its list, or its only document.
 
     Args:
         source: The file.
@@ -56,52 +58,53 @@ def records_in(source: Source, problems: list[Problem]) -> Iterator[Record]:
 def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]:
     r"""Yield the records of a JSONL file, split at ``\\n`` only.
 
-    Lines that are not blank are counted, broken ones too, so that mending one moves no other.
-    Records that have lost the line feed between them are read one by one. Of a broken line that
-    holds a list of records those that are intact are read.
+    - All lines but blank lines are counted, so that a mended line keeps the numbers of the others.
+    - Several records on a line have lost the line feeds between them. Each is read.
+    - A broken line with a list of records is read as far as the records are intact.
+    - Any other broken line is a problem.
 
     Args:
         source: The file.
         problems: The list to which problems are added.
     """
-    raw_lines = as_utf8(source.data).split(b"\n")
-    record = -1
-    for number, raw in enumerate(raw_lines, 1):
-        text = raw.strip()
-        if not text:
+    lines = as_utf8(source.data).split(b"\n")
+    next_record = 0
+    for line_number, line in enumerate(lines, 1):
+        data = line.strip()
+        if not data:
             continue
-        record += 1
-        location = f"line {number}"
+        record_number = next_record
+        next_record += 1
+        location = f"line {line_number}"
+        prefix = f"{location} "
         try:
-            yield Record(load_json(text), record, f"{location} ")
+            yield Record(load_json(data), record_number, prefix)
             continue
         except InvalidJSON as error:
             reason = str(error)
-        decoded = text.decode("utf-8", "replace")
-        if values := glued_records(decoded):
+        text = data.decode("utf-8", "replace")
+        if values := glued_records(text):
             problems.append(Problem(location, f"{len(values)} records on one line"))
-            for value in values:
-                yield Record(value, record, f"{location} ")
-                record += 1
-            record -= 1
+            for number, value in enumerate(values, record_number):
+                yield Record(value, number, prefix)
+            next_record = record_number + len(values)
             continue
-        salvaged = repair(decoded)
-        if salvaged is not None and _holds_records(salvaged.value):
-            messages = "; ".join(dict.fromkeys(problem.message for problem in salvaged.problems))
+        repaired = repair(text)
+        if repaired is not None and _has_records(repaired.value):
+            messages = "; ".join(dict.fromkeys(problem.message for problem in repaired.problems))
             problems.append(Problem(location, f"damaged, read as far as it goes: {messages}"))
-            yield Record(salvaged.value, record, f"{location} ")
-        elif number == len(raw_lines):
+            yield Record(repaired.value, record_number, prefix)
+        elif line_number == len(lines):
             problems.append(Problem(location, CUT_OFF))
         else:
             problems.append(Problem(location, f"not JSON, left out: {reason}"))
 
 
-def _holds_records(value: dict[str, object] | list[object]) -> bool:
-    """Return whether a record has a list of objects, so that some of them are worth having."""
-    lists = [value] if isinstance(value, list) else list(value.values())
-    return any(
-        isinstance(values, list) and any(isinstance(r, dict) for r in values) for values in lists
-    )
+def _has_records(value: dict[str, object] | list[object]) -> bool:
+    """Return whether a value is or has a list with an object."""
+    candidates = [value] if isinstance(value, list) else list(value.values())
+    lists = (candidate for candidate in candidates if isinstance(candidate, list))
+    return any(isinstance(item, dict) for items in lists for item in items)
 
 
 def records_listed(values: Iterable[object], pointer: str = "") -> Iterator[Record]:
@@ -111,8 +114,8 @@ def records_listed(values: Iterable[object], pointer: str = "") -> Iterator[Reco
         values: The list.
         pointer: The JSON pointer to the list.
     """
-    for number, value in enumerate(values):
-        yield Record(value, number, f"{pointer}/{number}")
+    for record_number, value in enumerate(values):
+        yield Record(value, record_number, f"{pointer}/{record_number}")
 
 
 def trace_of_steps(
@@ -126,20 +129,20 @@ def trace_of_steps(
     native: str | None = None,
     problems: Iterable[Problem] = (),
 ) -> Trace:
-    """Make the trace of a run that was read whole.
+    """Return the trace of a run that was read as a whole.
 
     Args:
         reader: The reader.
-        path: The file that it was read from.
-        content: The bytes by which it is known again.
-        steps: Its spans.
+        path: The file of the run.
+        content: The bytes that identify the run.
+        steps: The spans of the run.
         meta: The facts of the run.
-        record: Its number among the runs of the file; None for the only one.
-        native: The id that it brings itself, if any.
-        problems: Its problems.
+        record: The number of the run in the file; None for the only run.
+        native: The id that the file gives the run, if any.
+        problems: The problems of the run.
 
     Returns:
-        The trace; where it brings no id it goes by its content.
+        The trace. Without a native id, it is identified by its content.
     """
     identity = identity_of(reader, path, content, record=record, native=native)
     spans = StepSpans(steps.steps)
@@ -158,8 +161,8 @@ def report_of(
     Args:
         reader: The reader.
         source: The file.
-        traces: Its traces.
-        problems: Its problems.
-        name: The name of the format where it is not the reader's own.
+        traces: The traces of the file.
+        problems: The problems of the file.
+        name: The name of the format; None for the reader's name.
     """
     return FileReport(source.path, name or reader.name, tuple(traces), tuple(problems))

@@ -1,6 +1,6 @@
-"""Foreign JSON taken apart without trust: each part is of the type asked for, or empty.
+"""Safe access to foreign JSON: each function returns a value of its type, else None or empty.
 
-So damaged files need no code of their own: what is of another type counts as not there.
+A value of another type counts as missing. So damaged files need no code of their own.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Fields = Mapping[str, object]
 """A JSON object of unknown content."""
 
 _NO_FIELDS: Final[Fields] = {}
-_NAME_CHARS: Final = 100
-_LOOKED_AT: Final = 20
+_MAX_NAME_CHARS: Final = 100
+_TESTED_VALUES: Final = 20
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the words of a text, in which a long list of foreign names is written."""
+    """Return the words of a text, which is a compact form of a list of foreign names."""
     return tuple(text.split())
 
 
@@ -31,13 +31,13 @@ def name_set(text: str) -> frozenset[str]:
 
 
 def fields_of(value: object) -> Fields:
-    """Return ``value`` where it is a JSON object, else an empty one."""
-    # Most fields are not there, or a dict: both tests are faster than that for a Mapping.
+    """Return ``value`` if it is a JSON object, else an empty object."""
+    # Most values are None or a dict: both tests are faster than the test for a Mapping.
     return value if value is not None and isinstance(value, (dict, Mapping)) else _NO_FIELDS
 
 
 def fields_at(value: object, *path: str) -> Fields:
-    """Return the object at a path of fields in ``value``, else an empty one."""
+    """Return the object at a path of fields in ``value``, else an empty object."""
     fields = fields_of(value)
     for field in path:
         fields = fields_of(fields.get(field))
@@ -45,12 +45,12 @@ def fields_at(value: object, *path: str) -> Fields:
 
 
 def items_of(value: object) -> Sequence[object]:
-    """Return ``value`` where it is a JSON list, else an empty one."""
+    """Return ``value`` if it is a JSON list, else an empty sequence."""
     return value if isinstance(value, list) else ()
 
 
 def kind_of(value: object) -> str:
-    """Return the ``type`` of a message, item or block; empty where it has none."""
+    """Return the ``type`` of a message, item or block; empty if it has none."""
     kind = value.get("type") if isinstance(value, (dict, Mapping)) else None
     return kind if isinstance(kind, str) else ""
 
@@ -62,13 +62,13 @@ def mostly(matches: Callable[[object], bool], values: Iterable[object]) -> bool:
         matches: Returns whether a value matches.
         values: The values, of which the first 20 are tested.
     """
-    first_values = list(islice(values, _LOOKED_AT))
-    count = sum(map(matches, first_values))
-    return count > 0 and 2 * count >= len(first_values)
+    first_values = list(islice(values, _TESTED_VALUES))
+    match_count = sum(map(matches, first_values))
+    return match_count > 0 and 2 * match_count >= len(first_values)
 
 
 def json_in(value: object) -> object:
-    """Return the object or list in a JSON text, None where it is none; any other value as it is."""
+    """Return the object or list in a JSON text; None for any other text; other values unchanged."""
     if not isinstance(value, str):
         return value
     if value.lstrip()[:1] not in ("{", "["):
@@ -80,13 +80,13 @@ def json_in(value: object) -> object:
 
 
 def value_in(value: object) -> object:
-    """Return the value of a JSON text of an object or a list; any other value as it is."""
+    """Return the object or list in a JSON text; any other text and value unchanged."""
     parsed = json_in(value)
     return value if parsed is None else parsed
 
 
 def object_in(data: bytes | str) -> Fields | None:
-    """Return the object that a JSON text is; None for any other text."""
+    """Return the object in a JSON text; None for any other text."""
     try:
         value = load_json(data)
     except InvalidJSON:
@@ -95,7 +95,7 @@ def object_in(data: bytes | str) -> Fields | None:
 
 
 def first_in(value: Fields, *fields: str) -> object:
-    """Return the first field that is there and not null, else None."""
+    """Return the first field that exists and is not null, else None."""
     for field in fields:
         if (field_value := value.get(field)) is not None:
             return field_value
@@ -103,7 +103,7 @@ def first_in(value: Fields, *fields: str) -> object:
 
 
 def text_in(value: Fields, *fields: str) -> str | None:
-    """Return the first field that is a text with more than blanks in it, else None."""
+    """Return the first field that is a text and not blank, else None."""
     for field in fields:
         if text := as_text(value.get(field)):
             return text
@@ -111,7 +111,7 @@ def text_in(value: Fields, *fields: str) -> str | None:
 
 
 def texts_in(value: Fields, *fields: str, between: str = "\n") -> str:
-    """Return the fields that are texts with more than blanks in them, as one text.
+    """Return the fields that are texts and not blank, joined to one text.
 
     Args:
         value: The object.
@@ -127,20 +127,23 @@ def flag_in(value: Fields, *fields: str) -> bool | None:
 
 
 def short_name(value: object) -> str:
-    """Return a name on one line, no longer than a name may be; empty for anything else."""
+    """Return the beginning of a name on one line; empty for any value but a text."""
     if not isinstance(value, str):
         return ""
-    return " ".join(value[: 2 * _NAME_CHARS].split())[:_NAME_CHARS]
+    return " ".join(value[: 2 * _MAX_NAME_CHARS].split())[:_MAX_NAME_CHARS]
 
 
 def one_line(value: object) -> str | None:
-    """Return the beginning of a text on one line; None for anything else."""
+    """Return the beginning of a text on one line; None for a blank text or any other value."""
     text = as_text(value)
-    return preview(text)[0] if text else None
+    if text is None:
+        return None
+    line, _is_entire = preview(text)
+    return line
 
 
 def name_in(value: Fields, *fields: str) -> str | None:
-    """Return the first field that is a text, as a name."""
+    """Return the first field that is a text and not blank, as a short name; else None."""
     for field in fields:
         if text := as_text(value.get(field)):
             return short_name(text) or None
@@ -148,5 +151,5 @@ def name_in(value: Fields, *fields: str) -> str | None:
 
 
 def identifier_in(value: Fields, *fields: str) -> str | None:
-    """Return the first field that is an id: a text, or a whole number."""
+    """Return the first field that is an id, as text: a text or an integer; else None."""
     return next((text for field in fields if (text := identifier(value.get(field)))), None)

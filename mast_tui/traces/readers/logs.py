@@ -1,4 +1,4 @@
-"""Any other text: paragraphs between blank lines, each under the number of its first line."""
+"""Any other text as paragraphs between blank lines; keys are the numbers of their first lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mast_tui.traces.model import FileReport, Role, SpanKind, Trace, TraceMeta
 from mast_tui.traces.readers.base import identity_of
 
 PARAGRAPH_LINES: Final = 100
-"""The most lines of a paragraph; a log without blank lines is cut after so many."""
+"""The largest number of lines of a paragraph, for logs without blank lines."""
 
 _AGENT: Final = "text"
 _NOT_UTF8: Final = "not valid UTF-8; what could not be read is shown as \ufffd"
@@ -48,16 +48,18 @@ class TextParser:
     def __init__(self) -> None:
         self.table = SpanTable()
         self.meta = TraceMeta()
-        self._first = 0  # of the open paragraph; 0 while there is none
-        self._last = 0
+        self._first_line = 0
+        """The number of the first line of the open paragraph; 0 if no paragraph is open."""
+        self._last_line = 0
+        """The number of the last line of the open paragraph."""
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
-        """Read a line.
+        """Read a line, which may begin, continue or close a paragraph.
 
         Args:
             number: The number of the line, from 1 on.
             line: The line.
-            cut_off: Whether it is a last line without a line feed, which has no effect.
+            cut_off: Whether it is the last line and lacks its line feed; without effect.
         """
         if not line.strip():
             self.finish()
@@ -67,16 +69,18 @@ class TextParser:
                 line.decode()
             except UnicodeDecodeError:
                 self.table.add_problem(number, _NOT_UTF8)
-        self._first = self._first or number
-        self._last = number
-        if number - self._first + 1 == PARAGRAPH_LINES:
+        self._first_line = self._first_line or number
+        self._last_line = number
+        if number - self._first_line + 1 == PARAGRAPH_LINES:
             self.finish()
 
     def finish(self) -> None:
         """Close the open paragraph."""
-        if self._first:
-            self.table.add(self._first, self._last, (SpanKind.LOG, Role.LOG, _AGENT, None))
-            self._first = 0
+        if self._first_line:
+            self.table.add(
+                self._first_line, self._last_line, (SpanKind.LOG, Role.LOG, _AGENT, None)
+            )
+            self._first_line = 0
 
     def text(self, data: bytes, _kind: SpanKind, _index: int, /) -> str:
         """Return the paragraph's lines; carriage returns at their ends are dropped.

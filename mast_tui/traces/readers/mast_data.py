@@ -1,7 +1,7 @@
-"""MAST-Data: records of a run's whole log as one text, with labels beside it.
+"""MAST-Data: records with the whole log of a run as one text, and with its labels.
 
-The log goes to the reader of the framework that wrote it. The text decides which one that is: the
-record's own fields are swapped in places.
+The log goes to the reader of the framework that wrote it. The framework is recognised by the text,
+because some records have it in another field.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, Trace, TraceMeta
+from mast_tui.traces.model import FileReport, Outcome, Problem, Role, SpanKind, Trace, TraceMeta
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
@@ -22,14 +22,14 @@ from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 from mast_tui.traces.readers.run_facts import facts_of_record
 
 _MARKS: Final = ("mas_name", "mast_annotation", "human_labels", "benchmark_name")
-_WRAPPER: Final = frozenset({"key", "index"})
-"""Fields beside a log's text, of which at least one is in the object around it."""
+_WRAPPER_FIELDS: Final = frozenset({"key", "index"})
+"""Fields of an object around a log, of which it has at least one."""
 
-_LOOKED_AT: Final = 20
+_COMPARED_ITEMS: Final = 20
 
 
 class MastDataReader:
-    """Reads MAST-Data records: one, a list of them, or one a line.
+    """Reads MAST-Data records: a single record, a list of records, or one a line.
 
     Span keys are those of the framework's reader, within the record's log.
     """
@@ -38,16 +38,16 @@ class MastDataReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the file's first records have a log and a field of the study."""
+        """Return whether the file's first records have a log and a field of MAST-Data."""
         if head := source.json_lines:
             return any(map(is_record, head))
         document = source.json
         if isinstance(document, list):
-            return any(map(is_record, document[:_LOOKED_AT]))
+            return any(map(is_record, document[:_COMPARED_ITEMS]))
         return is_record(document)
 
     def read(self, source: Source) -> FileReport:
-        """Return one trace per record; elements that are none are listed as problems."""
+        """Return one trace per record; other values are problems."""
         problems: list[Problem] = []
         traces = traces_of_records(source, records_in(source, problems), problems)
         return report_of(self, source, traces, problems)
@@ -68,7 +68,7 @@ def traces_of_records(
     """
     traces = []
     for record in records:
-        trace = _trace(source, record)
+        trace = _trace_of_record(source, record)
         if trace is None:
             problems.append(Problem(record.location, "no record with a log of a run, left out"))
         else:
@@ -77,25 +77,29 @@ def traces_of_records(
 
 
 def is_record(value: object) -> bool:
-    """Return whether a JSON value is a record with a log and a field of the study."""
+    """Return whether a JSON value is a record with a log and a field of MAST-Data."""
     return (
         isinstance(value, Mapping)
         and any(mark in value for mark in _MARKS)
-        and _log(value) is not None
+        and _log_of_record(value) is not None
     )
 
 
-def _trace(source: Source, record: Record) -> Trace | None:
-    """Return the trace of a record; None where it holds no log."""
+def _trace_of_record(source: Source, record: Record) -> Trace | None:
+    """Return the trace of a record; None if the record has no log."""
     value = record.value
-    if not isinstance(value, Mapping) or (log_field := _log(value)) is None:
+    if not isinstance(value, Mapping):
+        return None
+    log_field = _log_of_record(value)
+    if log_field is None:
         return None
     pointer, log = log_field
-    reading, system = _read(log)
+    reading, system = _read_log(log)
 
-    def location_in_file(inner: str) -> str:
-        """Return a location in the file: the record, the log in it, the line in that."""
-        return f"{record.prefix}{pointer}{'' if inner.startswith('/') else ' '}{inner}"
+    def location_in_file(location_in_log: str) -> str:
+        """Return the location in the file of a location in the log."""
+        separator = "" if location_in_log.startswith("/") else " "
+        return f"{record.prefix}{pointer}{separator}{location_in_log}"
 
     for step in reading.steps.steps:
         step.place = location_in_file(step.place)
@@ -105,7 +109,7 @@ def _trace(source: Source, record: Record) -> Trace | None:
         record.content(source),
         reading.steps,
         record=record.number,
-        meta=_facts(value, reading, system),
+        meta=_facts_of_record(value, reading, system),
         problems=[
             Problem(location_in_file(problem.place), problem.message)
             for problem in reading.problems
@@ -113,13 +117,14 @@ def _trace(source: Source, record: Record) -> Trace | None:
     )
 
 
-def _log(record: Fields) -> tuple[str, object] | None:
-    """Return the pointer to the record's log and the log itself."""
+def _log_of_record(record: Fields) -> tuple[str, object] | None:
+    """Return the JSON pointer to the record's log, and the log; None if there is no log."""
     trace = record.get("trace")
     if isinstance(trace, str) and trace.lstrip()[:1] == "{":
-        # The object around a log as a JSON text; a log that is JSON stays itself.
-        value = fields_of(object_in(trace))
-        trace = value if "trajectory" in value and _WRAPPER & value.keys() else trace
+        # The JSON text of an object around a log, or of the log itself.
+        fields = fields_of(object_in(trace))
+        if "trajectory" in fields and _WRAPPER_FIELDS & fields.keys():
+            trace = fields
     if isinstance(trace, Mapping):
         log = trace.get("trajectory")
         if isinstance(log, str | list | Mapping):
@@ -130,54 +135,68 @@ def _log(record: Fields) -> tuple[str, object] | None:
     return ("/trace_text", text) if isinstance(text, str) else None
 
 
-def _read(log: object) -> tuple[Reading, str | None]:
-    """Return the run in a log, and the framework that wrote it."""
+def _read_log(log: object) -> tuple[Reading, str | None]:
+    """Return the run in a log, and the framework that wrote the log; None if it is unknown.
+
+    The log of an unknown framework is a list of chat messages, or text with a span a paragraph.
+    """
     transcript = Transcript(log) if isinstance(log, str) else Transcript(dump_text(log), log)
     framework = framework_of(transcript)
     if framework is not None:
         return framework.read_transcript(transcript), framework.system
     reading = Reading()
     messages = transcript.json
-    if isinstance(messages, list) and any(map(is_message, messages[:_LOOKED_AT])):
+    if isinstance(messages, list) and any(map(is_message, messages[:_COMPARED_ITEMS])):
         mapper = MessageMapper(reading.steps)
-        for number, message in enumerate(messages):
-            mapper.add(message, f"/{number}")
+        for message_index, message in enumerate(messages):
+            mapper.add(message, f"/{message_index}")
         reading.problems.extend(mapper.problems)
     else:
-        lines = enumerate(transcript.text.split("\n"), 1)
-        for has_text, group in groupby(lines, key=lambda line: bool(line[1].strip())):
-            if has_text:
-                (first, _line), *_others = paragraph = list(group)
-                text = "\n".join(line for _number, line in paragraph)
-                reading.steps.add(f"line {first}", SpanKind.MESSAGE, Role.LOG, "text", text)
+        line_number = 1
+        for is_paragraph, group in groupby(transcript.text.split("\n"), key=_has_text):
+            lines = list(group)
+            if is_paragraph:
+                key = f"line {line_number}"
+                reading.steps.add(key, SpanKind.MESSAGE, Role.LOG, "text", "\n".join(lines))
+            line_number += len(lines)
     return reading, None
 
 
-def _facts(record: Fields, reading: Reading, system: str | None) -> TraceMeta:
-    """Return the record's facts and those of its log, with the framework by the log."""
-    meta = facts_of_record(record, reading.steps.steps)
-    of_log = reading.meta(system or meta.system or "")
-    benchmark = meta.benchmark
-    if system is not None and as_text(benchmark) and _same_name(benchmark, system):
-        # The two fields are swapped in some records.
+def _has_text(line: str) -> bool:
+    return bool(line.strip())
+
+
+def _facts_of_record(record: Fields, reading: Reading, system: str | None) -> TraceMeta:
+    """Return the facts of a record and of its log; ``system`` is the framework of the log."""
+    record_meta = facts_of_record(record, reading.steps.steps)
+    log_meta = reading.meta(system or record_meta.system or "")
+    benchmark = record_meta.benchmark
+    if system is not None and as_text(benchmark) and _is_same_framework(benchmark, system):
+        # Some records have the framework as the benchmark, and the benchmark as the framework.
         benchmark = as_text(record.get("mas_name"))
+    has_outcome = record_meta.outcome is not Outcome.UNKNOWN
     return TraceMeta(
-        task=of_log.task,
-        system=system or meta.system,
-        model=meta.model or of_log.model,
+        task=log_meta.task,
+        system=system or record_meta.system,
+        model=record_meta.model or log_meta.model,
         benchmark=benchmark,
-        outcome=of_log.outcome if meta.outcome.value == "unknown" else meta.outcome,
-        score=meta.score,
-        answer_key=meta.answer_key.with_all_of(of_log.answer_key),
+        outcome=record_meta.outcome if has_outcome else log_meta.outcome,
+        score=record_meta.score,
+        answer_key=record_meta.answer_key.with_all_of(log_meta.answer_key),
     )
 
 
-def _same_name(first: str | None, second: str) -> bool:
-    """Return whether two spellings mean one framework: ``Magentic`` is ``Magentic-One``."""
-    left = _letters(first or "")
-    right = _letters(second)
-    return bool(left) and (left.startswith(right) or right.startswith(left))
+def _is_same_framework(first: str | None, second: str) -> bool:
+    """Return whether two names mean one framework, as ``Magentic`` and ``Magentic-One``.
+
+    One name begins with the other, with letters and digits alone compared.
+    """
+    first_letters = _letters_and_digits(first or "")
+    second_letters = _letters_and_digits(second)
+    if not first_letters:
+        return False
+    return first_letters.startswith(second_letters) or second_letters.startswith(first_letters)
 
 
-def _letters(name: str) -> str:
+def _letters_and_digits(name: str) -> str:
     return "".join(filter(str.isalnum, name)).lower()

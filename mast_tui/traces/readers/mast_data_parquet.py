@@ -1,4 +1,4 @@
-"""Parquet tables, one run a row: MAST-Data, and message lists as data sets are published.
+"""Parquet tables with one run a row: MAST-Data, and published data sets of message lists.
 
 Needs pyarrow, which comes with the extra ``parquet``.
 """
@@ -23,14 +23,14 @@ from mast_tui.traces.readers.chat.reader import format_of, traces_of
 from mast_tui.traces.readers.document_traces import Record, report_of
 from mast_tui.traces.readers.json_fields import Fields
 
-MOST_BYTES: Final = 256 << 20
-"""Size of a table, unpacked, from which on it is not read."""
+MAX_BYTES: Final = 256 << 20
+"""The largest size of an unpacked table that is read."""
 
-_MAGIC: Final = b"PAR1"
+_FIRST_BYTES: Final = b"PAR1"
 _NEEDS_EXTRA: Final = "Parquet needs an extra: pip install 'mast-tui[parquet]'"
 _ROWS_AT_ONCE: Final = 16
-_LOOKED_AT: Final = 20
-_DEEPEST: Final = 64
+_COMPARED_ROWS: Final = 20
+_MAX_DEPTH: Final = 64
 _REQUIRED_COLUMNS: Final = frozenset({"content"})
 
 Row = tuple[int, Fields]
@@ -43,78 +43,90 @@ Table = Any
 class ParquetReader:
     """Reads Parquet tables row by row; span keys are those of the reader of the row's format.
 
-    A place begins with the row, counted from 1: ``row 12 /messages/3``.
+    A place begins with the number of the row from 1 on: ``row 12 /messages/3``.
     """
 
     name: Final = "parquet"
     key_scheme: Final = MESSAGE_LISTS.key_scheme
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the file begins as Parquet files do."""
-        return source.head.startswith(_MAGIC)
+        """Return whether the file begins like a Parquet file."""
+        return source.head.startswith(_FIRST_BYTES)
 
     def read(self, source: Source) -> FileReport:
-        """Return one trace per row; ``skipped`` without pyarrow, and where no row is a run."""
+        """Return one trace per row; skip the file without pyarrow, or if no row is a run."""
         try:
             from pyarrow import ArrowException, parquet  # an extra
         except ImportError:
             return FileReport(source.path, skipped=_NEEDS_EXTRA)
-        if source.size > MOST_BYTES:
-            return FileReport(source.path, skipped=_too_big(source.size))
-        rows_end: list[Problem] = []
+        if source.size > MAX_BYTES:
+            return FileReport(source.path, skipped=_size_message(source.size))
+        row_problems: list[Problem] = []
         try:
             file = open_regular(source.path) if source.packing is None else BytesIO(source.data)
             table: Table = parquet.ParquetFile(file)
             groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
-            if (size := sum(group.total_byte_size for group in groups)) > MOST_BYTES:
-                return FileReport(source.path, skipped=_too_big(size))
+            if (size := sum(group.total_byte_size for group in groups)) > MAX_BYTES:
+                return FileReport(source.path, skipped=_size_message(size))
         except (ArrowException, OSError, ValueError) as error:
-            return FileReport(source.path, failed=f"not readable as Parquet: {_one_line(error)}")
-        report = _read(source, _rows(table, ArrowException, rows_end))
-        if report.format is None and rows_end:
-            return FileReport(source.path, failed=rows_end[0].message)
-        return report._replace(problems=(*report.problems, *rows_end))
+            return FileReport(source.path, failed=f"not readable as Parquet: {_error_text(error)}")
+        report = _read_rows(source, _rows_of_table(table, ArrowException, row_problems))
+        if report.format is None and row_problems:
+            return FileReport(source.path, failed=row_problems[0].message)
+        return report._replace(problems=(*report.problems, *row_problems))
 
 
 READER: Final = ParquetReader()
 
 
-def _too_big(size: int) -> str:
-    most = MOST_BYTES >> 20
-    return f"a Parquet table of {size >> 20} MB; tables of more than {most} MB are not read"
+def _size_message(size: int) -> str:
+    max_megabytes = MAX_BYTES >> 20
+    return (
+        f"a Parquet table of {size >> 20} MB; tables of more than {max_megabytes} MB are not read"
+    )
 
 
-def _rows(table: Table, broken: type[Exception], problems: list[Problem]) -> Iterator[Row]:
-    """Yield the rows; rows that cannot be read are added to ``problems``."""
-    number = 0
+def _rows_of_table(
+    table: Table, arrow_error: type[Exception], problems: list[Problem]
+) -> Iterator[Row]:
+    """Yield the rows of a table; report rows that cannot be read.
+
+    Args:
+        table: The table.
+        arrow_error: The exception that pyarrow raises for a broken table.
+        problems: The list to which unreadable rows are added.
+    """
+    row_index = 0
     try:
         for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
             for offset in range(batch.num_rows):
+                location = f"row {row_index + 1}"
                 try:
                     (row,) = batch.slice(offset, 1).to_pylist()
-                except (ValueError, OverflowError) as error:  # what is no text, time or number
-                    problems.append(Problem(f"row {number + 1}", f"left out: {_one_line(error)}"))
+                except (ValueError, OverflowError) as error:  # an invalid text, time or number
+                    problems.append(Problem(location, f"left out: {_error_text(error)}"))
                 else:
-                    yield number, {name: _plain(value, 1) for name, value in row.items()}
-                number += 1
-    except (broken, OSError, ValueError) as error:
-        message = f"cannot be read from here on: {_one_line(error)}"
-        problems.append(Problem(f"row {number + 1}", message))
+                    yield row_index, {name: _json_value(value, 1) for name, value in row.items()}
+                row_index += 1
+    except (arrow_error, OSError, ValueError) as error:
+        message = f"cannot be read from here on: {_error_text(error)}"
+        problems.append(Problem(f"row {row_index + 1}", message))
 
 
-def _one_line(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _read(source: Source, rows: Iterator[Row]) -> FileReport:
-    """Read all rows by the format of the first ones."""
-    first = list(islice(rows, _LOOKED_AT))
-    records = (Record(row, number, f"row {number + 1} ") for number, row in chain(first, rows))
+def _read_rows(source: Source, rows: Iterator[Row]) -> FileReport:
+    """Read all rows in the format of the first rows; skip a table without a run in those."""
+    first_rows = list(islice(rows, _COMPARED_ROWS))
+    all_rows = chain(first_rows, rows)
+    records = (Record(row, row_index, f"row {row_index + 1} ") for row_index, row in all_rows)
     problems: list[Problem] = []
-    if any(mast_data.is_record(row) for _number, row in first):
+    if any(mast_data.is_record(row) for _row_index, row in first_rows):
         traces = mast_data.traces_of_records(source, records, problems)
         format_name = mast_data.READER.name
-    elif any(conversation_in(row) is not None for _number, row in first):
+    elif any(conversation_in(row) is not None for _row_index, row in first_rows):
         traces = traces_of(source.path, records, problems)
         format_name = format_of(traces)
     else:
@@ -122,12 +134,12 @@ def _read(source: Source, rows: Iterator[Row]) -> FileReport:
     return report_of(READER, source, traces, problems, format_name)
 
 
-def _plain(value: object, depth: int) -> object:
-    """Return a table's value as JSON has it.
+def _json_value(value: object, depth: int) -> object:
+    """Return a value of a table as JSON.
 
-    Tables fill in null wherever other rows have a field: such fields of an object are left out.
+    Null fields of objects are left out, because a table has every field in every row.
     """
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return "(nested too deeply)"
     match value:
         case None | bool() | int() | float():
@@ -136,12 +148,12 @@ def _plain(value: object, depth: int) -> object:
             return replace_surrogates(value)
         case Mapping():
             return {
-                str(name): _plain(inner, depth + 1)
-                for name, inner in value.items()
-                if inner is not None or name in _REQUIRED_COLUMNS
+                str(name): _json_value(field_value, depth + 1)
+                for name, field_value in value.items()
+                if field_value is not None or name in _REQUIRED_COLUMNS
             }
         case list() | tuple():
-            return [_plain(inner, depth + 1) for inner in value]
+            return [_json_value(item, depth + 1) for item in value]
         case bytes():
             return _text_of_bytes(value)
         case datetime() | date() | time():

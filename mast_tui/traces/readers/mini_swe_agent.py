@@ -1,7 +1,7 @@
 """mini-swe-agent's trajectories: chat messages with commands in the text or in tool calls.
 
-Since release 1 a file is ``{"info", "messages", "trajectory_format"}``; before that it was the bare
-list of messages, which is known by the code blocks that hold the commands.
+Since release 1 a file is ``{"info", "messages", "trajectory_format"}``. Before release 1 it was the
+bare list of messages, which is recognised by the code blocks with the commands.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
@@ -50,13 +50,13 @@ _MARKS: Final = {
 """The marks in a file by its first byte."""
 
 _OWN_BLOCK: Final = "```mswea_bash_command\n"
-_BLOCK: Final = re.compile(r"```bash[ \t]*\n")
+_BASH_BLOCK: Final = re.compile(r"```bash[ \t]*\n")
 _ANSWER_FIELDS: Final = frozenset(
     {"reasoning_content", "reasoning", "thinking_blocks", "tool_calls"}
 )
 _MESSAGES_TO_PROBE: Final = 12
-_TOOL: Final = "bash"
-_OPENING: Final = re.compile(
+_TOOL_NAME: Final = "bash"
+_BLOCK_OPENING: Final = re.compile(
     r"```(?:mswea_bash_command|bash)[ \t]*\r?\n|<(?P<tag>mswea_bash_command|bash_code|bash)>"
 )
 _OBSERVATION: Final = re.compile(
@@ -74,12 +74,12 @@ class MiniSweAgentReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return true if the file names the format, or has commands as only this format has."""
+        """Return true if the file names the format, or has commands in the format's way."""
         head = as_utf8(source.head)
         marks = _MARKS.get(head.lstrip()[:1], ())
         if not any(mark in head for mark in marks) or len(source.json_lines) > 1:
             return False
-        return _messages(source.json) is not None
+        return _messages_of_document(source.json) is not None
 
     def read(self, source: Source) -> FileReport:
         """Read the file's one trace."""
@@ -87,8 +87,8 @@ class MiniSweAgentReader:
         steps = StepList()
         mapper = MessageMapper(steps)
         pointer = "/messages" if record else ""
-        for number, message in enumerate(_messages(source.json) or ()):
-            _add_message(mapper, message, f"{pointer}/{number}")
+        for message_index, message in enumerate(_messages_of_document(source.json) or ()):
+            _add_message(mapper, message, f"{pointer}/{message_index}")
         info = fields_of(record.get("info"))
         add_ending(steps, info, last_steps=2)
         trace = trace_of_steps(
@@ -96,7 +96,7 @@ class MiniSweAgentReader:
             source.path,
             source.data,
             steps,
-            meta=_facts(info, steps.steps),
+            meta=_facts_of_run(info, steps.steps),
             problems=mapper.problems,
         )
         return report_of(self, source, [trace])
@@ -105,8 +105,8 @@ class MiniSweAgentReader:
 READER: Final = MiniSweAgentReader()
 
 
-def _messages(document: object) -> list[object] | None:
-    """Return the messages of a file of this format; None if it is of another."""
+def _messages_of_document(document: object) -> list[object] | None:
+    """Return the messages of a file of this format; None for any other format."""
     if isinstance(document, list):
         return document if _is_bare_run(document) else None
     record = fields_of(document)
@@ -118,13 +118,13 @@ def _messages(document: object) -> list[object] | None:
 
 
 def _is_bare_run(messages: Sequence[object]) -> bool:
-    """Recognise texts with commands in code blocks, and the results of the commands.
+    """Return whether the first messages are texts with commands in the format's code blocks.
 
-    The name of the block is the format's own. Each of the older ``bash`` blocks must be answered
-    by the format's own return code.
+    Blocks of a name that only this format has are enough. Of older ``bash`` blocks, all but the
+    last need a result with the format's return code.
     """
-    commands = 0
-    observations = 0
+    command_count = 0
+    result_count = 0
     for message in map(fields_of, messages[:_MESSAGES_TO_PROBE]):
         role = message.get("role")
         content = message.get("content")
@@ -133,43 +133,47 @@ def _is_bare_run(messages: Sequence[object]) -> bool:
         if role == "assistant":
             if _OWN_BLOCK in content:
                 return True
-            commands += len(_BLOCK.findall(content)) == 1
-        elif role == "user" and (match := _OBSERVATION.match(content)):
-            observations += match["exception"] is None and match["opening"] is not None
-    return observations > 0 and commands - 1 <= observations <= commands
+            if len(_BASH_BLOCK.findall(content)) == 1:
+                command_count += 1
+        elif role == "user":
+            match = _OBSERVATION.match(content)
+            if match and match["exception"] is None and match["opening"] is not None:
+                result_count += 1
+    return result_count > 0 and command_count - 1 <= result_count <= command_count
 
 
-def _facts(info: Fields, steps: Sequence[Step]) -> TraceMeta:
+def _facts_of_run(info: Fields, steps: Sequence[Step]) -> TraceMeta:
+    """Return the facts of a run in its ``info`` and its steps."""
     meta = facts_of_record(info, steps)
     model = as_text(fields_at(info, "config", "model").get("model_name"))
     answer_key = answer_key_of(info, {"submission": "patch"})
     return meta._replace(system=_FORMAT, model=model or meta.model, answer_key=answer_key)
 
 
-def _user_pieces(text: str, extra: Fields, *, waits: bool) -> Iterator[Piece]:
+def _user_pieces(text: str, extra: Fields, *, has_open_call: bool) -> Iterator[Piece]:
     """Yield the pieces of a user's message, which may be the result of a command.
 
     Args:
-        text: Its text.
-        extra: What the message carries beside.
-        waits: Whether a command waits for its result.
+        text: The text of the message.
+        extra: The field ``extra`` of the message.
+        has_open_call: Whether a command before the message has no result.
     """
-    if refused := as_text(extra.get("model_response")):
-        yield THE_MODEL.piece(refused, "/extra/model_response")
+    if refused_answer := as_text(extra.get("model_response")):
+        yield THE_MODEL.piece(refused_answer, "/extra/model_response")
     is_result = "returncode" in extra or "raw_output" in extra or _OBSERVATION.match(text)
-    if is_result or (waits and "interrupt_type" not in extra):
-        yield _observation({"content": text}, extra)
+    if is_result or (has_open_call and "interrupt_type" not in extra):
+        yield _observation_piece({"content": text}, extra)
         return
     yield Speaker("user", Role.USER).piece(text)
-    for number, command in enumerate(_commands(extra)):
-        piece = _command(command, f"/extra/actions/{number}")
+    for command_index, command in enumerate(_recorded_commands(extra)):
+        piece = _command_piece(command, f"/extra/actions/{command_index}")
         yield replace(piece, role=Role.USER, agent="user")
 
 
 def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
-    """Add the spans of a message, and tie observations to their commands.
+    """Add the spans of a message.
 
-    The result of a command is the next message, or it names the call's id.
+    A result answers the command before it, or the call whose id it names.
     """
     message = fields_of(value)
     extra = fields_of(message.get("extra"))
@@ -186,63 +190,68 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
             ending = text or dump_text(extra.get("submission")) or extra
             pieces = [json_log_piece(ending, name="exit")]
         case "tool" | "function_call_output":
-            pieces = [_observation(message, extra)]
+            pieces = [_observation_piece(message, extra)]
         case "user" | "human":
-            pieces = [*_user_pieces(text, extra, waits=mapper.has_open_call)]
+            pieces = [*_user_pieces(text, extra, has_open_call=mapper.has_open_call)]
         case "system":
             pieces = [Speaker("system", Role.SYSTEM).piece(text)]
         case "reasoning" | "function_call":
-            pieces = [_with_tool(piece) for piece in turn_of(message).pieces]
+            pieces = [_with_tool_name(piece) for piece in turn_of(message).pieces]
         case _ if message:
             pieces = [json_log_piece(message)]
         case _:
             mapper.add(value, pointer)
             return
     mapper.add_turn(Turn(tuple(pieces), start), pointer)
-    # The commands are in the text of the message.
+    # The commands are in the text of the message. So they have its pointer as their place.
     if commands or tokens:
         mapper.add_turn(Turn(tuple(commands), start, tokens), pointer, pointer)
 
 
 def _answer_pieces(message: Fields, extra: Fields) -> tuple[list[Piece], list[Piece]]:
-    """Return the pieces of a model's answer, and the commands in its text."""
+    """Return the pieces of a model's answer without commands, and those of the commands."""
     output = message.get("output")
     if isinstance(output, list):
         return list(_item_pieces(message, output)), []
     text = content_text(message.get("content"))
     commands: list[str] = []
     if not items_of(message.get("tool_calls")):
-        text, commands = _split_commands(text, _commands(extra))
+        text, commands = _split_commands(text, _recorded_commands(extra))
     fields = {name: value for name, value in message.items() if name in _ANSWER_FIELDS}
     pieces = [
-        _with_tool(piece)
+        _with_tool_name(piece)
         for piece in turn_of({**fields, "role": ASSISTANT, "content": text}).pieces
         if piece.text or not commands
     ]
-    return pieces, [_command(command, f"/action/{n}") for n, command in enumerate(commands)]
+    command_pieces = [
+        _command_piece(command, f"/action/{command_index}")
+        for command_index, command in enumerate(commands)
+    ]
+    return pieces, command_pieces
 
 
 def _item_pieces(message: Fields, output: Sequence[object]) -> Iterator[Piece]:
-    """Yield the pieces of an answer in OpenAI's response items."""
+    """Yield the pieces of an answer in OpenAI's response items, without empty reasoning."""
     if text := as_text(content_text(message.get("content"))):
         yield THE_MODEL.piece(text)
-    for number, item in enumerate(map(fields_of, output)):
-        thought = content_text(item.get("summary")) or content_text(item.get("content"))
-        if item.get("type") == "reasoning" and not thought:
+    for item_index, item in enumerate(map(fields_of, output)):
+        reasoning = content_text(item.get("summary")) or content_text(item.get("content"))
+        if item.get("type") == "reasoning" and not reasoning:
             continue
         is_message = item.get("type") == "message"
         for piece in turn_of({"role": ASSISTANT, **item} if is_message else item).pieces:
-            yield _with_tool(replace(piece, key_suffix=f"/output/{number}{piece.key_suffix}"))
+            key_suffix = f"/output/{item_index}{piece.key_suffix}"
+            yield _with_tool_name(replace(piece, key_suffix=key_suffix))
 
 
-def _with_tool(piece: Piece) -> Piece:
-    """Return a piece with the agent's tool as the name of a call that has none itself."""
+def _with_tool_name(piece: Piece) -> Piece:
+    """Return a piece; a call without a name gets the name of the agent's tool."""
     is_nameless = piece.kind is SpanKind.TOOL_CALL and piece.name in (None, "function")
-    return replace(piece, name=_TOOL) if is_nameless else piece
+    return replace(piece, name=_TOOL_NAME) if is_nameless else piece
 
 
-def _observation(message: Fields, extra: Fields) -> Piece:
-    """Return the result of a command, with the text and the status in its tags."""
+def _observation_piece(message: Fields, extra: Fields) -> Piece:
+    """Return the result of a command, with the output and the status in the tags of its text."""
     text = content_text(first_in(message, "content", "output"))
     code = extra.get("returncode")
     if match := _OBSERVATION.match(text):
@@ -254,52 +263,61 @@ def _observation(message: Fields, extra: Fields) -> Piece:
         Role.TOOL,
         "environment",
         text,
-        name=_TOOL,
+        name=_TOOL_NAME,
         call_id=identifier_in(message, "tool_call_id", "call_id"),
         status=status_of_code(code),
     )
 
 
-def _command(command: str, suffix: str) -> Piece:
-    return Piece(SpanKind.TOOL_CALL, Role.AGENT, ASSISTANT, command, suffix, name=_TOOL)
+def _command_piece(command: str, suffix: str) -> Piece:
+    return Piece(SpanKind.TOOL_CALL, Role.AGENT, ASSISTANT, command, suffix, name=_TOOL_NAME)
 
 
-def _commands(extra: Fields) -> list[str]:
-    """Return the commands of a message as the file lists them."""
+def _recorded_commands(extra: Fields) -> list[str]:
+    """Return the commands that the file lists for a message."""
     actions = map(fields_of, items_of(extra.get("actions")))
     return [command for action in actions if (command := as_text(action.get("command")))]
 
 
 def _split_commands(text: str, recorded: list[str]) -> tuple[str, list[str]]:
-    """Split an answer into the text beside its command, and the command.
+    """Return the text of an answer without the commands that ran, and those commands.
 
-    An answer without exactly one command was refused, so it stays whole. If the file records
-    which commands were taken from it, they are the ones that ran.
+    These are the commands that the file records. If it records none, an answer with exactly one
+    command ran it; any other answer was refused, and its text is returned unchanged.
     """
-    blocks = list(_blocks(text))
+    blocks = list(_command_blocks(text))
     if recorded:
-        blocks = [block for block in blocks if block[2].strip() in recorded]
+        blocks = [block for block in blocks if block.command.strip() in recorded]
     elif len(blocks) != 1:
         return text, []
-    spoken = ""
-    last = 0
-    for start, end, _command_text in blocks:
-        spoken += text[last:start]
-        last = end
-    return (spoken + text[last:]).strip(), recorded or [blocks[0][2]]
+    text_without_blocks = ""
+    previous_end = 0
+    for block in blocks:
+        text_without_blocks += text[previous_end : block.start]
+        previous_end = block.end
+    text_without_blocks += text[previous_end:]
+    return text_without_blocks.strip(), recorded or [blocks[0].command]
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the start and the end of each code block with its marks, and its command."""
-    end = 0
-    never_closed: set[str] = set()
-    for opening in _OPENING.finditer(text):
+class _CommandBlock(NamedTuple):
+    """A command, and the range of its code block with the marks around it."""
+
+    start: int
+    end: int
+    command: str
+
+
+def _command_blocks(text: str) -> Iterator[_CommandBlock]:
+    """Yield the closed code blocks of a text, without blocks within a block."""
+    block_end = 0
+    missing_closings: set[str] = set()
+    for opening in _BLOCK_OPENING.finditer(text):
         closing = f"</{opening['tag']}>" if opening["tag"] else "\n```"
-        if opening.start() < end or closing in never_closed:
+        if opening.start() < block_end or closing in missing_closings:
             continue
-        close = text.find(closing, opening.end())
-        if close < 0:
-            never_closed.add(closing)
+        command_end = text.find(closing, opening.end())
+        if command_end < 0:
+            missing_closings.add(closing)
             continue
-        end = close + len(closing)
-        yield opening.start(), end, text[opening.end() : close]
+        block_end = command_end + len(closing)
+        yield _CommandBlock(opening.start(), block_end, text[opening.end() : command_end])

@@ -1,7 +1,7 @@
-"""Readers that other packages bring, as entry points of the group ``mast_tui.readers``.
+"""Readers of other packages, which are entry points of the group ``mast_tui.readers``.
 
-Whatever such a reader does, it costs no file: where it fails the next reader is asked, and what was
-wrong is said of the file, with the package's name.
+If such a reader fails, the next reader is asked for the file. The file has a remark with the error
+and the package's name.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 GROUP: Final = "mast_tui.readers"
 
-_NOBODYS: Final = {
+_UNKNOWN_FILES: Final = {
     "words.txt": b"Nothing happened.\n",
     "record.json": b'{"numbers": [1, 2]}',
     "records.jsonl": b'{"number": 1}\n{"number": 2}\n',
     "chat.json": b'[{"role": "user", "content": "Hello."}]',
     "bytes": bytes(range(256)),
 }
-"""Files without a mark of any format: who takes one for its own would take what is others'."""
+"""Files without a mark of any format. A reader that recognises one would recognise any file."""
 
 _ERROR_CHARS: Final = 300
 
@@ -39,8 +39,8 @@ _ERROR_CHARS: Final = 300
 class PluginReader:
     """A reader of another package, whose errors are caught.
 
-    ``name`` is that of the entry point. A reader that cannot be imported, or that takes for its own
-    what is nobody's, recognises nothing.
+    ``name`` is that of the entry point. A reader recognises nothing if it cannot be imported, or if
+    it recognises files of unknown formats.
     """
 
     key_scheme: Final = 1
@@ -54,30 +54,32 @@ class PluginReader:
         try:
             loaded = entry.load()
             reader: Reader = loaded() if isinstance(loaded, type) else loaded
-            foreign_file = _foreign_file_of(reader)
+            unknown_file = _wrongly_recognised_file(reader)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - others' code may raise anything
             self._fault = f"cannot be used: {_error_text(error)}"
             return
-        if foreign_file is not None:
+        if unknown_file is not None:
             self._fault = (
-                f"is not used: it takes a file for its own that is nobody's, {foreign_file!r}"
+                f"is not used: it takes a file for its own that is nobody's, {unknown_file!r}"
             )
         else:
             self._reader = reader
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the reader recognises the file."""
+        """Return whether the reader recognises the file; add a remark to the file if it fails."""
         if self._reader is None:
-            self._remark(source, self._fault)
+            self._add_remark(source, self._fault)
             return False
         try:
             return bool(self._reader.recognises(source))
         except Exception as error:  # noqa: BLE001 - as above
-            self._remark(source, f"failed when it was asked for this file: {_error_text(error)}")
+            self._add_remark(
+                source, f"failed when it was asked for this file: {_error_text(error)}"
+            )
             return False
 
     def read(self, source: Source) -> FileReport:
-        """Return the reader's report; ``failed`` where there is none that has traces."""
+        """Return the reader's report; a failure if the reader fails or reports no traces."""
         assert self._reader is not None
         try:
             report = self._reader.read(source)
@@ -86,17 +88,20 @@ class PluginReader:
             if not all(isinstance(trace, Trace) for trace in report.traces):
                 raise TypeError("what it calls traces are none")
         except Exception as error:  # noqa: BLE001 - as above
-            return self._failed(source, f"failed while it read this file: {_error_text(error)}")
+            return self._failure_report(
+                source, f"failed while it read this file: {_error_text(error)}"
+            )
         if report.format is None or not report.traces:
             reason = report.failed or report.skipped or "it found no trace"
-            return self._failed(source, f"took this file and did not read it: {reason}")
+            return self._failure_report(source, f"took this file and did not read it: {reason}")
         return report
 
-    def _failed(self, source: Source, reason: str) -> FileReport:
-        self._remark(source, reason)
+    def _failure_report(self, source: Source, reason: str) -> FileReport:
+        """Return the report of a failure, and add a remark to the file."""
+        self._add_remark(source, reason)
         return FileReport(source.path, failed=f"{self._label} {reason}")
 
-    def _remark(self, source: Source, reason: str) -> None:
+    def _add_remark(self, source: Source, reason: str) -> None:
         remark = Problem(self._label, reason)
         if remark not in source.remarks:
             source.remarks.append(remark)
@@ -104,10 +109,10 @@ class PluginReader:
 
 @cache
 def plugins() -> tuple[PluginReader, ...]:
-    """Return the readers of all installed packages, sorted by package; found once a process."""
-    if not any(entry_files()):
+    """Return the readers of all installed packages, sorted by package and imported only once."""
+    if not any(reader_metadata_folders()):
         return ()
-    # Costs more than all else that recognising a file takes, and few users have plugins.
+    # This import takes more time than the recognition of a file, and few users have plug-ins.
     from importlib.metadata import entry_points
 
     def sort_key(entry: EntryPoint) -> tuple[str, str]:
@@ -116,30 +121,30 @@ def plugins() -> tuple[PluginReader, ...]:
     return tuple(map(PluginReader, sorted(entry_points(group=GROUP), key=sort_key)))
 
 
-def entry_files() -> Iterator[os.DirEntry[str]]:
-    """Yield the folders of installed packages with readers, without importing anything."""
+def reader_metadata_folders() -> Iterator[os.DirEntry[str]]:
+    """Yield the metadata folders of installed packages with readers, without importing these."""
     mark = GROUP.encode()
     for folder in dict.fromkeys(sys.path):
         try:
             entries = list(os.scandir(folder or "."))
         except OSError:
-            continue  # a path that is not there, or an archive
+            continue  # a missing folder, or an archive
         for entry in entries:
             if entry.name.endswith((".dist-info", ".egg-info")):
-                # Opened as plainly as can be: each start reads one of some hundred packages.
+                # The fastest way to open a file: each start reads that of some hundred packages.
                 try:
                     with FileIO(f"{entry.path}/entry_points.txt") as entry_points_file:
-                        named = mark in entry_points_file.readall()
+                        has_readers = mark in entry_points_file.readall()
                 except OSError:
-                    continue  # most packages have none
-                if named:
+                    continue  # most packages have no entry points
+                if has_readers:
                     yield entry
 
 
-def _foreign_file_of(reader: Reader) -> str | None:
-    """Return the name of the first file of an unknown format that a reader wrongly recognises."""
+def _wrongly_recognised_file(reader: Reader) -> str | None:
+    """Return the name of a file of an unknown format that a reader recognises, None if none."""
     with tempfile.TemporaryDirectory(prefix="mast-tui-") as folder:
-        for name, data in _NOBODYS.items():
+        for name, data in _UNKNOWN_FILES.items():
             path = Path(folder, name)
             path.write_bytes(data)
             if reader.recognises(Source(path)):

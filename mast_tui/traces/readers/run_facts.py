@@ -12,10 +12,10 @@ from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.json_fields import Fields, flag_in, text_in
 
-_TASK_IDS: Final = ("task_id", "instance_id", "question_ID", "question_id", "problem_id")
-_LONGEST_ID: Final = 200
+_TASK_ID_FIELDS: Final = ("task_id", "instance_id", "question_ID", "question_id", "problem_id")
+_MAX_ID_CHARS: Final = 200
 
-_OUTCOMES: Final = {
+_OUTCOME_BY_NAME: Final = {
     "failed": Outcome.FAILED,
     "failure": Outcome.FAILED,
     "fail": Outcome.FAILED,
@@ -26,7 +26,7 @@ _OUTCOMES: Final = {
 
 
 def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
-    """Return the facts in a record's own fields, and where it has none in the spans.
+    """Return the facts in a record's fields; a missing task is the first message of a user.
 
     A benchmark's reward, answer and labels go to the answer key.
 
@@ -40,38 +40,41 @@ def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
         system=text_in(record, "system_name", "mas_name", "framework"),
         model=text_in(record, "llm_name", "model", "model_name"),
         benchmark=text_in(record, "benchmark_name", "benchmark"),
-        outcome=_outcome(record),
+        outcome=_outcome_of_record(record),
         score=next((score for score in scores if score is not None), None),
         answer_key=answer_key_of(record),
-        task_id=task_id_of(*map(record.get, _TASK_IDS)),
+        task_id=task_id_of(*map(record.get, _TASK_ID_FIELDS)),
         trial=trial_of(record.get("trial")),
     )
 
 
 def task_id_of(*candidates: object) -> str | None:
-    """Return the first candidate that may be the id of a task: a short text, or a number."""
+    """Return the first candidate that may be a task's id: a short text or an integer; or None."""
     for candidate in candidates:
         if isinstance(candidate, int) and not isinstance(candidate, bool):
             return str(candidate)
-        if (text := as_text(candidate)) and len(text) <= _LONGEST_ID and "\n" not in text:
+        if (text := as_text(candidate)) and len(text) <= _MAX_ID_CHARS and "\n" not in text:
             return text
     return None
 
 
 def trial_of(value: object) -> int | None:
-    """Return the number of a trial; None for anything that is none."""
+    """Return the number of a trial, None for any value but an integer from 0 on."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def trial_number(text: str) -> int | None:
-    """Return the number of a trial in a cell of a table; None for anything that is none."""
+    """Return the number of a trial in a cell of a table; None if it is no integer."""
     # A column of whole numbers with holes is written with a fraction by pandas.
     digits = text.removesuffix(".0")
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
 
 
 def task_of(*candidates: object, steps: Sequence[Step]) -> str | None:
-    """Return the first candidate that is a text, else the first message of a user, cut short."""
+    """Return the first candidate that is a text, else the first message of a user; shortened.
+
+    Return None if there is neither.
+    """
     for candidate in candidates:
         if text := as_text(candidate):
             return task_of_text(text)
@@ -86,13 +89,13 @@ def task_of(*candidates: object, steps: Sequence[Step]) -> str | None:
 
 
 def clamp_score(value: object) -> float | None:
-    """Return a number in [0, 1]; None for anything that is no number."""
+    """Return a number, limited to the range from 0 to 1; None for any other value."""
     number = as_number(value)
     return None if number is None else min(1.0, max(0.0, number))
 
 
 def outcome_of_reward(value: object) -> Outcome:
-    """Return the outcome of a reward: 1 is success, less than that failure."""
+    """Return the outcome of a reward: success from 1 on, else failure; unknown if no number."""
     number = as_number(value)
     if number is None:
         return Outcome.UNKNOWN
@@ -106,10 +109,11 @@ def outcome_of_flag(flag: object) -> Outcome:
     return Outcome.SUCCEEDED if flag else Outcome.FAILED
 
 
-def _outcome(record: Fields) -> Outcome:
+def _outcome_of_record(record: Fields) -> Outcome:
+    """Return the outcome that a record names, else that of its flags, else of its reward."""
     outcome_name = as_text(record.get("outcome"))
     if outcome_name is not None:
-        return _OUTCOMES.get(outcome_name.strip().lower(), Outcome.UNKNOWN)
+        return _OUTCOME_BY_NAME.get(outcome_name.strip().lower(), Outcome.UNKNOWN)
     if (flag := flag_in(record, "success", "resolved", "is_correct")) is not None:
         return outcome_of_flag(flag)
     if record.get("is_corrected") is False:

@@ -1,8 +1,8 @@
 """SWE-agent's ``.traj`` files, of its 0.x and 1.x releases.
 
-``trajectory`` is the spine: what was thought, done and seen at each step. ``history`` repeats it as
-chat messages; of that only the prompts at its beginning are shown, and the names of the tools come
-from there.
+``trajectory`` has the thought, the action and the observation of each step. ``history`` repeats
+these as chat messages. Only its prompts at the beginning are shown, and it has the names of the
+tools.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
 
-_TURNS_TO_MATCH: Final = 3
+_COMPARED_TURNS: Final = 3
 _DEFAULT_AGENT: Final = "agent"
 _STEP_FIELDS: Final = frozenset({"action", "observation"})
 _ALL_STEP_FIELDS: Final = _STEP_FIELDS | {"response", "thought", "state"}
-_LOGGED_FIELDS: Final = (
+_SHOWN_FIELDS: Final = (
     "thought",
     "action",
     "observation",
@@ -42,9 +42,9 @@ _LOGGED_FIELDS: Final = (
     "execution_time",
     "extra_info",
 )
-"""The fields that are shown of a step without a message or an action of the agent."""
+"""The fields of a step that are shown if the step has no message or action of the agent."""
 
-_PATCHES: Final[Mapping[str, Section]] = {
+_PATCH_FIELDS: Final[Mapping[str, Section]] = {
     "submission": "patch",
     "model_patch": "patch",
     "test_results": "tests",
@@ -74,13 +74,17 @@ class SweAgentReader:
         problems: list[Problem] = []
         trajectory = items_of(record.get("trajectory"))
         prompts, turns = _split_history(record, trajectory)
-        agent = _agent_of(turns[0][1]) if turns else _DEFAULT_AGENT
+        agent = _DEFAULT_AGENT
+        if turns:
+            _pointer, first_message = turns[0]
+            agent = _agent_of(first_message)
+        turn_without_history: HistoryMessage = ("", {"agent": agent})
         _add_prompts(steps, prompts)
-        for number, step in enumerate(trajectory):
-            pointer = f"/trajectory/{number}"
+        for step_index, step in enumerate(trajectory):
+            pointer = f"/trajectory/{step_index}"
             if isinstance(step, Mapping):
-                turn = _take_turn(turns, step)
-                _add_step(steps, step, pointer, turn or ("", {"agent": agent}))
+                turn = _take_turn(turns, step) or turn_without_history
+                _add_step(steps, step, pointer, turn)
             else:
                 steps.log(pointer, dump_text(step))
                 problems.append(Problem(pointer, "not a step but a bare value"))
@@ -89,7 +93,7 @@ class SweAgentReader:
         if len(attempts) > 1:
             message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
             problems.append(Problem("/attempts", message))
-        meta = _facts(record, steps.steps)
+        meta = _facts_of_record(record, steps.steps)
         trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
         return report_of(self, source, [trace])
 
@@ -98,41 +102,41 @@ READER: Final = SweAgentReader()
 
 
 def add_ending(steps: StepList, info: Fields, last_steps: int) -> None:
-    """Add how the run ended, and its patch unless one of the last steps shows just that.
+    """Add the exit status and the patch of a run, each unless one of the last steps is the same.
 
     Args:
-        steps: The steps of the run, to which these are added.
+        steps: The steps of the run, to which the log spans are added.
         info: The facts about the run's end in the file.
-        last_steps: The number of last steps that may show it already.
+        last_steps: The number of last steps that may show the same texts.
     """
-    texts = {step.text.strip() for step in steps.steps[-last_steps:]}
+    shown_texts = {step.text.strip() for step in steps.steps[-last_steps:]}
     for field in ("exit_status", "submission"):
         text = dump_text(info.get(field))
-        if text.strip() and text.strip() not in texts:
+        if text.strip() and text.strip() not in shown_texts:
             steps.log(f"/info/{field}", text, name=field)
 
 
 def _is_run(document: object) -> bool:
-    """Recognise a run, even one that was stopped before its first step.
+    """Return whether a document is a run, even if the run was stopped before its first step.
 
-    A file that is cut off among its steps is recognised by these alone.
+    A file that is cut off among its steps is recognised by its steps alone.
     """
     record = fields_of(document)
     steps = record.get("trajectory")
     has_info = isinstance(record.get("info"), Mapping)
     has_history = isinstance(record.get("history"), list)
-    fields = _STEP_FIELDS if has_info or has_history else _ALL_STEP_FIELDS
+    required_fields = _STEP_FIELDS if has_info or has_history else _ALL_STEP_FIELDS
     if steps == []:
         return has_info and has_history
-    return mostly(lambda step: fields <= fields_of(step).keys(), items_of(steps))
+    return mostly(lambda step: required_fields <= fields_of(step).keys(), items_of(steps))
 
 
 def _split_history(
     record: Fields, trajectory: Sequence[object]
 ) -> tuple[list[HistoryMessage], list[HistoryMessage]]:
-    """Split the history into the prompts before the first step and the agent's turns.
+    """Split the history into the prompts before the agent's first turn and the agent's turns.
 
-    A file without a history has the prompts in the query of its first step, if at all.
+    In a file without a history, the first step may have the prompts.
     """
     first_step = fields_of(trajectory[0]) if trajectory else {}
     lists = {
@@ -143,13 +147,14 @@ def _split_history(
     pointer = next((pointer for pointer, messages in lists.items() if items_of(messages)), "")
     prompts: list[HistoryMessage] = []
     turns: list[HistoryMessage] = []
-    for number, message in enumerate(items_of(lists.get(pointer))):
+    for message_index, message in enumerate(items_of(lists.get(pointer))):
         if not isinstance(message, Mapping):
             continue
+        message_pointer = f"{pointer}/{message_index}"
         if message.get("role") == "assistant" and not _is_demonstration(message):
-            turns.append((f"{pointer}/{number}", message))
+            turns.append((message_pointer, message))
         elif not turns and as_text(content_text(message.get("content"))):
-            prompts.append((f"{pointer}/{number}", message))
+            prompts.append((message_pointer, message))
     return prompts, turns
 
 
@@ -158,7 +163,7 @@ def _is_demonstration(message: Fields) -> bool:
 
 
 def _add_prompts(steps: StepList, prompts: Sequence[HistoryMessage]) -> None:
-    """Add the prompts; all messages of the demonstration become one log."""
+    """Add the prompts; all messages of the demonstration become one log at the first of them."""
     demonstration = [message for _pointer, message in prompts if _is_demonstration(message)]
     for pointer, message in prompts:
         text = content_text(message.get("content"))
@@ -167,23 +172,25 @@ def _add_prompts(steps: StepList, prompts: Sequence[HistoryMessage]) -> None:
             steps.add(pointer, SpanKind.MESSAGE, role, role.value, text)
         elif message is demonstration[0]:
             if len(demonstration) > 1:
-                text = "\n\n".join(map(_with_role, demonstration))
+                text = "\n\n".join(map(_text_with_role, demonstration))
             name = "demonstration"
             steps.add(pointer, SpanKind.LOG, Role.SYSTEM, "system", text, name=name)
 
 
-def _with_role(message: Fields) -> str:
+def _text_with_role(message: Fields) -> str:
     return f"[{dump_text(message.get('role'))}]\n{content_text(message.get('content'))}"
 
 
 def _take_turn(turns: list[HistoryMessage], step: Fields) -> HistoryMessage | None:
-    """Remove the turn with the step's action from the next few turns, and return it.
+    """Return the turn with the step's action among the next few turns; None if there is none.
 
-    Either of trajectory and history may lack some of the other.
+    The turn and all turns before it are removed. The trajectory may lack turns of the history,
+    and the history may lack steps of the trajectory.
     """
-    for number, turn in enumerate(turns[:_TURNS_TO_MATCH]):
-        if turn[1].get("action") == step.get("action"):
-            del turns[: number + 1]
+    for turn_index, turn in enumerate(turns[:_COMPARED_TURNS]):
+        _pointer, message = turn
+        if message.get("action") == step.get("action"):
+            del turns[: turn_index + 1]
             return turn
     return None
 
@@ -193,15 +200,15 @@ def _agent_of(message: Fields) -> str:
 
 
 def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage) -> None:
-    """Add the thinking, the text, the action and the observation of a step."""
-    first = len(steps)
+    """Add the thinking, the text, the action and the observation of a step; a log without these."""
+    step_count_before = len(steps)
     message_pointer, message = turn
     agent = _agent_of(message)
     start = unix_seconds(step.get("timestamp"))
     if thinking := content_text(message.get("thinking_blocks")):
-        more = More(place=f"{message_pointer}/thinking_blocks", start=start)
+        details = More(place=f"{message_pointer}/thinking_blocks", start=start)
         key = f"{pointer}/thinking"
-        steps.add(key, SpanKind.REASONING, Role.AGENT, agent, thinking, **more)
+        steps.add(key, SpanKind.REASONING, Role.AGENT, agent, thinking, **details)
     field, text = _text_with_action(step)
     if text:
         key = f"{pointer}/{field}"
@@ -211,33 +218,35 @@ def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage)
     if start is not None and duration is not None and duration >= 0:
         end = start + duration
     action = dump_text(step.get("action"))
-    call = None
-    name = None
+    call_key = None
+    tool_name = None
     if action.strip():
-        name = _tool_of(message) or preview(action)[0].split(" ", 1)[0] or None
+        first_line, _is_entire = preview(action)
+        tool_name = _called_tool(message) or first_line.split(" ", 1)[0] or None
         key = f"{pointer}/action"
-        call = steps.call(key, agent, action, name=name, start=start, end=end)
+        call_key = steps.call(key, agent, action, name=tool_name, start=start, end=end)
     observation = step.get("observation")
-    if observation is not None and (call or observation != ""):
+    if observation is not None and (call_key or observation != ""):
         key = f"{pointer}/observation"
-        observer = agent if call else "environment"
+        observer = agent if call_key else "environment"
         text = content_text(observation)
-        steps.result(key, observer, text, name=name, parent=call, start=end)
-    if len(steps) == first:
-        logged = {field: value for field, value in step.items() if field in _LOGGED_FIELDS}
-        steps.log(pointer, dump_text(logged))
+        steps.result(key, observer, text, name=tool_name, parent=call_key, start=end)
+    if len(steps) == step_count_before:
+        shown_fields = {field: value for field, value in step.items() if field in _SHOWN_FIELDS}
+        steps.log(pointer, dump_text(shown_fields))
 
 
-def _tool_of(message: Fields) -> str | None:
-    """Return the name of the only tool that a message calls."""
+def _called_tool(message: Fields) -> str | None:
+    """Return the name of the tool in a message's only call; None if it has no or several calls."""
     calls = items_of(message.get("tool_calls"))
     return one_line(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
 
 
 def _text_with_action(step: Fields) -> tuple[str, str]:
-    """Return the field with the text that the agent wrote beside its action, and the text.
+    """Return the name of the field with the agent's text beside its action, and the text.
 
-    The response holds the thought and the action once more.
+    The field is ``thought``; its text is empty if it is only the action. Without a thought it is
+    ``response``, if that does not repeat the action.
     """
     action = dump_text(step.get("action")).strip()
     thought = content_text(step.get("thought"))
@@ -249,7 +258,7 @@ def _text_with_action(step: Fields) -> tuple[str, str]:
     return "thought", ""
 
 
-def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
+def _facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     """Return the facts of a run, with the patches and tests in the answer key."""
     info = fields_of(record.get("info"))
     meta = facts_of_record(info, steps)
@@ -257,10 +266,10 @@ def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     problem = fields_of(config.get("problem_statement"))
     model = as_text(fields_at(config, "agent", "model").get("name"))
     draft = AnswerKeyDraft()
-    for holder in (info, record):
-        draft.add_fields(holder, _PATCHES)
+    for fields in (info, record):
+        draft.add_fields(fields, _PATCH_FIELDS)
         for name in ("report", "test_report", "tests_status"):
-            draft.add("tests", name, holder.get(name))
+            draft.add("tests", name, fields.get(name))
     return meta._replace(
         task=task_of(problem.get("text"), problem.get("problem_statement"), steps=steps),
         system="SWE-agent",

@@ -20,7 +20,7 @@ from mast_tui.traces.index.store import BROKEN, FORMAT, CachedDocument, facts_at
 from mast_tui.traces.io.opened_file import OpenedFile, Stamp
 from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.io.regular_files import open_regular
-from mast_tui.traces.readers.plugins import entry_files
+from mast_tui.traces.readers.plugins import reader_metadata_folders
 
 _READING_VERSION: Final = 15
 """A number to raise when the caches' content or a reader's result changes between releases."""
@@ -28,8 +28,8 @@ _READING_VERSION: Final = 15
 
 def cache_version() -> int:
     """Return a number below 2**31 that changes with our version and with the readers of others."""
-    brought = [(entry.name, entry.stat().st_mtime_ns) for entry in entry_files()]
-    return crc32(repr((__version__, _READING_VERSION, brought)).encode()) >> 1
+    plugin_times = [(entry.name, entry.stat().st_mtime_ns) for entry in reader_metadata_folders()]
+    return crc32(repr((__version__, _READING_VERSION, plugin_times)).encode()) >> 1
 
 
 MOST_BYTES: Final = 2 << 30

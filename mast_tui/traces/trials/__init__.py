@@ -1,6 +1,6 @@
-"""Folders that hold one run of a benchmark in several files, one module per benchmark.
+"""Folders with one run in several files: a module per benchmark, and one for agents' sessions.
 
-A kind of trial is added by its module and its line in ``_KINDS``.
+To add a kind of trial, add its module, and its function to ``_KINDS``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.model import TraceMeta
-from mast_tui.traces.trials import events, harbor, itbench, session_folders, terminal_bench
+from mast_tui.traces.trials import harbor, itbench, session_folders, terminal_bench
 from mast_tui.traces.trials.base import Trial
 
 __all__ = ["Trial", "trial_facts", "trial_in"]
@@ -22,7 +22,7 @@ _KINDS: Final[tuple[Callable[[Path, frozenset[str]], Trial | None], ...]] = (
     itbench.find,
     harbor.find,
     terminal_bench.find,
-    events.find,
+    session_folders.find_openhands,
     session_folders.find_opencode,
     session_folders.find_strands,
 )

@@ -20,11 +20,14 @@ NO_FACTS: Final = TraceMeta()
 class Trial:
     """One run in a folder of files.
 
-    ``sources`` are files that hold the run, the best first: the first group with a trace in it is
-    read, and all else in the folder is left out. ``facts`` are from ``fact_files``, the folder's
-    other files; ``problems`` name those that could not be read. ``read`` makes the trace of a run
-    that is in no single file but in all of ``fact_files``; it is called where no source holds a
-    trace.
+    Attributes:
+        kind: The name of the kind of trial.
+        folder: The folder.
+        sources: Groups of files that may hold the run. Only the first group with a trace is read.
+        facts: The facts of the run in ``fact_files``.
+        fact_files: The other files of the trial.
+        read: Reads a run that all of ``fact_files`` hold together, if no source has a trace.
+        problems: The files that could not be read.
     """
 
     kind: str
@@ -37,29 +40,29 @@ class Trial:
 
 
 def bytes_of(
-    path: Path, location: str, problems: list[Problem], most: int = BESIDE_BYTES
+    path: Path, location: str, problems: list[Problem], max_bytes: int = BESIDE_BYTES
 ) -> bytes | None:
-    """Read a file of a trial; None where there is none, or one that cannot be read.
+    """Return the bytes of a file of a trial; None if it is missing or cannot be read.
 
     Args:
         path: The file.
         location: The name of the file in a problem.
-        problems: The list to which a problem is added.
-        most: The most bytes that it may have.
+        problems: The list to which an unreadable file is added.
+        max_bytes: The largest number of bytes that are read.
     """
     try:
-        return read_beside(path, most)
+        return read_beside(path, max_bytes)
     except UnreadableFile as error:
         problems.append(Problem(location, f"not read: {error.strerror}"))
         return None
 
 
 def json_object(path: Path, problems: list[Problem]) -> Fields:
-    """Return the JSON object in a small file; empty where there is none, or it cannot be read.
+    """Return the JSON object in a small file; an empty object if it has none or is unreadable.
 
     Args:
         path: The file.
-        problems: The list to which a problem is added.
+        problems: The list to which an unreadable file is added.
     """
     data = bytes_of(path, path.name, problems)
     try:

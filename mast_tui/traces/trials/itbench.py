@@ -1,10 +1,9 @@
 """ITBench: the workspace of one trial of the SRE agent, and one run of the published trajectories.
 
-The agent's own rollout is the run; where it is missing, the output of the program, and where that
-is missing too, the telemetry that was collected from it. A judge's file in the folder has the
-scores, or one of a folder above that lists many trials. The published set has
-``DOMAIN/Scenario-N/RUN/session.jsonl``; there and in ``INCIDENT/TRIAL`` the folders name the task
-and the trial.
+The run is the first of these that there is: the agent's own rollout, the output of the program, and
+the telemetry of the program. A judge's file in the folder has the scores, or a file in a folder
+above that lists many trials. The published set has ``DOMAIN/Scenario-N/RUN/session.jsonl``. There
+and in ``INCIDENT/TRIAL`` the folders name the task and the trial.
 """
 
 from __future__ import annotations
@@ -42,16 +41,17 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
         names: The names of its members.
     """
     session = folder / _SESSION
-    printed = folder / "traces" / "stdout.log"
-    collected = folder / "traces" / "traces.jsonl"
+    program_output = folder / "traces" / "stdout.log"
+    telemetry = folder / "traces" / "traces.jsonl"
     is_published = _SESSION in names and not names.isdisjoint(_RESULTS)
-    has_traces = "traces" in names and (printed.is_file() or collected.is_file())
+    has_traces = "traces" in names and (program_output.is_file() or telemetry.is_file())
     if not (is_published or has_traces or {"agent_output.json", "sessions"} <= names):
         return None
     rollouts = sorted((folder / "sessions").glob("**/rollout-*.jsonl*"))
     problems: list[Problem] = []
-    facts, fact_files = _evaluation(folder, names, problems)
-    sources = ((session,) if is_published else tuple(rollouts), (printed,), (collected,))
+    facts, fact_files = _facts_of_evaluation(folder, names, problems)
+    runs = (session,) if is_published else tuple(rollouts)
+    sources = (runs, (program_output,), (telemetry,))
     return Trial(
         "ITBench trial",
         folder,
@@ -63,7 +63,10 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def _with_task(facts: TraceMeta, folder: Path) -> TraceMeta:
-    """Add the task, the trial and the domain that the folders above a run name."""
+    """Return the facts with the domain, task and trial in the names of a run's folders.
+
+    The facts are unchanged if the folder is not the number of a trial.
+    """
     if not folder.name.isdecimal():
         return facts
     domain = next((part for part in folder.parts[-5:-1] if part.lower() in _DOMAINS), None)
@@ -74,45 +77,53 @@ def _with_task(facts: TraceMeta, folder: Path) -> TraceMeta:
     )
 
 
-def _evaluation(
+def _facts_of_evaluation(
     folder: Path, names: frozenset[str], problems: list[Problem]
 ) -> tuple[TraceMeta, tuple[Path, ...]]:
-    """Return the result of the trial, and the file that holds it."""
+    """Return the facts of the trial's evaluation, and its file; no file if there is none.
+
+    The evaluation is in the trial's folder, or in a file for many trials above it.
+    """
     for name in _OWN_EVALUATIONS:
-        if name in names and (scores := _scores(json_object(folder / name, problems))):
-            return _facts(scores), (folder / name,)
-    above = folder
-    for _ in range(_FOLDERS_UP):
-        above = above.parent
-        path = above / _SHARED_EVALUATION
+        if name not in names:
+            continue
+        scores = _scores_of_evaluation(json_object(folder / name, problems))
+        if scores:
+            return _facts_of_scores(scores), (folder / name,)
+    for outer_folder in folder.parents[:_FOLDERS_UP]:
+        path = outer_folder / _SHARED_EVALUATION
         if path.is_file():
-            scores = _listed(json_object(path, problems), folder)
-            return (_facts(scores), (path,)) if scores else (TraceMeta(), (path,))
+            scores = _scores_in_shared_evaluation(json_object(path, problems), folder)
+            return (_facts_of_scores(scores) if scores else TraceMeta()), (path,)
     return TraceMeta(), ()
 
 
-def _scores(evaluation: Fields) -> Fields:
-    judged = fields_of(evaluation.get("eval_result"))
-    return fields_of(evaluation.get("scores")) or fields_of(judged.get("scores"))
+def _scores_of_evaluation(evaluation: Fields) -> Fields:
+    """Return the scores by metric in an evaluation or in its ``eval_result``; empty if none."""
+    result = fields_of(evaluation.get("eval_result"))
+    return fields_of(evaluation.get("scores")) or fields_of(result.get("scores"))
 
 
-def _listed(evaluation: Fields, folder: Path) -> Fields:
-    """Return the scores of this trial in a file for many, by the names of incident and trial."""
-    trial_names = (folder.parent.name, folder.name)
+def _scores_in_shared_evaluation(evaluation: Fields, folder: Path) -> Fields:
+    """Return the scores of the trial in a folder from the evaluation of many trials; or empty."""
     for result in map(fields_of, items_of(evaluation.get("raw_results"))):
-        incident, trial = (_name(result.get(name)) for name in ("incident_id", "trial_id"))
-        if (incident, trial) == trial_names:
-            return _scores(result)
+        incident = _name_or_number(result.get("incident_id"))
+        trial = _name_or_number(result.get("trial_id"))
+        if incident == folder.parent.name and trial == folder.name:
+            return _scores_of_evaluation(result)
     return {}
 
 
-def _name(value: object) -> str | None:
+def _name_or_number(value: object) -> str | None:
     return str(value) if isinstance(value, int) else as_text(value)
 
 
-def _facts(scores: Fields) -> TraceMeta:
-    """Return score and outcome by the recall of the root cause: all of it found is success."""
-    recall = _recall(scores.get(_METRIC))
+def _facts_of_scores(scores: Fields) -> TraceMeta:
+    """Return the facts by a trial's scores; the score is the recall of the root cause.
+
+    A recall of 1 is success.
+    """
+    recall = _recall_of_metric(scores.get(_METRIC))
     return TraceMeta(
         benchmark="ITBench",
         outcome=Outcome.UNKNOWN if recall is None else outcome_of_reward(recall),
@@ -122,14 +133,15 @@ def _facts(scores: Fields) -> TraceMeta:
 
 
 def _answer_key(scores: Fields) -> AnswerKey:
-    """Return the verdicts of the benchmark's judge on each metric, and the reasons."""
+    """Return the scores and reasons of the benchmark's judge for each metric."""
     draft = AnswerKeyDraft()
     for metric, value in scores.items():
         draft.add_score(metric, value)
     return draft.key()
 
 
-def _recall(metric: object) -> float | None:
+def _recall_of_metric(metric: object) -> float | None:
+    """Return the recall from 0 to 1: a number, a computed recall, or a score in percent."""
     if not isinstance(metric, Mapping):
         return as_number(metric)
     recall = as_number(metric.get("calculation_recall"))

@@ -1,4 +1,4 @@
-"""Sessions of agents that keep each message, or each part of one, in a file of its own."""
+"""Sessions of agents that keep each event, message or part of a message in a file of its own."""
 
 from __future__ import annotations
 
@@ -12,15 +12,38 @@ from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.json_fields import Fields, fields_of
+from mast_tui.traces.readers.openhands import reader as openhands
 from mast_tui.traces.readers.sessions.documents import OPENCODE
 from mast_tui.traces.readers.sessions.engine import SessionReader, SessionRecord
 from mast_tui.traces.readers.sessions.messages import STRANDS
 from mast_tui.traces.times import unix_seconds
 from mast_tui.traces.trials.base import Trial, bytes_of
 
-_MOST_BYTES: Final = 64 << 20
+_MAX_BYTES: Final = 64 << 20
+_EVENT_FILE: Final = re.compile(r"(?:event-)?\d{1,12}(?:-[^/]*)?\.json")
 _MESSAGE_FILE: Final = re.compile(r"message_\d{1,12}\.json")
-_NUMBER: Final = re.compile(r"\d{1,12}")
+_MESSAGE_NUMBER: Final = re.compile(r"\d{1,12}")
+
+
+def find_openhands(folder: Path, names: frozenset[str]) -> Trial | None:
+    """Return the conversation in a folder of files such as ``event-00001-….json`` or ``1.json``.
+
+    Args:
+        folder: A folder.
+        names: The names in it.
+    """
+    if not any(map(_EVENT_FILE.fullmatch, names)):
+        return None
+    files = openhands.event_files(folder)
+    if not files:
+        return None
+    return Trial(
+        "OpenHands conversation",
+        folder,
+        (),
+        fact_files=tuple(files),
+        read=partial(_read_openhands, folder),
+    )
 
 
 def find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
@@ -32,8 +55,9 @@ def find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
     """
     if not {"session", "message", "part"} <= names:
         return None
-    files = tuple(sorted(folder.glob("session/*/*.json")) + sorted(folder.glob("session/*.json")))
-    if not files:
+    nested_sessions = sorted(folder.glob("session/*/*.json"))
+    sessions = (*nested_sessions, *sorted(folder.glob("session/*.json")))
+    if not sessions:
         return None
     messages = sorted(folder.glob("message/*/*.json"))
     parts = sorted(folder.glob("part/**/*.json"))
@@ -41,8 +65,8 @@ def find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
         "OpenCode storage",
         folder,
         (),
-        fact_files=(*files, *messages, *parts),
-        read=partial(_read_opencode, folder, files),
+        fact_files=(*sessions, *messages, *parts),
+        read=partial(_read_opencode, folder, sessions),
     )
 
 
@@ -61,8 +85,8 @@ def find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
         files = (path for path in folder.iterdir() if _MESSAGE_FILE.fullmatch(path.name))
     else:
         return None
-    messages = tuple(sorted(files, key=_by_number))
-    if not messages or "message_id" not in _object_in(messages[0], folder, []):
+    messages = tuple(sorted(files, key=_message_sort_key))
+    if not messages or "message_id" not in _json_object_in(messages[0], folder, []):
         return None
     return Trial(
         "Strands session",
@@ -73,36 +97,43 @@ def find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
     )
 
 
-def _read_opencode(folder: Path, files: Sequence[Path]) -> FileReport:
+def _read_openhands(folder: Path) -> FileReport:
+    report = openhands.read_event_folder(folder)
+    return report or FileReport(folder, failed="its event files cannot be read any more")
+
+
+def _read_opencode(folder: Path, session_files: Sequence[Path]) -> FileReport:
+    """Return a trace for each session that has an id and messages."""
     problems: list[Problem] = []
-    parts = _parts_by_message(folder, problems)
+    parts_by_message = _parts_by_message(folder, problems)
+    reader = SessionReader(OPENCODE)
     traces = []
-    for number, path in enumerate(files):
-        session = _object_in(path, folder, problems)
-        name = as_text(session.get("id"))
-        if name is None:
+    for session_index, session_file in enumerate(session_files):
+        session = _json_object_in(session_file, folder, problems)
+        session_id = as_text(session.get("id"))
+        if session_id is None:
             continue
         records = []
-        for message_file in sorted((folder / "message" / name).glob("*.json")):
-            info = _object_in(message_file, folder, problems)
+        for message_file in sorted((folder / "message" / session_id).glob("*.json")):
+            info = _json_object_in(message_file, folder, problems)
             message_id = as_text(info.get("id")) or message_file.stem
-            message = {"info": info, "parts": parts.get(message_id, [])}
+            message = {"info": info, "parts": parts_by_message.get(message_id, [])}
             records.append(SessionRecord(message, str(message_file.relative_to(folder))))
         records.sort(key=_time_of_message)
         if records:
-            header = {"info": {"sessionID": name, **session}}
-            traces.append(_trace(SessionReader(OPENCODE), folder, header, records, number))
+            header = {"info": {"sessionID": session_id, **session}}
+            traces.append(_trace_of_session(reader, folder, header, records, session_index))
     return FileReport(folder, OPENCODE.name, tuple(traces), tuple(problems))
 
 
 def _parts_by_message(folder: Path, problems: list[Problem]) -> dict[str, list[object]]:
-    """Return the parts of each message; older versions keep all of them in one folder."""
+    """Return the parts of each message; older versions keep all parts in one folder."""
     parts: dict[str, list[object]] = {}
     for path in sorted((folder / "part").glob("**/*.json")):
-        part = _object_in(path, folder, problems)
+        part = _json_object_in(path, folder, problems)
         if part:
-            message = as_text(part.get("messageID")) or path.parent.name
-            parts.setdefault(message, []).append(part)
+            message_id = as_text(part.get("messageID")) or path.parent.name
+            parts.setdefault(message_id, []).append(part)
     return parts
 
 
@@ -111,13 +142,14 @@ def _time_of_message(record: SessionRecord) -> float:
     return unix_seconds(times.get("created")) or 0.0
 
 
-def _read_strands(folder: Path, files: Sequence[Path]) -> FileReport:
+def _read_strands(folder: Path, message_files: Sequence[Path]) -> FileReport:
+    """Return the trace of a session; the messages of several agents are in order of time."""
     problems: list[Problem] = []
-    header = _object_in(folder / "session.json", folder, problems)
-    agents = {path.parent.parent.name for path in files}
+    header = _json_object_in(folder / "session.json", folder, problems)
+    agents = {path.parent.parent.name for path in message_files}
     records = []
-    for path in files:
-        message = _object_in(path, folder, problems)
+    for path in message_files:
+        message = _json_object_in(path, folder, problems)
         if not message:
             continue
         if len(agents) > 1:
@@ -125,25 +157,26 @@ def _read_strands(folder: Path, files: Sequence[Path]) -> FileReport:
         records.append(SessionRecord(message, str(path.relative_to(folder))))
     if len(agents) > 1:
         records.sort(key=lambda record: unix_seconds(record.value.get("created_at")) or 0.0)
-    traces = [_trace(SessionReader(STRANDS), folder, header, records)] if records else []
+    traces = [_trace_of_session(SessionReader(STRANDS), folder, header, records)] if records else []
     return FileReport(folder, STRANDS.name, tuple(traces), tuple(problems))
 
 
-def _trace(
+def _trace_of_session(
     reader: SessionReader,
     folder: Path,
     header: Fields,
     records: Sequence[SessionRecord],
-    number: int | None = None,
+    session_number: int | None = None,
 ) -> Trace:
+    """Return the trace of a session's records; its number is None if the folder has only one."""
     content = canonical_bytes([record.value for record in records])
-    return reader.trace(folder, content, records, header, number)
+    return reader.trace(folder, content, records, header, session_number)
 
 
-def _object_in(path: Path, folder: Path, problems: list[Problem]) -> Fields:
-    """Return the object in a file; empty where there is none, which is a problem."""
+def _json_object_in(path: Path, folder: Path, problems: list[Problem]) -> Fields:
+    """Return the JSON object in a file; report an unreadable file and return an empty object."""
     name = str(path.relative_to(folder))
-    data = bytes_of(path, name, problems, _MOST_BYTES)
+    data = bytes_of(path, name, problems, _MAX_BYTES)
     try:
         return {} if data is None else fields_of(load_json(as_utf8(data)))
     except InvalidJSON as error:
@@ -151,6 +184,7 @@ def _object_in(path: Path, folder: Path, problems: list[Problem]) -> Fields:
     return {}
 
 
-def _by_number(path: Path) -> tuple[str, int, str]:
-    number = _NUMBER.search(path.stem)
+def _message_sort_key(path: Path) -> tuple[str, int, str]:
+    """Return a key that sorts messages by folder, then by their numbers."""
+    number = _MESSAGE_NUMBER.search(path.stem)
     return str(path.parent), int(number[0]) if number else 0, path.name

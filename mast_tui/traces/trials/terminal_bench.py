@@ -1,8 +1,7 @@
 """Terminal-Bench 1: a folder per trial with ``results.json``, the agent's logs and recordings.
 
-The agent of the benchmark itself logs one folder an episode: what it was shown, and its answer in
-JSON with the keys to press. Other agents leave logs of their own, and else there is what was
-printed in the terminal.
+The benchmark's own agent logs one folder an episode, with its prompt and its answer: JSON with the
+keys to press. Other agents have logs of their own; without those, the terminal's output is read.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ KEY_SCHEME: Final = 1
 _MARKS: Final = frozenset({"task_id", "is_resolved"})
 _AGENT: Final = "terminus"
 _TOOL: Final = "terminal"
-_MOST_BYTES: Final = 64 << 20
-_EPISODE: Final = re.compile(r"episode-(\d{1,9})")
-_FENCED: Final = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+_MAX_BYTES: Final = 64 << 20
+_EPISODE_NAME: Final = re.compile(r"episode-(\d{1,9})")
+_FENCED_BLOCK: Final = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _TEXT_FIELDS: Final = ("state_analysis", "analysis", "explanation", "plan")
 
 
 def find(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the trial in a folder with a ``results.json`` of one task.
+    """Return the trial in a folder with a ``results.json`` of one task; else None.
 
     Args:
         folder: The folder.
@@ -53,36 +52,34 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     """
     if "results.json" not in names or not names & {"agent-logs", "sessions", "panes"}:
         return None
-    result = json_object(folder / "results.json", [])  # else it is named as a file
+    result = json_object(folder / "results.json", [])  # no trial: it is read as a file of its own
     if not result.keys() >= _MARKS:
         return None
-    logs = folder / "agent-logs"
-    episodes = _episodes(logs)
-    sources = () if episodes else _other_logs(folder, logs)
+    episodes = _episode_folders(folder)
+    episode_files = [path for episode in episodes for path in sorted(episode.iterdir())]
     return Trial(
         "Terminal-Bench trial",
         folder,
-        sources,
-        _facts(result),
-        (
-            folder / "results.json",
-            *(path for episode in episodes for path in sorted(episode.iterdir())),
-        ),
-        partial(_read, folder, episodes, result) if episodes else None,
+        sources=() if episodes else _log_groups(folder),
+        facts=_facts_of_result(result),
+        fact_files=(folder / "results.json", *episode_files),
+        read=partial(_read_episodes, folder, episodes) if episodes else None,
     )
 
 
-def _episodes(logs: Path) -> list[Path]:
-    """Return the folders of the episodes, by their numbers."""
+def _episode_folders(folder: Path) -> list[Path]:
+    """Return the folders of the episodes in a trial's folder, by their numbers."""
     numbered = [
         (int(match[1]), path)
-        for path in logs.glob("episode-*")
-        if (match := _EPISODE.fullmatch(path.name)) and path.is_dir()
+        for path in (folder / "agent-logs").glob("episode-*")
+        if (match := _EPISODE_NAME.fullmatch(path.name)) and path.is_dir()
     ]
     return [path for _number, path in sorted(numbered)]
 
 
-def _other_logs(folder: Path, logs: Path) -> tuple[tuple[Path, ...], ...]:
+def _log_groups(folder: Path) -> tuple[tuple[Path, ...], ...]:
+    """Return the agent's JSON files, its logs, and the first file of the terminal's output."""
+    logs = folder / "agent-logs"
     records = tuple(sorted({*logs.glob("**/*.jsonl"), *logs.glob("**/*.json")}))
     texts = tuple(sorted({*logs.glob("**/*.log"), *logs.glob("**/*.txt")}))
     screens = tuple(
@@ -93,7 +90,8 @@ def _other_logs(folder: Path, logs: Path) -> tuple[tuple[Path, ...], ...]:
     return records, texts, screens[:1]
 
 
-def _facts(result: Fields) -> TraceMeta:
+def _facts_of_result(result: Fields) -> TraceMeta:
+    """Return the facts in a trial's ``results.json``."""
     task = as_text(result.get("instruction"))
     return TraceMeta(
         task=task_of_text(task) if task else None,
@@ -105,7 +103,7 @@ def _facts(result: Fields) -> TraceMeta:
 
 
 def _answer_key(result: Fields) -> AnswerKey:
-    """Return whether the task was solved, the result of each test, and why the harness stopped."""
+    """Return the verdict on the task, the result of each test, and the failure of the harness."""
     draft = AnswerKeyDraft()
     draft.add("scores", "is_resolved", result.get("is_resolved"))
     tests = result.get("parser_results")
@@ -118,19 +116,19 @@ def _answer_key(result: Fields) -> AnswerKey:
     return draft.key()
 
 
-def _read(folder: Path, episodes: list[Path], result: Fields) -> FileReport:
+def _read_episodes(folder: Path, episodes: list[Path]) -> FileReport:
     """Return the trace of a run that is logged one folder an episode."""
     steps = StepList()
     problems: list[Problem] = []
     content: list[bytes] = []
-    call: str | None = None
+    call_key: str | None = None
     for episode in episodes:
         prompt = _read_text(folder, episode / "prompt.txt", content, problems)
         if prompt:
-            _add_prompt(steps, episode.name, prompt, call)
+            _add_prompt(steps, episode.name, prompt, call_key)
         answer = _read_text(folder, episode / "response.txt", content, problems)
         if answer is not None:
-            call = _add_answer(steps, episode.name, answer)
+            call_key = _add_answer(steps, episode.name, answer)
     identity = identity_by_content(
         folder, None, b"\0".join(content), reader=FORMAT, key_scheme=KEY_SCHEME
     )
@@ -145,7 +143,7 @@ def _read_text(
 ) -> str | None:
     """Return the text of a file, and add its bytes to ``content``; None if it is unreadable."""
     location = path.relative_to(folder).as_posix()
-    data = bytes_of(path, location, problems, _MOST_BYTES)
+    data = bytes_of(path, location, problems, _MAX_BYTES)
     if data is None:
         return None
     content.append(data)
@@ -155,47 +153,47 @@ def _read_text(
     return text
 
 
-def _add_prompt(steps: StepList, episode: str, prompt: str, call: str | None) -> None:
+def _add_prompt(steps: StepList, episode: str, prompt: str, call_key: str | None) -> None:
+    """Add a prompt as the result of the call before it, or as a user's message without a call."""
     key = f"{episode}/prompt"
     location = f"agent-logs/{key}.txt"
-    if call is None:
+    if call_key is None:
         steps.add(key, SpanKind.MESSAGE, Role.USER, "user", prompt, place=location)
     else:
-        steps.add(
-            key, SpanKind.TOOL_RESULT, Role.TOOL, _AGENT, prompt, place=location, name=_TOOL,
-            parent=call,
-        )  # fmt: skip
+        steps.result(key, _AGENT, prompt, place=location, name=_TOOL, parent=call_key)
 
 
 def _add_answer(steps: StepList, episode: str, answer: str) -> str | None:
-    """Add the agent's text and the keys it presses; return the key of the latter, if any."""
+    """Add the agent's text and a call with the keys to press; return the call's key, if any."""
     key = f"{episode}/response"
     location = f"agent-logs/{key}.txt"
-    parsed = _json_in(answer)
-    commands = parsed.get("commands")
-    texts = [f"{name}: {text}" for name in _TEXT_FIELDS if (text := as_text(parsed.get(name)))]
-    steps.add(
-        key, SpanKind.MESSAGE, Role.AGENT, _AGENT, "\n\n".join(texts) or answer, place=location
-    )
+    fields = _object_in_answer(answer)
+    commands = fields.get("commands")
+    texts = [f"{name}: {text}" for name in _TEXT_FIELDS if (text := as_text(fields.get(name)))]
+    answer_text = "\n\n".join(texts) or answer
+    steps.add(key, SpanKind.MESSAGE, Role.AGENT, _AGENT, answer_text, place=location)
     if not isinstance(commands, list) or not commands:
         return None
-    return steps.add(
-        f"{key}:call", SpanKind.TOOL_CALL, Role.AGENT, _AGENT, _keys_pressed(commands),
-        place=location, name=_TOOL,
-    )  # fmt: skip
+    keystrokes = _keystrokes_of(commands)
+    return steps.call(f"{key}:call", _AGENT, keystrokes, place=location, name=_TOOL)
 
 
-def _keys_pressed(commands: list[object]) -> str:
-    pressed = [as_text(fields_of(command).get("keystrokes")) for command in commands]
-    if all(keys is not None for keys in pressed):
-        return "\n".join(keys.rstrip("\n") for keys in pressed if keys is not None)
+def _keystrokes_of(commands: list[object]) -> str:
+    """Return the keys of all commands, one command a line; the JSON if a command has no keys."""
+    keystrokes = [as_text(fields_of(command).get("keystrokes")) for command in commands]
+    if all(keys is not None for keys in keystrokes):
+        return "\n".join(keys.rstrip("\n") for keys in keystrokes if keys is not None)
     return dump_text(commands)
 
 
-def _json_in(answer: str) -> Fields:
-    """Return the JSON object that an answer is, or holds; empty where there is none."""
-    fenced = _FENCED.search(answer)
-    for text in (answer, fenced[1] if fenced else "", answer[answer.find("{") :]):
+def _object_in_answer(answer: str) -> Fields:
+    """Return the JSON object of an answer; an empty object if there is none.
+
+    The object is the whole answer, in a fenced block, or the text from the first brace on.
+    """
+    fenced_block = _FENCED_BLOCK.search(answer)
+    fenced_text = fenced_block[1] if fenced_block else ""
+    for text in (answer, fenced_text, answer[answer.find("{") :]):
         if fields := fields_of(json_in(text.strip())):
             return fields
     return {}

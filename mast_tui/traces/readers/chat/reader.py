@@ -368,8 +368,8 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
         error=conversation.error,
         status=SpanStatus.ERROR if conversation.error else SpanStatus.UNKNOWN,
         tokens=conversation.usage or usage_of(fields) or record_tokens,
-        asked=tuple(messages[:request_count]),
-        answered=tuple(messages[request_count:]),
+        request=tuple(messages[:request_count]),
+        answer=tuple(messages[request_count:]),
     )
 
 

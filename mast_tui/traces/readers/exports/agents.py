@@ -30,12 +30,12 @@ Messages = Iterator[tuple[str, object]]
 _PYTHON_TOOL: Final = "python_interpreter"
 _SMOLAGENTS_LISTS: Final = ("steps", "messages", "memory.steps")
 _BROWSER_USE_LISTS: Final = ("history", "history.history")
-_OLD_STEP: Final = frozenset({"model_output", "observations", "tool_calls"})
-"""The fields of a step before its times stood under ``timing``."""
+_OLD_STEP_FIELDS: Final = frozenset({"model_output", "observations", "tool_calls"})
+"""The fields of a step in older files, which have no ``timing``."""
 
 
 def _smolagents_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the runs of memory steps: bare lists, saved memories and results of runs."""
+    """Return the runs in lists of memory steps, saved memories and results of runs."""
     return (
         ExportedRun(
             run_steps.run,
@@ -49,26 +49,27 @@ def _smolagents_runs(document: object) -> Iterable[ExportedRun]:
 
 def _is_smolagents_step(step: object) -> bool:
     fields = fields_of(step)
-    return "step_number" in fields and ("timing" in fields or fields.keys() >= _OLD_STEP)
+    return "step_number" in fields and ("timing" in fields or fields.keys() >= _OLD_STEP_FIELDS)
 
 
 def _smolagents_run(value: object, steps: Sequence[object], pointer: str) -> Messages:
-    """Yield the messages of a run; its output comes last, where no step has it."""
+    """Yield the messages of a run; its output is the last, unless the message before has it."""
     run = fields_of(value)
     prompt = run.get("system_prompt")
     if text := as_text(prompt) or as_text(fields_of(prompt).get("system_prompt")):
         yield "/system_prompt", {"role": "system", "content": text}
-    content = ""
-    for number, step in enumerate(steps):
-        for step_pointer, message in _smolagents_messages(step, f"{pointer}/{number}"):
-            yield step_pointer, message
-            content = dump_text(fields_of(message).get("content"))
+    last_content = ""
+    for step_index, step in enumerate(steps):
+        for message_pointer, message in _smolagents_messages(step, f"{pointer}/{step_index}"):
+            yield message_pointer, message
+            last_content = dump_text(fields_of(message).get("content"))
     output = dump_text(run.get("output"))
-    if output.strip() and output not in content:
+    if output.strip() and output not in last_content:
         yield "/output", {"role": "assistant", "content": output}
 
 
 def _smolagents_messages(step: object, pointer: str) -> Messages:
+    """Yield the messages of a step: prompt and task, and a plan or an answer with its result."""
     if not isinstance(step, Mapping):
         yield pointer, step
         return
@@ -81,7 +82,10 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
         plan = texts_in(step, "facts", "plan")
         output = plan or first_in(step, "plan", "output", "final_answer")
         if output is not None:
-            yield pointer, _with_time(step, {"role": "assistant", "content": dump_text(output)})
+            yield (
+                pointer,
+                _with_time_and_usage(step, {"role": "assistant", "content": dump_text(output)}),
+            )
         return
     answer = fields_of(step.get("model_output_message"))
     calls = items_of(step.get("tool_calls"))
@@ -89,7 +93,7 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
         calls = [{"name": _PYTHON_TOOL, "arguments": code}]
     yield (
         pointer,
-        _with_time(
+        _with_time_and_usage(
             step,
             {
                 "role": "assistant",
@@ -104,16 +108,16 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
 def _smolagents_result(step: Fields, calls: Sequence[object], pointer: str) -> Messages:
     """Yield the observations, output and error of a step as the result of its last call."""
     error = fields_of(step.get("error"))
-    message = text_in(error, "message") or as_text(step.get("error"))
+    error_text = text_in(error, "message") or as_text(step.get("error"))
     output = as_text(step.get("action_output"))
-    observed = as_text(step.get("observations"))
-    texts = (observed, output, message, *_image_notes(step.get("observations_images")))
+    observations = as_text(step.get("observations"))
+    texts = (observations, output, error_text, *_image_notes(step.get("observations_images")))
     content = join_distinct_texts(texts) or dump_text(step.get("action_output"))
     if not content and not calls:
         return
     call_id = fields_of(calls[-1]).get("id") if calls else f"{pointer[1:]}/observations"
     result: dict[str, object] = {"role": "tool", "tool_call_id": call_id, "content": content}
-    if message:
+    if error_text:
         result["is_error"] = True
     end = first_in(fields_of(step.get("timing")), "end_time")
     result["timestamp"] = step.get("end_time") if end is None else end
@@ -124,7 +128,7 @@ def _image_notes(images: object) -> list[str]:
     return ["[image]" for _image in items_of(images)]
 
 
-def _with_time(step: Fields, message: Fields) -> Fields:
+def _with_time_and_usage(step: Fields, message: Fields) -> Fields:
     """Return a message with the start and the tokens of its step."""
     timing = fields_of(step.get("timing"))
     start = first_in(timing, "start_time") or step.get("start_time")
@@ -137,17 +141,20 @@ SMOLAGENTS: Final = ExportFormat(
 
 
 def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the runs in histories of browser-use; success is the agent's own verdict."""
+    """Return the runs in histories of browser-use.
+
+    Their outcome stays unknown, because success is the agent's own verdict.
+    """
     return (
         ExportedRun(
             run_steps.run,
             [
                 message
-                for number, step in enumerate(run_steps.steps)
-                for message in _browser_use_messages(step, f"{run_steps.steps_pointer}/{number}")
+                for index, step in enumerate(run_steps.steps)
+                for message in _browser_use_messages(step, f"{run_steps.steps_pointer}/{index}")
             ],
             pointer=run_steps.run_pointer,
-            meta=TraceMeta(system="browser-use", answer_key=_judgements(run_steps.steps)),
+            meta=TraceMeta(system="browser-use", answer_key=_judgement_key(run_steps.steps)),
         )
         for run_steps in step_lists(document, _BROWSER_USE_LISTS, _is_browser_use_step)
     )
@@ -158,8 +165,8 @@ def _is_browser_use_step(step: object) -> bool:
     return "model_output" in fields and ("result" in fields or "state" in fields)
 
 
-def _judgements(steps: Sequence[object]) -> AnswerKey:
-    """Return what a model judged of the run, which the annotator is not shown."""
+def _judgement_key(steps: Sequence[object]) -> AnswerKey:
+    """Return the answer key with a model's judgements of the run, hidden from the annotator."""
     draft = AnswerKeyDraft()
     for step in steps:
         for result in items_of(fields_of(step).get("result")):
@@ -168,6 +175,7 @@ def _judgements(steps: Sequence[object]) -> AnswerKey:
 
 
 def _browser_use_messages(step: object, pointer: str) -> Messages:
+    """Yield the page of a step, the model's thoughts and actions, and the results."""
     if not isinstance(step, Mapping):
         yield pointer, step
         return
@@ -187,31 +195,35 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
                 "content": None if isinstance(output, Mapping) else dump_text(output),
                 "reasoning_content": _browser_use_thoughts(fields_of(output)),
                 "tool_calls": [
-                    {"id": f"{pointer[1:]}/action/{number}", **_browser_action(action)}
-                    for number, action in enumerate(actions)
+                    {"id": f"{pointer[1:]}/action/{action_index}", **_browser_action(action)}
+                    for action_index, action in enumerate(actions)
                 ],
                 "timestamp": metadata.get("step_start_time"),
                 "usage": {"input_tokens": metadata.get("input_tokens")},
             },
         )
-    for number, value in enumerate(_as_list(step.get("result"))):
-        result = fields_of(value)
-        error = as_text(result.get("error"))
-        message: dict[str, object] = {"role": "tool", "content": _browser_use_result(value)}
-        message["tool_call_id"] = f"{pointer[1:]}/action/{number}"
-        message["is_error"] = error is not None
-        message["timestamp"] = metadata.get("step_end_time")
-        yield f"{pointer}/result/{number}", message
+    for action_index, result in enumerate(_as_list(step.get("result"))):
+        yield (
+            f"{pointer}/result/{action_index}",
+            {
+                "role": "tool",
+                "content": _browser_use_result(result),
+                "tool_call_id": f"{pointer[1:]}/action/{action_index}",
+                "is_error": as_text(fields_of(result).get("error")) is not None,
+                "timestamp": metadata.get("step_end_time"),
+            },
+        )
 
 
 def _browser_use_thoughts(output: Fields) -> str:
     """Return all texts of the model's thoughts, memories and plans."""
-    holders = (output, fields_of(output.get("current_state")))
-    texts = [texts_in(holder, *holder) for holder in holders]
+    records = (output, fields_of(output.get("current_state")))
+    texts = [texts_in(record, *record) for record in records]
     return "\n".join(text for text in texts if text)
 
 
 def _browser_use_result(result: object) -> str:
+    """Return the texts of an action's result and the names of its files."""
     if not isinstance(result, Mapping):
         return dump_text(result)
     fields = ("extracted_content", "long_term_memory", "error")
@@ -228,7 +240,7 @@ def _browser_action(action: object) -> Fields:
 
 
 def _as_list(value: object) -> Sequence[object]:
-    """Return a list as it is, and any other value but null as the only one of a list."""
+    """Return a list as it is, null as an empty list, and any other value as a list of one."""
     if isinstance(value, list):
         return value
     return () if value is None else (value,)
@@ -244,10 +256,10 @@ def _crewai_runs(document: object) -> Iterable[ExportedRun]:
     entries = items_of(document)
     if not mostly(_is_crewai_entry, entries):
         return ()
-    started: set[str] = set()
+    shown_tasks: set[str] = set()
     messages: list[tuple[str, object]] = []
-    for number, entry in enumerate(entries):
-        messages.extend(_crewai_messages(entry, f"/{number}", started))
+    for entry_index, entry in enumerate(entries):
+        messages.extend(_crewai_messages(entry, f"/{entry_index}", shown_tasks))
     return [ExportedRun(document, messages, meta=TraceMeta(system="CrewAI"))]
 
 
@@ -258,23 +270,26 @@ def _is_crewai_entry(entry: object) -> bool:
     )
 
 
-def _crewai_messages(entry: object, pointer: str, started: set[str]) -> Messages:
-    """Yield the task of an entry, unless it has started before, and its result."""
+def _crewai_messages(entry: object, pointer: str, shown_tasks: set[str]) -> Messages:
+    """Yield the task of an entry, its output and its error.
+
+    A task is yielded when it starts. If its start was not logged, it is yielded once.
+    """
     if not isinstance(entry, Mapping):
         yield pointer, entry
         return
     time = entry.get("timestamp")
     agent = text_in(entry, "agent") or "agent"
     task = dump_text(entry.get("task"))
-    if task.strip() and (entry.get("status") == "started" or task not in started):
-        started.add(task)
+    if task.strip() and (entry.get("status") == "started" or task not in shown_tasks):
+        shown_tasks.add(task)
         yield f"{pointer}/task", {"role": "user", "content": task, "timestamp": time}
     if (output := entry.get("output")) not in (None, ""):
         answer = {"role": "assistant", "name": agent, "content": dump_text(output)}
         yield f"{pointer}/output", {**answer, "timestamp": time}
     if error := dump_text(entry.get("error")):
-        failed = {"role": "tool", "name": agent, "content": error, "is_error": True}
-        yield f"{pointer}/error", {**failed, "timestamp": time}
+        failure = {"role": "tool", "name": agent, "content": error, "is_error": True}
+        yield f"{pointer}/error", {**failure, "timestamp": time}
 
 
 CREWAI: Final = ExportFormat(name="crewai", marks=(b'"task_name"', b'"agent"'), runs=_crewai_runs)
@@ -297,21 +312,22 @@ def _is_task_output(task: object) -> bool:
 
 
 def _crew_messages(output: Fields) -> Messages:
-    """Yield each task and its output; the output of the crew where no task has it."""
-    texts: list[str] = []
-    for number, task in enumerate(items_of(output.get("tasks_output"))):
-        pointer = f"/tasks_output/{number}"
+    """Yield each task and its output, and the output of the crew unless a task has the same."""
+    task_outputs: list[str] = []
+    for task_index, task in enumerate(items_of(output.get("tasks_output"))):
+        pointer = f"/tasks_output/{task_index}"
         if not isinstance(task, Mapping):
             yield pointer, task
             continue
-        asked = texts_in(task, "description", "expected_output")
-        yield f"{pointer}/description", {"role": "user", "content": asked}
+        description = texts_in(task, "description", "expected_output")
+        yield f"{pointer}/description", {"role": "user", "content": description}
         agent = text_in(task, "agent") or "agent"
-        texts.append(dump_text(task.get("raw")))
-        yield f"{pointer}/raw", {"role": "assistant", "name": agent, "content": texts[-1]}
-    raw = dump_text(output.get("raw"))
-    if raw.strip() and raw not in texts:
-        yield "/raw", {"role": "assistant", "content": raw}
+        task_output = dump_text(task.get("raw"))
+        task_outputs.append(task_output)
+        yield f"{pointer}/raw", {"role": "assistant", "name": agent, "content": task_output}
+    crew_output = dump_text(output.get("raw"))
+    if crew_output.strip() and crew_output not in task_outputs:
+        yield "/raw", {"role": "assistant", "content": crew_output}
 
 
 CREW_OUTPUT: Final = ExportFormat(

@@ -28,51 +28,53 @@ from mast_tui.traces.readers.run_facts import (
     trial_of,
 )
 
-_SIMULATION: Final = frozenset({"task_id", "messages", "termination_reason"})
-_COUNTED: Final = frozenset({"input_token_count", "output_token_count", "latency"})
+_SIMULATION_FIELDS: Final = frozenset({"task_id", "messages", "termination_reason"})
+_COUNT_FIELDS: Final = frozenset({"input_token_count", "output_token_count", "latency"})
 """The fields of a result of BFCL that has no log."""
 
-_CHECKS: Final = names("""
+_CHECK_NAMES: Final = names("""
     db_check env_assertions action_checks nl_assertions communicate_checks reward_breakdown
 """)
 
 
-def _simulations(document: object) -> Iterable[ExportedRun]:
-    """Return the simulations of tau2-bench: under ``simulations``, listed, or one by itself."""
+def _tau2_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the simulations of tau2-bench.
+
+    The document has them under ``simulations``, is a list of simulations, or a single simulation.
+    """
     results = fields_of(document)
-    tasks = {
-        task_id_of(task.get("id")): task for task in map(fields_of, items_of(results.get("tasks")))
-    }
-    listed = results.get("simulations")
-    entries = objects_in(document if listed is None else listed)
-    prefix = "" if listed is None else "/simulations"
+    tasks = map(fields_of, items_of(results.get("tasks")))
+    task_by_id = {task_id_of(task.get("id")): task for task in tasks}
+    simulations = results.get("simulations")
+    entries = objects_in(document if simulations is None else simulations)
+    prefix = "" if simulations is None else "/simulations"
     return (
         ExportedRun(
             value=simulation,
-            messages=list(_messages_of_simulation(simulation)),
+            messages=list(_tau2_messages(simulation)),
             pointer=prefix + pointer,
             native_id=as_text(simulation.get("id")),
-            meta=_facts_of_simulation(
+            meta=_tau2_facts(
                 fields_of(results.get("info")),
-                tasks.get(task_id_of(simulation.get("task_id")), {}),
+                task_by_id.get(task_id_of(simulation.get("task_id")), {}),
                 simulation,
             ),
         )
         for pointer, simulation in entries
-        if simulation.keys() >= _SIMULATION
+        if simulation.keys() >= _SIMULATION_FIELDS
     )
 
 
-def _messages_of_simulation(simulation: Fields) -> Iterator[tuple[str, object]]:
-    """Yield the messages; tokens count for the agent's model only, not for the simulated user's."""
-    for number, message in enumerate(items_of(simulation.get("messages"))):
-        pointer = f"/messages/{number}"
+def _tau2_messages(simulation: Fields) -> Iterator[tuple[str, object]]:
+    """Yield the messages of a simulation; messages of the simulated user are without tokens."""
+    for message_index, message in enumerate(items_of(simulation.get("messages"))):
+        pointer = f"/messages/{message_index}"
         if not isinstance(message, Mapping):
             yield pointer, message
         elif results := items_of(message.get("tool_messages")):
-            for index, result in enumerate(map(fields_of, results)):
-                tied = {**result, "role": "tool", "tool_call_id": result.get("id")}
-                yield f"{pointer}/tool_messages/{index}", tied
+            for result_index, result in enumerate(map(fields_of, results)):
+                tool_message = {**result, "role": "tool", "tool_call_id": result.get("id")}
+                yield f"{pointer}/tool_messages/{result_index}", tool_message
         elif message.get("role") == "tool":
             yield pointer, {**message, "tool_call_id": message.get("id")}
         elif message.get("role") == "user":
@@ -81,7 +83,8 @@ def _messages_of_simulation(simulation: Fields) -> Iterator[tuple[str, object]]:
             yield pointer, message
 
 
-def _facts_of_simulation(info: Fields, task: Fields, simulation: Fields) -> TraceMeta:
+def _tau2_facts(info: Fields, task: Fields, simulation: Fields) -> TraceMeta:
+    """Return the facts of a simulation, from the results' ``info``, its task and itself."""
     environment = fields_of(info.get("environment_info"))
     agent = fields_of(info.get("agent_info"))
     domain = text_in(environment, "domain_name")
@@ -92,13 +95,13 @@ def _facts_of_simulation(info: Fields, task: Fields, simulation: Fields) -> Trac
         benchmark=f"tau2 {domain}" if domain else "tau2",
         outcome=outcome_of_reward(reward),
         score=clamp_score(reward),
-        answer_key=_answer_key_of_simulation(environment, task, simulation),
+        answer_key=_tau2_answer_key(environment, task, simulation),
         task_id=task_id_of(simulation.get("task_id")),
         trial=trial_of(simulation.get("trial")),
     )
 
 
-def _answer_key_of_simulation(environment: Fields, task: Fields, simulation: Fields) -> AnswerKey:
+def _tau2_answer_key(environment: Fields, task: Fields, simulation: Fields) -> AnswerKey:
     """Return expected actions, policy, the user's instructions and the parts of the reward."""
     draft = AnswerKeyDraft()
     for name, value in fields_of(task.get("evaluation_criteria")).items():
@@ -106,10 +109,10 @@ def _answer_key_of_simulation(environment: Fields, task: Fields, simulation: Fie
             draft.add_actions(value or [])
         else:
             draft.add("reference", name, value)
-    rewarded = fields_of(simulation.get("reward_info"))
-    draft.add_score("reward", rewarded.get("reward"))
-    for name in _CHECKS:
-        draft.add("scores", name, rewarded.get(name))
+    reward_info = fields_of(simulation.get("reward_info"))
+    draft.add_score("reward", reward_info.get("reward"))
+    for name in _CHECK_NAMES:
+        draft.add("scores", name, reward_info.get(name))
     draft.add("explanations", "termination_reason", simulation.get("termination_reason"))
     draft.add("other", "policy", environment.get("policy"))
     draft.add("other", "user scenario", task.get("user_scenario"))
@@ -118,12 +121,12 @@ def _answer_key_of_simulation(environment: Fields, task: Fields, simulation: Fie
 
 
 TAU2: Final = ExportFormat(
-    name="tau2-bench", marks=(b'"termination_reason"', b'"task_id"'), runs=_simulations
+    name="tau2-bench", marks=(b'"termination_reason"', b'"task_id"'), runs=_tau2_runs
 )
 
 
 def _bfcl_runs(document: object) -> Iterable[ExportedRun]:
-    """Return BFCL's results: most have an ``inference_log`` of turns with steps."""
+    """Return the runs in BFCL's results, most of which have an ``inference_log``."""
     return (
         ExportedRun(
             value=entry,
@@ -137,81 +140,90 @@ def _bfcl_runs(document: object) -> Iterable[ExportedRun]:
         )
         for pointer, entry in objects_in(document)
         if "result" in entry
-        and (isinstance(entry.get("inference_log"), list) or entry.keys() >= _COUNTED)
+        and (isinstance(entry.get("inference_log"), list) or entry.keys() >= _COUNT_FIELDS)
     )
 
 
 def _bfcl_messages(entry: Fields) -> Iterator[tuple[str, object]]:
-    """Yield the messages of the log, and the bare result where the log has no answer."""
-    answered = False
+    """Yield the messages of an entry's log; if the log has no answer, also the entry's result."""
+    has_answer = False
     for pointer, message in _bfcl_log(items_of(entry.get("inference_log"))):
-        answered = answered or fields_of(message).get("role") == "assistant"
+        has_answer = has_answer or fields_of(message).get("role") == "assistant"
         yield pointer, message
-    if not answered:
+    if not has_answer:
         if text := text_in(entry, "reasoning_content"):
-            thought = {"role": "assistant", "content": None, "reasoning_content": text}
-            yield "/reasoning_content", thought
+            reasoning = {"role": "assistant", "content": None, "reasoning_content": text}
+            yield "/reasoning_content", reasoning
         yield from _bfcl_result(entry.get("result"), "/result")
     if text := text_in(entry, "traceback"):
         yield "/traceback", {"role": "system", "name": "traceback", "content": text}
 
 
 def _bfcl_log(log: Sequence[object]) -> Iterator[tuple[str, object]]:
-    """Yield the messages of all turns and steps; the state between turns is a system message."""
-    for number, turn in enumerate(log):
-        pointer = f"/inference_log/{number}"
+    """Yield the messages of all turns.
+
+    A turn is a list of entries, the input of the model, an object with a list of entries for each
+    step, or a single entry such as the state between turns.
+    """
+    for turn_index, turn in enumerate(log):
+        pointer = f"/inference_log/{turn_index}"
         if isinstance(turn, list):
             yield from _bfcl_step(turn, pointer)
         elif fields_of(turn).get("role") == "inference_input":
             content = fields_of(turn).get("content")
-            asked = items_of(fields_of(content).get("message"))
-            for position, message in enumerate(asked):
-                yield f"{pointer}/content/message/{position}", message
+            input_messages = items_of(fields_of(content).get("message"))
+            for message_index, message in enumerate(input_messages):
+                yield f"{pointer}/content/message/{message_index}", message
         elif isinstance(turn, Mapping) and "role" not in turn:
-            for name, entries in turn.items():
-                yield from _bfcl_step(items_of(entries), f"{pointer}/{name}")
+            for step_name, entries in turn.items():
+                yield from _bfcl_step(items_of(entries), f"{pointer}/{step_name}")
         else:
             yield from _bfcl_step([turn], pointer)
 
 
 def _bfcl_step(entries: Sequence[object], pointer: str) -> Iterator[tuple[str, object]]:
-    """Yield the messages of a step; the decoded calls belong to the model's answer before them."""
-    decoded: Sequence[object] = ()
+    """Yield the messages of a step; its first answer has the decoded calls of a later entry."""
+    decoded_calls: Sequence[object] = ()
     for entry in entries:
-        decoded = items_of(fields_of(entry).get("model_response_decoded")) or decoded
-    for number, entry in enumerate(entries):
-        entry_pointer = f"{pointer}/{number}"
+        decoded_calls = items_of(fields_of(entry).get("model_response_decoded")) or decoded_calls
+    for entry_index, entry in enumerate(entries):
+        entry_pointer = f"{pointer}/{entry_index}"
         fields = fields_of(entry)
         role = fields.get("role")
         if role == "assistant":
-            yield entry_pointer, _bfcl_answer(fields, decoded)
-            decoded = ()
+            yield entry_pointer, _bfcl_answer(fields, decoded_calls)
+            decoded_calls = ()
         elif role in ("user", "system", "tool") or not fields:
             yield entry_pointer, entry
-        elif role != "inference_input" and not _is_success(fields):
+        elif role != "inference_input" and not _only_repeats_calls(fields):
             yield entry_pointer, _harness_entry(fields)
 
 
 def _bfcl_result(result: object, pointer: str) -> Iterator[tuple[str, object]]:
-    """Yield the answers in a result: a text, a list of calls, or a list of such answers."""
-    listed = [result] if isinstance(result, Mapping) else items_of(result)
-    if not all(isinstance(item, Mapping) for item in listed):
-        for number, item in enumerate(listed):
-            yield from _bfcl_result(item, f"{pointer}/{number}")
+    """Yield the answers in a result: a text, a call, a list of calls, or a list of results."""
+    items = [result] if isinstance(result, Mapping) else items_of(result)
+    if not all(isinstance(item, Mapping) for item in items):
+        for item_index, item in enumerate(items):
+            yield from _bfcl_result(item, f"{pointer}/{item_index}")
     elif result not in (None, "", []):
-        yield pointer, _bfcl_answer({"content": listed or result}, ())
+        yield pointer, _bfcl_answer({"content": items or result}, ())
 
 
-def _is_success(entry: Fields) -> bool:
-    """Tell the entry that only repeats the calls of a model's answer."""
+def _only_repeats_calls(entry: Fields) -> bool:
+    """Return whether an entry has nothing but the decoded calls of a model's answer."""
     return bool(items_of(entry.get("model_response_decoded"))) and "error" not in entry
 
 
-def _bfcl_answer(entry: Fields, decoded: Sequence[object]) -> Fields:
-    """Return an answer as a message with calls; a text that only spells the calls is left out."""
+def _bfcl_answer(entry: Fields, decoded_calls: Sequence[object]) -> Fields:
+    """Return an answer as a message with calls; a text that is only the calls is left out.
+
+    The calls are ``decoded_calls``, else the items of the entry's content.
+    """
     content = entry.get("content")
-    calls = [_bfcl_call(call) for call in decoded or items_of(content)]
-    text = content if isinstance(content, str) and not (calls and _spells_calls(content)) else None
+    calls = [_bfcl_call(call) for call in decoded_calls or items_of(content)]
+    text = content if isinstance(content, str) else None
+    if text is not None and calls and _is_text_of_calls(text):
+        text = None
     return {
         "role": "assistant",
         "content": text,
@@ -220,11 +232,12 @@ def _bfcl_answer(entry: Fields, decoded: Sequence[object]) -> Fields:
     }
 
 
-def _spells_calls(text: str) -> bool:
+def _is_text_of_calls(text: str) -> bool:
+    """Return whether a text is a list in brackets or in tags of tool calls."""
     stripped = text.strip()
     return any(
-        stripped.startswith(first) and stripped.endswith(last)
-        for first, last in (("[", "]"), ("<tool_call>", "</tool_call>"))
+        stripped.startswith(opening) and stripped.endswith(closing)
+        for opening, closing in (("[", "]"), ("<tool_call>", "</tool_call>"))
     )
 
 

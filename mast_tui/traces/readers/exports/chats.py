@@ -32,7 +32,7 @@ from mast_tui.traces.times import unix_seconds
 _THREAD_MESSAGE: Final = "thread.message"
 _RUN: Final = "thread.run"
 _RUN_STEP: Final = "thread.run.step"
-_DEEPEST: Final = 3
+_MAX_DEPTH: Final = 3
 _KERNEL_LISTS: Final = (
     "messages",
     "Messages",
@@ -51,18 +51,18 @@ def branch_to(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
         parents: The id of the parent of each message.
 
     Returns:
-        The ids of the branch; a circle of parents ends it.
+        The ids of the branch. It ends before an id that ``parents`` lacks or that was passed.
     """
     branch: dict[str, None] = {}
-    current: str | None = leaf
-    while current is not None and current in parents and current not in branch:
-        branch[current] = None
-        current = parents[current]
+    node_id: str | None = leaf
+    while node_id is not None and node_id in parents and node_id not in branch:
+        branch[node_id] = None
+        node_id = parents[node_id]
     return list(reversed(branch))
 
 
 def _branch_problems(count: int) -> list[str]:
-    """Return the problem that counts the messages of other branches; no problem for none."""
+    """Return a problem with the number of messages of other branches; none if that is 0."""
     if not count:
         return []
     singular = "message of another branch left out"
@@ -71,9 +71,10 @@ def _branch_problems(count: int) -> list[str]:
 
 
 def _chatgpt_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the conversations of a ChatGPT export, each along the branch of ``current_node``.
+    """Return the conversations of a ChatGPT export, each along one branch.
 
-    Some programs leave ``current_node`` out: then the branch is that of the last node.
+    The branch is that of ``current_node``. Some programs leave ``current_node`` out: then the
+    branch is that of the last node.
     """
     return (
         _chatgpt_run(conversation, pointer)
@@ -88,64 +89,72 @@ def _is_chatgpt_node(node: object) -> bool:
 
 
 def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
-    nodes = {name: fields_of(node) for name, node in fields_of(conversation["mapping"]).items()}
-    current = as_text(conversation.get("current_node"))
-    leaf = current if current in nodes else next(reversed(nodes), "")
+    """Return a conversation along the branch of its current node."""
+    mapping = fields_of(conversation["mapping"])
+    nodes = {node_id: fields_of(node) for node_id, node in mapping.items()}
+    current_id = as_text(conversation.get("current_node"))
+    leaf = current_id if current_id in nodes else next(reversed(nodes), "")
     branch = branch_to(leaf or "", _chatgpt_parents(nodes))
-    spoken = {
-        name: message
-        for name, node in nodes.items()
+    message_by_node = {
+        node_id: message
+        for node_id, node in nodes.items()
         if (message := _chatgpt_message(node)) is not None
     }
-    messages = [(f"/mapping/{name}", spoken[name]) for name in branch if name in spoken]
-    _tie_chatgpt_results(messages)
+    messages = [
+        (f"/mapping/{node_id}", message_by_node[node_id])
+        for node_id in branch
+        if node_id in message_by_node
+    ]
+    _link_chatgpt_results(messages)
     return ExportedRun(
         value=conversation,
         messages=messages,
         pointer=pointer,
         native_id=text_in(conversation, "conversation_id", "id"),
         meta=TraceMeta(system="ChatGPT", model=text_in(conversation, "default_model_slug")),
-        problems=_branch_problems(len(spoken.keys() - set(branch))),
+        problems=_branch_problems(len(message_by_node.keys() - set(branch))),
     )
 
 
 def _chatgpt_parents(nodes: Mapping[str, Fields]) -> dict[str, str | None]:
-    """Return the parent of each node, which the node names or which lists it as its child."""
-    parents = {name: as_text(node.get("parent")) for name, node in nodes.items()}
-    for name, node in nodes.items():
-        for child in map(as_text, items_of(node.get("children"))):
-            if child is not None and child in parents and parents[child] is None:
-                parents[child] = name
+    """Return the parent of each node: the node that it names, else the node that lists it."""
+    parents = {node_id: as_text(node.get("parent")) for node_id, node in nodes.items()}
+    for node_id, node in nodes.items():
+        for child_id in map(as_text, items_of(node.get("children"))):
+            if child_id is not None and child_id in parents and parents[child_id] is None:
+                parents[child_id] = node_id
     return parents
 
 
-def _tie_chatgpt_results(messages: Sequence[tuple[str, dict[str, object]]]) -> None:
+def _link_chatgpt_results(messages: Sequence[tuple[str, dict[str, object]]]) -> None:
     """Give calls an id, and results the id of their call.
 
-    A result names the tool, as ``web.run``, where its call has another name, as ``web``; a call may
-    have several results. A call of a former turn is answered no longer.
+    The call of a result is the last call of the same tool since the user's message, else the last
+    call of any tool. A call may have several results. A result of ``web.run`` may answer a call
+    of ``web``.
     """
-    calls: dict[str, str] = {}
-    last: str | None = None
+    call_id_by_family: dict[str, str] = {}
+    last_call_id: str | None = None
     for pointer, message in messages:
         if message["role"] == "user":
-            calls.clear()
-            last = None
+            call_id_by_family.clear()
+            last_call_id = None
         for call in items_of(message.get("tool_calls")):
-            last = pointer
-            calls[_family(fields_of(call).get("name"))] = pointer
+            last_call_id = pointer
+            call_id_by_family[_tool_family(fields_of(call).get("name"))] = pointer
             message["tool_calls"] = [{**fields_of(call), "id": pointer}]
         if message["role"] == "tool":
-            message["tool_call_id"] = calls.get(_family(message.get("name")), last)
+            family = _tool_family(message.get("name"))
+            message["tool_call_id"] = call_id_by_family.get(family, last_call_id)
 
 
-def _family(tool: object) -> str:
+def _tool_family(tool: object) -> str:
     """Return the part of a tool's name before its first dot."""
     return (as_text(tool) or "").partition(".")[0]
 
 
 def _chatgpt_message(node: Fields) -> dict[str, object] | None:
-    """Return the message of a node in chat form; None for an empty one."""
+    """Return the message of a node in chat form; None if it has no text."""
     message = fields_of(node.get("message"))
     author = fields_of(message.get("author"))
     content = message.get("content")
@@ -175,7 +184,7 @@ def _chatgpt_message(node: Fields) -> dict[str, object] | None:
 
 
 def _chatgpt_text(content: object) -> str:
-    """Return the text of a content; one of an unknown type is all of its texts."""
+    """Return the text of a content; for an unknown type, all texts in its fields."""
     if not isinstance(content, Mapping):
         return as_text(content) or ""
     parts = [
@@ -211,26 +220,30 @@ def _claude_ai_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
+    """Return a conversation along the branch of its current leaf, else of its last message."""
     values = items_of(conversation.get("chat_messages"))
-    listed = [fields_of(message) for message in values]
-    ids = [text_in(message, "uuid") or f"#{number}" for number, message in enumerate(listed)]
+    ids = [
+        text_in(fields_of(value), "uuid") or f"#{message_index}"
+        for message_index, value in enumerate(values)
+    ]
     known_ids = set(ids)
     parents: dict[str, str | None] = {}
-    for number, (name, message) in enumerate(zip(ids, listed, strict=True)):
-        named = text_in(message, "parent_message_uuid")
-        previous = ids[number - 1] if number else None
-        if named is None:
-            parents[name] = previous
+    previous_id: str | None = None
+    for message_id, value in zip(ids, values, strict=True):
+        parent_id = text_in(fields_of(value), "parent_message_uuid")
+        if parent_id is None:
+            parents[message_id] = previous_id
         else:
-            parents[name] = named if named in known_ids else None
+            parents[message_id] = parent_id if parent_id in known_ids else None
+        previous_id = message_id
     leaf = text_in(conversation, "current_leaf_message_uuid")
     if leaf not in known_ids:
-        leaf = ids[-1] if ids else ""
+        leaf = previous_id
     branch = set(branch_to(leaf or "", parents))
     messages = [
-        (f"/chat_messages/{number}", _claude_ai_message(message))
-        for number, message in enumerate(values)
-        if ids[number] in branch
+        (f"/chat_messages/{message_index}", _claude_ai_message(value))
+        for message_index, value in enumerate(values)
+        if ids[message_index] in branch
     ]
     return ExportedRun(
         value=conversation,
@@ -238,12 +251,12 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
         pointer=pointer,
         native_id=text_in(conversation, "uuid"),
         meta=TraceMeta(system="claude.ai", model=text_in(conversation, "model")),
-        problems=_branch_problems(len(listed) - len(messages)),
+        problems=_branch_problems(len(values) - len(messages)),
     )
 
 
 def _claude_ai_message(message: object) -> object:
-    """Return a message in chat form, with its files; a value that is no object as it is."""
+    """Return a message in chat form, with its files; any value but an object as it is."""
     if not isinstance(message, Mapping):
         return message
     content = message.get("content")
@@ -253,8 +266,8 @@ def _claude_ai_message(message: object) -> object:
         blocks = [{"type": "text", "text": text}]
     for attachment in items_of(message.get("attachments")):
         note = _file_note(attachment) or "[file attachment]"
-        content_of_file = text_in(fields_of(attachment), "extracted_content")
-        lines = [note, content_of_file] if content_of_file else [note]
+        file_text = text_in(fields_of(attachment), "extracted_content")
+        lines = [note, file_text] if file_text else [note]
         blocks.append({"type": "text", "text": "\n".join(lines)})
     files = first_in(message, "files", "files_v2")
     notes = filter(None, map(_file_note, items_of(files)))
@@ -264,12 +277,12 @@ def _claude_ai_message(message: object) -> object:
 
 
 def _block_text(block: object) -> object:
-    """Return the text of a block of text; a block of another type is not empty."""
+    """Return the text of a text block; any other block as it is."""
     return fields_of(block).get("text") if kind_of(block) == "text" else block
 
 
 def _file_note(file: object) -> str:
-    """Return ``[file log.txt]`` for an attached file; empty where it has no name."""
+    """Return ``[file log.txt]`` for an attached file; empty if the file has no name."""
     name = text_in(fields_of(file), "file_name", "name")
     return f"[file {name}]" if name else ""
 
@@ -290,51 +303,70 @@ def _librechat_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _librechat_nodes(conversation: Fields) -> dict[str, Fields]:
-    """Return the messages under their pointers, each before its answers.
+    """Return the messages by their JSON pointers, each before its answers.
 
     The export has a list of messages, or a tree of messages with ``children``.
     """
     field = "messagesTree" if "messagesTree" in conversation else "messages"
     nodes: dict[str, Fields] = {}
-    levels = [_messages_at(f"/{field}", items_of(conversation.get(field)))]
+    levels = [_objects_with_pointers(f"/{field}", items_of(conversation.get(field)))]
     while levels:
         pointer, message = next(levels[-1], ("", {}))
         if not pointer:
             levels.pop()
             continue
         nodes[pointer] = message
-        levels.append(_messages_at(f"{pointer}/children", items_of(message.get("children"))))
+        children = items_of(message.get("children"))
+        levels.append(_objects_with_pointers(f"{pointer}/children", children))
     return nodes
 
 
-def _messages_at(pointer: str, values: Sequence[object]) -> Iterator[tuple[str, Fields]]:
-    for number, value in enumerate(values):
-        yield f"{pointer}/{number}", fields_of(value)
+def _objects_with_pointers(pointer: str, values: Sequence[object]) -> Iterator[tuple[str, Fields]]:
+    for index, value in enumerate(values):
+        yield f"{pointer}/{index}", fields_of(value)
 
 
 def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Fields]) -> ExportedRun:
-    names = {
-        location: text_in(message, "messageId") or location for location, message in nodes.items()
+    """Return a conversation along the branch of its last message with an id.
+
+    A message without an id is known by its pointer. If a message names no parent, its parent is
+    the message around it, else the message before it.
+    """
+    id_by_pointer = {
+        node_pointer: text_in(message, "messageId") or node_pointer
+        for node_pointer, message in nodes.items()
     }
-    pointers = {name: location for location, name in names.items()}
+    pointer_by_id = {message_id: node_pointer for node_pointer, message_id in id_by_pointer.items()}
     parents: dict[str, str | None] = {}
-    previous: str | None = None
-    for location, name in names.items():
-        above = names.get(location.rpartition("/children/")[0], previous)
-        parents[name] = text_in(nodes[location], "parentMessageId") or above
-        previous = name
-    identified = [name for location, name in names.items() if name != location]
-    branch = branch_to((identified or list(pointers))[-1], parents)
-    broken = sum(location == name for location, name in names.items() if name not in branch)
-    problems = _branch_problems(len(names) - len(branch) - broken)
-    if broken:
-        problems.append(f"{counted(broken, 'message')} without `messageId` left out")
+    previous_id: str | None = None
+    for node_pointer, message_id in id_by_pointer.items():
+        outer_pointer = node_pointer.rpartition("/children/")[0]
+        default_parent = id_by_pointer.get(outer_pointer, previous_id)
+        parents[message_id] = text_in(nodes[node_pointer], "parentMessageId") or default_parent
+        previous_id = message_id
+    own_ids = [
+        message_id
+        for node_pointer, message_id in id_by_pointer.items()
+        if message_id != node_pointer
+    ]
+    branch = branch_to((own_ids or list(pointer_by_id))[-1], parents)
+    omitted_without_id = sum(
+        node_pointer == message_id
+        for node_pointer, message_id in id_by_pointer.items()
+        if message_id not in branch
+    )
+    problems = _branch_problems(len(id_by_pointer) - len(branch) - omitted_without_id)
+    if omitted_without_id:
+        problems.append(f"{counted(omitted_without_id, 'message')} without `messageId` left out")
     options = fields_of(conversation.get("options"))
     messages: list[tuple[str, Fields]] = []
     for field in ("promptPrefix", "system", "instructions"):
         if prompt := text_in(options, field):
             messages.append((f"/options/{field}", {"role": "system", "content": prompt}))
-    messages.extend((pointers[name], _librechat_message(nodes[pointers[name]])) for name in branch)
+    branch_pointers = [pointer_by_id[message_id] for message_id in branch]
+    messages.extend(
+        (node_pointer, _librechat_message(nodes[node_pointer])) for node_pointer in branch_pointers
+    )
     return ExportedRun(
         value=conversation,
         messages=messages,
@@ -349,6 +381,7 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
 
 
 def _librechat_message(message: Fields) -> Fields:
+    """Return a message in chat form, with its files."""
     parts = [_librechat_part(part) for part in items_of(message.get("content"))]
     if not parts and (text := text_in(message, "text")):
         kind = "error" if message.get("error") is True else "text"
@@ -371,7 +404,10 @@ def _librechat_message(message: Fields) -> Fields:
 
 
 def _librechat_part(part: object) -> object:
-    """Return a part of a content as Anthropic and Vercel's AI SDK spell it."""
+    """Return a thought in the form of Anthropic, and a call in that of Vercel's AI SDK.
+
+    Any other part is returned as it is.
+    """
     fields = fields_of(part)
     kind = kind_of(part)
     if kind == "think":
@@ -404,8 +440,8 @@ def _semantic_kernel_runs(document: object) -> Iterable[ExportedRun]:
         ExportedRun(
             value=history.run,
             messages=[
-                (f"{history.steps_pointer}/{number}", _semantic_kernel_message(message))
-                for number, message in enumerate(history.steps)
+                (f"{history.steps_pointer}/{index}", _semantic_kernel_message(message))
+                for index, message in enumerate(history.steps)
             ],
             pointer=history.run_pointer,
             meta=TraceMeta(system="Semantic Kernel"),
@@ -429,7 +465,7 @@ def _is_semantic_kernel_message(message: object) -> bool:
 
 
 def _normalized_fields(value: object) -> Fields:
-    """Return an object with its fields in small letters: ``PluginName`` as ``pluginname``."""
+    """Return an object with small letters in its names: ``PluginName`` becomes ``pluginname``."""
     return {
         name.lower().replace("_", "").removeprefix("$"): field
         for name, field in fields_of(value).items()
@@ -437,7 +473,7 @@ def _normalized_fields(value: object) -> Fields:
 
 
 def _semantic_kernel_message(message: object) -> object:
-    """Return a message in chat form; a value that is no object as it is."""
+    """Return a message in chat form; any value but an object as it is."""
     if not isinstance(message, Mapping):
         return message
     fields = _normalized_fields(message)
@@ -468,7 +504,8 @@ def _content_blocks(items: Sequence[object]) -> Iterator[object]:
         kind = text_in(fields, "type", "contenttype") or ""
         names = (text_in(fields, "pluginname"), text_in(fields, "functionname"))
         name = ".".join(text for text in names if text) or text_in(fields, "name")
-        match kind.lower().replace("_", "").removeprefix("streaming").removesuffix("content"):
+        plain_kind = kind.lower().replace("_", "").removeprefix("streaming")
+        match plain_kind.removesuffix("content"):
             case "functioncall":
                 call_id = identifier_in(fields, "id")
                 arguments = fields.get("arguments")
@@ -501,27 +538,31 @@ SEMANTIC_KERNEL: Final = ExportFormat(
 
 
 def _assistants_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the threads in lists of messages, runs and steps, as OpenAI's Assistants API has them.
+    """Return the threads in lists of messages, runs and steps of OpenAI's Assistants API.
 
-    The API lists the newest first, so all are sorted by time.
+    An object without a thread's id belongs to the first thread. Runs alone are no export.
     """
-    threads: dict[str | None, list[tuple[str, Fields]]] = {}
+    items_by_thread: dict[str | None, list[tuple[str, Fields]]] = {}
+    has_content = False
     for pointer, item in _assistants_objects(document, "", 0):
-        thread = text_in(item, "thread_id") or next(iter(threads), None)
-        threads.setdefault(thread, []).append((pointer, item))
-    if not any(
-        item.get("object") != _RUN for items in threads.values() for _pointer, item in items
-    ):
+        thread_id = text_in(item, "thread_id") or next(iter(items_by_thread), None)
+        items_by_thread.setdefault(thread_id, []).append((pointer, item))
+        has_content = has_content or item.get("object") != _RUN
+    if not has_content:
         return ()
-    return [_assistants_run(thread, items) for thread, items in threads.items()]
+    return [_assistants_run(thread_id, items) for thread_id, items in items_by_thread.items()]
 
 
-def _assistants_run(thread: str | None, items: Sequence[tuple[str, Fields]]) -> ExportedRun:
-    timed = [entry for pointer, item in items for entry in _timed_messages(pointer, item)]
-    timed.sort(key=lambda entry: (entry.time, entry.rank))
+def _assistants_run(thread_id: str | None, items: Sequence[tuple[str, Fields]]) -> ExportedRun:
+    """Return a thread with its messages by time; the API lists the newest first.
+
+    Instructions are left out if they repeat the instructions before.
+    """
+    timed_messages = [timed for pointer, item in items for timed in _timed_messages(pointer, item)]
+    timed_messages.sort(key=lambda timed: (timed.time, timed.rank))
     messages: list[tuple[str, Fields]] = []
     instructions: object = None
-    for _time, _rank, pointer, message in timed:
+    for _time, _rank, pointer, message in timed_messages:
         if message["role"] == "system" and "name" not in message:
             if message["content"] == instructions:
                 continue
@@ -531,7 +572,7 @@ def _assistants_run(thread: str | None, items: Sequence[tuple[str, Fields]]) -> 
     return ExportedRun(
         [item for _pointer, item in items],
         messages,
-        native_id=thread,
+        native_id=thread_id,
         meta=TraceMeta(model=model),
     )
 
@@ -539,25 +580,33 @@ def _assistants_run(thread: str | None, items: Sequence[tuple[str, Fields]]) -> 
 def _assistants_objects(value: object, pointer: str, depth: int) -> Iterator[tuple[str, Fields]]:
     """Yield the messages, runs and steps in a value, at most three levels down.
 
-    Those of a list are yielded oldest first, so that their order counts where times are equal.
+    A list with the newest object first is reversed, so that objects of one second are in order.
     """
     fields = fields_of(value)
     if fields.get("object") in (_THREAD_MESSAGE, _RUN_STEP, _RUN):
         yield pointer, fields
-    elif depth < _DEEPEST:
-        members = [(str(number), item) for number, item in enumerate(items_of(value))]
-        if len(members) > 1 and _created(members[0][1]) > _created(members[-1][1]):
-            members.reverse()
-        for name, item in members or fields.items():
+    elif depth < _MAX_DEPTH:
+        items = items_of(value)
+        named_items = [(str(index), item) for index, item in enumerate(items)]
+        if len(items) > 1 and _creation_time(items[0]) > _creation_time(items[-1]):
+            named_items.reverse()
+        for name, item in named_items or fields.items():
             yield from _assistants_objects(item, f"{pointer}/{name}", depth + 1)
 
 
-def _created(item: object) -> float:
+def _creation_time(item: object) -> float:
     return unix_seconds(fields_of(item).get("created_at")) or 0.0
 
 
+_USER_RANK: Final = 0
+_PROMPT_RANK: Final = 1
+_CALL_RANK: Final = 2
+_ANSWER_RANK: Final = 3
+_ERROR_RANK: Final = 4
+
+
 class _TimedMessage(NamedTuple):
-    """A message with its time; those of one second are ordered by ``rank``."""
+    """A message with its time; messages of one second are ordered by ``rank``."""
 
     time: float
     rank: int
@@ -566,41 +615,54 @@ class _TimedMessage(NamedTuple):
 
 
 def _timed_messages(pointer: str, item: Fields) -> Iterator[_TimedMessage]:
-    """Yield the messages of an object with their times."""
-    created = item.get("created_at")
-    time = _created(item)
+    """Yield the messages of an object with their times: its message, or prompt, calls and error.
+
+    In one second, a user's message comes before instructions, calls, answers and an error.
+    """
+    time = _creation_time(item)
     if item.get("object") == _THREAD_MESSAGE:
         role = text_in(item, "role") or "assistant"
-        rank = 0 if role == "user" else 3
+        rank = _USER_RANK if role == "user" else _ANSWER_RANK
         yield _TimedMessage(time, rank, pointer, {**item, "role": role})
         return
     if text := text_in(item, "instructions"):
-        prompt = {"role": "system", "content": text, "timestamp": created}
-        yield _TimedMessage(time, 1, f"{pointer}/instructions", prompt)
+        prompt = {"role": "system", "content": text, "timestamp": item.get("created_at")}
+        yield _TimedMessage(time, _PROMPT_RANK, f"{pointer}/instructions", prompt)
     for call_pointer, message in _assistants_calls(pointer, item):
-        yield _TimedMessage(time, 2, call_pointer, message)
+        yield _TimedMessage(time, _CALL_RANK, call_pointer, message)
     if error := fields_of(item.get("last_error")):
-        failed = unix_seconds(item.get("failed_at")) or time
-        text = text_in(error, "message", "code")
-        message = {"role": "system", "name": "error", "content": text, "timestamp": failed or None}
-        yield _TimedMessage(failed, 4, f"{pointer}/last_error", message)
+        error_time = unix_seconds(item.get("failed_at")) or time
+        message = {
+            "role": "system",
+            "name": "error",
+            "content": text_in(error, "message", "code"),
+            "timestamp": error_time or None,
+        }
+        yield _TimedMessage(error_time, _ERROR_RANK, f"{pointer}/last_error", message)
 
 
 def _assistants_calls(pointer: str, item: Fields) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield the calls of a run step and their outputs; the first call has the step's tokens."""
-    for number, call in enumerate(items_of(fields_of(item.get("step_details")).get("tool_calls"))):
-        call_pointer = f"{pointer}/step_details/tool_calls/{number}"
-        name = kind_of(call)
+    calls = items_of(fields_of(item.get("step_details")).get("tool_calls"))
+    for call_index, call in enumerate(calls):
+        call_pointer = f"{pointer}/step_details/tool_calls/{call_index}"
+        kind = kind_of(call)
         call_id = fields_of(call).get("id")
-        details = fields_of(fields_of(call).get(name))
-        asked = {
+        details = fields_of(fields_of(call).get(kind))
+        tool_call = {
             "id": call_id,
-            "name": text_in(details, "name") or name,
+            "name": text_in(details, "name") or kind,
             "arguments": first_in(details, "arguments", "input") if details else call,
         }
-        message: dict[str, object] = {"role": "assistant", "tool_calls": [asked]}
-        usage = None if number else item.get("usage")
-        yield call_pointer, {**message, "timestamp": item.get("created_at"), "usage": usage}
+        yield (
+            call_pointer,
+            {
+                "role": "assistant",
+                "tool_calls": [tool_call],
+                "timestamp": item.get("created_at"),
+                "usage": None if call_index else item.get("usage"),
+            },
+        )
         output = first_in(details, "output", "outputs", "results")
         if isinstance(output, list):
             output = "\n".join(

@@ -1,4 +1,4 @@
-"""The reader of exported documents: a format makes runs of a document, the reader makes traces."""
+"""The reader of exported documents: a format turns a document into runs, the reader into traces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of
 from mast_tui.traces.readers.run_facts import task_of
 
 NO_FACTS: Final = TraceMeta()
-_LOOKED_AT: Final = 40
+_COMPARED_STEPS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,13 @@ class ExportedRun:
     """One run as chat messages.
 
     Attributes:
-        value: The JSON value of the run, by which it is known again.
-        messages: Messages that ``chat.turns`` understands, each under its pointer in ``value``. A
+        value: The JSON value of the run, which identifies it.
+        messages: Messages that ``chat.turns`` understands, each with its pointer in ``value``. A
             value that is no object becomes a log with a problem.
         pointer: The JSON pointer to ``value`` in the document.
-        native_id: The id that the run has itself.
-        meta: The facts beside the messages. Without a task it is the first message of a user.
-        problems: Parts of the run that are left out.
+        native_id: The id that the document gives the run.
+        meta: The facts of the run. If they have no task, it is the first message of a user.
+        problems: Messages about parts of the run that are left out.
     """
 
     value: object
@@ -48,7 +48,7 @@ class ExportFormat:
     Attributes:
         name: The name that ``inspect`` shows.
         marks: Byte strings that every file of the format contains.
-        runs: Makes the runs of a JSON document; no run means that it is of another format.
+        runs: Returns the runs of a JSON document; none if the document is of another format.
     """
 
     name: str
@@ -80,17 +80,17 @@ class ExportReader:
     def read(self, source: Source) -> FileReport:
         """Return a trace for each run."""
         problems: list[Problem] = []
-        runs = list(self._format.runs(_document(source, problems)))
+        runs = list(self._format.runs(_json_document(source, problems)))
         traces: list[Trace] = []
-        for number, run in enumerate(runs):
+        for run_index, run in enumerate(runs):
             if run.messages:
-                traces.append(self._trace(source, run, number if len(runs) > 1 else None))
+                traces.append(self._trace_of_run(source, run, run_index if len(runs) > 1 else None))
             else:
                 problems.append(Problem(run.pointer or "/", "no messages, left out"))
         return report_of(self, source, traces, problems)
 
-    def _trace(self, source: Source, run: ExportedRun, record: int | None) -> Trace:
-        """Return the trace of a run."""
+    def _trace_of_run(self, source: Source, run: ExportedRun, record: int | None) -> Trace:
+        """Return the trace of a run; ``record`` is its number, None for the only run of a file."""
         steps = StepList()
         mapper = MessageMapper(steps, prefix=run.pointer)
         for pointer, message in run.messages:
@@ -113,16 +113,17 @@ class ExportReader:
 
 
 def objects_in(document: object) -> Iterator[tuple[str, Fields]]:
-    """Yield the objects of a document under their pointers: the document, or those it lists.
+    """Yield the objects of a document, each with its JSON pointer.
 
-    Some programs put ``conversations`` around the list.
+    The document is a list of objects, or has one under ``conversations``. Any other document is
+    the only object.
     """
-    wrapped = fields_of(document).get("conversations")
-    listed = wrapped if isinstance(wrapped, list) else document
-    prefix = "/conversations" if listed is wrapped else ""
-    if isinstance(listed, list):
-        for number, value in enumerate(listed):
-            yield f"{prefix}/{number}", fields_of(value)
+    conversations = fields_of(document).get("conversations")
+    values = conversations if isinstance(conversations, list) else document
+    prefix = "/conversations" if values is conversations else ""
+    if isinstance(values, list):
+        for index, value in enumerate(values):
+            yield f"{prefix}/{index}", fields_of(value)
     else:
         yield "", fields_of(document)
 
@@ -146,41 +147,43 @@ class StepsOfRun(NamedTuple):
 def step_lists(
     document: object, lists: Sequence[str], is_step: Callable[[object], bool]
 ) -> Iterator[StepsOfRun]:
-    """Yield the lists of steps in a document: its own, or one for each run that it lists.
+    """Yield the list of steps of each run in a document.
 
     Args:
-        document: A list of steps, an object that holds one, or a list of such values.
+        document: A run, or a list of runs. A run is a list of steps, or an object with such a
+            list.
         lists: The dotted paths in an object to the list.
-        is_step: Tells whether a value is a step; a list counts if one of its first values is.
+        is_step: Returns whether a value is a step. A list is a list of steps if one of its first
+            values is a step.
     """
     runs = [("", document)]
-    if isinstance(document, list) and not any(map(is_step, document[:_LOOKED_AT])):
-        runs = [(f"/{number}", run) for number, run in enumerate(document)]
-    for pointer, run in runs:
-        holders: list[tuple[str, object]] = [("", run)]
+    if isinstance(document, list) and not any(map(is_step, document[:_COMPARED_STEPS])):
+        runs = [(f"/{run_index}", run) for run_index, run in enumerate(document)]
+    for run_pointer, run in runs:
+        candidates: list[tuple[str, object]] = [("", run)]
         if not isinstance(run, list):
             for path in lists:
-                *outer, last = path.split(".")
-                listed = fields_at(run, *outer).get(last)
-                holders.append((f"/{path.replace('.', '/')}", listed))
-        for list_pointer, value in holders:
-            if isinstance(value, list) and any(map(is_step, value[:_LOOKED_AT])):
-                yield StepsOfRun(pointer, run, list_pointer, value)
+                *object_names, list_name = path.split(".")
+                candidate = fields_at(run, *object_names).get(list_name)
+                candidates.append((f"/{path.replace('.', '/')}", candidate))
+        for steps_pointer, steps in candidates:
+            if isinstance(steps, list) and any(map(is_step, steps[:_COMPARED_STEPS])):
+                yield StepsOfRun(run_pointer, run, steps_pointer, steps)
                 break
 
 
 def join_distinct_texts(texts: Iterable[object]) -> str:
-    """Join the texts among some values by line breaks, without texts that another one contains."""
-    lines: list[str] = []
+    """Join the texts among some values by line breaks, without texts that an earlier text has."""
+    distinct_texts: list[str] = []
     for value in texts:
         text = as_text(value)
-        if text and not any(text in line for line in lines):
-            lines.append(text)
-    return "\n".join(lines)
+        if text and not any(text in earlier_text for earlier_text in distinct_texts):
+            distinct_texts.append(text)
+    return "\n".join(distinct_texts)
 
 
-def _document(source: Source, problems: list[Problem]) -> object:
-    """Return the document; the values of JSON Lines as a list."""
+def _json_document(source: Source, problems: list[Problem]) -> object:
+    """Return the document of a file, or the values of JSON Lines as a list."""
     if source.json_lines:
         return [record.value for record in records_by_line(source, problems)]
     return source.json

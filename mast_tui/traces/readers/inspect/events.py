@@ -33,9 +33,9 @@ from mast_tui.traces.readers.json_fields import (
 )
 from mast_tui.traces.times import unix_seconds
 
-_DEEPEST: Final = 30
+_MAX_DEPTH: Final = 30
 _COMPARED_RESULTS: Final = 8
-_BLANKS: Final = 64
+_MAX_BLANKS: Final = 64
 _GRADING_CHARS: Final = 20_000
 
 
@@ -46,7 +46,8 @@ class Scope:
     history: History = field(default_factory=History)
     agent: str | None = None
     parent: str | None = None
-    grading: bool = False
+    is_grading: bool = False
+    """Whether a scorer makes the events."""
     agent_key: str | None = None
     """The key of the span "agent … begins", whose end time the end of the scope sets."""
 
@@ -68,42 +69,46 @@ class EventWalk:
         self.spans = spans
         self.pool = MessagePool(sample, spans)
         self.root = Scope()
-        self.grading: list[str] = []
+        self.grading_texts: list[str] = []
         """The texts of the models that scorers called."""
-        self.scored: list[tuple[str, Fields]] = []
+        self.score_events: list[tuple[str, Fields]] = []
         """The score events, each with the key of its span."""
-        self.errors: set[str] = set()
+        self.error_texts: set[str] = set()
         """The texts of the errors that have spans."""
-        self.limits = 0
+        self.limit_count = 0
         """The number of limits that stopped the run."""
         self._attachments = spans.attachments
         self._scope_by_span_id: dict[str, Scope] = {}
         self._call_key_by_agent_span: dict[str, str] = {}
+        """The keys of the tool calls that agents carry out, by the ids of the agents' spans."""
         self._pending: list[tuple[float, int, _PendingResult]] = []
-        self._pending_by_call: dict[str, _PendingResult] = {}
-        self._latest_of_tool: dict[str, _PendingResult] = {}
+        """A heap of the results to add, by their time and the order in which they were queued."""
+        self._result_by_call_id: dict[str, _PendingResult] = {}
+        self._latest_result_by_tool: dict[str, _PendingResult] = {}
         self._subtask_keys: dict[str, str] = {}
+        """The keys of the spans with which subtasks begin, by their names."""
         self._answered_call_ids: set[str] = set()
-        self._queued_results = 0
+        """The ids of the calls whose tool events add nothing."""
+        self._queued_count = 0
         self._grading_chars_left = _GRADING_CHARS
 
-    def walk(self, events: Sequence[object], *, answered: bool = False) -> None:
+    def walk(self, events: Sequence[object], *, skip_known_calls: bool = False) -> None:
         """Add the spans of all events.
 
         Args:
             events: The events of the sample.
-            answered: Tool events add nothing for calls that already have spans.
+            skip_known_calls: Whether tool events of calls that already have spans add nothing.
         """
-        if answered:
+        if skip_known_calls:
             self._answered_call_ids = set(self.spans.calls)
         self._walk_list(events, "/events", self.root, 0)
         self._add_results_until(None)
 
     def _walk_list(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
-        """Add the spans of a list of events, with the scopes that begin and end in it."""
+        """Add the spans of a list of events, which may open and close scopes within ``base``."""
         open_scopes = [base]
-        for number, event in enumerate(events):
-            event_pointer = f"{pointer}/{number}"
+        for event_index, event in enumerate(events):
+            event_pointer = f"{pointer}/{event_index}"
             if not isinstance(event, Mapping):
                 self.spans.log(json_text(event), event_pointer, Acting(parent=base.parent))
                 self.spans.add_problem(event_pointer, "not an event but a bare value")
@@ -121,10 +126,10 @@ class EventWalk:
 
         Args:
             event: The event.
-            pointer: Its JSON pointer.
-            scope: The scope that its ``span_id`` names, else the innermost open one.
-            open_scopes: The scopes that are open in this list of events, the innermost last. Older
-                logs open and close them by ``step`` events.
+            pointer: The JSON pointer of the event.
+            scope: The scope that the event's ``span_id`` names, else the innermost open scope.
+            open_scopes: The scopes that are open in this list of events, the innermost last. The
+                ``step`` events of older logs add and remove scopes.
             depth: The number of events around the list.
         """
         kind = event.get("event")
@@ -133,12 +138,12 @@ class EventWalk:
                 as_text(event.get("parent_id")) or "", open_scopes[-1]
             )
             span_id = as_text(event.get("id")) or as_text(event.get("span_id"))
-            inner = self._open_scope(event, pointer, outer, span_id)
+            inner_scope = self._open_scope(event, pointer, outer, span_id)
             if span_id is not None:
-                self._scope_by_span_id[span_id] = inner
+                self._scope_by_span_id[span_id] = inner_scope
         elif kind == "span_end":
-            ended = as_text(event.get("id")) or as_text(event.get("span_id"))
-            self._close_scope(self._scope_by_span_id.get(ended or ""), event)
+            span_id = as_text(event.get("id")) or as_text(event.get("span_id"))
+            self._close_scope(self._scope_by_span_id.get(span_id or ""), event)
         elif kind == "step":
             if event.get("action") == "begin":
                 open_scopes.append(self._open_scope(event, pointer, open_scopes[-1], None))
@@ -146,7 +151,7 @@ class EventWalk:
                 self._close_scope(open_scopes.pop(), event)
         elif kind == "model":
             self._add_model_call(event, pointer, scope)
-        elif scope.grading and kind not in ("error", "sample_limit", "score"):
+        elif scope.is_grading and kind not in ("error", "sample_limit", "score"):
             self._add_grading_text(event)
         elif kind == "tool":
             self._add_tool_call(event, pointer, scope, depth)
@@ -154,16 +159,19 @@ class EventWalk:
             self._add_subtask(event, pointer, scope, depth)
         elif kind == "input":
             self._add_input(event, pointer, scope)
-        elif not (isinstance(kind, str) and kind in _NOISE):
-            self._add_record(event, pointer, scope)
+        elif not (isinstance(kind, str) and kind in _SILENT_EVENTS):
+            self._add_log_event(event, pointer, scope)
 
     def _open_scope(self, event: Fields, pointer: str, outer: Scope, span_id: str | None) -> Scope:
-        """Return the scope that an event begins; add a log span if an agent begins."""
+        """Return the scope that an event begins; add a log span if an agent begins.
+
+        An event of any other type begins no scope of its own: ``outer`` is returned.
+        """
         kind = event.get("type")
         name = short_name(event.get("name"))
         if kind in ("scorer", "scorers"):
-            return Scope(History(), name or outer.agent, outer.parent, grading=True)
-        if outer.grading:
+            return Scope(History(), name or outer.agent, outer.parent, is_grading=True)
+        if outer.is_grading:
             return outer
         if kind == "agent":
             parent = self._call_key_by_agent_span.get(span_id or "") or outer.parent
@@ -174,7 +182,7 @@ class EventWalk:
             return Scope(History(), name or "agent", key, agent_key=key)
         if kind == "tool":
             return replace(
-                outer, history=History(), parent=self._open_call_key(name) or outer.parent
+                outer, history=History(), parent=self._pending_call_key(name) or outer.parent
             )
         if kind == "subtask":
             parent = self._subtask_keys.get(name) or outer.parent
@@ -187,28 +195,31 @@ class EventWalk:
         if scope is not None and scope.agent_key is not None and end is not None:
             self.spans.steps.amend(scope.agent_key, end=end)
 
-    def _open_call_key(self, name: str) -> str | None:
-        """Return the key of the tool's call that has no result yet."""
-        pending = self._latest_of_tool.get(name)
+    def _pending_call_key(self, name: str) -> str | None:
+        """Return the key of a tool's latest call while its result is pending, else None."""
+        pending = self._latest_result_by_tool.get(name)
         if pending is None or pending.added:
             return None
         call = self.spans.calls.get(pending.call_id or "")
         return None if call is None else call.key
 
     def _add_model_call(self, event: Fields, pointer: str, scope: Scope) -> None:
-        """Add the new messages of a model call and its answer; record the text of a grader's."""
-        if scope.grading:
+        """Add the new messages of a model call, its answer and its error.
+
+        If a scorer made the call, only record the answer's text.
+        """
+        if scope.is_grading:
             self._add_grading_text(event)
             return
-        start, end = _times(event)
+        start, end = _event_times(event)
         output = fields_of(event.get("output"))
         duration = as_number(output.get("time"))
         if end is None and start is not None and duration is not None:
             end = start + duration
-        for message, message_pointer in self._new_input(event, pointer, scope):
+        for message, message_pointer in self._new_input_messages(event, pointer, scope):
             fields = fields_of(message)
             if fields.get("role") == "tool":
-                pending = self._pending_by_call.get(as_text(fields.get("tool_call_id")) or "")
+                pending = self._result_by_call_id.get(as_text(fields.get("tool_call_id")) or "")
                 if pending is not None and not pending.added:
                     self._add_result(pending)
                     continue
@@ -223,19 +234,23 @@ class EventWalk:
         acting = Acting(agent, scope.parent, start, end)
         key = as_text(event.get("uuid"))
         error = event.get("error") or output.get("error")
-        last: str | None = None
-        for number, choice in enumerate(items_of(output.get("choices"))):
+        last_key: str | None = None
+        for choice_index, choice in enumerate(items_of(output.get("choices"))):
             message = choice.get("message") if isinstance(choice, Mapping) else choice
-            if error is not None and _is_empty(message):
+            if error is not None and _is_empty_message(message):
                 continue
-            message_pointer = f"{pointer}/output/choices/{number}/message"
-            last = self.spans.add(message, message_pointer, acting, scope.history, key) or last
+            message_pointer = f"{pointer}/output/choices/{choice_index}/message"
+            message_key = self.spans.add(message, message_pointer, acting, scope.history, key)
+            last_key = message_key or last_key
         if error is not None:
-            last = self._add_error(error, pointer, acting, key)
-        if last is not None and (tokens := _tokens(output.get("usage"))) is not None:
-            self.spans.steps.amend(last, tokens=tokens)
+            last_key = self._add_error(error, pointer, acting, key)
+        tokens = _tokens_of_usage(output.get("usage"))
+        if last_key is not None and tokens is not None:
+            self.spans.steps.amend(last_key, tokens=tokens)
 
-    def _new_input(self, event: Fields, pointer: str, scope: Scope) -> Iterator[tuple[object, str]]:
+    def _new_input_messages(
+        self, event: Fields, pointer: str, scope: Scope
+    ) -> Iterator[tuple[object, str]]:
         """Yield the messages of a model call's input that have no spans, with their pointers."""
         messages = event.get("input")
         refs = event.get("input_refs")
@@ -246,32 +261,34 @@ class EventWalk:
         scope.history.ranges = []
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
-        for number, message in enumerate(items_of(messages)):
+        for message_index, message in enumerate(items_of(messages)):
             identity = self.spans.identity(message)
             if self.spans.is_new(message, identity, scope.history):
-                yield message, f"{pointer}/input/{number}"
+                yield message, f"{pointer}/input/{message_index}"
 
     def _add_error(self, error: object, pointer: str, acting: Acting, key: str | None) -> str:
         """Add the log span of a model call's error and return its key."""
         text = self._attachments.error(error)
-        self.errors.add(text)
+        self.error_texts.add(text)
         own_key = f"{key}/error" if key else f"{pointer}/error"
         return self.spans.log(text, pointer, acting, own_key, status=SpanStatus.ERROR)
 
     def _add_tool_call(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
-        """Add a tool call, unless a message has it, the events inside it, and its result."""
+        """Add a tool call unless a message has it, then the events inside it and its result.
+
+        The result is added at its time, after the events that happened meanwhile.
+        """
         call_id = as_text(event.get("id"))
         if call_id is not None and call_id in self._answered_call_ids:
             return
-        start, end = _times(event)
+        start, end = _event_times(event)
         acting = Acting(scope.agent or "assistant", scope.parent, start)
         call = self.spans.calls.get(call_id) if call_id else None
         call_key = call.key if call else self.spans.call(event, pointer, acting)
         if (agent_span := as_text(event.get("agent_span_id"))) is not None:
             self._call_key_by_agent_span[agent_span] = call_key
-        nested = self._nested(
-            event, pointer, replace(scope, history=History(), parent=call_key), depth
-        )
+        call_scope = replace(scope, history=History(), parent=call_key)
+        has_nested_events = self._add_nested_events(event, pointer, call_scope, depth)
         if event.get("pending") is True and event.get("result") in (None, ""):
             return
         text = self._attachments.content(event.get("result"))
@@ -291,35 +308,36 @@ class EventWalk:
 
         pending = _PendingResult(text, add_spans, call_id)
         if call_id:
-            self._pending_by_call[call_id] = pending
-            self._latest_of_tool[name or ""] = pending
-        self._add_result_at(pending, None if nested else end)
+            self._result_by_call_id[call_id] = pending
+            self._latest_result_by_tool[name or ""] = pending
+        self._add_result_at(pending, None if has_nested_events else end)
 
     def _add_subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         """Add the beginning of a subtask, the events inside it, and its result."""
-        start, end = _times(event)
+        start, end = _event_times(event)
         name = short_name(event.get("name"))
         title = f"subtask {name}".rstrip()
         text = self._attachments.joined(f"{title} begins", event.get("input") or None)
         own_key = as_text(event.get("uuid"))
         key = self.spans.log(text, pointer, Acting(parent=scope.parent, start=start), own_key)
         self._subtask_keys[name] = key
-        nested = self._nested(event, pointer, replace(scope, history=History(), parent=key), depth)
+        subtask_scope = replace(scope, history=History(), parent=key)
+        has_nested_events = self._add_nested_events(event, pointer, subtask_scope, depth)
         if event.get("result") is None:
             return
         text = f"{title} ends\n{self._attachments.piece(event['result'])}"
         acting = Acting(parent=key, start=start if end is None else end, end=end)
-        key = f"{own_key or pointer}/result"
-        add_spans = partial(self.spans.log, text, pointer, acting, key)
-        self._add_result_at(_PendingResult(text, add_spans), None if nested else end)
+        result_key = f"{own_key or pointer}/result"
+        add_spans = partial(self.spans.log, text, pointer, acting, result_key)
+        self._add_result_at(_PendingResult(text, add_spans), None if has_nested_events else end)
 
-    def _nested(self, event: Fields, pointer: str, scope: Scope, depth: int) -> bool:
-        """Add the spans of the events inside an event of an old log; return False without any."""
+    def _add_nested_events(self, event: Fields, pointer: str, scope: Scope, depth: int) -> bool:
+        """Add the spans of the events inside an event of an old log; return whether it has any."""
         events = event.get("events")
         if not isinstance(events, list) or not events:
             return False
         nested_pointer = f"{pointer}/events"
-        if depth >= _DEEPEST:
+        if depth >= _MAX_DEPTH:
             self.spans.add_problem(nested_pointer, "nested too deeply; shown as it stands")
             self.spans.log(json_text(events), nested_pointer, Acting(parent=scope.parent))
         else:
@@ -334,32 +352,33 @@ class EventWalk:
         message = {"role": "user", "content": text}
         self.spans.add(message, pointer, acting, scope.history, as_text(event.get("uuid")))
 
-    def _add_record(self, event: Fields, pointer: str, scope: Scope) -> None:
-        """Add the log span of an event of any other kind."""
-        if event.get("event") == "sandbox" and self._equals_pending_result(event.get("output")):
+    def _add_log_event(self, event: Fields, pointer: str, scope: Scope) -> None:
+        """Add the log span of any other event; record errors, limits and scores."""
+        kind = event.get("event")
+        if kind == "sandbox" and self._equals_pending_result(event.get("output")):
             event = {name: value for name, value in event.items() if name != "output"}
         record = _record_of(event, self._attachments)
         name = record.name
-        if event.get("event") == "score" and scope.grading and scope.agent:
+        if kind == "score" and scope.is_grading and scope.agent:
             record = replace(record, text=f"scored by {scope.agent}")
-        elif event.get("event") == "error":
-            self.errors.add(record.text)
-        elif event.get("event") == "sample_limit":
-            self.limits += 1
-        start, end = _times(event)
+        elif kind == "error":
+            self.error_texts.add(record.text)
+        elif kind == "sample_limit":
+            self.limit_count += 1
+        start, end = _event_times(event)
         acting = Acting(parent=scope.parent, start=start, end=end)
-        key = as_text(event.get("uuid"))
-        key = self.spans.log(record.text, pointer, acting, key, name=name, status=record.status)
-        if event.get("event") == "score":
-            self.scored.append((key, event))
+        uuid = as_text(event.get("uuid"))
+        key = self.spans.log(record.text, pointer, acting, uuid, name=name, status=record.status)
+        if kind == "score":
+            self.score_events.append((key, event))
 
     def _equals_pending_result(self, output: object) -> bool:
-        """Return True if a sandbox's output is repeated by a pending tool result."""
+        """Return whether one of the next pending results has the same text, blanks aside."""
         if not isinstance(output, str) or not output.strip():
             return False
         text = self._attachments.text(output).strip()
         return any(
-            abs(len(result.text) - len(text)) <= _BLANKS and result.text.strip() == text
+            abs(len(result.text) - len(text)) <= _MAX_BLANKS and result.text.strip() == text
             for _time, _number, result in self._pending[:_COMPARED_RESULTS]
         )
 
@@ -370,20 +389,23 @@ class EventWalk:
             text = self._attachments.content(content)[: self._grading_chars_left]
             self._grading_chars_left -= len(text)
             if text:
-                self.grading.append(text)
+                self.grading_texts.append(text)
 
     def _add_result_at(self, result: _PendingResult, time: float | None) -> None:
         """Add a result when the events reach this time; at once if the time is unknown."""
         if time is None:
             self._add_result(result)
         else:
-            self._queued_results += 1
-            heappush(self._pending, (time, self._queued_results, result))
+            self._queued_count += 1
+            heappush(self._pending, (time, self._queued_count, result))
 
     def _add_results_until(self, time: float | None) -> None:
-        """Add the results that are due at this time; all if it is None."""
-        while self._pending and (time is None or self._pending[0][0] <= time):
-            result = heappop(self._pending)[2]
+        """Add the pending results of this time and earlier times; all if ``time`` is None."""
+        while self._pending:
+            result_time, _number, result = self._pending[0]
+            if time is not None and result_time > time:
+                break
+            heappop(self._pending)
             if not result.added:
                 self._add_result(result)
 
@@ -392,26 +414,28 @@ class EventWalk:
         result.add_spans()
 
 
-def _times(event: Fields) -> tuple[float | None, float | None]:
+def _event_times(event: Fields) -> tuple[float | None, float | None]:
     return unix_seconds(event.get("timestamp")), unix_seconds(event.get("completed"))
 
 
-def _is_empty(message: object) -> bool:
-    return isinstance(message, Mapping) and not (
-        message.get("content") or message.get("tool_calls") or message.get("reasoning")
-    )
+def _is_empty_message(message: object) -> bool:
+    if not isinstance(message, Mapping):
+        return False
+    return not any(message.get(name) for name in ("content", "tool_calls", "reasoning"))
 
 
-def _tokens(usage: object) -> Tokens | None:
+def _tokens_of_usage(usage: object) -> Tokens | None:
     """Return the tokens of a model call; tokens of the cache count as input."""
     input_fields = "input_tokens input_tokens_cache_read input_tokens_cache_write"
     return usage_tokens(usage, input_fields, "output_tokens")
 
 
-_NOISE: Final = frozenset({"state", "store", "sample_init", "span_end", "anchor", "checkpoint"})
-"""Events that make no spans; the messages repeat what the state holds."""
+_SILENT_EVENTS: Final = frozenset(
+    {"state", "store", "sample_init", "span_end", "anchor", "checkpoint"}
+)
+"""Events without spans; messages repeat the contents of the state."""
 
-_FRAME: Final = name_set(
+_FIELDS_OF_ANY_EVENT: Final = name_set(
     "uuid span_id timestamp working_start working_time completed pending metadata"
 )
 _FAILED_LEVELS: Final = frozenset({"error", "critical"})
@@ -427,43 +451,45 @@ class _EventRecord:
 
 
 def _record_of(event: Fields, attachments: Attachments) -> _EventRecord:
-    """Return the record of an event; of an unknown kind the fields as JSON."""
+    """Return the record of an event; for an unknown kind or shape, the own fields as JSON."""
     kind = event.get("event")
     formatter = _FORMATTERS.get(kind) if isinstance(kind, str) else None
     if formatter is not None and (record := formatter(event, attachments)) is not None:
         return record
-    content = {name: value for name, value in event.items() if name not in _FRAME}
+    content = {name: value for name, value in event.items() if name not in _FIELDS_OF_ANY_EVENT}
     return _EventRecord(attachments.dumped(content))
 
 
-def _error(event: Fields, attachments: Attachments) -> _EventRecord | None:
+def _error_record(event: Fields, attachments: Attachments) -> _EventRecord | None:
     if event.get("error") is None:
         return None
     return _EventRecord(attachments.error(event["error"]), SpanStatus.ERROR)
 
 
-def _limit(event: Fields, attachments: Attachments) -> _EventRecord | None:
+def _limit_record(event: Fields, attachments: Attachments) -> _EventRecord | None:
     message = as_text(event.get("message"))
     return None if message is None else _EventRecord(attachments.text(message))
 
 
-def _info(event: Fields, attachments: Attachments) -> _EventRecord:
+def _info_record(event: Fields, attachments: Attachments) -> _EventRecord:
     name = short_name(event.get("source")) or "log"
     return _EventRecord(attachments.dumped(event.get("data")), name=name)
 
 
-def _logger(event: Fields, attachments: Attachments) -> _EventRecord | None:
-    logged = event.get("message")
-    if not isinstance(logged, Mapping):
+def _logger_record(event: Fields, attachments: Attachments) -> _EventRecord | None:
+    """Return a log message with its level and logger; None if the event has no message."""
+    log_message = event.get("message")
+    if not isinstance(log_message, Mapping):
         return None
-    level = short_name(logged.get("level"))
-    text = attachments.piece(logged.get("message"))
+    level = short_name(log_message.get("level"))
+    text = attachments.piece(log_message.get("message"))
     status = SpanStatus.ERROR if level.lower() in _FAILED_LEVELS else SpanStatus.UNKNOWN
-    name = short_name(logged.get("name")) or "log"
+    name = short_name(log_message.get("name")) or "log"
     return _EventRecord(f"{level}: {text}" if level else text, status, name)
 
 
-def _approval(event: Fields, attachments: Attachments) -> _EventRecord | None:
+def _approval_record(event: Fields, attachments: Attachments) -> _EventRecord | None:
+    """Return an approver's decision on a tool call; None if the event names no decision."""
     decision = as_text(event.get("decision"))
     if decision is None:
         return None
@@ -475,7 +501,7 @@ def _approval(event: Fields, attachments: Attachments) -> _EventRecord | None:
 
 
 def _sandbox_record(event: Fields, attachments: Attachments) -> _EventRecord | None:
-    """Return the text of an action in a sandbox; a failed command is an error."""
+    """Return an action in a sandbox; None if the event names none. A failed command is an error."""
     action = as_text(event.get("action"))
     if action is None:
         return None
@@ -490,7 +516,8 @@ def _sandbox_record(event: Fields, attachments: Attachments) -> _EventRecord | N
     return _EventRecord(f"{text}\n[exit code {result}]", SpanStatus.ERROR, "sandbox")
 
 
-def _compaction(event: Fields, _attachments: Attachments) -> _EventRecord:
+def _compaction_record(event: Fields, _attachments: Attachments) -> _EventRecord:
+    """Return the shortening of a history, with the numbers of tokens if the event has both."""
     tokens_before = as_count(event.get("tokens_before"))
     tokens_after = as_count(event.get("tokens_after"))
     if tokens_before is None or tokens_after is None:
@@ -498,27 +525,27 @@ def _compaction(event: Fields, _attachments: Attachments) -> _EventRecord:
     return _EventRecord(f"history compacted from {tokens_before} to {tokens_after} tokens")
 
 
-def _interrupt(event: Fields, _attachments: Attachments) -> _EventRecord:
+def _interrupt_record(event: Fields, _attachments: Attachments) -> _EventRecord:
     source = short_name(event.get("source")) or "somebody"
     activity = short_name(event.get("interrupted")) or "the run"
     return _EventRecord(f"interrupted by {source} during {activity}")
 
 
-def _score(_add_event: Fields, _attachments: Attachments) -> _EventRecord:
+def _score_record(_event: Fields, _attachments: Attachments) -> _EventRecord:
     # The score is ground truth, which a blind annotator must not see.
     return _EventRecord("scored")
 
 
 _FORMATTERS: Final[Mapping[str, Callable[[Fields, Attachments], _EventRecord | None]]] = {
-    "error": _error,
-    "sample_limit": _limit,
-    "info": _info,
-    "logger": _logger,
-    "approval": _approval,
-    "review": _approval,
+    "error": _error_record,
+    "sample_limit": _limit_record,
+    "info": _info_record,
+    "logger": _logger_record,
+    "approval": _approval_record,
+    "review": _approval_record,
     "sandbox": _sandbox_record,
-    "compaction": _compaction,
-    "interrupt": _interrupt,
-    "score": _score,
-    "score_edit": _score,
+    "compaction": _compaction_record,
+    "interrupt": _interrupt_record,
+    "score": _score_record,
+    "score_edit": _score_record,
 }

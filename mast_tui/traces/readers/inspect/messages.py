@@ -17,7 +17,7 @@ from mast_tui.traces.readers.chat.messages import MessageToolCall
 from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, short_name
 
-_LISTED_PROBLEMS: Final = 200
+_MAX_PROBLEMS: Final = 200
 _ROLES: Final[Mapping[str, Role]] = {
     "system": Role.SYSTEM,
     "developer": Role.SYSTEM,
@@ -54,75 +54,83 @@ class TooManySpans(Exception):
 class MessageSpans:
     """The spans of messages, tool calls and tool results of one sample.
 
-    A span's place is ``prefix`` and a JSON pointer within the sample. Beyond ``most`` spans every
-    method that adds one raises ``TooManySpans``.
+    A span's place is ``prefix`` and a JSON pointer within the sample. Every method that adds a
+    span raises ``TooManySpans`` if there are ``max_spans`` spans already.
     """
 
-    def __init__(self, attachments: Attachments, prefix: str, most: int) -> None:
+    def __init__(self, attachments: Attachments, prefix: str, max_spans: int) -> None:
         self.steps = StepList()
         self.attachments = attachments
-        self._most = most
+        self._max_spans = max_spans
         self.problems: list[Problem] = []
         self.calls: dict[str, MessageToolCall] = {}
         """The tool calls that have spans, by id."""
         self._prefix = prefix
-        self._ids: set[str] = set()
-        self._added: Counter[Hashable] = Counter()
+        self._message_ids: set[str] = set()
+        """The ids of the messages that have spans."""
+        self._span_counts: Counter[Hashable] = Counter()
+        """The number of messages with spans by their identity."""
 
     def add_problem(self, pointer: str, message: str) -> None:
-        """Record a problem; only the first of a sample are listed.
+        """Record a problem, unless the sample has ``_MAX_PROBLEMS`` problems already.
 
         Args:
             pointer: The JSON pointer in the sample.
-            message: The problem in words.
+                message: The text of the problem.
         """
-        if len(self.problems) < _LISTED_PROBLEMS:
+        if len(self.problems) < _MAX_PROBLEMS:
             self.problems.append(Problem(self._prefix + pointer, message))
 
     def identity(self, message: object) -> Hashable:
-        """Return what identifies a message that is repeated under another id, or under none."""
+        """Return a value that is equal for repetitions of a message, whatever their ids.
+
+        The identity of a tool's result is its role and the id of its call. Any other message has
+        its role, its content and the ids of its calls.
+        """
         if not isinstance(message, Mapping):
             return json_text(message)
         role = json_text(message.get("role"))
         call_id = as_text(message.get("tool_call_id"))
         if role == "tool" and call_id:
             return role, call_id
-        ids = tuple(map(_id_of, items_of(message.get("tool_calls"))))
+        ids = tuple(map(_call_id, items_of(message.get("tool_calls"))))
         content = message.get("content")
         if isinstance(content, list):
             return role, tuple(map(self.attachments.part, content)), ids
         return role, self.attachments.dumped(content), ids
 
     def is_new(self, message: object, identity: Hashable, history: History) -> bool:
-        """Return True if the next message of an input has no span yet.
+        """Return whether the next message of an input has no span yet.
 
-        Messages that share an identity are counted: as many as have spans are not new.
+        A message with the id of a message with spans is not new. Other messages with the same
+        identity are counted: if three of them have spans, the fourth in an input is new.
 
         Args:
             message: The message.
-            identity: Its ``identity``.
+            identity: The ``identity`` of the message.
             history: The history of the agent; the message is counted in it.
         """
         history.counts[identity] += 1
         message_id = _message_id(message)
-        if message_id is not None and message_id in self._ids:
+        if message_id is not None and message_id in self._message_ids:
             return False
         if history.counts[identity] <= history.added[identity]:
             return False
-        if message_id is not None and not _is_of_a_call(identity):
-            return True  # Another agent got the same message.
-        return history.counts[identity] > self._added[identity]
+        if message_id is not None and not _has_call_ids(identity):
+            return True  # If it has a span, that is of the same message to another agent.
+        return history.counts[identity] > self._span_counts[identity]
 
     def first_without_span(self, messages: Sequence[object]) -> int:
         """Return the index after the last message that has spans."""
         counts: Counter[Hashable] = Counter()
-        first = 0
-        for number, message in enumerate(messages):
+        first_index = 0
+        for message_index, message in enumerate(messages):
             identity = self.identity(message)
             counts[identity] += 1
-            if _message_id(message) in self._ids or counts[identity] <= self._added[identity]:
-                first = number + 1
-        return first
+            has_known_id = _message_id(message) in self._message_ids
+            if has_known_id or counts[identity] <= self._span_counts[identity]:
+                first_index = message_index + 1
+        return first_index
 
     def mark(self, identity: Hashable, history: History, message: object = None) -> None:
         """Record that a message has spans.
@@ -130,12 +138,12 @@ class MessageSpans:
         Args:
             identity: The ``identity`` of the message.
             history: The history of the agent that has read it.
-            message: The message, for its id.
+            message: The message, if its id is to be recorded too.
         """
         history.added[identity] += 1
-        self._added[identity] += 1
+        self._span_counts[identity] += 1
         if (message_id := _message_id(message)) is not None:
-            self._ids.add(message_id)
+            self._message_ids.add(message_id)
 
     def add(
         self, message: object, pointer: str, acting: Acting, history: History, key: str | None
@@ -150,7 +158,7 @@ class MessageSpans:
             key: The span key of a message without an id; its pointer by default.
 
         Returns:
-            The key of the last span, or None without spans.
+            The key of the last span.
         """
         self.mark(self.identity(message), history, message)
         if not isinstance(message, Mapping):
@@ -159,15 +167,15 @@ class MessageSpans:
         own_key = _message_id(message) or key or pointer
         role = message.get("role")
         if role == "tool":
-            return self._tool_message(message, pointer, acting)
+            return self._add_tool_message(message, pointer, acting)
         if not isinstance(role, str) or not role:
             return self.log(self.attachments.dumped(message), pointer, acting, own_key)
         if role == "assistant":
             return self._add_answer(message, pointer, acting, own_key)
         text = self.attachments.content(message.get("content"))
         author = replace(acting, agent=short_name(role), end=None)
-        side = _ROLES.get(role, Role.AGENT)
-        return self._add_span(SpanKind.MESSAGE, text, own_key, pointer, author, side)
+        span_role = _ROLES.get(role, Role.AGENT)
+        return self._add_span(SpanKind.MESSAGE, text, own_key, pointer, author, span_role)
 
     def log(
         self,
@@ -200,7 +208,7 @@ class MessageSpans:
             call: The call.
             pointer: The JSON pointer in the sample.
             acting: The agent and the times.
-            start: The time of the call where it is not that of ``acting``.
+            start: The time of the call if it is not that of ``acting``.
         """
         if not isinstance(call, Mapping):
             self.add_problem(pointer, "not a tool call but a bare value")
@@ -239,8 +247,8 @@ class MessageSpans:
             call_id: The id of the call.
             text: The result.
             pointer: The JSON pointer within the sample.
-            acting: The agent, parent span and times, where the call has no span.
-            name: The tool, where the call has no span.
+            acting: The times of the result, and its parent span if the call has no span.
+            name: The tool, if the call has no span.
             status: The status of the result.
             key: The span key of a result without ``call_id``; the pointer by default.
         """
@@ -271,22 +279,25 @@ class MessageSpans:
         pointer: str,
         acting: Acting,
         role: Role = Role.AGENT,
-        **more: Unpack[More],
+        **details: Unpack[More],
     ) -> str:
         """Add a span and return its key.
 
         Raises:
-            TooManySpans: The sample has as many spans as it may.
+            TooManySpans: The sample has ``max_spans`` spans already.
         """
-        if len(self.steps) >= self._most:
-            raise TooManySpans(f"there are more than {self._most} steps; the rest was left out")
-        more["parent"] = acting.parent
-        more["place"] = self._prefix + pointer
-        more["start"] = acting.start
-        more["end"] = acting.end
-        return self.steps.add(key, kind, role, acting.agent, text, **more)
+        if len(self.steps) >= self._max_spans:
+            raise TooManySpans(
+                f"there are more than {self._max_spans} steps; the rest was left out"
+            )
+        details["parent"] = acting.parent
+        details["place"] = self._prefix + pointer
+        details["start"] = acting.start
+        details["end"] = acting.end
+        return self.steps.add(key, kind, role, acting.agent, text, **details)
 
-    def _tool_message(self, message: Fields, pointer: str, acting: Acting) -> str:
+    def _add_tool_message(self, message: Fields, pointer: str, acting: Acting) -> str:
+        """Add the span of a tool's message and return its key."""
         output = self.attachments.content(message.get("content"))
         text, status = self.attachments.with_error(output, message.get("error"))
         return self.result(
@@ -302,64 +313,74 @@ class MessageSpans:
 
     def _add_answer(self, message: Fields, pointer: str, acting: Acting, key: str) -> str | None:
         """Add the thoughts, texts and calls of a model's message; return the last span's key."""
-        last: str | None = None
+        last_key: str | None = None
         reasoning = message.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
             text = self.attachments.text(reasoning)
-            suffix = "/reasoning"
-            last = self._add_span(SpanKind.REASONING, text, key + suffix, pointer + suffix, acting)
+            own_key = f"{key}/reasoning"
+            own_pointer = f"{pointer}/reasoning"
+            last_key = self._add_span(SpanKind.REASONING, text, own_key, own_pointer, acting)
         content = message.get("content")
         if isinstance(content, list):
-            last = self._parts(content, pointer, acting, key) or last
+            last_key = self._add_parts(content, pointer, acting, key) or last_key
         elif text := self.attachments.content(content):
-            last = self._add_span(SpanKind.MESSAGE, text, key, pointer, acting)
-        for number, call in enumerate(items_of(message.get("tool_calls"))):
-            last = self.call(call, f"{pointer}/tool_calls/{number}", acting, acting.end)
-        if last is None:
-            last = self._add_span(SpanKind.MESSAGE, "", key, pointer, acting)
-        return last
+            last_key = self._add_span(SpanKind.MESSAGE, text, key, pointer, acting)
+        for call_index, call in enumerate(items_of(message.get("tool_calls"))):
+            call_pointer = f"{pointer}/tool_calls/{call_index}"
+            last_key = self.call(call, call_pointer, acting, acting.end)
+        if last_key is None:
+            last_key = self._add_span(SpanKind.MESSAGE, "", key, pointer, acting)
+        return last_key
 
-    def _parts(self, parts: list[object], pointer: str, acting: Acting, key: str) -> str | None:
-        last: str | None = None
-        texts: list[object] = []
-        first = 0
-        for number, part in enumerate([*parts, None]):
+    def _add_parts(self, parts: list[object], pointer: str, acting: Acting, key: str) -> str | None:
+        """Add the spans of a message's parts and return the key of the last; None without spans.
+
+        Text parts up to the next reasoning or tool are one message. It has ``key`` if it begins
+        with the first part.
+        """
+        last_key: str | None = None
+        text_parts: list[object] = []
+        first_text_index = 0
+        for part_index, part in enumerate([*parts, None]):  # None ends the last text
             kind = part.get("type") if isinstance(part, Mapping) else None
-            if number < len(parts) and kind not in ("reasoning", "tool_use"):
-                if not texts:
-                    first = number
-                texts.append(part)
+            if part_index < len(parts) and kind not in ("reasoning", "tool_use"):
+                if not text_parts:
+                    first_text_index = part_index
+                text_parts.append(part)
                 continue
-            if text := self.attachments.content(texts):
-                suffix = f"/content/{first}" if first else ""
-                last = self._add_span(
+            if text := self.attachments.content(text_parts):
+                suffix = f"/content/{first_text_index}" if first_text_index else ""
+                last_key = self._add_span(
                     SpanKind.MESSAGE, text, key + suffix, pointer + suffix, acting
                 )
-            texts = []
+            text_parts = []
             if not isinstance(part, Mapping):
                 continue
-            part_pointer = f"{pointer}/content/{number}"
+            part_pointer = f"{pointer}/content/{part_index}"
             if kind == "reasoning":
-                text = self._reasoning(part)
-                own_key = f"{key}/content/{number}"
-                last = self._add_span(SpanKind.REASONING, text, own_key, part_pointer, acting)
+                text = self._reasoning_text(part)
+                own_key = f"{key}/content/{part_index}"
+                last_key = self._add_span(SpanKind.REASONING, text, own_key, part_pointer, acting)
             else:
-                last = self._server_tool(part, part_pointer, acting)
-        return last
+                last_key = self._add_server_tool(part, part_pointer, acting)
+        return last_key
 
-    def _reasoning(self, part: Fields) -> str:
-        """Return the text of a reasoning part; of redacted ones the summary, or a note."""
+    def _reasoning_text(self, part: Fields) -> str:
+        """Return the text of a reasoning part; of a redacted part, its summary or a note."""
         summary = as_text(part.get("summary"))
         if part.get("redacted") is True:
             return self.attachments.text(summary) if summary else "[reasoning hidden]"
         text = as_text(part.get("reasoning")) or summary
         return self.attachments.text(text) if text else ""
 
-    def _server_tool(self, part: Fields, pointer: str, acting: Acting) -> str:
-        """Add call and result of a tool that the model's provider ran: one part holds both."""
-        last = self.call(part, pointer, acting)
+    def _add_server_tool(self, part: Fields, pointer: str, acting: Acting) -> str:
+        """Add the call and the result of a tool that the model's provider ran.
+
+        Return the key of the last span.
+        """
+        call_key = self.call(part, pointer, acting)
         if part.get("result") is None and part.get("error") is None:
-            return last
+            return call_key
         result = self.attachments.dumped(part.get("result"))
         text, status = self.attachments.with_error(result, part.get("error"))
         return self.result(
@@ -377,17 +398,20 @@ def _message_id(message: object) -> str | None:
     return as_text(fields_of(message).get("id"))
 
 
-def _is_of_a_call(identity: Hashable) -> bool:
-    """Return True if an identity holds ids of tool calls, so that no other message has it."""
-    return isinstance(identity, tuple) and bool(identity[-1])
+def _has_call_ids(identity: Hashable) -> bool:
+    """Return whether an identity holds ids of tool calls, so that no other message has it."""
+    if not isinstance(identity, tuple):
+        return False
+    call_ids = identity[-1]
+    return bool(call_ids)
 
 
-def _id_of(call: object) -> str:
+def _call_id(call: object) -> str:
     return json_text(call.get("id") if isinstance(call, Mapping) else call)
 
 
-_MOST_LOOKUPS: Final = 300_000
-_LAST_OF_AN_INPUT: Final = 50
+_MAX_LOOKUPS: Final = 300_000
+_LAST_MESSAGES: Final = 50
 
 Ranges = list[tuple[int, int]]
 """Pairs of first and end index."""
@@ -397,48 +421,50 @@ class MessagePool:
     """The pooled messages of one sample.
 
     Every call names its whole input, so that looking up each message would cost the square of the
-    run's length. What an input shares with the previous one is skipped, and after
-    ``_MOST_LOOKUPS`` only the last messages of an input are looked up.
+    run's length. The beginning that an input shares with the previous input is skipped. After
+    ``_MAX_LOOKUPS`` lookups, only the last messages of an input are looked up.
     """
 
     def __init__(self, sample: Fields, spans: MessageSpans) -> None:
         self._pool: list[object] = []
-        self._pointer = ""
+        self._pool_pointer = ""
         self._spans = spans
-        self._identities: dict[int, Hashable] = {}
-        self._reported: set[str] = set()
+        self._identity_by_index: dict[int, Hashable] = {}
+        self._reported_messages: set[str] = set()
         data = sample.get("events_data")
         if isinstance(data, Mapping) and isinstance(messages := data.get("messages"), list):
             self._pool = messages
-            self._pointer = "/events_data/messages"
+            self._pool_pointer = "/events_data/messages"
         elif isinstance(messages := sample.get("message_pool"), list):
             self._pool = messages
-            self._pointer = "/message_pool"
-        self._left = _MOST_LOOKUPS + len(self._pool)
+            self._pool_pointer = "/message_pool"
+        self._lookups_left = _MAX_LOOKUPS + len(self._pool)
 
     def new_in(
         self, refs: list[object], pointer: str, history: History
     ) -> Iterator[tuple[object, str]]:
-        """Yield the messages of an input that have no spans, with their pointers in the sample.
+        """Yield the messages of an input that have no spans, each with its JSON pointer.
+
+        The messages are counted in ``history``.
 
         Args:
             refs: The ranges of the input in the pool.
             pointer: The JSON pointer of ``refs``, for problems.
             history: The history of the agent.
         """
-        ranges = self._ranges(refs, pointer)
-        added = _continuation(history.ranges, ranges)
-        if added is None:
+        ranges = self._merged_ranges(refs, pointer)
+        new_ranges = _added_ranges(history.ranges, ranges)
+        if new_ranges is None:
             history.counts = Counter()
-            added = ranges
+            new_ranges = ranges
         history.ranges = ranges
-        for index in self._indices(added, pointer):
+        for index in self._indices_within_limit(new_ranges, pointer):
             message = self._pool[index]
-            identity = self._identities.get(index)
+            identity = self._identity_by_index.get(index)
             if identity is None:
-                identity = self._identities[index] = self._spans.identity(message)
+                identity = self._identity_by_index[index] = self._spans.identity(message)
             if self._spans.is_new(message, identity, history):
-                yield message, f"{self._pointer}/{index}"
+                yield message, f"{self._pool_pointer}/{index}"
 
     def messages(self, refs: list[object], pointer: str) -> list[object]:
         """Return the messages of ranges in the pool, within the limit of lookups.
@@ -447,57 +473,74 @@ class MessagePool:
             refs: The ranges.
             pointer: The JSON pointer of ``refs``, for problems.
         """
-        return [self._pool[index] for index in self._indices(self._ranges(refs, pointer), pointer)]
+        return [
+            self._pool[index]
+            for index in self._indices_within_limit(self._merged_ranges(refs, pointer), pointer)
+        ]
 
-    def _indices(self, ranges: Ranges, pointer: str) -> Iterator[int]:
-        count = sum(last - first for first, last in ranges)
-        if count > self._left:
-            self._report("inputs repeat too much; only the last messages are looked at", pointer)
-            ranges = _last_of(ranges, _LAST_OF_AN_INPUT)
+    def _indices_within_limit(self, ranges: Ranges, pointer: str) -> Iterator[int]:
+        """Yield the indices in some ranges.
+
+        If these would exceed the limit of lookups, report it and yield only the last indices.
+        """
+        count = sum(end - start for start, end in ranges)
+        if count > self._lookups_left:
+            message = "inputs repeat too much; only the last messages are looked at"
+            self._report_once(message, pointer)
+            ranges = _last_indices(ranges, _LAST_MESSAGES)
         else:
-            self._left -= count
-        for first, last in ranges:
-            yield from range(first, last)
+            self._lookups_left -= count
+        for start, end in ranges:
+            yield from range(start, end)
 
-    def _ranges(self, refs: list[object], pointer: str) -> Ranges:
+    def _merged_ranges(self, refs: list[object], pointer: str) -> Ranges:
+        """Return the ranges of an input, adjacent ranges as one; report ranges beyond the pool."""
         ranges: Ranges = []
         for ref in refs:
             pair = ref if isinstance(ref, list) and len(ref) == 2 else (None, None)
-            first, last = map(as_count, pair)
-            if first is None or last is None or last > len(self._pool):
-                self._report("refers to messages that are not in the pool", pointer)
-                last = min(last or 0, len(self._pool))
-            if first is None or first >= last:
+            start, end = map(as_count, pair)
+            if start is None or end is None or end > len(self._pool):
+                self._report_once("refers to messages that are not in the pool", pointer)
+                end = min(end or 0, len(self._pool))
+            if start is None or start >= end:
                 continue
-            if ranges and ranges[-1][1] == first:
-                ranges[-1] = (ranges[-1][0], last)
+            previous_start, previous_end = ranges[-1] if ranges else (0, -1)
+            if previous_end == start:
+                ranges[-1] = (previous_start, end)
             else:
-                ranges.append((first, last))
+                ranges.append((start, end))
         return ranges
 
-    def _report(self, message: str, pointer: str) -> None:
-        if message not in self._reported:
-            self._reported.add(message)
+    def _report_once(self, message: str, pointer: str) -> None:
+        if message not in self._reported_messages:
+            self._reported_messages.add(message)
             self._spans.add_problem(pointer, message)
 
 
-def _continuation(previous: Ranges, ranges: Ranges) -> Ranges | None:
-    """Return the ranges that extend ``previous``; None if ``ranges`` does not begin with it."""
+def _added_ranges(previous: Ranges, ranges: Ranges) -> Ranges | None:
+    """Return the ranges after those of ``previous``; None if ``ranges`` does not begin with them.
+
+    The last range of ``previous`` may be longer in ``ranges``.
+    """
     if not previous:
         return None
     last = len(previous) - 1
     if len(ranges) <= last or ranges[:last] != previous[:last]:
         return None
-    if ranges[last][0] != previous[last][0] or ranges[last][1] < previous[last][1]:
+    previous_start, previous_end = previous[last]
+    start, end = ranges[last]
+    if start != previous_start or end < previous_end:
         return None
-    return [(previous[last][1], ranges[last][1]), *ranges[last + 1 :]]
+    return [(previous_end, end), *ranges[last + 1 :]]
 
 
-def _last_of(ranges: Ranges, number: int) -> Ranges:
-    selected: Ranges = []
-    for first, last in reversed(ranges):
-        if number <= 0:
+def _last_indices(ranges: Ranges, count: int) -> Ranges:
+    """Return the ranges of the last ``count`` indices."""
+    last_ranges: Ranges = []
+    for start, end in reversed(ranges):
+        if count <= 0:
             break
-        selected.append((max(first, last - number), last))
-        number -= last - selected[-1][0]
-    return selected[::-1]
+        kept_start = max(start, end - count)
+        last_ranges.append((kept_start, end))
+        count -= end - kept_start
+    return last_ranges[::-1]

@@ -1,7 +1,7 @@
 """The reader of Inspect AI logs: zip archives (``.eval``) and JSON documents.
 
-An archive that is still being written has no ``header.json`` yet. Of a truncated archive the
-intact samples are read.
+An archive that is still being written has no ``header.json`` yet. A truncated archive is read as
+far as its samples are intact.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.document_traces import report_of
-from mast_tui.traces.readers.inspect.samples import MOST_SPANS, InspectLog, read_sample
+from mast_tui.traces.readers.inspect.samples import MAX_SPANS, InspectLog, read_sample
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 
 _HEADERS: Final = ("header.json", "_journal/start.json", "start.json")
-_SAMPLE: Final = re.compile(r"samples/.+_epoch_\d+\.json", re.DOTALL)
-_SHELL: Final = re.compile(r"(samples/.+_epoch_\d+)/sample\.json", re.DOTALL)
-_CHUNK: Final = re.compile(
+_SAMPLE_NAME: Final = re.compile(r"samples/.+_epoch_\d+\.json", re.DOTALL)
+_CHUNKED_SAMPLE_NAME: Final = re.compile(r"(samples/.+_epoch_\d+)/sample\.json", re.DOTALL)
+_CHUNK_NAME: Final = re.compile(
     r"(samples/.+_epoch_\d+)/(messages|events|calls|attachments)/(\d{1,12})\.json", re.DOTALL
 )
 _HEADER_BYTES: Final = 16 << 20
-_MOST_VALUES: Final = 5_000_000
-_MOST_TEXT: Final = 512 << 20
+_MAX_VALUES: Final = 5_000_000
+_MAX_TEXT_BYTES: Final = 512 << 20
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+("?)|[{}\[\]:]', re.DOTALL)
 _LOG_KEYS: Final = frozenset({"version", "status", "plan", "samples", "stats"})
@@ -58,18 +58,18 @@ class InspectReader:
         if not source.is_binary and not isinstance(source.json, Mapping):
             return FileReport(source.path, failed="an Inspect log whose JSON cannot be read")
         traces: list[Trace] = []
-        refused: list[Problem] = []
-        left = MOST_SPANS
-        with _open_log(source) as opened:
-            log = InspectLog(self, source.path, opened.header)
-            for record, sample, prefix in opened.samples():
-                read = read_sample(sample, log, record, prefix, left)
-                if isinstance(read, Trace):
-                    traces.append(read)
-                    left -= len(read)
+        sample_problems: list[Problem] = []
+        spans_left = MAX_SPANS
+        with _open_log(source) as opened_log:
+            log = InspectLog(self, source.path, opened_log.header)
+            for record, sample, prefix in opened_log.samples():
+                trace = read_sample(sample, log, record, prefix, spans_left)
+                if isinstance(trace, Trace):
+                    traces.append(trace)
+                    spans_left -= len(trace)
                 else:
-                    refused.append(read)
-            return report_of(self, source, traces, (*opened.problems, *refused))
+                    sample_problems.append(trace)
+            return report_of(self, source, traces, (*opened_log.problems, *sample_problems))
 
 
 READER: Final = InspectReader()
@@ -84,12 +84,18 @@ def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
 
 
 def _is_log_archive(source: Source) -> bool:
+    """Return whether a file is an archive with a log's header.
+
+    A journal's damaged header suffices if the archive has samples.
+    """
     if not is_archive(source.head):
         return False
     with _open_file(source) as file:
         archive = Archive(file, most_member_bytes=_HEADER_BYTES, most_bytes=2 * _HEADER_BYTES)
         names = archive.names
-        samples = any(_SAMPLE.fullmatch(name) or _SHELL.fullmatch(name) for name in names)
+        has_samples = any(
+            _SAMPLE_NAME.fullmatch(name) or _CHUNKED_SAMPLE_NAME.fullmatch(name) for name in names
+        )
         for name in _HEADERS:
             if name not in names:
                 continue
@@ -97,7 +103,7 @@ def _is_log_archive(source: Source) -> bool:
                 if _is_header(load_json(archive.read(name))):
                     return True
             except (UnreadableMember, InvalidJSON):
-                if samples and name.startswith("_journal/"):
+                if has_samples and name.startswith("_journal/"):
                     return True
     return False
 
@@ -107,17 +113,19 @@ def _is_log_document(source: Source) -> bool:
     head = as_utf8(source.head).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if not head.startswith("{") or '"eval"' not in head:
         return False
-    log, spec = _keys_in(head)
-    return "eval" in log and bool(log & _LOG_KEYS) and "task" in spec and bool(spec & _SPEC_KEYS)
+    log_keys, spec_keys = _log_and_spec_keys(head)
+    if "eval" not in log_keys or "task" not in spec_keys:
+        return False
+    return not (_LOG_KEYS.isdisjoint(log_keys) or _SPEC_KEYS.isdisjoint(spec_keys))
 
 
-def _keys_in(head: str) -> tuple[set[str], set[str]]:
+def _log_and_spec_keys(head: str) -> tuple[set[str], set[str]]:
     """Return the keys of the document and of the object under ``eval`` in the head."""
-    log: set[str] = set()
-    spec: set[str] = set()
+    log_keys: set[str] = set()
+    spec_keys: set[str] = set()
     depth = 0
-    text = ""
-    section = ""
+    last_string = ""
+    log_key = ""
     for match in _TOKEN.finditer(head):
         token = match[0]
         if token in "{[":
@@ -127,17 +135,18 @@ def _keys_in(head: str) -> tuple[set[str], set[str]]:
             if depth <= 0:
                 break
         elif token != ":":
-            text = token[1:-1]
-        elif depth == 1:
-            section = text
-            log.add(text)
-        elif depth == 2 and section == "eval":
-            spec.add(text)
-    return log, spec
+            last_string = token[1:-1]
+        elif depth == 1:  # a colon, so the string before it is a key
+            log_key = last_string
+            log_keys.add(log_key)
+        elif depth == 2 and log_key == "eval":
+            spec_keys.add(last_string)
+    return log_keys, spec_keys
 
 
 @contextmanager
 def _open_log(source: Source) -> Iterator[_DocumentLog | _ArchiveLog]:
+    """Open a log; an archive's file is closed at the end."""
     if not source.is_binary:
         yield _DocumentLog(fields_of(source.json))
         return
@@ -166,8 +175,8 @@ class _DocumentLog:
         samples = items_of(self.header.get("samples"))
         if not samples:
             self.problems.append(Problem("/samples", "the log holds no samples"))
-        for number, sample in enumerate(samples):
-            yield number, sample, f"/samples/{number}"
+        for record, sample in enumerate(samples):
+            yield record, sample, f"/samples/{record}"
 
 
 class _ArchiveLog:
@@ -177,18 +186,20 @@ class _ArchiveLog:
         self.problems = list(archive.problems)
         self._archive = archive
         self._names = archive.names
-        self._left = _MOST_TEXT
+        self._text_bytes_left = _MAX_TEXT_BYTES
         self._chunks: defaultdict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+        """The chunks by their folder and kind: the index of the first item and the member."""
         for name in self._names:
-            if match := _CHUNK.fullmatch(name):
-                self._chunks[match[1], match[2]].append((int(match[3]), name))
+            if match := _CHUNK_NAME.fullmatch(name):
+                folder, kind, first_item = match.groups()
+                self._chunks[folder, kind].append((int(first_item), name))
 
     @cached_property
     def header(self) -> Fields:
-        """The log's header; an unfinished log has one from its beginning."""
+        """The log's header, else the header from its start; empty if none can be read."""
         for name in _HEADERS:
             if name in self._names:
-                value = self._value(name)
+                value = self._read_json_member(name)
                 if isinstance(value, Mapping) and isinstance(value.get("eval"), Mapping):
                     return value
         message = "there is no header that can be read: model, task and solver are not known"
@@ -199,36 +210,36 @@ class _ArchiveLog:
         """Yield each readable sample with its number and the prefix of its places."""
         record = 0
         for name in self._names:
-            shell = _SHELL.fullmatch(name)
-            if shell is None and not _SAMPLE.fullmatch(name):
+            chunked_match = _CHUNKED_SAMPLE_NAME.fullmatch(name)
+            if chunked_match is None and not _SAMPLE_NAME.fullmatch(name):
                 continue
-            sample = self._value(name)
-            if shell is not None and isinstance(sample, Mapping):
-                sample = self._assemble(sample, shell[1])
+            sample = self._read_json_member(name)
+            if chunked_match is not None and isinstance(sample, Mapping):
+                sample = self._with_chunks(sample, chunked_match[1])
             if sample is not None:
                 yield record, sample, f"{name} "
             record += 1
         if not record:
             self.problems.append(Problem("samples/", "the log holds no samples"))
 
-    def _assemble(self, sample: Fields, folder: str) -> Fields:
-        """Return a sample with the items of its chunks."""
+    def _with_chunks(self, sample: Fields, folder: str) -> Fields:
+        """Return a sample with the items of the chunks in its folder."""
         return {
             **sample,
-            "events": self._sequence(folder, "events"),
-            "events_data": {"messages": self._sequence(folder, "messages")},
-            "attachments": self._sequence(folder, "attachments"),
+            "events": self._items_of_chunks(folder, "events"),
+            "events_data": {"messages": self._items_of_chunks(folder, "messages")},
+            "attachments": self._items_of_chunks(folder, "attachments"),
         }
 
-    def _sequence(self, folder: str, kind: str) -> list[object]:
+    def _items_of_chunks(self, folder: str, kind: str) -> list[object]:
         """Return the items of the chunks of a kind, up to the first missing chunk.
 
-        A chunk's name is the number of its first item; after a gap numbers would shift.
+        A chunk's name is the index of its first item; after a gap indices would shift.
         """
         items: list[object] = []
-        for first, name in sorted(self._chunks[folder, kind]):
-            value = self._value(name)
-            if first != len(items):
+        for first_index, name in sorted(self._chunks[folder, kind]):
+            value = self._read_json_member(name)
+            if first_index != len(items):
                 message = f"does not follow on what comes before it; left out ({len(items)})"
                 self.problems.append(Problem(name, message))
                 break
@@ -237,11 +248,11 @@ class _ArchiveLog:
             items += value
         return items
 
-    def _value(self, name: str) -> object | None:
-        """Return the JSON value of a member; an unreadable one is a problem, and None."""
+    def _read_json_member(self, name: str) -> object | None:
+        """Return the JSON value of a member; report an unreadable member and return None."""
         try:
             data = self._archive.read(name)
-            reason = self._why_too_much(data)
+            reason = self._exceeded_limit(data)
             if reason is None:
                 return load_json(data)
         except UnreadableMember as error:
@@ -253,19 +264,22 @@ class _ArchiveLog:
         self.problems.append(Problem(name, f"left out: {reason}"))
         return None
 
-    def _why_too_much(self, data: bytes) -> str | None:
-        """Return the limit of memory that parsing this would exceed, or None."""
-        values = data.count(b",") + data.count(b"[") + data.count(b"{")
-        if values > _MOST_VALUES:
-            return f"it holds more than {_MOST_VALUES} values"
-        self._left -= len(data) * _bytes_a_character(data)
-        if self._left < 0:
-            return f"the log holds more than {_MOST_TEXT >> 20} MB of text"
+    def _exceeded_limit(self, data: bytes) -> str | None:
+        """Return a message on the limit that parsing this JSON would exceed, or None.
+
+        The JSON counts towards the limit of the log's text.
+        """
+        value_count = data.count(b",") + data.count(b"[") + data.count(b"{")
+        if value_count > _MAX_VALUES:
+            return f"it holds more than {_MAX_VALUES} values"
+        self._text_bytes_left -= len(data) * _bytes_per_character(data)
+        if self._text_bytes_left < 0:
+            return f"the log holds more than {_MAX_TEXT_BYTES >> 20} MB of text"
         return None
 
 
-def _bytes_a_character(data: bytes) -> int:
-    """Return the bytes that Python uses for a character of this JSON, at most."""
+def _bytes_per_character(data: bytes) -> int:
+    """Return the largest number of bytes that Python uses for a character of this JSON."""
     if data.isascii() and b"\\u" not in data:
         return 1
     return 4 if b"\xf0" in data or b"\\ud" in data or b"\\uD" in data else 2

@@ -30,9 +30,9 @@ from mast_tui.traces.readers.inspect.messages import Acting, MessagePool, Messag
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import task_id_of, task_of, trial_of
 
-_FIELDS: Final = frozenset({"input", "messages", "message_refs", "events"})
+_SAMPLE_FIELDS: Final = frozenset({"input", "messages", "message_refs", "events"})
 
-MOST_SPANS: Final = 300_000
+MAX_SPANS: Final = 300_000
 """The largest number of spans of one log, so that a huge log does not fill the memory."""
 
 
@@ -46,7 +46,7 @@ class InspectLog:
 
 
 def read_sample(
-    sample: object, log: InspectLog, record: int, prefix: str, most: int
+    sample: object, log: InspectLog, record: int, prefix: str, max_spans: int
 ) -> Trace | Problem:
     """Read one sample.
 
@@ -54,16 +54,16 @@ def read_sample(
         sample: The sample as JSON.
         log: The facts that all samples of the log share.
         record: The number of the sample in the log.
-        prefix: The place of the sample, before the JSON pointers within it.
-        most: The largest number of spans.
+        prefix: The place of the sample in the log, which JSON pointers in the sample follow.
+        max_spans: The largest number of spans that the trace may have.
 
     Returns:
         The trace, or a problem if this is no sample.
     """
-    if not isinstance(sample, Mapping) or _FIELDS.isdisjoint(sample):
+    if not isinstance(sample, Mapping) or _SAMPLE_FIELDS.isdisjoint(sample):
         return Problem(prefix.strip(), "not a sample: it has no messages and no events; left out")
     attachments = Attachments(sample.get("attachments"))
-    spans = MessageSpans(attachments, prefix, most)
+    spans = MessageSpans(attachments, prefix, max_spans)
     walk = EventWalk(sample, spans)
     problems: list[Problem] = []
     try:
@@ -71,13 +71,13 @@ def read_sample(
     except TooManySpans as error:
         problems.append(Problem(prefix.strip(), str(error)))
     problems += spans.problems
-    if attachments.missing:
-        message = f"{attachments.missing} references to attachments that are not there"
+    if attachments.missing_count:
+        message = f"{attachments.missing_count} references to attachments that are not there"
         problems.append(Problem(f"{prefix}/attachments", message))
-    if attachments.left_out:
-        message = f"{attachments.left_out} attachments within longer texts were not filled in"
+    if attachments.skipped_count:
+        message = f"{attachments.skipped_count} attachments within longer texts were not filled in"
         problems.append(Problem(f"{prefix}/attachments", message))
-    meta = _metadata(sample, log.header, walk)
+    meta = _sample_metadata(sample, log.header, walk)
     return trace_of_steps(
         log.reader,
         log.path,
@@ -85,72 +85,80 @@ def read_sample(
         spans.steps,
         meta=meta,
         record=record,
-        native=as_text(sample.get("uuid")) or _name_in_eval(sample, log.header),
+        native=as_text(sample.get("uuid")) or _id_in_eval(sample, log.header),
         problems=problems,
     )
 
 
 def _add_spans(sample: Fields, walk: EventWalk) -> None:
+    """Add the spans of a sample: failed attempts, messages, events and the end.
+
+    If events have model calls, they have most messages; only the last messages are added then.
+    """
     spans = walk.spans
-    for number, error in enumerate(items_of(sample.get("error_retries"))):
+    for attempt_index, error in enumerate(items_of(sample.get("error_retries"))):
         text = f"an earlier attempt failed: {spans.attachments.error(error)}"
-        spans.log(text, f"/error_retries/{number}", Acting(), status=SpanStatus.ERROR)
-    messages = _messages(sample, walk.pool)
+        spans.log(text, f"/error_retries/{attempt_index}", Acting(), status=SpanStatus.ERROR)
+    messages = _final_messages(sample, walk.pool)
     events = items_of(sample.get("events"))
     has_model_calls = any(fields_of(event).get("event") == "model" for event in events)
     if not has_model_calls:
         for pointer, message in messages:
             spans.add(message, pointer, Acting(), walk.root.history, None)
-    walk.walk(events, answered=not has_model_calls)
+    walk.walk(events, skip_known_calls=not has_model_calls)
     if has_model_calls:
-        _last_messages(messages, walk)
-    _ending(sample, walk)
+        _add_last_messages(messages, walk)
+    _add_ending(sample, walk)
 
 
-def _messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
-    """Return the sample's final conversation; a log in chunks has ranges of the pool."""
+def _final_messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
+    """Return the messages of the sample's final conversation, each with its JSON pointer.
+
+    A log in chunks has ranges of the pool in place of messages.
+    """
     messages = sample.get("messages")
     refs = sample.get("message_refs")
     if not isinstance(messages, list) and isinstance(refs, list):
         messages = pool.messages(refs, "/message_refs")
-    return [(f"/messages/{number}", message) for number, message in enumerate(items_of(messages))]
+    return [(f"/messages/{index}", message) for index, message in enumerate(items_of(messages))]
 
 
-def _last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> None:
-    """Add the messages at the end of the conversation that are in no model call."""
+def _add_last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> None:
+    """Add the messages after the last message of the conversation that has spans."""
     spans = walk.spans
-    first = spans.first_without_span([message for _pointer, message in messages])
-    if first == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):
+    first_index = spans.first_without_span([message for _pointer, message in messages])
+    if first_index == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):
         return  # The events word the whole conversation differently; it would be added twice.
-    for pointer, message in messages[first:]:
+    for pointer, message in messages[first_index:]:
         spans.add(message, pointer, Acting(), walk.root.history, None)
 
 
-def _ending(sample: Fields, walk: EventWalk) -> None:
+def _add_ending(sample: Fields, walk: EventWalk) -> None:
     """Add the limit or error that ended the run, unless an event has it."""
     spans = walk.spans
     limit = sample.get("limit")
-    if isinstance(limit, Mapping) and not walk.limits:
+    if isinstance(limit, Mapping) and not walk.limit_count:
         kind = as_text(limit.get("type")) or "unknown"
         spans.log(f"stopped by its {kind} limit ({limit.get('limit')})", "/limit", Acting())
     if (error := sample.get("error")) is not None:
         text = spans.attachments.error(error)
-        if text not in walk.errors:
+        if text not in walk.error_texts:
             spans.log(text, "/error", Acting(), status=SpanStatus.ERROR)
 
 
-def _name_in_eval(sample: Fields, header: Fields) -> str | None:
+def _id_in_eval(sample: Fields, header: Fields) -> str | None:
+    """Return an id from the evaluation, the sample and the epoch; None if one is missing."""
     eval_id = as_text(fields_of(header.get("eval")).get("eval_id"))
-    name = sample.get("id")
+    sample_id = sample.get("id")
     epoch = as_count(sample.get("epoch"))
-    if isinstance(name, int) and not isinstance(name, bool):
-        name = str(name)
-    if eval_id is None or epoch is None or as_text(name) is None:
+    if isinstance(sample_id, int) and not isinstance(sample_id, bool):
+        sample_id = str(sample_id)
+    if eval_id is None or epoch is None or as_text(sample_id) is None:
         return None
-    return f"{eval_id}/{name}/{epoch}"
+    return f"{eval_id}/{sample_id}/{epoch}"
 
 
-_GRADES: Final[Mapping[str, float]] = {
+_GRADE_BY_NAME: Final[Mapping[str, float]] = {
     "C": 1.0,
     "I": 0.0,
     "P": 0.5,
@@ -160,21 +168,22 @@ _GRADES: Final[Mapping[str, float]] = {
     "no": 0.0,
     "false": 0.0,
 }
-_PLAIN_PLAN: Final = "plan"
+_UNNAMED_PLAN: Final = "plan"
 _NO_MODEL: Final = "none/none"
-_MOST_SCORES: Final = 200
+_MAX_SCORES: Final = 200
 
 
-def _metadata(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
+def _sample_metadata(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
     """Return the metadata of a sample whose events ``walk`` has read."""
     spec = fields_of(header.get("eval"))
-    values = list(_values(_scores(sample)))
-    outcome = _outcome(values) if sample.get("error") is None else Outcome.UNKNOWN
-    score = values[0] if values and all(value == values[0] for value in values) else None
+    grades = list(_grades_of_scores(_named_scores(sample)))
+    outcome = _agreed_outcome(grades) if sample.get("error") is None else Outcome.UNKNOWN
+    have_same_grade = bool(grades) and all(grade == grades[0] for grade in grades)
+    score = grades[0] if have_same_grade else None
     return TraceMeta(
-        task=task_of(_task(sample, walk.spans.attachments), steps=walk.spans.steps.steps),
-        system=_system(header, spec),
-        model=_model(sample, spec),
+        task=task_of(_task_text(sample, walk.spans.attachments), steps=walk.spans.steps.steps),
+        system=_system_name(header, spec),
+        model=_model_name(sample, spec),
         benchmark=as_text(spec.get("task")),
         outcome=outcome,
         score=score,
@@ -185,63 +194,71 @@ def _metadata(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
     )
 
 
-def _task(sample: Fields, attachments: Attachments) -> str | None:
-    """Return the sample's input: a text, or the texts of its user messages."""
-    task = sample.get("input")
-    if isinstance(task, str):
-        return attachments.text(task)
+def _task_text(sample: Fields, attachments: Attachments) -> str | None:
+    """Return the sample's input, or the texts of its user messages; None if there is neither."""
+    sample_input = sample.get("input")
+    if isinstance(sample_input, str):
+        return attachments.text(sample_input)
     texts = [
         attachments.content(message.get("content"))
-        for message in items_of(task)
+        for message in items_of(sample_input)
         if isinstance(message, Mapping) and message.get("role") == "user"
     ]
     return "\n".join(text for text in texts if text) or None
 
 
-def _system(header: Fields, spec: Fields) -> str | None:
-    """Return the name of the solver or agent; of several steps the last, which does the work."""
+def _system_name(header: Fields, spec: Fields) -> str | None:
+    """Return the name of the solver or agent.
+
+    The name is the first of these that exists:
+
+    - the solver of the evaluation
+    - the name of the plan
+    - the solver of the plan's last step, which does the work
+    """
     plan = fields_of(header.get("plan"))
-    name = as_text(plan.get("name"))
+    plan_name = as_text(plan.get("name"))
     steps = map(fields_of, items_of(plan.get("steps")))
     solvers = [solver for step in steps if (solver := as_text(step.get("solver")))]
-    named = name if name != _PLAIN_PLAN else None
-    return as_text(spec.get("solver")) or named or (solvers[-1] if solvers else None)
+    own_plan_name = plan_name if plan_name != _UNNAMED_PLAN else None
+    last_solver = solvers[-1] if solvers else None
+    return as_text(spec.get("solver")) or own_plan_name or last_solver
 
 
-def _model(sample: Fields, spec: Fields) -> str | None:
+def _model_name(sample: Fields, spec: Fields) -> str | None:
     model = as_text(spec.get("model"))
     if model in (None, _NO_MODEL):
         return as_text(fields_of(sample.get("output")).get("model")) or model
     return model
 
 
-def _scores(sample: Fields) -> list[tuple[str, object]]:
-    """Return the scores by the scorer's name; the oldest logs have one score without a name."""
+def _named_scores(sample: Fields) -> list[tuple[str, object]]:
+    """Return the scores with the scorer's names; the oldest logs have one score without a name."""
     scores = sample.get("scores")
     if isinstance(scores, Mapping):
-        return list(scores.items())[:_MOST_SCORES]
+        return list(scores.items())[:_MAX_SCORES]
     return [] if sample.get("score") is None else [("score", sample["score"])]
 
 
-def _values(scores: list[tuple[str, object]]) -> Iterator[float | None]:
-    """Yield each score's value in [0, 1], or None; one scorer may have several values."""
+def _grades_of_scores(scores: list[tuple[str, object]]) -> Iterator[float | None]:
+    """Yield the grade of each value of each score, None if it is no number from 0 to 1."""
     for _name, score in scores:
         value = score.get("value") if isinstance(score, Mapping) else score
         if isinstance(value, Mapping):
-            yield from map(_grade, value.values())
+            yield from map(_grade_of, value.values())
         elif isinstance(value, list):
-            yield from map(_grade, value)
+            yield from map(_grade_of, value)
         else:
-            yield _grade(value)
+            yield _grade_of(value)
 
 
-def _grade(value: object) -> float | None:
-    """Return a score as a number, as for ``C`` and ``I``; None where it is no grade."""
+def _grade_of(value: object) -> float | None:
+    """Return a grade such as 0.5, ``C`` or ``yes`` as a number from 0 to 1; None if it is none."""
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, str):
         text = value.strip()
-        grade = _GRADES.get(text, _GRADES.get(text.lower()))
+        grade = _GRADE_BY_NAME.get(text, _GRADE_BY_NAME.get(text.lower()))
         if grade is not None:
             return grade
         try:
@@ -252,11 +269,11 @@ def _grade(value: object) -> float | None:
     return number if number is not None and 0 <= number <= 1 else None
 
 
-def _outcome(values: Sequence[float | None]) -> Outcome:
-    """Return the outcome on which all scorers agree; a partial score leaves it unknown."""
-    if values and all(value == 1 for value in values):
+def _agreed_outcome(grades: Sequence[float | None]) -> Outcome:
+    """Return the outcome on which all grades agree, ``UNKNOWN`` after a partial grade."""
+    if grades and all(grade == 1 for grade in grades):
         return Outcome.SUCCEEDED
-    if values and all(value == 0 for value in values):
+    if grades and all(grade == 0 for grade in grades):
         return Outcome.FAILED
     return Outcome.UNKNOWN
 
@@ -265,9 +282,9 @@ def _answer_key(sample: Fields, walk: EventWalk) -> AnswerKey:
     """Return the scores with explanations, the target and the sample's metadata."""
     attachments = walk.spans.attachments
     draft = AnswerKeyDraft()
-    for name, score in _scores(sample):
+    for name, score in _named_scores(sample):
         _add_score(draft, name, score, attachments)
-    for key, event in walk.scored:
+    for key, event in walk.score_events:
         score = event.get("score")
         if event.get("intermediate") is True and isinstance(score, Mapping):
             parts = [score.get(name) for name in ("value", "answer", "explanation")]
@@ -276,14 +293,15 @@ def _answer_key(sample: Fields, walk: EventWalk) -> AnswerKey:
     target = sample.get("target")
     if target not in (None, "", []):
         draft.add("reference", "target", attachments.dumped(target))
-    if walk.grading:
-        draft.add("explanations", "grading", "\n\n".join(walk.grading))
+    if walk.grading_texts:
+        draft.add("explanations", "grading", "\n\n".join(walk.grading_texts))
     for name, value in fields_of(sample.get("metadata")).items():
         draft.add("other", name, attachments.dumped(value))
     return draft.key()
 
 
 def _add_score(draft: AnswerKeyDraft, name: str, score: object, attachments: Attachments) -> None:
+    """Add a scorer's score to the answer key, with its explanation and metadata."""
     if not isinstance(score, Mapping):
         draft.add("scores", name, score)
         return

@@ -1,9 +1,9 @@
 """The conventions of OpenTelemetry spans for the work of models, tools and agents.
 
-Each is a table of the attributes that it uses. Spans often follow several: a fact is taken from the
-first table whose attribute is there. Of the ``gen_ai`` conventions there are three generations:
-messages in numbered attributes (``gen_ai.prompt.0.content``), in events (``gen_ai.user.message``)
-and as messages with parts (``gen_ai.input.messages``).
+A convention is a table of attribute names. Spans often follow several conventions: a fact is taken
+from the first table whose attribute the span has. The ``gen_ai`` conventions have three
+generations: messages in numbered attributes (``gen_ai.prompt.0.content``), messages in events
+(``gen_ai.user.message``), and messages with parts (``gen_ai.input.messages``).
 """
 
 from __future__ import annotations
@@ -52,14 +52,21 @@ class Convention:
 
     Attributes:
         marks: The beginnings of names by which the convention is known.
-        kind: The kind of the call; ``kinds`` has the meanings of its values.
+        kind: The kind of the call.
+        kinds: The row's kind by each value of the attribute ``kind``.
         agent: The acting agent.
-        model: The model; ``tokens_in`` and ``tokens_out`` are the tokens of its call.
-        tool: The tool; ``call_id`` is the id of its call.
-        entity: A name for anything.
-        asked: The messages that went into a model; ``answered`` those that came out.
-        arguments: The arguments of a tool; ``result`` what it gave back.
-        input: The input of any call; ``output`` its output.
+        model: The model.
+        tokens_in: The tokens of a model's input.
+        tokens_out: The tokens of a model's output.
+        tool: The tool.
+        call_id: The id of a tool call.
+        entity: A name of any called thing.
+        request: The messages to a model.
+        answer: The messages of a model.
+        arguments: The arguments of a tool.
+        result: The result of a tool.
+        input: The input of any call.
+        output: The output of any call.
     """
 
     marks: Names
@@ -72,20 +79,25 @@ class Convention:
     tool: Names = ()
     call_id: Names = ()
     entity: Names = ()
-    asked: Names = ()
-    answered: Names = ()
+    request: Names = ()
+    answer: Names = ()
     arguments: Names = ()
     result: Names = ()
     input: Names = ()
     output: Names = ()
 
 
-def _kinds(
+def _kind_by_name(
     *, model: str = "", tool: str = "", agent: str = "", other: str = ""
 ) -> dict[str, RowKind]:
-    rows = (RowKind.MODEL, RowKind.TOOL, RowKind.AGENT, RowKind.OTHER)
-    listed = zip(rows, (model, tool, agent, other), strict=True)
-    return {name: kind for kind, spaced_names in listed for name in names(spaced_names)}
+    """Return the kind of each name in four texts of names."""
+    names_by_kind = {
+        RowKind.MODEL: names(model),
+        RowKind.TOOL: names(tool),
+        RowKind.AGENT: names(agent),
+        RowKind.OTHER: names(other),
+    }
+    return {name: kind for kind, kind_names in names_by_kind.items() for name in kind_names}
 
 
 OPENINFERENCE: Final = Convention(
@@ -96,7 +108,7 @@ OPENINFERENCE: Final = Convention(
         "llm.token_count.",
     ),
     kind=("openinference.span.kind",),
-    kinds=_kinds(
+    kinds=_kind_by_name(
         model="llm",
         tool="tool",
         agent="agent",
@@ -114,7 +126,7 @@ OPENINFERENCE: Final = Convention(
 GEN_AI: Final = Convention(
     marks=("gen_ai.",),
     kind=("gen_ai.operation.name",),
-    kinds=_kinds(
+    kinds=_kind_by_name(
         model="call_llm chat completion generate generate_content text_completion",
         tool="execute_tool",
         agent="invoke_agent",
@@ -126,15 +138,15 @@ GEN_AI: Final = Convention(
     tokens_out=("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
     tool=("gen_ai.tool.name",),
     call_id=("gen_ai.tool.call.id",),
-    asked=("gen_ai.input.messages", "gen_ai.prompt"),
-    answered=("gen_ai.output.messages", "gen_ai.completion"),
+    request=("gen_ai.input.messages", "gen_ai.prompt"),
+    answer=("gen_ai.output.messages", "gen_ai.completion"),
     arguments=("gen_ai.tool.call.arguments",),
     result=("gen_ai.tool.call.result", "gen_ai.tool.message"),
 )
 OPENLLMETRY: Final = Convention(
     marks=("traceloop.", "llm.request."),
     kind=("traceloop.span.kind", "llm.request.type"),
-    kinds=_kinds(
+    kinds=_kind_by_name(
         model="chat completion llm model", tool="tool", agent="agent", other="workflow task"
     ),
     entity=("traceloop.entity.name",),
@@ -149,15 +161,15 @@ AI_SDK: Final = Convention(
     tokens_out=("ai.usage.completionTokens", "ai.usage.outputTokens"),
     tool=("ai.toolCall.name",),
     call_id=("ai.toolCall.id",),
-    asked=("ai.prompt.messages", "ai.prompt"),
+    request=("ai.prompt.messages", "ai.prompt"),
     arguments=("ai.toolCall.args",),
     result=("ai.toolCall.result",),
 )
 GOOGLE_ADK: Final = Convention(
     marks=("gcp.vertex.agent.",),
     kinds={},
-    asked=("gcp.vertex.agent.llm_request",),
-    answered=("gcp.vertex.agent.llm_response",),
+    request=("gcp.vertex.agent.llm_request",),
+    answer=("gcp.vertex.agent.llm_response",),
     arguments=("gcp.vertex.agent.tool_call_args",),
     result=("gcp.vertex.agent.tool_response",),
 )
@@ -165,15 +177,15 @@ PYDANTIC_AI: Final = Convention(
     marks=(),
     kinds={},
     agent=("agent_name",),
-    asked=("pydantic_ai.all_messages",),
+    request=("pydantic_ai.all_messages",),
     arguments=("tool_arguments",),
     result=("tool_response",),
 )
 ANY_AGENT: Final = Convention(
     marks=(),
     kinds={},
-    asked=("gen_ai.input",),
-    answered=("gen_ai.output",),
+    request=("gen_ai.input",),
+    answer=("gen_ai.output",),
     arguments=("gen_ai.tool.args",),
     result=("gen_ai.output",),
 )
@@ -189,31 +201,34 @@ CONVENTIONS: Final = (
 )
 
 
-def _merged(conventions: Iterable[Convention]) -> Convention:
-    """Return one table with the attributes of all, in the order in which they count."""
-    merged: dict[str, Names] = {}
+def _merged_convention(conventions: Iterable[Convention]) -> Convention:
+    """Return one table with the attributes of all conventions; earlier conventions go first.
+
+    The table has no ``kinds``.
+    """
+    names_by_field: dict[str, Names] = {}
     for convention in conventions:
         for field in fields(convention):
             if field.name != "kinds":
-                names_before = merged.get(field.name, ())
-                merged[field.name] = names_before + getattr(convention, field.name)
-    return Convention(kinds={}, **merged)
+                earlier_names = names_by_field.get(field.name, ())
+                names_by_field[field.name] = earlier_names + getattr(convention, field.name)
+    return Convention(kinds={}, **names_by_field)
 
 
-_ALL: Final = _merged(CONVENTIONS)
-_TOOL_MARKS: Final = (*GEN_AI.tool, *AI_SDK.tool)
-_MODEL_MARKS: Final = (*OPENINFERENCE.marks, "gen_ai.usage.output_tokens")
-_INSTRUCTIONS: Final = "gen_ai.system_instructions"
+_ALL_CONVENTIONS: Final = _merged_convention(CONVENTIONS)
+_TOOL_ATTRIBUTES: Final = (*GEN_AI.tool, *AI_SDK.tool)
+_MODEL_PREFIXES: Final = (*OPENINFERENCE.marks, "gen_ai.usage.output_tokens")
+_INSTRUCTIONS_ATTRIBUTE: Final = "gen_ai.system_instructions"
 _TOOL_STATUS: Final = {"error": SpanStatus.ERROR, "success": SpanStatus.OK}
-_SPEAKING: Final = frozenset({"RETRIEVER", "RERANKER", "GUARDRAIL", "EVALUATOR"})
-_VERBS: Final = ("invoke_agent ", "agent_run ", "execute_tool ", "create_agent ")
+_READABLE_KINDS: Final = frozenset({"RETRIEVER", "RERANKER", "GUARDRAIL", "EVALUATOR"})
+_NAME_PREFIXES: Final = ("invoke_agent ", "agent_run ", "execute_tool ", "create_agent ")
 
 
 def row_of_attributes(attributes: object, name: str, row_id: str) -> SpanRow | None:
-    """Return the row that the attributes of a span make; None where they are of no convention.
+    """Return the row that the attributes of a span describe; None if they follow no convention.
 
     Args:
-        attributes: A JSON object, or the text of one; anything else is of no convention.
+        attributes: A JSON object or its text. Any other value follows no convention.
         name: The name of the span.
         row_id: The id of the row.
     """
@@ -224,26 +239,29 @@ def row_of_attributes(attributes: object, name: str, row_id: str) -> SpanRow | N
 
 
 def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
-    """Return the row that a span makes by the conventions that it follows; None without any.
+    """Return the row that a span describes; None if it follows no convention.
 
     Args:
         span: A span with its attributes and events.
         row_id: The id of the row.
     """
-    marked = (*span.attributes, *(event.name for event in span.events))
-    if not any(name.startswith(_ALL.marks) for name in marked):
+    span_names = (*span.attributes, *(event.name for event in span.events))
+    if not any(name.startswith(_ALL_CONVENTIONS.marks) for name in span_names):
         return None
-    row = span.row(row_id, _kind(span))
-    agent = span.text(*_ALL.agent)
+    row = span.row(row_id, _kind_of_span(span))
+    agent = span.text(*_ALL_CONVENTIONS.agent)
     match row.kind:
         case RowKind.MODEL:
             return replace(
                 row,
                 agent=agent,
-                model=span.text(*_ALL.model),
-                tokens=tokens_of(span.value(*_ALL.tokens_in), span.value(*_ALL.tokens_out)),
-                asked=tuple(_asked(span)),
-                answered=tuple(_answered(span)),
+                model=span.text(*_ALL_CONVENTIONS.model),
+                tokens=tokens_of(
+                    span.value(*_ALL_CONVENTIONS.tokens_in),
+                    span.value(*_ALL_CONVENTIONS.tokens_out),
+                ),
+                request=tuple(_request_messages(span)),
+                answer=tuple(_answer_messages(span)),
             )
         case RowKind.TOOL:
             return _tool_row(span, row, agent)
@@ -255,14 +273,14 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
             return replace(
                 row,
                 agent=agent,
-                name=span.text(*_ALL.entity) or span.name,
+                name=span.text(*_ALL_CONVENTIONS.entity) or span.name,
                 input=_input_of(span),
                 output=_output_of(span) if documents is None else documents,
-                speaks=kind.upper() in _SPEAKING,
+                has_readable_output=kind.upper() in _READABLE_KINDS,
             )
 
 
-def _kind(span: OtelSpan) -> RowKind:
+def _kind_of_span(span: OtelSpan) -> RowKind:
     """Return the kind of a span by the first convention that states it, else by its attributes."""
     for convention in CONVENTIONS:
         for name in convention.kind:
@@ -273,52 +291,57 @@ def _kind(span: OtelSpan) -> RowKind:
                 return RowKind.OTHER
             if value.startswith("invoke_"):  # as Strands calls a swarm or a graph of agents
                 return RowKind.AGENT
-    if any(name in span.attributes for name in _TOOL_MARKS):
+    if any(name in span.attributes for name in _TOOL_ATTRIBUTES):
         return RowKind.TOOL
-    if any(name.startswith(_MODEL_MARKS) for name in span.attributes):
+    if any(name.startswith(_MODEL_PREFIXES) for name in span.attributes):
         return RowKind.MODEL
-    return RowKind.MODEL if _asked(span) or _answered(span) else RowKind.OTHER
+    return RowKind.MODEL if _request_messages(span) or _answer_messages(span) else RowKind.OTHER
 
 
 def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
-    """Return the row of a tool: its arguments and result are in attributes, or in events."""
+    """Return the row of a tool; its arguments and result are in attributes or in events."""
     arguments = _first_present(
         arguments_without_wrapping(span.value("input.value")),
-        span.value(*_ALL.arguments),
+        span.value(*_ALL_CONVENTIONS.arguments),
         _input_of(span),
-        _in_parts(_event_requests(span), "arguments"),
-        _parameters(span),
+        _first_part_field(_event_requests(span), "arguments"),
+        _arguments_in_parameters(span),
     )
     result = tool_output(
         _first_present(
             span.value("output.value"),
-            span.value(*_ALL.result),
+            span.value(*_ALL_CONVENTIONS.result),
             _output_of(span),
-            _in_parts(_event_answers(span), "response"),
+            _first_part_field(_event_answers(span), "response"),
         )
     )
     status = _TOOL_STATUS.get(span.text("gen_ai.tool.status") or "", result.status)
     return replace(
         row,
         agent=agent,
-        name=span.text(*_ALL.tool, *_ALL.entity) or bare_name(span.name),
+        name=span.text(*_ALL_CONVENTIONS.tool, *_ALL_CONVENTIONS.entity) or bare_name(span.name),
         input=arguments,
         output=result.output,
-        call_id=span.text(*_ALL.call_id) or result.call_id,
+        call_id=span.text(*_ALL_CONVENTIONS.call_id) or result.call_id,
         status=worse_status(row.status, status),
     )
 
 
 def _agent_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
-    asked = _asked(span)
-    name = agent or span.text(*_ALL.entity) or bare_name(span.name.removesuffix(".run"))
+    """Return the row of an agent: its input and output, or the last messages with these roles."""
+    request = _request_messages(span)
+    name = agent or span.text(*_ALL_CONVENTIONS.entity) or bare_name(span.name.removesuffix(".run"))
     return replace(
         row,
         name=name,
         agent=name,
-        input=_first_present(span.value("input.value"), _last_text(asked, "user")),
-        output=_first_present(span.value("output.value"), _last_text(_answered(span), "assistant")),
-        instructions=next((_text(message) for message in asked if is_system(message)), None),
+        input=_first_present(span.value("input.value"), _last_text(request, "user")),
+        output=_first_present(
+            span.value("output.value"), _last_text(_answer_messages(span), "assistant")
+        ),
+        instructions=next(
+            (_message_text(message) for message in request if is_system(message)), None
+        ),
     )
 
 
@@ -326,14 +349,14 @@ def _first_present(*values: object) -> object:
     return next((value for value in values if value is not None), None)
 
 
-def _parameters(span: OtelSpan) -> object:
-    """Return the arguments in a tool's parameters, which are its JSON schema in some libraries."""
+def _arguments_in_parameters(span: OtelSpan) -> object:
+    """Return a tool's parameters as its arguments; None if they are a JSON schema."""
     parameters = value_under(span.attributes, "tool.parameters")
     return None if "properties" in fields_of(parameters) else parameters
 
 
-def _in_parts(messages: Iterable[Message], field: str) -> object:
-    """Return what the messages on a tool's span hold in a part's field, or as content."""
+def _first_part_field(messages: Iterable[Message], field: str) -> object:
+    """Return ``field`` of a part, or the content, of the first message that has either; or None."""
     for message in messages:
         for part in map(fields_of, items_of(message.get("parts"))):
             if part.get(field) is not None:
@@ -343,98 +366,117 @@ def _in_parts(messages: Iterable[Message], field: str) -> object:
     return None
 
 
-def _asked(span: OtelSpan) -> list[Message]:
-    """Return the messages that a model or an agent was given, its system prompt first."""
-    raw = span.value("input.value")
+def _request_messages(span: OtelSpan) -> list[Message]:
+    """Return the messages to a model or an agent, its system prompt first.
+
+    The messages come from the first of these that has any:
+
+    - OpenInference's attributes and input
+    - the request of any convention
+    - the events of the span
+    - the request or the input as plain text
+    """
+    input_value = span.value("input.value")
     flattened = flattened_messages(span, "llm.input_messages", "user")
-    messages = fuller_messages(flattened, request_messages(raw)) or _prompts(span)
-    instructions = _instructions(span.attributes)
+    messages = fuller_messages(flattened, request_messages(input_value)) or _prompt_messages(span)
+    system_messages = _system_messages(span.attributes)
     if messages:
-        system = [] if any(map(is_system, messages)) else instructions
-        return [*system, *with_smolagents_calls(messages)]
-    values = [
-        value for name in _ALL.asked if (value := value_under(span.attributes, name)) is not None
-    ]
-    for value in values:
-        if messages := list(request_messages(value)):
-            return [*instructions, *messages]
-    if messages := [*instructions, *_event_requests(span)]:
+        has_system = any(map(is_system, messages))
+        return [*([] if has_system else system_messages), *with_smolagents_calls(messages)]
+    requests = [value_under(span.attributes, name) for name in _ALL_CONVENTIONS.request]
+    requests = [request for request in requests if request is not None]
+    for request in requests:
+        if messages := list(request_messages(request)):
+            return [*system_messages, *messages]
+    if messages := [*system_messages, *_event_requests(span)]:
         return messages
-    return list(request_text(values[0] if values else raw))
+    return list(request_text(requests[0] if requests else input_value))
 
 
-def _answered(span: OtelSpan) -> list[Message]:
-    """Return the messages that a model or an agent answered."""
-    raw = span.value("output.value")
+def _answer_messages(span: OtelSpan) -> list[Message]:
+    """Return the messages in the answer of a model or an agent.
+
+    The messages come from the first of these that has any:
+
+    - OpenInference's attributes and output
+    - the answer of the ``gen_ai`` conventions, or of Google's ADK
+    - the events of the span
+    - the answer of the AI SDK or of any-agent
+    - the output as plain text
+    """
+    output_value = span.value("output.value")
     flattened = flattened_messages(span, "llm.output_messages", "assistant")
-    if messages := fuller_messages(flattened, structured_answer(raw)):
+    if messages := fuller_messages(flattened, structured_answer(output_value)):
         return messages
-    for name in (*GEN_AI.answered, *GOOGLE_ADK.answered):
-        value = value_under(span.attributes, name)
-        read = answer_messages if name in GEN_AI.answered else structured_answer
-        if messages := list(read(value)):
+    for name in (*GEN_AI.answer, *GOOGLE_ADK.answer):
+        answer = value_under(span.attributes, name)
+        read_messages = answer_messages if name in GEN_AI.answer else structured_answer
+        if messages := list(read_messages(answer)):
             return messages
-    output = span.value(*ANY_AGENT.answered)
-    if messages := _event_answers(span) or _ai_sdk_answer(span) or _any_agent_calls(output):
+    any_agent_output = span.value(*ANY_AGENT.answer)
+    if messages := _event_answers(span) or _ai_sdk_answer(span):
         return messages
-    return list(answer_messages(output if raw is None else raw))
+    if messages := _any_agent_answer(any_agent_output):
+        return messages
+    return list(answer_messages(any_agent_output if output_value is None else output_value))
 
 
-def _instructions(attributes: Fields) -> list[Message]:
-    text = content_text(value_under(attributes, _INSTRUCTIONS))
+def _system_messages(attributes: Fields) -> list[Message]:
+    text = content_text(value_under(attributes, _INSTRUCTIONS_ATTRIBUTE))
     return [{"role": "system", "content": text}] if text.strip() else []
 
 
-def _prompts(span: OtelSpan) -> list[Message]:
+def _prompt_messages(span: OtelSpan) -> list[Message]:
     """Return the prompts of a completion that has no messages."""
     prompts = items_of(value_under(span.attributes, "llm.prompts"))
     return [{"role": "user", "content": content_text(prompt)} for prompt in prompts]
 
 
-_DETAILS: Final = "gen_ai.client.inference.operation.details"
-_EVENT_ROLES: Final = {
+_DETAILS_EVENT: Final = "gen_ai.client.inference.operation.details"
+_ROLE_BY_EVENT: Final = {
     f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")
 }
 
 
-def _events(span: OtelSpan) -> Iterable[SpanEvent]:
-    """Return the events of a span, and those that Logfire keeps in an attribute instead."""
-    listed = items_of(value_under(span.attributes, "events"))
+def _all_events(span: OtelSpan) -> Iterable[SpanEvent]:
+    """Return the events of a span, and the events that Logfire writes in an attribute."""
+    logfire_events = items_of(value_under(span.attributes, "events"))
     return [
         *span.events,
-        *(event_of({"body": event}) for event in listed if isinstance(event, Mapping)),
+        *(event_of({"body": event}) for event in logfire_events if isinstance(event, Mapping)),
     ]
 
 
 def _event_requests(span: OtelSpan) -> list[Message]:
     """Return the input messages in the events of a span."""
     messages: list[Message] = []
-    for event in _events(span):
-        if event.name == _DETAILS:
-            asked = value_under(event.attributes, "gen_ai.input.messages")
-            messages += [*_instructions(event.attributes), *request_messages(asked)]
+    for event in _all_events(span):
+        if event.name == _DETAILS_EVENT:
+            request = value_under(event.attributes, "gen_ai.input.messages")
+            messages += [*_system_messages(event.attributes), *request_messages(request)]
         elif event.name == "gen_ai.content.prompt":
-            asked = value_under(event.attributes, "gen_ai.prompt")
-            messages += request_messages(asked) or request_text(asked)
-        elif event.name in _EVENT_ROLES:
-            messages.append(_event_message(event.attributes, _EVENT_ROLES[event.name]))
+            request = value_under(event.attributes, "gen_ai.prompt")
+            messages += request_messages(request) or request_text(request)
+        elif event.name in _ROLE_BY_EVENT:
+            messages.append(_event_message(event.attributes, _ROLE_BY_EVENT[event.name]))
     return messages
 
 
 def _event_answers(span: OtelSpan) -> list[Message]:
     """Return the output messages in the events of a span."""
     messages: list[Message] = []
-    for event in _events(span):
-        if event.name == _DETAILS:
+    for event in _all_events(span):
+        if event.name == _DETAILS_EVENT:
             messages += answer_messages(value_under(event.attributes, "gen_ai.output.messages"))
         elif event.name == "gen_ai.content.completion":
             messages += answer_messages(value_under(event.attributes, "gen_ai.completion"))
         elif event.name == "gen_ai.choice":
-            messages.append(_choice(event.attributes))
+            messages.append(_message_of_choice(event.attributes))
     return messages
 
 
 def _event_message(attributes: Fields, role: str) -> Message:
+    """Return the message in an event's attributes; ``role`` is the role if they name none."""
     content = value_under(attributes, "content")
     calls = value_under(attributes, "tool_calls")
     message: dict[str, object] = {
@@ -449,16 +491,17 @@ def _event_message(attributes: Fields, role: str) -> Message:
     return message
 
 
-def _choice(attributes: Fields) -> Message:
+def _message_of_choice(attributes: Fields) -> Message:
     """Return the message of a choice: a text, Strands' list of parts, or a message's fields."""
-    inner = value_under(attributes, "message")
-    if isinstance(inner, str | list):
-        return {"role": "assistant", "content": inner}
-    fields = {**attributes, **inner} if isinstance(inner, Mapping) else attributes
+    message = value_under(attributes, "message")
+    if isinstance(message, str | list):
+        return {"role": "assistant", "content": message}
+    fields = {**attributes, **message} if isinstance(message, Mapping) else attributes
     return _event_message(fields, "assistant")
 
 
 def _ai_sdk_answer(span: OtelSpan) -> list[Message]:
+    """Return the answer in the AI SDK's attributes, empty if they have neither text nor calls."""
     text = span.value("ai.response.text")
     calls = value_under(span.attributes, "ai.response.toolCalls")
     if text is None and not isinstance(calls, list):
@@ -466,44 +509,54 @@ def _ai_sdk_answer(span: OtelSpan) -> list[Message]:
     return [{"role": "assistant", "content": text or "", "tool_calls": calls or []}]
 
 
-def _any_agent_calls(output: object) -> list[Message]:
-    """Return the tool calls that any-agent writes as ``[{"tool.name", "tool.args"}]``."""
+def _any_agent_answer(output: object) -> list[Message]:
+    """Return an answer with the calls that any-agent writes as ``[{"tool.name", "tool.args"}]``.
+
+    Any other output has no answer.
+    """
     calls = [fields_of(call) for call in items_of(json_in(output))]
     if not calls or not all("tool.name" in call for call in calls):
         return []
     functions = [{"name": call["tool.name"], "arguments": call.get("tool.args")} for call in calls]
-    made = [{"function": function} for function in functions]
-    return [{"role": "assistant", "content": "", "tool_calls": made}]
+    tool_calls = [{"function": function} for function in functions]
+    return [{"role": "assistant", "content": "", "tool_calls": tool_calls}]
 
 
 def _last_text(messages: list[Message], role: str) -> str | None:
-    """Return the text of the last message of a role, for a row without messages of its own."""
-    last = (m for m in reversed(messages) if m.get("role") == role and is_message(m))
-    message = next(last, None)
-    return None if message is None else _text(message)
+    """Return the text of the last message with a role; None if there is none."""
+    for message in reversed(messages):
+        if message.get("role") == role and is_message(message):
+            return _message_text(message)
+    return None
 
 
-def _text(message: Message) -> str | None:
+def _message_text(message: Message) -> str | None:
     return content_text(first_in(message, "content", "parts")) or None
 
 
 def _input_of(span: OtelSpan) -> object:
-    return _of_entity(span, _ALL.input, "inputs")
+    return _unwrapped_value(span, _ALL_CONVENTIONS.input, "inputs")
 
 
 def _output_of(span: OtelSpan) -> object:
-    return _of_entity(span, _ALL.output, "outputs")
+    return _unwrapped_value(span, _ALL_CONVENTIONS.output, "outputs")
 
 
-def _of_entity(span: OtelSpan, attributes: Names, field: str) -> object:
-    """Return an input or output without the object that OpenLLMetry puts around it."""
+def _unwrapped_value(span: OtelSpan, attributes: Names, field: str) -> object:
+    """Return the first input or output without the object in which OpenLLMetry wraps it; or None.
+
+    Args:
+        span: The span.
+        attributes: The names of the attributes with inputs or outputs.
+        field: The field of OpenLLMetry's object.
+    """
     for name in attributes:
         if name in (*OPENLLMETRY.input, *OPENLLMETRY.output):
             value = value_under(span.attributes, name)
-            inner = fields_of(value).get(field)
-            if inner == {} and fields_of(value).get("args"):
-                return fields_of(value)["args"]
-            value = value if inner is None else inner
+            wrapper = fields_of(value)
+            if wrapper.get(field) == {} and wrapper.get("args"):
+                return wrapper["args"]
+            value = value if wrapper.get(field) is None else wrapper[field]
         else:
             value = span.value(name)
         if value is not None:
@@ -512,7 +565,7 @@ def _of_entity(span: OtelSpan, attributes: Names, field: str) -> object:
 
 
 def bare_name(name: str) -> str:
-    """Return a span's name without the verb that the conventions put before it."""
-    for verb in _VERBS:
-        name = name.removeprefix(verb)
+    """Return a span's name without the prefixes of the conventions and without brackets."""
+    for prefix in _NAME_PREFIXES:
+        name = name.removeprefix(prefix)
     return name.strip().removeprefix("[").removesuffix("]") or name

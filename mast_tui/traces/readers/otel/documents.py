@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
@@ -15,10 +15,10 @@ from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.document_traces import records_by_line
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, names
 from mast_tui.traces.readers.otel.spans import (
-    BIG_INT,
+    BIG_ID_PREFIX,
     Attributes,
     attributes_of,
-    is_of_phoenix,
+    is_phoenix_span,
     looks_like_span,
 )
 
@@ -29,27 +29,41 @@ _MARKS: Final = tuple(
         context.span_id
     """)
 )
-_RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans", "batches")
+_OTLP_RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans")
+_RESOURCE_SPANS: Final = (*_OTLP_RESOURCE_SPANS, "batches")
 _SCOPE_SPANS: Final = names(
     "scopeSpans scope_spans instrumentationLibrarySpans instrumentation_library_spans"
 )
 _RESOURCE_LOGS: Final = ("resourceLogs", "resource_logs")
 _SCOPE_LOGS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs")
 _LOG_RECORDS: Final = ("logRecords", "log_records", "logs")
+
+
+class _OtlpLayout(NamedTuple):
+    """The names of OTLP's lists by resource and by scope, and of the lists of records in these."""
+
+    resources: tuple[str, ...]
+    scopes: tuple[str, ...]
+    records: tuple[str, ...]
+    is_log: bool
+
+
+_SPAN_LAYOUT: Final = _OtlpLayout(_RESOURCE_SPANS, _SCOPE_SPANS, ("spans",), is_log=False)
+_LOG_LAYOUT: Final = _OtlpLayout(_RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS, is_log=True)
 _SCOPES: Final = ("scope", "instrumentationLibrary", "instrumentation_library")
 _OTHER_SIGNALS: Final = frozenset({"resourceMetrics", "resource_metrics"})
-_LOOKED_AT: Final = 20
-_MOST_BREAKS: Final = 50
+_COMPARED_ITEMS: Final = 20
+_MAX_BREAKS: Final = 50
 
-_FOLLOWED: Final = re.compile(rb"\n\}[ \t\r]*\n\s*\{")
-"""The end of an indented object after which another one begins."""
+_NEXT_OBJECT: Final = re.compile(rb"\n\}[ \t\r]*\n\s*\{")
+"""The end of an indented object and the beginning of the next object."""
 
 _BIG_ID: Final = re.compile(r'("trace_id"\s*:\s*)(\d{19,})')
-"""A trace id as a number: more than most parsers of JSON keep."""
+"""A trace id as a number with more digits than most parsers of JSON keep."""
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class RawRecord:
     """A span or a log record of the file, with the attributes of its resource and its scope."""
 
     value: object
@@ -65,48 +79,53 @@ def layout_of(source: Source) -> str | None:
     if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
         return None
     if values := source.json_lines:
-        return next(filter(None, map(_layout, values)), None)
+        return next(filter(None, map(_layout_of_value, values)), None)
     if _is_concatenated(source):
-        first = next(_concatenated(source, []), None)
-        return None if first is None else _layout(first[1])
-    return _layout(_document(source))
+        for _line, value in _concatenated_values(source, []):
+            return _layout_of_value(value)
+        return None
+    return _layout_of_value(_whole_document(source))
 
 
-def raw_spans(source: Source, problems: list[Problem]) -> Iterator[Raw]:
+def raw_spans(source: Source, problems: list[Problem]) -> Iterator[RawRecord]:
     """Yield every span and log record in the order of the file.
 
     Args:
         source: The file.
-        problems: The list to which left out values are added.
+        problems: The list to which a problem is added for each value that is left out.
     """
-    for prefix, value in _values(source, problems):
-        yield from _in_value(value, prefix, problems)
+    for location, value in _json_values(source, problems):
+        yield from _raw_spans_of_value(value, location, problems)
 
 
-def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, object]]:
-    """Yield the JSON values of a file: one a line, one after the other, or the one document."""
+def _json_values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, object]]:
+    """Yield the JSON values of a file, each with its location: one a line, or several lines each.
+
+    The location of the only value of a file is empty.
+    """
     lines = source.json_lines
     if lines and not _has_big_ids(source):
         for record in records_by_line(source, problems):
             yield record.location, record.value
     elif lines or _is_concatenated(source):
         source.damage = ()  # text after the first object is no damage here
-        for number, value in _concatenated(source, problems):
-            yield f"line {number}", value
+        for line, value in _concatenated_values(source, problems):
+            yield f"line {line}", value
     else:
-        yield "", _document(source)
+        yield "", _whole_document(source)
 
 
 def _is_concatenated(source: Source) -> bool:
     """Return whether indented objects follow each other with nothing between them."""
-    return source.head.lstrip()[:1] == b"{" and _FOLLOWED.search(source.data) is not None
+    return source.head.lstrip()[:1] == b"{" and _NEXT_OBJECT.search(source.data) is not None
 
 
 def _has_big_ids(source: Source) -> bool:
     return _BIG_ID.search(source.head.decode("utf-8", "replace")) is not None
 
 
-def _document(source: Source) -> object | None:
+def _whole_document(source: Source) -> object | None:
+    """Return the one JSON value of a file, with big trace ids as texts."""
     if not _has_big_ids(source):
         return source.json
     try:
@@ -116,19 +135,19 @@ def _document(source: Source) -> object | None:
 
 
 def _keep_big_ids(text: str) -> str:
-    return _BIG_ID.sub(rf'\1"{BIG_INT}\2"', text)
+    return _BIG_ID.sub(rf'\1"{BIG_ID_PREFIX}\2"', text)
 
 
-def _concatenated(source: Source, problems: list[Problem]) -> Iterator[tuple[int, object]]:
-    """Yield JSON values that follow each other, each with the line that it begins on.
+def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tuple[int, object]]:
+    """Yield JSON values that follow each other, each with the line on which it begins.
 
-    Text between them is skipped up to the next line that begins with a bracket.
+    Text that is not JSON is reported and skipped up to the next line that begins with a brace.
     """
     text = as_utf8(source.data).decode("utf-8", "replace")
     decoder = json.JSONDecoder()
     position = 0
     line = 1
-    breaks = 0
+    break_count = 0
     while True:
         begin = position
         while begin < len(text) and text[begin] in " \t\r\n,":
@@ -146,48 +165,54 @@ def _concatenated(source: Source, problems: list[Problem]) -> Iterator[tuple[int
                 reason = "nested too deeply"
             except (InvalidJSON, ValueError) as error:
                 reason = f"not JSON: {error}"
-        if position == begin:
-            breaks += 1
-            following = text.find("\n{", begin)
-            ends = following < 0 or breaks == _MOST_BREAKS
-            going_on = "the rest is left out" if ends else "read on at the next object"
-            problems.append(Problem(f"line {line}", f"{reason}; {going_on}"))
-            if ends:
+        if position == begin:  # there was no value
+            break_count += 1
+            next_object = text.find("\n{", begin)
+            stops_here = next_object < 0 or break_count == _MAX_BREAKS
+            consequence = "the rest is left out" if stops_here else "read on at the next object"
+            problems.append(Problem(f"line {line}", f"{reason}; {consequence}"))
+            if stops_here:
                 return
-            position = following
+            position = next_object
         line += text.count("\n", begin, position)
 
 
-def _layout(value: object) -> str | None:
+def _layout_of_value(value: object) -> str | None:
     """Return the layout of a JSON value with spans; None for any other value."""
     if isinstance(value, Mapping):
-        if _listed(value, _RESOURCE_SPANS) and _is_otlp(value):
+        if _first_list(value, _RESOURCE_SPANS) and _is_otlp_request(value):
             return "otlp"
         if any(isinstance(value.get(name), list) for name in _RESOURCE_LOGS):
             return "otlp"
         if isinstance(value.get("context.span_id"), Mapping):
             return "phoenix"
-    elif isinstance(value, list) and value and _is_otlp(value[0]):
+    elif isinstance(value, list) and value and _is_otlp_request(value[0]):
         return "otlp"
-    lists = _span_lists(value).values()
-    spans = [item for spans in lists for item in spans[:_LOOKED_AT] if looks_like_span(item)]
+    first_items = [
+        item for items in _span_lists(value).values() for item in items[:_COMPARED_ITEMS]
+    ]
+    spans = list(filter(looks_like_span, first_items))
     if not spans:
         return None
-    return "phoenix" if any(map(is_of_phoenix, spans)) else "otel-spans"
+    return "phoenix" if any(map(is_phoenix_span, spans)) else "otel-spans"
 
 
-def _is_otlp(value: object) -> bool:
+def _is_otlp_request(value: object) -> bool:
+    """Return whether a value has spans by resource and scope; ``batches`` alone proves nothing."""
     fields = fields_of(value)
-    if any(isinstance(fields.get(name), list) for name in _RESOURCE_SPANS[:2]):
+    if any(isinstance(fields.get(name), list) for name in _OTLP_RESOURCE_SPANS):
         return True
-    resources = _listed(fields, _RESOURCE_SPANS)
-    return bool(resources) and all(_listed(fields_of(item), _SCOPE_SPANS) for item in resources)
+    resources = _first_list(fields, _RESOURCE_SPANS)
+    return bool(resources) and all(_first_list(fields_of(item), _SCOPE_SPANS) for item in resources)
 
 
 def _span_lists(value: object) -> dict[str, list[object]]:
-    """Return lists of spans under their pointers: of a list, an object, a table, or one span.
+    """Return lists that may have spans, by their JSON pointers.
 
-    An object has its spans under ``spans`` or ``data``, or groups of them under names.
+    - A list is such a list itself.
+    - A table has columns, each an object with the values by row: its rows are the list.
+    - Of any other object, each field is returned that is a list with a span among its first items.
+    - If there is no such field, the object itself is the only span.
     """
     if isinstance(value, list):
         return {"": value}
@@ -203,55 +228,66 @@ def _span_lists(value: object) -> dict[str, list[object]]:
     if "info" in value:  # a trace of MLflow's
         return {"": [value]}
     lists: dict[str, list[object]] = {
-        f"/{name}": inner
-        for name, inner in value.items()
-        if isinstance(inner, list) and any(map(looks_like_span, inner[:_LOOKED_AT]))
+        f"/{name}": items
+        for name, items in value.items()
+        if isinstance(items, list) and any(map(looks_like_span, items[:_COMPARED_ITEMS]))
     }
     return lists or {"": [value]}
 
 
-def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[Raw]:
+def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[RawRecord]:
+    """Yield the spans and log records of a value whose location is ``prefix``.
+
+    An item that is no span is a problem, except other signals. An object among several items
+    counts as a span.
+    """
     separator = " " if prefix else ""
-    if isinstance(value, list) and any(map(_is_otlp, value[:_LOOKED_AT])):
-        for number, item in enumerate(value):
-            yield from _in_value(item, f"{prefix}{separator}/{number}", problems)
+    if isinstance(value, list) and any(map(_is_otlp_request, value[:_COMPARED_ITEMS])):
+        for item_index, item in enumerate(value):
+            yield from _raw_spans_of_value(item, f"{prefix}{separator}/{item_index}", problems)
         return
-    if isinstance(value, Mapping) and _layout(value) == "otlp":
-        yield from _otlp(value, prefix if prefix.startswith("/") else prefix + separator)
+    if isinstance(value, Mapping) and _layout_of_value(value) == "otlp":
+        yield from _otlp_records(value, prefix if prefix.startswith("/") else prefix + separator)
         return
-    for pointer, spans in _span_lists(value).items():
-        alone = len(spans) == 1 and spans[0] is value
-        for number, item in enumerate(spans):
-            location = (prefix or "/") if alone else f"{prefix}{separator}{pointer}/{number}"
-            if looks_like_span(item) or (isinstance(item, Mapping) and len(spans) > 1):
-                yield Raw(item, location)
+    for pointer, items in _span_lists(value).items():
+        is_whole_value = len(items) == 1 and items[0] is value
+        for item_index, item in enumerate(items):
+            location = f"{prefix}{separator}{pointer}/{item_index}"
+            if is_whole_value:
+                location = prefix or "/"
+            if looks_like_span(item) or (isinstance(item, Mapping) and len(items) > 1):
+                yield RawRecord(item, location)
             elif _OTHER_SIGNALS.isdisjoint(fields_of(item)):
                 problems.append(Problem(location, "no span, left out"))
 
 
-def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:
-    """Yield the spans and log records of an OTLP request."""
-    for is_log, resources, scopes, items in (
-        (False, _RESOURCE_SPANS, _SCOPE_SPANS, ("spans",)),
-        (True, _RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS),
-    ):
-        for at_resource, resource in _each(value, resources, prefix):
-            described = fields_of(resource.get("resource"))
-            attributes = attributes_of(described.get("attributes"))
-            for at_scope, scoped in _each(resource, scopes, at_resource):
-                scope = next(filter(None, (fields_of(scoped.get(name)) for name in _SCOPES)), {})
-                name = next((name for name in items if isinstance(scoped.get(name), list)), "")
-                for number, item in enumerate(items_of(scoped.get(name))):
-                    location = f"{at_scope}/{name}/{number}"
-                    yield Raw(item, location, attributes, as_text(scope.get("name")), is_log)
+def _otlp_records(value: Fields, prefix: str) -> Iterator[RawRecord]:
+    """Yield the spans and log records of an OTLP request, whose location is ``prefix``."""
+    for layout in (_SPAN_LAYOUT, _LOG_LAYOUT):
+        for group_location, group in _items_with_locations(value, layout.resources, prefix):
+            resource = fields_of(group.get("resource"))
+            attributes = attributes_of(resource.get("attributes"))
+            scope_groups = _items_with_locations(group, layout.scopes, group_location)
+            for scope_location, scope_group in scope_groups:
+                scopes = (fields_of(scope_group.get(name)) for name in _SCOPES)
+                scope = as_text(next(filter(None, scopes), {}).get("name"))
+                lists = (name for name in layout.records if isinstance(scope_group.get(name), list))
+                list_name = next(lists, "")
+                for record_index, record in enumerate(items_of(scope_group.get(list_name))):
+                    location = f"{scope_location}/{list_name}/{record_index}"
+                    yield RawRecord(record, location, attributes, scope, layout.is_log)
 
 
-def _each(value: Fields, names: tuple[str, ...], prefix: str) -> Iterator[tuple[str, Fields]]:
+def _items_with_locations(
+    value: Fields, names: tuple[str, ...], prefix: str
+) -> Iterator[tuple[str, Fields]]:
+    """Yield the objects in the lists with these names, each after its location."""
     for name in names:
-        for number, item in enumerate(items_of(value.get(name))):
+        for item_index, item in enumerate(items_of(value.get(name))):
             if isinstance(item, Mapping):
-                yield f"{prefix}/{name}/{number}", item
+                yield f"{prefix}/{name}/{item_index}", item
 
 
-def _listed(value: Fields, names: tuple[str, ...]) -> list[object]:
-    return next((inner for name in names if isinstance(inner := value.get(name), list)), [])
+def _first_list(value: Fields, names: tuple[str, ...]) -> list[object]:
+    """Return the first field with one of these names that is a list, else an empty list."""
+    return next((items for name in names if isinstance(items := value.get(name), list)), [])

@@ -1,4 +1,4 @@
-"""Messages, tools and documents as OpenInference writes them, and what frameworks do to them."""
+"""Messages, tools and documents as OpenInference and frameworks that use it write them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mast_tui.traces.readers.span_tree.messages import (
 )
 from mast_tui.traces.readers.span_tree.rows import Message
 
-_DOCUMENTS: Final = ("retrieval.documents", "reranker.output_documents")
-_OBSERVATION: Final = re.compile(r"(?:Call id: (?P<id>\S+)\n)?Observation:\n?")
-_CALLING: Final = "Calling tools:\n"
-_ENUM: Final = "MessageRole."
-_CALLED: Final = "Called Tool: '"
+_DOCUMENT_LISTS: Final = ("retrieval.documents", "reranker.output_documents")
+_OBSERVATION_HEADING: Final = re.compile(r"(?:Call id: (?P<id>\S+)\n)?Observation:\n?")
+_CALLS_HEADING: Final = "Calling tools:\n"
+_ENUM_PREFIX: Final = "MessageRole."
+_ECHOED_CALL: Final = "Called Tool: '"
 
 
 def flattened_messages(span: OtelSpan, name: str, role: str) -> list[Message]:
@@ -30,19 +30,19 @@ def flattened_messages(span: OtelSpan, name: str, role: str) -> list[Message]:
     Args:
         span: The span.
         name: The attribute that holds the messages.
-        role: The role of a message that is a text.
+        role: The role of messages that are a text: ``user`` or ``assistant``.
     """
     value = value_under(span.attributes, name)
     if isinstance(value, str):
-        read = answer_messages(value) if role == "assistant" else ()
-        return list(read or request_messages(value) or request_text(value))
+        answer = answer_messages(value) if role == "assistant" else ()
+        return list(answer or request_messages(value) or request_text(value))
     items = value if isinstance(value, list) else [value]
-    return [_message(item) for item in items if isinstance(item, Mapping)]
+    return [_message_of_item(item) for item in items if isinstance(item, Mapping)]
 
 
-def _message(item: Fields) -> Message:
-    """Return a message as it is flattened: ``message.role``, ``message.tool_calls`` …"""
-    fields = _nested(item, "message")
+def _message_of_item(item: Fields) -> Message:
+    """Return a message from its flattened fields: ``message.role``, ``message.tool_calls`` …"""
+    fields = _nested_fields(item, "message")
     message: dict[str, object] = {"role": as_text(fields.get("role")) or "assistant"}
     for name in ("content", "name", "tool_call_id", "reasoning_content", "refusal"):
         if fields.get(name) is not None:
@@ -53,38 +53,44 @@ def _message(item: Fields) -> Message:
         message["content"] = [_content_part(part) for part in contents]
     if isinstance(calls, list):
         message["tool_calls"] = [
-            _nested(call, "tool_call") if isinstance(call, Mapping) else call for call in calls
+            _nested_fields(call, "tool_call") if isinstance(call, Mapping) else call
+            for call in calls
         ]
-    elif called := as_text(fields.get("function_call_name")):
+    elif function_name := as_text(fields.get("function_call_name")):
         arguments = fields.get("function_call_arguments_json")
-        message["tool_calls"] = [{"function": {"name": called, "arguments": arguments}}]
+        message["tool_calls"] = [{"function": {"name": function_name, "arguments": arguments}}]
     message.setdefault("content", "")
     return message
 
 
 def _content_part(part: object) -> object:
+    """Return a part of a message without OpenInference's names; a picture without its data."""
     if not isinstance(part, Mapping):
         return part
-    content = _nested(part, "message_content")
+    content = _nested_fields(part, "message_content")
     if isinstance(content.get("text"), str):
         kind = content.get("type")
         return {"type": kind if isinstance(kind, str) else "text", "text": content["text"]}
     return {"type": "image"} if "image" in content else content
 
 
-def _nested(value: Fields, within: str | None = None) -> Fields:
-    """Return an object with its dotted names taken apart, or the object ``within`` it if any."""
+def _nested_fields(value: Fields, wrapper: str | None = None) -> Fields:
+    """Return an object with its dotted names as nested objects.
+
+    If the field ``wrapper`` is an object, that object is returned.
+    """
     if any("." in str(name) for name in value):
-        nested = nested_object({str(name): inner for name, inner in value.items()})
+        nested = nested_object({str(name): field_value for name, field_value in value.items()})
         value = nested if isinstance(nested, Mapping) else value
-    inner = None if within is None else value.get(within)
-    return _nested(inner) if isinstance(inner, Mapping) else value
+    wrapped = None if wrapper is None else value.get(wrapper)
+    return _nested_fields(wrapped) if isinstance(wrapped, Mapping) else value
 
 
 def fuller_messages(flattened: Sequence[Message], raw: Sequence[Message]) -> list[Message]:
-    """Return the messages of the attributes, or those of the raw value where these say more.
+    """Return the flattened messages, each replaced by the raw message if it is not complete.
 
-    Some instrumentation leaves out tool calls, or their arguments.
+    Some instrumentation leaves out tool calls or their arguments in flattened messages. If the
+    numbers of messages differ, the raw messages are returned if no flattened message is complete.
 
     Args:
         flattened: The messages in attributes of their own.
@@ -93,12 +99,16 @@ def fuller_messages(flattened: Sequence[Message], raw: Sequence[Message]) -> lis
     if not flattened:
         return list(raw)
     if len(flattened) != len(raw):
-        return list(raw) if raw and not any(map(_says_all, flattened)) else list(flattened)
+        return list(raw) if raw and not any(map(_is_complete, flattened)) else list(flattened)
     pairs = zip(flattened, raw, strict=True)
-    return [message if _says_all(message) else other for message, other in pairs]
+    return [
+        flat_message if _is_complete(flat_message) else raw_message
+        for flat_message, raw_message in pairs
+    ]
 
 
-def _says_all(message: Message) -> bool:
+def _is_complete(message: Message) -> bool:
+    """Return whether a message has content, or tool calls that all have arguments."""
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return bool(message.get("content"))
@@ -107,62 +117,72 @@ def _says_all(message: Message) -> bool:
 
 
 def with_smolagents_calls(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages with calls and results made such that smolagents writes as text."""
-    result: list[Message] = []
+    """Return messages with tool calls and results in place of the texts that smolagents writes."""
+    converted: list[Message] = []
     for message in messages:
-        name = str(message.get("role", ""))
-        role = name.removeprefix(_ENUM).lower().replace("_", "-")
+        role_name = str(message.get("role", ""))
+        is_enum = role_name.startswith(_ENUM_PREFIX)
+        role = role_name.removeprefix(_ENUM_PREFIX).lower().replace("_", "-")
         if role not in ("tool-call", "tool-response"):
-            result.append({**message, "role": role} if name.startswith(_ENUM) else message)
+            converted.append({**message, "role": role} if is_enum else message)
             continue
         text = content_text(message.get("content"))
         if role == "tool-response":
-            result.append(_observation(text))
+            converted.append(_tool_message(text))
             continue
-        if result and content_text(result[-1].get("content")).startswith(_CALLED):
-            result.pop()
-        calls = read_literal(text.removeprefix(_CALLING)) if text.startswith(_CALLING) else None
+        if converted and content_text(converted[-1].get("content")).startswith(_ECHOED_CALL):
+            converted.pop()
+        has_calls = text.startswith(_CALLS_HEADING)
+        calls = read_literal(text.removeprefix(_CALLS_HEADING)) if has_calls else None
         if isinstance(calls, list):
-            result.append({"role": "assistant", "content": "", "tool_calls": calls})
+            converted.append({"role": "assistant", "content": "", "tool_calls": calls})
         else:
-            result.append({"role": "assistant", "content": text})
-    return result
+            converted.append({"role": "assistant", "content": text})
+    return converted
 
 
-def _observation(text: str) -> Message:
-    match = _OBSERVATION.match(text)
-    result: dict[str, object] = {"role": "tool", "content": text[match.end() :] if match else text}
+def _tool_message(text: str) -> Message:
+    """Return an observation as a tool's message, without its heading but with its call id."""
+    match = _OBSERVATION_HEADING.match(text)
+    content = text[match.end() :] if match else text
+    message: dict[str, object] = {"role": "tool", "content": content}
     if match and match["id"]:
-        result["tool_call_id"] = match["id"]
-    return result
+        message["tool_call_id"] = match["id"]
+    return message
 
 
 def arguments_without_wrapping(value: object) -> object:
-    """Return a tool's arguments without what smolagents wraps around them."""
+    """Return a tool's arguments without the object in which smolagents wraps them.
+
+    The text of an object is parsed; any other text is returned as it is.
+    """
     parsed = value
     if isinstance(value, str):
         parsed = json_in(value)
         if parsed is None and value.lstrip()[:1] == "{":
             parsed = read_literal(value)
-    if isinstance(parsed, Mapping) and "sanitize_inputs_outputs" in parsed:
-        named = parsed.get("kwargs")
-        positional = parsed.get("args")
-        if named and positional:
-            return {"args": positional, "kwargs": named}
-        return positional or named
-    return value if not isinstance(parsed, Mapping) else parsed
+    if not isinstance(parsed, Mapping):
+        return value
+    if "sanitize_inputs_outputs" not in parsed:
+        return parsed
+    named = parsed.get("kwargs")
+    positional = parsed.get("args")
+    if named and positional:
+        return {"args": positional, "kwargs": named}
+    return positional or named
 
 
 def documents_text(span: OtelSpan) -> str | None:
-    """Return the texts of the documents that a retriever found, or a reranker kept."""
-    for name in _DOCUMENTS:
+    """Return the texts of a retriever's or reranker's documents; None if it lists none."""
+    for name in _DOCUMENT_LISTS:
         documents = value_under(span.attributes, name)
         if isinstance(documents, list):
-            return "\n\n".join(map(_document, documents))
+            return "\n\n".join(map(_document_text, documents))
     return None
 
 
-def _document(value: object) -> str:
-    inner = fields_of(value).get("document")
-    fields = fields_of(inner if isinstance(inner, Mapping) else value)
+def _document_text(value: object) -> str:
+    """Return the content of a document; if it has none, the whole value as text."""
+    wrapped = fields_of(value).get("document")
+    fields = fields_of(wrapped if isinstance(wrapped, Mapping) else value)
     return text_in(fields, "content", "document.content") or dump_text(value)

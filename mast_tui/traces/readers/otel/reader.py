@@ -13,13 +13,13 @@ from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, text_in
 from mast_tui.traces.readers.otel.conventions import row_of
-from mast_tui.traces.readers.otel.documents import Raw, layout_of, raw_spans
+from mast_tui.traces.readers.otel.documents import RawRecord, layout_of, raw_spans
 from mast_tui.traces.readers.otel.spans import (
     Attributes,
     OtelSpan,
     SpanEvent,
     event_of,
-    moment,
+    seconds_of_time,
     span_id,
     span_of,
     trace_id,
@@ -28,7 +28,7 @@ from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 
-_SYSTEMS: Final = (
+_SYSTEM_BY_MARK: Final = (
     ("langgraph", "LangGraph"),
     ("langchain", "LangChain"),
     ("smolagents", "smolagents"),
@@ -50,24 +50,24 @@ _SYSTEMS: Final = (
     ("mcp_agent", "mcp-agent"),
     ("any_agent", "any-agent"),
 )
-_OWN_NAMES: Final = ("any_agent.", "gcp.vertex.agent.")
+_SYSTEM_ATTRIBUTES: Final = ("any_agent.", "gcp.vertex.agent.")
 _EVALUATION: Final = "gen_ai.evaluation.result"
-_VERDICTS: Final = ("eval.", "annotations")
-"""The prefix of Phoenix's columns with annotations of spans."""
+_ANNOTATION_PREFIXES: Final = ("eval.", "annotations")
+"""The prefixes of Phoenix's columns with annotations of spans."""
 
 
 @dataclass(frozen=True, slots=True)
 class _LogRecord:
     """A log record, and the id of the span within which it was written."""
 
-    raw: Raw
+    raw: RawRecord
     span_id: str | None
     event: SpanEvent
 
 
 @dataclass(slots=True)
 class _Run:
-    """The spans and log records of one trace, and the JSON objects that they were read from."""
+    """The spans and log records of one trace, and the JSON objects of both."""
 
     trace_id: str | None
     spans: list[OtelSpan] = field(default_factory=list)
@@ -90,16 +90,16 @@ class OtelReader:
         return layout_of(source) is not None
 
     def read(self, source: Source) -> FileReport:
-        """Return a trace for each trace id; spans without one are a trace together."""
+        """Return a trace for each trace id; all spans without an id are one trace."""
         problems: list[Problem] = []
-        runs = _runs(raw_spans(source, problems), problems)
+        runs = _runs_by_trace(raw_spans(source, problems), problems)
         traces = [
-            self._trace(source, run, None if len(runs) == 1 else number)
-            for number, run in enumerate(runs)
+            self._trace_of_run(source, run, None if len(runs) == 1 else run_index)
+            for run_index, run in enumerate(runs)
         ]
         return report_of(self, source, traces, problems, layout_of(source))
 
-    def _trace(self, source: Source, run: _Run, record: int | None) -> Trace:
+    def _trace_of_run(self, source: Source, run: _Run, record: int | None) -> Trace:
         """Return the trace of a run."""
         content = source.data if record is None else canonical_bytes(run.contents)
         rows = rows_of(run.spans) + [_log_row(log) for log in run.logs]
@@ -131,63 +131,68 @@ READER: Final = OtelReader()
 def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:
     """Return the rows of the spans of one trace.
 
-    Where none of them is of a known convention, each shows its attributes.
+    If no span follows a known convention, the output of each row is the span's attributes.
     """
-    read = [row_of(span, span.id or span.location) for span in spans]
-    if any(row is not None for row in read):
-        return [row or _unknown(span) for row, span in zip(read, spans, strict=True)]
-    return [replace(_unknown(span), output=_description(span)) for span in spans]
+    rows = [row_of(span, span.id or span.location) for span in spans]
+    if any(row is not None for row in rows):
+        return [row or _row_without_convention(span) for row, span in zip(rows, spans, strict=True)]
+    return [
+        replace(_row_without_convention(span), output=_span_description(span)) for span in spans
+    ]
 
 
-def _unknown(span: OtelSpan) -> SpanRow:
+def _row_without_convention(span: OtelSpan) -> SpanRow:
     return span.row(span.id or span.location, RowKind.OTHER)
 
 
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
-    """Return the framework by the names of the instrumentation, else the service's name."""
+    """Return the framework that a name in a span reveals, else the service; None without both."""
     for span in spans:
-        attributes = (name for name in span.attributes if name.startswith(_OWN_NAMES))
-        for label in (span.scope, span.service, *attributes):
-            lowered = (label or "").lower()
-            for mark, system in _SYSTEMS:
-                if mark in lowered:
+        attributes = (name for name in span.attributes if name.startswith(_SYSTEM_ATTRIBUTES))
+        for name in (span.scope, span.service, *attributes):
+            lower_name = (name or "").lower()
+            for mark, system in _SYSTEM_BY_MARK:
+                if mark in lower_name:
                     return system
     return next((span.service for span in spans if span.service), None)
 
 
 def _answer_key(run: _Run) -> AnswerKey:
-    """Return what evaluations after the run say of it, by their names."""
+    """Return the scores and explanations of evaluations after the run, by the evaluation's name."""
     draft = AnswerKeyDraft()
     for span in run.spans:
         for event in span.events:
             if event.name == _EVALUATION:
-                verdict = dict(event.attributes)
-                name = as_text(verdict.pop("gen_ai.evaluation.name", None)) or "evaluation"
-                explanation = verdict.pop("gen_ai.evaluation.explanation", None)
+                attributes = dict(event.attributes)
+                name = as_text(attributes.pop("gen_ai.evaluation.name", None)) or "evaluation"
+                explanation = attributes.pop("gen_ai.evaluation.explanation", None)
                 draft.add("explanations", f"{name} explanation", explanation)
-                draft.add("scores", name, _lines(verdict))
+                draft.add("scores", name, _attribute_lines(attributes))
     for content in run.contents:
         for name, value in content.items():
-            if name.startswith(_VERDICTS):
+            if name.startswith(_ANNOTATION_PREFIXES):
                 draft.add_score(name, value)
     return draft.key()
 
 
-def _description(span: OtelSpan) -> str:
-    """Return a span's attributes and its events, one a line."""
-    events = (f"event {event.name}\n{_lines(event.attributes)}" for event in span.events)
-    lines = [_lines(span.attributes), *events]
-    return "\n".join(line.strip() for line in lines if line)
+def _span_description(span: OtelSpan) -> str:
+    """Return a span's attributes and its events as text, one attribute a line."""
+    events = (f"event {event.name}\n{_attribute_lines(event.attributes)}" for event in span.events)
+    blocks = [_attribute_lines(span.attributes), *events]
+    return "\n".join(block.strip() for block in blocks if block)
 
 
-def _lines(attributes: Attributes) -> str:
+def _attribute_lines(attributes: Attributes) -> str:
     return "\n".join(f"{name}: {dump_text(value)}" for name, value in attributes.items())
 
 
-def _runs(raws: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
-    """Return the spans and log records by trace; log records belong to the spans that they name."""
+def _runs_by_trace(raws: Iterable[RawRecord], problems: list[Problem]) -> list[_Run]:
+    """Return a run with spans and log records for each trace.
+
+    Log records of the ``gen_ai`` conventions become events of the spans that they name.
+    """
     runs: dict[str | None, _Run] = {}
-    spans: dict[tuple[str | None, str], OtelSpan] = {}
+    spans_by_ids: dict[tuple[str | None, str], OtelSpan] = {}
     for raw in raws:
         if not isinstance(raw.value, Mapping):
             problems.append(Problem(raw.location, "not a span but a bare value, left out"))
@@ -195,29 +200,32 @@ def _runs(raws: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
         if raw.is_log:
             trace = trace_id(raw.value.get("traceId", raw.value.get("trace_id")))
             run = runs.setdefault(trace, _Run(trace))
-            owner = span_id(raw.value.get("spanId", raw.value.get("span_id")))
-            run.logs.append(_LogRecord(raw, owner, event_of(raw.value)))
+            log_span_id = span_id(raw.value.get("spanId", raw.value.get("span_id")))
+            run.logs.append(_LogRecord(raw, log_span_id, event_of(raw.value)))
         else:
             span = span_of(raw.value, raw.location, resource=raw.resource, scope=raw.scope)
             run = runs.setdefault(span.trace, _Run(span.trace))
             if span.id is None:
                 problems.append(Problem(raw.location, "a span without an id"))
             else:
-                spans.setdefault((span.trace, span.id), span)
+                spans_by_ids.setdefault((span.trace, span.id), span)
             run.spans.append(span)
         run.contents.append(raw.value)
     for run in runs.values():
-        run.logs = [log for log in run.logs if not _is_event_of_span(log, run, spans)]
+        run.logs = [log for log in run.logs if not _move_to_span(log, run, spans_by_ids)]
     return list(runs.values())
 
 
-def _is_event_of_span(
-    log: _LogRecord, run: _Run, spans: dict[tuple[str | None, str], OtelSpan]
+def _move_to_span(
+    log: _LogRecord, run: _Run, spans_by_ids: dict[tuple[str | None, str], OtelSpan]
 ) -> bool:
-    """Add a record of the ``gen_ai`` conventions to its span, which is made if it is absent."""
+    """Add a log record of the ``gen_ai`` conventions to its span; return whether it was added.
+
+    A span that the file lacks is made. An evaluation of such a span belongs to the first span.
+    """
     if log.span_id is None or not log.event.name.startswith("gen_ai."):
         return False
-    span = spans.get((run.trace_id, log.span_id))
+    span = spans_by_ids.get((run.trace_id, log.span_id))
     if span is None and log.event.name == _EVALUATION:
         span = run.spans[0] if run.spans else None
     if span is None:
@@ -225,14 +233,15 @@ def _is_event_of_span(
         value = {"spanId": log.span_id, "name": "chat", "attributes": attributes}
         raw = log.raw
         span = span_of(value, raw.location, resource=raw.resource, scope=raw.scope)
-        span.start = _time(raw)
-        spans[run.trace_id, log.span_id] = span
+        span.start = _time_of_log(raw)
+        spans_by_ids[run.trace_id, log.span_id] = span
         run.spans.append(span)
     span.events.append(log.event)
     return True
 
 
 def _log_row(log: _LogRecord) -> SpanRow:
+    """Return the row of a log record; its output is its content and its attributes."""
     severity = text_in(fields_of(log.raw.value), "severityText", "severity_text")
     attributes = dict(log.event.attributes)
     content = dump_text(attributes.pop("content", None))
@@ -243,13 +252,13 @@ def _log_row(log: _LogRecord) -> SpanRow:
         kind=RowKind.OTHER,
         name=name,
         location=log.raw.location,
-        start=_time(log.raw),
-        output="\n".join(filter(None, (content, _lines(attributes)))) or log.event.name,
-        speaks=True,
+        start=_time_of_log(log.raw),
+        output="\n".join(filter(None, (content, _attribute_lines(attributes)))) or log.event.name,
+        has_readable_output=True,
     )
 
 
-def _time(raw: Raw) -> float | None:
+def _time_of_log(raw: RawRecord) -> float | None:
     names = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano")
-    times = map(moment, map(fields_of(raw.value).get, names))
+    times = map(seconds_of_time, map(fields_of(raw.value).get, names))
     return next((time for time in times if time is not None), None)

@@ -25,24 +25,37 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.times import unix_seconds
 
-_KINDS: Final = name_set(
+_OPENINFERENCE_KINDS: Final = name_set(
     "LLM TOOL AGENT CHAIN RETRIEVER EMBEDDING RERANKER GUARDRAIL EVALUATOR PROMPT"
 )
-_TRACE: Final = ("traceId", "trace_id", "context.trace_id", "traceID")
-_SPAN: Final = ("spanId", "span_id", "context.span_id", "spanID")
-_PARENT: Final = ("parentSpanId", "parent_span_id", "parent_id", "parentId", "parentSpanID")
-_NAME: Final = ("name", "span_name")
-_START: Final = names(
+_TRACE_ID_FIELDS: Final = ("traceId", "trace_id", "context.trace_id", "traceID")
+_SPAN_ID_FIELDS: Final = ("spanId", "span_id", "context.span_id", "spanID")
+_PARENT_ID_FIELDS: Final = (
+    "parentSpanId",
+    "parent_span_id",
+    "parent_id",
+    "parentId",
+    "parentSpanID",
+)
+_NAME_FIELDS: Final = ("name", "span_name")
+_START_FIELDS: Final = names(
     "startTimeUnixNano start_time_unix_nano start_time startTime start_timestamp timestamp"
 )
-_END: Final = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime", "end_timestamp")
-_ATTRIBUTES: Final = ("attributes", "span_attributes")
-_COLUMN: Final = "attributes."
-_CONTENT: Final = "gen_ai.event.content"
+_END_FIELDS: Final = (
+    "endTimeUnixNano",
+    "end_time_unix_nano",
+    "end_time",
+    "endTime",
+    "end_timestamp",
+)
+_ATTRIBUTE_FIELDS: Final = ("attributes", "span_attributes")
+_COLUMN_PREFIX: Final = "attributes."
+_CONTENT_ATTRIBUTE: Final = "gen_ai.event.content"
+_MAX_NAME_CHARS: Final = 400
 _UNKNOWN_SERVICE: Final = "unknown_service"
 _OK: Final = SpanStatus.OK
 _ERROR: Final = SpanStatus.ERROR
-_STATUS: Final = {"1": _OK, "OK": _OK, "2": _ERROR, "ERROR": _ERROR}
+_STATUS_BY_CODE: Final = {"1": _OK, "OK": _OK, "2": _ERROR, "ERROR": _ERROR}
 
 
 @dataclass(slots=True)
@@ -55,7 +68,11 @@ class SpanEvent:
 
 @dataclass(slots=True)
 class OtelSpan:
-    """A span: ids in hex, times in Unix seconds, attributes by dotted name."""
+    """A span: ids in hex, times in Unix seconds, attributes by dotted name.
+
+    ``message`` is that of the status. ``scope`` is the name of the instrumentation, ``service``
+    and ``version`` are those of the program.
+    """
 
     trace: str | None
     id: str | None
@@ -73,11 +90,11 @@ class OtelSpan:
     scope: str | None = None
 
     def text(self, *names: str) -> str | None:
-        """Return the first of the attributes that is a text."""
+        """Return the first of some attributes that is a text, None if there is none."""
         return text_in(self.attributes, *names)
 
     def value(self, *names: str) -> object:
-        """Return the first of the attributes that is present."""
+        """Return the first of some attributes that is present, None if there is none."""
         return first_in(self.attributes, *names)
 
     def row(self, row_id: str, kind: RowKind) -> SpanRow:
@@ -87,12 +104,28 @@ class OtelSpan:
             row_id: The id of the row.
             kind: The kind of the call.
         """
-        outcome = (self.start, self.end, self.status, self.error)
-        return SpanRow(row_id, self.parent, kind, self.name, self.location, *outcome)
+        return SpanRow(
+            row_id,
+            self.parent,
+            kind,
+            self.name,
+            self.location,
+            start=self.start,
+            end=self.end,
+            status=self.status,
+            error=self.error,
+        )
 
     @property
     def error(self) -> str | None:
-        """The exception, else the message of the status, else the type of the error."""
+        """The error message; None if the status is ``OK`` or nothing tells of an error.
+
+        The message comes from the first of these that has one:
+
+        - the exception of an event
+        - the message of the status
+        - an attribute with the error's type or message
+        """
         if self.status is SpanStatus.OK:
             return None
         for event in self.events:
@@ -113,75 +146,89 @@ def looks_like_span(value: object) -> bool:
     attributes = fields_of(value.get("attributes"))
     if "child_spans" in value or any(str(name).startswith("mlflow.") for name in attributes):
         return False
-    has_ids = _has(_context(value), _SPAN) or "context.span_id" in value
-    has_ids = has_ids or (_has(value, _SPAN) and _has(value, _TRACE))
-    has_columns = any(isinstance(name, str) and name.startswith(_COLUMN) for name in value)
-    return has_ids and _has(value, _START) and (has_columns or _has(value, _ATTRIBUTES))
+    has_ids = _has_any_field(_context_of_span(value), _SPAN_ID_FIELDS) or "context.span_id" in value
+    has_ids = has_ids or (
+        _has_any_field(value, _SPAN_ID_FIELDS) and _has_any_field(value, _TRACE_ID_FIELDS)
+    )
+    has_columns = any(isinstance(name, str) and name.startswith(_COLUMN_PREFIX) for name in value)
+    return (
+        has_ids
+        and _has_any_field(value, _START_FIELDS)
+        and (has_columns or _has_any_field(value, _ATTRIBUTE_FIELDS))
+    )
 
 
-def _has(value: Fields, names: tuple[str, ...]) -> bool:
+def _has_any_field(value: Fields, names: tuple[str, ...]) -> bool:
     return any(name in value for name in names)
 
 
-def is_of_phoenix(value: object) -> bool:
-    """Return whether a span has Phoenix's own fields beside those that every SDK writes."""
+def is_phoenix_span(value: object) -> bool:
+    """Return whether a span has fields of Phoenix beside the fields that every SDK writes."""
     if not isinstance(value, Mapping):
         return False
+    if "context.span_id" in value:
+        return True
     kind = value.get("span_kind")
-    return "context.span_id" in value or (
-        "status_code" in value and isinstance(kind, str) and kind.upper() in {*_KINDS, "UNKNOWN"}
-    )
+    if not isinstance(kind, str) or "status_code" not in value:
+        return False
+    return kind.upper() in _OPENINFERENCE_KINDS or kind.upper() == "UNKNOWN"
 
 
 def span_of(
     value: Fields, location: str, *, resource: Attributes | None = None, scope: str | None = None
 ) -> OtelSpan:
-    """Return the span in a JSON object; what of it is missing or of another type is left open.
+    """Return the span in a JSON object; a missing or malformed field is None or empty.
 
     Args:
         value: The object.
-        location: Its location in the file.
-        resource: The attributes of its resource where those are around it.
-        scope: The name of its scope, likewise.
+        location: The location of the object in the file.
+        resource: The attributes of the resource, if the file has them outside of the object.
+        scope: The name of the scope, if the file has it outside of the object.
     """
-    context = _context(value)
-    both = {**context, **value}
-    attributes = _attributes(value)
-    if (kind := as_text(value.get("span_kind"))) and kind.upper() in _KINDS:
+    with_context = {**_context_of_span(value), **value}
+    attributes = _attributes_of_span(value)
+    if (kind := as_text(value.get("span_kind"))) and kind.upper() in _OPENINFERENCE_KINDS:
         attributes.setdefault("openinference.span.kind", kind.upper())
-    start = moment(_first(both, _START))
-    end = moment(_first(both, _END))
-    seconds = duration(value.get("duration"))
+    start = seconds_of_time(_first_field(with_context, _START_FIELDS))
+    end = seconds_of_time(_first_field(with_context, _END_FIELDS))
+    seconds = seconds_of_duration(value.get("duration"))
     if end is None and start is not None and seconds is not None:
         end = start + seconds
-    status, message = _status(value)
-    resources = _resources(value, attributes, resource)
-    events = json_in(value.get("events"))
+    status, message = _status_of_span(value)
+    candidates = _resource_candidates(value, attributes, resource)
+    services = map(service_of, candidates)
+    versions = (text_in(candidate, "service.version") for candidate in candidates)
+    events = items_of(json_in(value.get("events")))
     return OtelSpan(
-        trace_id(_first(both, _TRACE)),
-        span_id(_first(both, _SPAN)),
-        _parent(value),
-        " ".join((as_text(_first(value, _NAME)) or "span")[:400].split()),
-        location,
-        start,
-        end,
-        status,
-        message,
-        attributes,
-        [event_of(event) for event in items_of(events) if isinstance(event, Mapping)],
-        next(filter(None, map(service_of, resources)), None) or as_text(value.get("service_name")),
-        next(filter(None, (text_in(resource, "service.version") for resource in resources)), None),
-        _scope(value) or scope,
+        trace=trace_id(_first_field(with_context, _TRACE_ID_FIELDS)),
+        id=span_id(_first_field(with_context, _SPAN_ID_FIELDS)),
+        parent=_parent_id(value),
+        name=" ".join(
+            (as_text(_first_field(value, _NAME_FIELDS)) or "span")[:_MAX_NAME_CHARS].split()
+        ),
+        location=location,
+        start=start,
+        end=end,
+        status=status,
+        message=message,
+        attributes=attributes,
+        events=[event_of(event) for event in events if isinstance(event, Mapping)],
+        service=next(filter(None, services), None) or as_text(value.get("service_name")),
+        version=next(filter(None, versions), None),
+        scope=_scope_name(value) or scope,
     )
 
 
 def event_of(value: Fields) -> SpanEvent:
-    """Return the event that a JSON object of a span's events is, or a log record."""
+    """Return the event in a JSON object: an event of a span, or a log record.
+
+    The fields of the body become attributes; any other body is the attribute ``content``.
+    """
     attributes = dotted_attributes(attributes_of(value.get("attributes")))
-    name = as_text(_first(value, ("eventName", "event_name", "name")))
+    name = as_text(_first_field(value, ("eventName", "event_name", "name")))
     body = any_value(value.get("body"))
     if body is None:
-        body = attributes.pop(_CONTENT, None)
+        body = attributes.pop(_CONTENT_ATTRIBUTE, None)
     body = value_in(body)
     if isinstance(body, Mapping):
         attributes = {**attributes, **{str(key): any_value(item) for key, item in body.items()}}
@@ -196,52 +243,56 @@ def service_of(attributes: Attributes) -> str | None:
     return None if name is None or name.startswith(_UNKNOWN_SERVICE) else name
 
 
-def _attributes(value: Fields) -> dict[str, object]:
-    attributes = attributes_of(_first(value, _ATTRIBUTES))
+def _attributes_of_span(value: Fields) -> dict[str, object]:
+    """Return the attributes of a span, which are in one field or in columns of their own."""
+    attributes = attributes_of(_first_field(value, _ATTRIBUTE_FIELDS))
     for name, column in value.items():
-        if isinstance(name, str) and name.startswith(_COLUMN) and column is not None:
-            attributes[name.removeprefix(_COLUMN)] = column
+        if isinstance(name, str) and name.startswith(_COLUMN_PREFIX) and column is not None:
+            attributes[name.removeprefix(_COLUMN_PREFIX)] = column
     return dotted_attributes(attributes)
 
 
-def _context(value: Fields) -> Fields:
-    return fields_of(_first(value, ("context", "spanContext", "span_context")))
+def _context_of_span(value: Fields) -> Fields:
+    return fields_of(_first_field(value, ("context", "spanContext", "span_context")))
 
 
-def _parent(value: Fields) -> str | None:
-    parent = _first(value, (*_PARENT, "parent"))
+def _parent_id(value: Fields) -> str | None:
+    parent = _first_field(value, (*_PARENT_ID_FIELDS, "parent"))
     if isinstance(parent, Mapping):
-        parent = _first(parent, _SPAN)
+        parent = _first_field(parent, _SPAN_ID_FIELDS)
     return span_id(parent)
 
 
-def _status(value: Fields) -> tuple[SpanStatus, str | None]:
+def _status_of_span(value: Fields) -> tuple[SpanStatus, str | None]:
+    """Return the status of a span and its message, if any."""
     status = value.get("status")
-    code = _first(fields_of(status), ("code", "status_code", "statusCode"))
+    code = _first_field(fields_of(status), ("code", "status_code", "statusCode"))
     code = code if isinstance(status, Mapping) else status
-    message = _first(fields_of(status), ("message", "description"))
+    message = _first_field(fields_of(status), ("message", "description"))
     code = value.get("status_code") if code is None else code
     message = value.get("status_message") if message is None else message
-    word = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
-    return _STATUS.get(word, SpanStatus.UNKNOWN), as_text(message)
+    code_name = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
+    return _STATUS_BY_CODE.get(code_name, SpanStatus.UNKNOWN), as_text(message)
 
 
-def _resources(
-    value: Fields, attributes: Attributes, around: Attributes | None
+def _resource_candidates(
+    value: Fields, attributes: Attributes, outer_resource: Attributes | None
 ) -> tuple[Attributes, ...]:
-    """Return the attributes that may name the service: the span's, its resource's, those around."""
+    """Return the attributes that may name the service: the span's own and those of resources."""
     resource = attributes_of(fields_of(value.get("resource")).get("attributes"))
-    flat = attributes_of(value.get("resource_attributes"))
-    return attributes, resource, flat, around or {}
+    flat_resource = attributes_of(value.get("resource_attributes"))
+    return attributes, resource, flat_resource, outer_resource or {}
 
 
-def _scope(value: Fields) -> str | None:
+def _scope_name(value: Fields) -> str | None:
+    """Return the name of the instrumentation that wrote a span, None if it is not there."""
     scopes = ("instrumentation_scope", "instrumentationScope", "scope", "instrumentation_info")
     scope_names = (as_text(fields_of(value.get(name)).get("name")) for name in scopes)
     return next(filter(None, scope_names), None) or as_text(value.get("scope_name"))
 
 
-def _first(value: Fields, names: tuple[str, ...]) -> object:
+def _first_field(value: Fields, names: tuple[str, ...]) -> object:
+    """Return the first field with one of these names that is not empty, else None."""
     for name in names:
         if (field_value := value.get(name)) is not None and field_value != "":
             return field_value
@@ -251,13 +302,13 @@ def _first(value: Fields, names: tuple[str, ...]) -> object:
 Attributes = Fields
 """Attributes by their dotted names."""
 
-_DEEPEST: Final = 32
-_LONGEST_ID: Final = 200
+_MAX_DEPTH: Final = 32
+_MAX_ID_CHARS: Final = 200
 _DIGITS: Final = re.compile(r"\d{1,30}")
 _DURATION: Final = re.compile(
     r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII
 )
-_WHOLE: Final = name_set("""
+_OBJECT_ATTRIBUTES: Final = name_set("""
     gen_ai.input.messages gen_ai.output.messages gen_ai.system_instructions
     gen_ai.tool.call.arguments gen_ai.tool.call.result gen_ai.tool.definitions input.value
     output.value llm.invocation_parameters metadata tool.parameters tool_call.function.arguments
@@ -274,21 +325,21 @@ def any_value(value: object, depth: int = 0) -> object:
     """
     if not isinstance(value, Mapping) or len(value) != 1:
         return None if value == {} else value
-    ((kind, inner),) = value.items()
+    ((kind, content),) = value.items()
     match str(kind).replace("_", "").lower():
         case "stringvalue" | "boolvalue" | "doublevalue" | "bytesvalue":
-            return inner
+            return content
         case "intvalue":
-            number = isinstance(inner, str) and _DIGITS.fullmatch(inner.removeprefix("-"))
-            return int(str(inner)) if number else inner
+            is_digits = isinstance(content, str) and _DIGITS.fullmatch(content.removeprefix("-"))
+            return int(str(content)) if is_digits else content
         case "arrayvalue":
-            items = fields_of(inner).get("values")
-            if depth > _DEEPEST or not isinstance(items, list):
+            items = fields_of(content).get("values")
+            if depth > _MAX_DEPTH or not isinstance(items, list):
                 return [] if items is None else dump_text(items)
             return [any_value(item, depth + 1) for item in items]
         case "kvlistvalue":
-            items = fields_of(inner).get("values")
-            return dump_text(items) if depth > _DEEPEST else attributes_of(items, depth + 1)
+            items = fields_of(content).get("values")
+            return dump_text(items) if depth > _MAX_DEPTH else attributes_of(items, depth + 1)
     return value
 
 
@@ -296,37 +347,47 @@ def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
     """Return attributes by name, from OTLP's list of keys and values or from an object.
 
     Args:
-        value: The list or object, or the JSON text of one.
+        value: The list or object, or its JSON text; any other value has no attributes.
         depth: The number of values around it.
     """
     value = json_in(value)
     if isinstance(value, Mapping):
-        return {str(name): any_value(inner, depth) for name, inner in value.items()}
+        return {str(name): any_value(attribute, depth) for name, attribute in value.items()}
+    items = map(fields_of, items_of(value))
     return {
         key: any_value(item.get("value"), depth)
-        for item in map(fields_of, items_of(value))
+        for item in items
         if isinstance(key := item.get("key"), str)
     }
 
 
 def dotted_attributes(attributes: Attributes) -> dict[str, object]:
-    """Return nested attributes under dotted names; lists, and objects in ``_WHOLE``, stay whole."""
-    return dict(_dotted(attributes, "", 0))
+    """Return nested attributes under dotted names.
+
+    Lists, and the objects of ``_OBJECT_ATTRIBUTES``, remain one value.
+    """
+    return dict(_dotted_items(attributes, "", 0))
 
 
-def _dotted(values: Attributes, prefix: str, depth: int) -> Iterator[tuple[str, object]]:
+def _dotted_items(values: Attributes, prefix: str, depth: int) -> Iterator[tuple[str, object]]:
+    """Yield values with their dotted names, which begin with ``prefix``."""
     for name, value in values.items():
         path = f"{prefix}{name}"
-        if isinstance(value, Mapping) and value and path not in _WHOLE and depth < _DEEPEST:
-            yield from _dotted(value, f"{path}.", depth + 1)
+        if (
+            isinstance(value, Mapping)
+            and value
+            and path not in _OBJECT_ATTRIBUTES
+            and depth < _MAX_DEPTH
+        ):
+            yield from _dotted_items(value, f"{path}.", depth + 1)
         else:
             yield path, value
 
 
 def value_under(attributes: Attributes, name: str) -> object:
-    """Return the value under a dotted name, or the object or list that the names below it make.
+    """Return the value of a dotted name, else the value that longer dotted names make; or None.
 
-    ``a.0.b`` and ``a.1.b`` make a list of objects; a JSON text becomes its value.
+    ``a.0.b`` and ``a.1.b`` make a list of objects under ``a``. A JSON text becomes its value.
 
     Args:
         attributes: Attributes by their dotted names.
@@ -336,72 +397,84 @@ def value_under(attributes: Attributes, name: str) -> object:
     if value is not None:
         return value_in(value)
     prefix = f"{name}."
-    start = len(prefix)
-    below = {path[start:]: inner for path, inner in attributes.items() if path.startswith(prefix)}
-    return nested_object(below) if below else None
+    values_by_suffix = {
+        path.removeprefix(prefix): path_value
+        for path, path_value in attributes.items()
+        if path.startswith(prefix)
+    }
+    return nested_object(values_by_suffix) if values_by_suffix else None
 
 
 def nested_object(values: Attributes) -> object:
-    """Return dotted names as nested objects, and as a list where all names are numbers."""
+    """Return values under dotted names as nested objects; as a list if all names are numbers.
+
+    A value under a name that begins other names too is the field "" of the object.
+    """
     root: dict[str, object] = {}
     for path, value in values.items():
-        steps = path.split(".", _DEEPEST)
+        *object_names, value_name = path.split(".", _MAX_DEPTH)
         node = root
-        for step in steps[:-1]:
-            below = node.get(step)
-            if not isinstance(below, _Node):
-                below = node[step] = _Node({} if below is None else {"": below})
-            node = below
-        last = node.get(steps[-1])
-        if isinstance(last, _Node):
-            last[""] = value
+        for name in object_names:
+            child = node.get(name)
+            if not isinstance(child, _Node):
+                child = _Node({} if child is None else {"": child})
+                node[name] = child
+            node = child
+        current_value = node.get(value_name)
+        if isinstance(current_value, _Node):
+            current_value[""] = value
         else:
-            node[steps[-1]] = value
-    return _settled(root)
+            node[value_name] = value
+    return _with_lists(root)
 
 
 class _Node(dict[str, object]):
     """A level of dotted names, as opposed to an object that is a value."""
 
 
-def _settled(node: dict[str, object]) -> object:
-    settled = {
-        name: _settled(value) if isinstance(value, _Node) else value for name, value in node.items()
+def _with_lists(node: dict[str, object]) -> object:
+    """Return a node with each node in it as an object, or as a list if all names are numbers."""
+    fields = {
+        name: _with_lists(value) if isinstance(value, _Node) else value
+        for name, value in node.items()
     }
-    if settled and all(name.isascii() and name.isdigit() for name in settled):
-        return [settled[name] for name in sorted(settled, key=lambda name: (len(name), name))]
-    return settled
+    if fields and all(name.isascii() and name.isdigit() for name in fields):
+        return [fields[name] for name in sorted(fields, key=lambda name: (len(name), name))]
+    return fields
 
 
 def span_id(value: object) -> str | None:
-    """Return an id as lowercase hex of 16 digits; None where it is absent or all zeros."""
-    return _identifier(value, 16)
+    """Return an id as lowercase hex of 16 digits; None if it is absent or all zeros."""
+    return _hex_id(value, 16)
 
 
 def trace_id(value: object) -> str | None:
-    """Return an id as lowercase hex of 32 digits; None where it is absent or all zeros."""
-    return _identifier(value, 32)
+    """Return an id as lowercase hex of 32 digits; None if it is absent or all zeros."""
+    return _hex_id(value, 32)
 
 
-def _identifier(value: object, digits: int) -> str | None:
-    """Return an id in hex with this number of digits, from a number, hex digits or Base64."""
+def _hex_id(value: object, digits: int) -> str | None:
+    """Return the hex digits of an id, which is a number, hex digits or Base64.
+
+    An id of any other form is returned as it is. None if it is absent or all zeros.
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:0{digits}x}" if 0 < value < 16**digits else None
     text = as_text(value)
     if text is None:
         return None
-    text = text.strip()[:_LONGEST_ID]
-    if text.startswith(BIG_INT):
-        number = text.removeprefix(BIG_INT)
-        return _identifier(int(number), digits) if _DIGITS.fullmatch(number[:30]) else None
-    plain = text.lower().removeprefix("0x")
-    if plain.strip("0123456789abcdef"):
-        return _from_base64(text, digits) or text
-    return plain if plain.strip("0") else None
+    text = text.strip()[:_MAX_ID_CHARS]
+    if text.startswith(BIG_ID_PREFIX):
+        number = text.removeprefix(BIG_ID_PREFIX)
+        return _hex_id(int(number), digits) if _DIGITS.fullmatch(number[:30]) else None
+    hex_digits = text.lower().removeprefix("0x")
+    if hex_digits.strip("0123456789abcdef"):
+        return _hex_of_base64(text, digits) or text
+    return hex_digits if hex_digits.strip("0") else None
 
 
-def _from_base64(text: str, digits: int) -> str | None:
-    """Return the hex digits of an id in base64, as protobuf's own JSON has it."""
+def _hex_of_base64(text: str, digits: int) -> str | None:
+    """Return the hex digits of an id in base64, as protobuf's JSON writes it; else None."""
     if len(text) != -(-digits // 6) * 4:
         return None
     try:
@@ -411,27 +484,29 @@ def _from_base64(text: str, digits: int) -> str | None:
     return data.hex() if len(data) * 2 == digits else None
 
 
-BIG_INT: Final = "int:"
+BIG_ID_PREFIX: Final = "int:"
 """The mark before the digits of an id that is too big for a JSON parser."""
 
 
-def moment(value: object) -> float | None:
-    """Return Unix seconds of ISO text, a number, digits, or seconds and nanoseconds in a list."""
+def seconds_of_time(value: object) -> float | None:
+    """Return a time in Unix seconds; None if it is no time.
+
+    A time is an ISO text, a number, a text of digits, or a list of seconds and nanoseconds.
+    """
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         return unix_seconds(int(value))
     if isinstance(value, list) and len(value) == 2:
-        seconds = as_number(value[0])
-        nanoseconds = as_number(value[1])
+        seconds, nanoseconds = map(as_number, value)
         if seconds is not None and nanoseconds is not None:
             return unix_seconds(seconds + nanoseconds / 1e9)
     return unix_seconds(value)
 
 
-def duration(value: object) -> float | None:
-    """Return the seconds of an ISO 8601 duration such as ``PT1M2.5S``, or of a number."""
+def seconds_of_duration(value: object) -> float | None:
+    """Return the seconds of an ISO 8601 duration such as ``PT1M2.5S``, or a number; else None."""
     if not isinstance(value, str):
         return as_number(value)
-    match = _DURATION.fullmatch(value.strip()[:_LONGEST_ID])
+    match = _DURATION.fullmatch(value.strip()[:_MAX_ID_CHARS])
     if match is None or not any(match.groups()):
         return None
     days, hours, minutes, seconds = (float(part or 0) for part in match.groups())

@@ -1,7 +1,7 @@
 """TRAIL's traces: OpenInference spans as a tree, each with its children in it.
 
-Every span of such a file has a span under its bare id: TRAIL's labels name them. The labels lie in
-a file of their own as a rule; those carried in the trace's file are hidden.
+Every span of such a file has a span under its bare id, because TRAIL's labels name these ids. The
+labels are usually in a file of their own. Labels in the trace's file are hidden.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 
 _MARKS: Final = (b'"child_spans"', b'"span_attributes"', b'"parent_span_id"', b'"span_name"')
-_LOOKED_AT: Final = 20
+_COMPARED_ITEMS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +37,25 @@ class TrailReader:
         """Return whether the file, or one of its first lines, is a trace with nested spans."""
         if not any(mark in source.head for mark in _MARKS):
             return False
-        records = (record.value for record in islice(records_in(source, []), _LOOKED_AT))
-        return any(map(_is_trace, source.json_lines or records))
+        records = (record.value for record in islice(records_in(source, []), _COMPARED_ITEMS))
+        return any(map(_is_span_tree, source.json_lines or records))
 
     def read(self, source: Source) -> FileReport:
         """Return a trace for each record; other elements are problems."""
         problems: list[Problem] = []
         traces = []
         for record in records_in(source, problems):
-            if _is_trace(record.value):
-                traces.append(self._trace(source, record))
+            if _is_span_tree(record.value):
+                traces.append(self._trace_of_record(source, record))
             else:
                 problems.append(Problem(record.location, "no trace of spans, left out"))
         return report_of(self, source, traces, problems)
 
-    def _trace(self, source: Source, record: Record) -> Trace:
+    def _trace_of_record(self, source: Source, record: Record) -> Trace:
         """Return the trace of a record."""
         value = fields_of(record.value)
         problems: list[Problem] = []
-        spans = list(_spans(value.get("spans"), f"{record.prefix}/spans", problems))
+        spans = list(_spans_of_tree(value.get("spans"), f"{record.prefix}/spans", problems))
         rows = rows_of(spans)
         steps = observed_steps(rows, every_row=True, problems=problems)
         meta = TraceMeta(
@@ -80,31 +80,37 @@ class TrailReader:
 READER: Final = TrailReader()
 
 
-def _is_trace(value: object) -> bool:
+def _is_span_tree(value: object) -> bool:
+    """Return whether one of the first ``spans`` of an object has fields of TRAIL's spans."""
+    first_spans = items_of(fields_of(value).get("spans"))[:_COMPARED_ITEMS]
     return any(
         "span_id" in span
         and ("child_spans" in span or {"span_attributes", "span_name"} <= span.keys())
-        for span in map(fields_of, items_of(fields_of(value).get("spans"))[:_LOOKED_AT])
+        for span in map(fields_of, first_spans)
     )
 
 
-def _spans(spans: object, location: str, problems: list[Problem]) -> Iterator[OtelSpan]:
-    """Yield the spans of a tree, parents first; a span's parent is the one that holds it."""
-    waiting: list[tuple[object, str, str | None]] = [(spans, location, None)]
-    while waiting:
-        spans, within, parent = waiting.pop()
+def _spans_of_tree(spans: object, location: str, problems: list[Problem]) -> Iterator[OtelSpan]:
+    """Yield the spans of a tree, parents first; the parent of a span is the span around it.
+
+    ``location`` is that of ``spans``. Values that are no spans are added to ``problems``.
+    """
+    lists_to_read: list[tuple[object, str, str | None]] = [(spans, location, None)]
+    while lists_to_read:
+        spans, list_location, parent_id = lists_to_read.pop()
         if not isinstance(spans, list):
             if spans is not None:
-                problems.append(Problem(within, "not a list of spans, left out"))
+                problems.append(Problem(list_location, "not a list of spans, left out"))
             continue
-        for number, value in enumerate(spans):
-            pointer = f"{within}/{number}"
+        for span_index, value in enumerate(spans):
+            pointer = f"{list_location}/{span_index}"
             if not isinstance(value, Mapping):
                 problems.append(Problem(pointer, "not a span but a bare value, left out"))
                 continue
             span = span_of(value, pointer)
-            span.parent = parent or span.parent
+            span.parent = parent_id or span.parent
             if span.id is None:
                 problems.append(Problem(pointer, "a span without an id"))
             yield span
-            waiting.append((value.get("child_spans"), f"{pointer}/child_spans", span.id or pointer))
+            children = value.get("child_spans")
+            lists_to_read.append((children, f"{pointer}/child_spans", span.id or pointer))

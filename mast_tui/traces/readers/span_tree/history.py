@@ -15,33 +15,33 @@ from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.span_tree.rows import Message
 
-_TELLING_CHARS: Final = 40
-"""The length from which on an equal text counts as the same message anywhere."""
+_UNMISTAKABLE_CHARS: Final = 40
+"""The number of characters from which on equal texts count as the same message anywhere."""
 
-_NO_CONTENT: Final = -1
+_NO_CONTENT_NUMBER: Final = -1
 
-_REPLIES: Final = 8
-"""The number of answers to one history among which a repeated one is searched for."""
+_REMEMBERED_REPLIES: Final = 8
+"""The number of answers to one history that are compared with a repeated answer."""
 
 
 @dataclass(slots=True)
 class ShownCall(MessageToolCall):
     """A tool call that was shown."""
 
-    bare: bool = False
-    """True if the arguments were not recorded."""
-    result: str | None = None
-    """The key of its result, where that was shown too."""
+    lacks_arguments: bool = False
+    """Whether the arguments were not recorded."""
+    result_key: str | None = None
+    """The key of the result's span, if the result was shown."""
 
 
 class MessagePart(NamedTuple):
-    """One piece of a message, which becomes a span where it is new.
+    """One piece of a message, which becomes a span if it is new.
 
     Attributes:
         piece: The piece.
-        start: The time in Unix seconds, where the message has one.
-        content: The number of its content: equal for texts that differ in white space only, and
-            for calls of the same tool with the same arguments.
+        start: The time in Unix seconds, if the message has one.
+        content: The number of the piece's content. Texts that differ in white space only have
+            the same number, and so have calls of the same tool with the same arguments.
     """
 
     piece: Piece
@@ -55,7 +55,7 @@ def normalized_text(text: str) -> str:
 
 
 def canonical_arguments(arguments: object) -> bytes:
-    """Return the same bytes for the same arguments, as a value or as JSON text."""
+    """Return the same bytes for the same arguments, whether a value or JSON text; empty if none."""
     value = arguments
     if isinstance(arguments, str):
         try:
@@ -66,17 +66,26 @@ def canonical_arguments(arguments: object) -> bytes:
 
 
 class Calls:
-    """The tool calls shown so far, by their ids and by what they asked for."""
+    """The tool calls shown so far.
+
+    A model's call is a call in a model's answer. A tool's row is the record of its execution.
+
+    Attributes:
+        by_id: The shown calls by their ids.
+    """
 
     def __init__(self) -> None:
         self.by_id: dict[str, ShownCall] = {}
-        self._asked: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
-        self._named: dict[str, deque[ShownCall]] = defaultdict(deque)
-        self._performed: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
-        self._before_model: dict[str, ShownCall] = {}
+        self._model_calls: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
+        """Calls of models by tool and arguments."""
+        self._model_calls_by_tool: dict[str, deque[ShownCall]] = defaultdict(deque)
+        self._tool_row_calls: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
+        """Calls that only tools' rows showed, by tool and arguments."""
+        self._calls_before_model: dict[str, ShownCall] = {}
+        """Calls that tools' rows showed before the model's answer, by their ids."""
 
     def add_model_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record that a model's call was shown, which a tool's row may answer.
+        """Record that a model's call was shown; a tool's row may answer it later.
 
         Args:
             call: The call with the key of its span.
@@ -86,8 +95,8 @@ class Calls:
         if call_id is not None:
             self.by_id[call_id] = call
         if call.name is not None:
-            self._asked[call.name, canonical_arguments(arguments)].append(call)
-            self._named[call.name].append(call)
+            self._model_calls[call.name, canonical_arguments(arguments)].append(call)
+            self._model_calls_by_tool[call.name].append(call)
 
     def add_tool_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
         """Record that a tool's row was shown without a model's call before it.
@@ -98,77 +107,93 @@ class Calls:
             arguments: The input of the row.
         """
         if call_id is not None:
-            self.by_id[call_id] = self._before_model[call_id] = call
+            self.by_id[call_id] = self._calls_before_model[call_id] = call
         elif call.name is not None:
-            self._performed[call.name, canonical_arguments(arguments)].append(call)
+            self._tool_row_calls[call.name, canonical_arguments(arguments)].append(call)
 
-    def of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
-        """Return the call that a tool's row carried out: by id, else the oldest like it.
+    def call_of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
+        """Return the shown call that a tool's row carried out, and record the row's id for it.
 
         Args:
             name: The name of the tool.
             arguments: The input of the row.
             call_id: The id of the call in the row.
+
+        Returns:
+            The first of these calls that exists, else None:
+
+            - the call with the row's id
+            - the oldest open call of the tool with the same arguments
+            - the oldest open call of the tool, if that call or the row has no arguments
         """
         if call_id is not None and call_id in self.by_id:
             return self.by_id[call_id]
-        same_arguments = canonical_arguments(arguments)
-        call = _oldest_open(self._asked.get((name, same_arguments)))
+        argument_bytes = canonical_arguments(arguments)
+        call = _oldest_open_call(self._model_calls.get((name, argument_bytes)))
         if call is None:
-            candidate = _oldest_open(self._named.get(name))
-            if candidate is not None and (candidate.bare or not same_arguments):
+            candidate = _oldest_open_call(self._model_calls_by_tool.get(name))
+            if candidate is not None and (candidate.lacks_arguments or not argument_bytes):
                 call = candidate
         if call is not None and call_id is not None:
             self.by_id[call_id] = call
         return call
 
-    def performed_before(self, call_id: str | None) -> ShownCall | None:
-        """Return the call that a tool's row showed before the model's answer that asks for it."""
-        return None if call_id is None else self._before_model.pop(call_id, None)
+    def pop_call_before_model(self, call_id: str | None) -> ShownCall | None:
+        """Remove and return the call that a tool's row showed before the model's answer.
+
+        Return None if there is none, or without an id.
+        """
+        return None if call_id is None else self._calls_before_model.pop(call_id, None)
 
     def repeated_call(self, part: MessagePart) -> ShownCall | None:
-        """Return the shown call that a call in a history repeats, if its tool's row showed it."""
-        if part.piece.call_id is not None and part.piece.call_id in self.by_id:
-            return self.by_id[part.piece.call_id]
-        waiting = self._performed.get((part.piece.name or "", canonical_arguments(part.piece.text)))
-        if not waiting:
+        """Return the shown call that a call in a history repeats; None if the call is new.
+
+        A call that only a tool's row showed is returned once, and has the id of ``part`` then.
+        """
+        piece = part.piece
+        if piece.call_id is not None and piece.call_id in self.by_id:
+            return self.by_id[piece.call_id]
+        calls = self._tool_row_calls.get((piece.name or "", canonical_arguments(piece.text)))
+        if not calls:
             return None
-        call = waiting.popleft()
-        if part.piece.call_id is not None:
-            self.by_id[part.piece.call_id] = call
+        call = calls.popleft()
+        if piece.call_id is not None:
+            self.by_id[piece.call_id] = call
         return call
 
 
-def _oldest_open(waiting: deque[ShownCall] | None) -> ShownCall | None:
-    while waiting:
-        if waiting[0].result is None:
-            return waiting[0]
-        waiting.popleft()
+def _oldest_open_call(calls: deque[ShownCall] | None) -> ShownCall | None:
+    """Return the first call without a result, None if there is none; remove those before it."""
+    while calls:
+        if calls[0].result_key is None:
+            return calls[0]
+        calls.popleft()
     return None
 
 
 class Parts:
-    """Messages as spans; a message that many calls repeat is taken apart once."""
+    """The parts of messages; a message that many calls repeat is read once."""
 
     def __init__(self) -> None:
         self._cached_parts: dict[bytes, tuple[MessagePart, ...]] = {}
-        self._contents: dict[bytes, int] = {}
+        self._number_by_content: dict[bytes, int] = {}
 
     def parts_of(self, message: Message) -> tuple[MessagePart, ...]:
-        """Return the spans of a message."""
-        digest = _digest(canonical_bytes(message))
-        parts = self._cached_parts.get(digest)
+        """Return the parts of a message."""
+        message_digest = _content_digest(canonical_bytes(message))
+        parts = self._cached_parts.get(message_digest)
         if parts is None:
-            parts = self._cached_parts[digest] = tuple(self._take_apart(message))
+            parts = tuple(self._read_parts(message))
+            self._cached_parts[message_digest] = parts
         return parts
 
-    def content(self, kind: SpanKind, text: str, name: str | None = None) -> int:
-        """Return the number of a content.
+    def content_number(self, kind: SpanKind, text: str, name: str | None = None) -> int:
+        """Return the number of a content; the same content always has the same number.
 
         Args:
             kind: The kind of span that has the content.
-            text: Its text.
-            name: The name of the tool, of a call.
+            text: The text of the span.
+            name: The name of the tool, if the span is a call.
         """
         if kind is SpanKind.TOOL_CALL:
             data = (
@@ -181,17 +206,20 @@ class Parts:
             data = normalized_text(text).encode("utf-8", "replace")
             if kind is SpanKind.TOOL_RESULT:
                 data = b"result\0" + data
-        return self._contents.setdefault(_digest(data), len(self._contents))
+        return self._number_by_content.setdefault(
+            _content_digest(data), len(self._number_by_content)
+        )
 
-    def _take_apart(self, message: Message) -> Iterator[MessagePart]:
+    def _read_parts(self, message: Message) -> Iterator[MessagePart]:
+        """Yield the parts of a message; a part without a time has that of the message."""
         turn = turn_of(message)
         for piece in turn.pieces:
             start = turn.start if piece.start is None else piece.start
-            content = self.content(piece.kind, piece.text, piece.name)
+            content = self.content_number(piece.kind, piece.text, piece.name)
             yield MessagePart(piece, start, content)
 
 
-def _digest(data: bytes) -> bytes:
+def _content_digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
@@ -199,179 +227,219 @@ class NewPart(NamedTuple):
     """A part of a history that was not shown before.
 
     Attributes:
-        number: Its number among the parts of the history.
-        node: Its node in the tree; -1 for reasoning and prompts, which have none.
-        call: The call that it answers.
+        part_index: The index of the part in the history.
+        node: The node of the part in the tree; -1 for reasoning and prompts, which have none.
+        call: The call that the part answers.
     """
 
-    number: int
+    part_index: int
     node: int
     call: ShownCall | None
 
 
 class ShownHistory:
-    """All conversations of a run as one tree, which shows what a call repeats.
+    """All conversations of a run as one tree, which tells new messages from repeated messages.
 
-    The history of a call is followed down the tree as far as it is known; what comes after the end
-    of an earlier call is new. Where a history leaves a known one in its middle (it was shortened,
-    or begins with what another agent said), only long texts, and texts beside the same neighbour,
-    count as known. A system prompt counts as known to the agent that it was shown for.
+    A node of the tree is a part of a message, and its path from the root is the conversation up to
+    that part. The history of a model call follows the tree from the root:
+
+    - Parts along a path of the tree are known.
+    - Parts after the end of an earlier history or answer are new.
+    - A history may leave a path before its end: it was shortened, or begins with the words of
+      another agent. Then long texts are known that any span has shown, and short texts that had
+      the same neighbour before.
+    - A system prompt is known to the agent for which it was shown.
 
     Attributes:
-        shown: The contents of all spans so far.
+        shown: The numbers of the contents of all spans so far.
     """
 
     def __init__(self, calls: Calls) -> None:
         self.shown: set[int] = set()
         self._calls = calls
         self._end_node = 0
-        self._end_content = _NO_CONTENT
-        self._system: set[tuple[str, int]] = set()
-        self._next: dict[tuple[int, int], int] = {}
-        self._ends: set[int] = set()
+        self._end_content = _NO_CONTENT_NUMBER
+        self._shown_prompts: set[tuple[str, int]] = set()
+        """Agents with the contents of their prompts."""
+        self._child_nodes: dict[tuple[int, int], int] = {}
+        """Nodes by the node before them and their content; 0 is the root."""
+        self._end_nodes: set[int] = set()
+        """The last nodes of histories and answers."""
         self._neighbours: set[tuple[int, int]] = set()
-        self._replies: dict[int, deque[tuple[MessagePart, int]]] = {}
-        self._call_at: dict[int, ShownCall] = {}
+        """Contents of turns, each with the content of the turn after it."""
+        self._replies_by_node: dict[int, deque[tuple[MessagePart, int]]] = {}
+        """The last parts of answers after a node, each with its own node."""
+        self._call_by_node: dict[int, ShownCall] = {}
 
-    def ask(self, parts: Sequence[MessagePart], agent: str) -> Iterator[NewPart]:
-        """Yield what is new in the history of a call.
+    def new_request_parts(self, parts: Sequence[MessagePart], agent: str) -> Iterator[NewPart]:
+        """Yield the new parts in the history of a model call, and add the history to the tree.
 
-        A call that is shown must be reported to ``show_call`` before the next part is asked for.
+        If the caller shows a tool call, it must report it by ``set_call`` before the next part.
 
         Args:
             parts: The whole history.
-            agent: The agent whose call it is.
+            agent: The agent that makes the model call.
         """
         node = 0
-        previous = _NO_CONTENT
+        previous = _NO_CONTENT_NUMBER
         left_known_path = False
         left_in_middle = False
-        recent: OpenCalls[ShownCall] = OpenCalls()
-        for number, part in enumerate(parts):
+        recent_calls: OpenCalls[ShownCall] = OpenCalls()
+        for part_index, part in enumerate(parts):
             if not _is_turn(part):
                 if self._is_new_aside(part, agent):
-                    yield NewPart(number, -1, None)
+                    yield NewPart(part_index, -1, None)
                 continue
-            call = self._answered(part, recent)
-            child = self._next.get((node, part.content))
+            call = self._pop_answered_call(part, recent_calls)
+            child = self._child_nodes.get((node, part.content))
             if child is None and not left_known_path:
                 child = self._node_of_reply(node, part)
             if child is None and not left_known_path:
                 left_known_path = True
-                left_in_middle = node not in self._ends
+                left_in_middle = node not in self._end_nodes
             if child is None:
-                child = self._grow(node, part)
-                repeated = left_in_middle and self._was_shown(part, previous, parts, number)
-                if self._is_new(part, child, call) and not repeated:
-                    yield NewPart(number, child, call)
-            if part.piece.kind is SpanKind.TOOL_CALL and child in self._call_at:
-                recent.add(self._call_at[child])
+                child = self._get_or_add_child(node, part)
+                is_known = left_in_middle and self._is_known_content(previous, parts, part_index)
+                if self._is_new_turn(part, child, call) and not is_known:
+                    yield NewPart(part_index, child, call)
+            if part.piece.kind is SpanKind.TOOL_CALL and child in self._call_by_node:
+                recent_calls.add(self._call_by_node[child])
             self._neighbours.add((previous, part.content))
             node = child
             previous = part.content
-        self._end_at(node, previous)
+        self._set_end(node, previous)
 
-    def answer(self, parts: Sequence[MessagePart]) -> list[int]:
-        """Record the answer to the last history; return the nodes of its parts."""
+    def add_answer(self, parts: Sequence[MessagePart]) -> list[int]:
+        """Add the answer to the last history; return a node for each part.
+
+        The node of reasoning is that of the part before it.
+        """
         node = self._end_node
         previous = self._end_content
         nodes = []
         for part in parts:
             if _is_turn(part):
-                child = self._grow(node, part)
-                self._replies.setdefault(node, deque(maxlen=_REPLIES)).append((part, child))
+                child = self._get_or_add_child(node, part)
+                replies = self._replies_by_node.setdefault(node, deque(maxlen=_REMEMBERED_REPLIES))
+                replies.append((part, child))
                 self._neighbours.add((previous, part.content))
                 node = child
                 previous = part.content
             nodes.append(node)
-        self._ends.add(node)
+        self._end_nodes.add(node)
         return nodes
 
-    def show_instructions(self, agent: str, content: int) -> bool:
-        """Count a system prompt as shown.
+    def record_prompt(self, agent: str, content: int) -> bool:
+        """Record a system prompt as shown.
 
         Args:
-            agent: The agent whose prompt it is.
-            content: The number of its content.
+            agent: The agent that has the prompt.
+            content: The number of the prompt's content.
 
         Returns:
-            True if it is new to the agent.
+            True if the prompt is new to the agent.
         """
-        is_new = (agent, content) not in self._system
-        self._system.add((agent, content))
+        is_new = (agent, content) not in self._shown_prompts
+        self._shown_prompts.add((agent, content))
         return is_new
 
-    def show_call(self, node: int, call: ShownCall) -> None:
+    def set_call(self, node: int, call: ShownCall) -> None:
         """Record that the call at a node was shown.
 
         Args:
             node: The node.
             call: The call with the key of its span.
         """
-        self._call_at[node] = call
+        self._call_by_node[node] = call
 
-    def _end_at(self, node: int, content: int) -> None:
-        self._ends.add(node)
+    def _set_end(self, node: int, content: int) -> None:
+        self._end_nodes.add(node)
         self._end_node = node
         self._end_content = content
 
-    def _grow(self, node: int, part: MessagePart) -> int:
-        return self._next.setdefault((node, part.content), len(self._next) + 1)
+    def _get_or_add_child(self, node: int, part: MessagePart) -> int:
+        """Return the node of a part after ``node``, which is made if there is none."""
+        return self._child_nodes.setdefault((node, part.content), len(self._child_nodes) + 1)
 
     def _is_new_aside(self, part: MessagePart, agent: str) -> bool:
+        """Return whether a system prompt or reasoning is new; record a prompt as shown."""
         if part.piece.role is Role.SYSTEM:
-            is_new = self.show_instructions(agent, part.content)
+            is_new = self.record_prompt(agent, part.content)
             return is_new and bool(part.piece.text.strip())
         return part.piece.kind is SpanKind.REASONING and part.content not in self.shown
 
-    def _answered(self, part: MessagePart, recent: OpenCalls[ShownCall]) -> ShownCall | None:
-        """Return the call that a result answers; None for any other part."""
+    def _pop_answered_call(
+        self, part: MessagePart, recent_calls: OpenCalls[ShownCall]
+    ) -> ShownCall | None:
+        """Return the call that a result answers, no longer open; None for any other part."""
         if part.piece.kind is not SpanKind.TOOL_RESULT:
             return None
-        return recent.pop_answered(part.piece, self._calls.by_id)
+        return recent_calls.pop_answered(part.piece, self._calls.by_id)
 
     def _node_of_reply(self, node: int, part: MessagePart) -> int | None:
-        """Return the node of an answer that the history repeats in other words, or None."""
-        for reply, reply_node in reversed(self._replies.get(node, ())):
+        """Return the node of an answer after ``node`` that the part repeats with changes, or None.
+
+        The part has this node from now on.
+        """
+        for reply, reply_node in reversed(self._replies_by_node.get(node, ())):
             if _is_same_part(reply, part):
-                self._next[node, part.content] = reply_node
+                self._child_nodes[node, part.content] = reply_node
                 return reply_node
         return None
 
-    def _is_new(self, part: MessagePart, node: int, call: ShownCall | None) -> bool:
+    def _is_new_turn(self, part: MessagePart, node: int, call: ShownCall | None) -> bool:
+        """Return whether a part at a new node needs a span; record the call that it repeats.
+
+        - A result is new if ``call``, which it answers, has none. If no call is known, the result
+          is new if it is short, or if no span has its text.
+        - A call is new if no span shows it.
+        - Any other part is new.
+        """
         if part.piece.kind is SpanKind.TOOL_RESULT:
             if call is not None:
-                return call.result is None
-            return part.content not in self.shown or len(part.piece.text) < _TELLING_CHARS
+                return call.result_key is None
+            return part.content not in self.shown or len(part.piece.text) < _UNMISTAKABLE_CHARS
         if part.piece.kind is SpanKind.TOOL_CALL:
-            repeated = self._calls.repeated_call(part)
-            if repeated is not None:
-                self._call_at[node] = repeated
-            return repeated is None
+            shown_call = self._calls.repeated_call(part)
+            if shown_call is not None:
+                self._call_by_node[node] = shown_call
+            return shown_call is None
         return True
 
-    def _was_shown(
-        self, part: MessagePart, previous: int, parts: Sequence[MessagePart], number: int
+    def _is_known_content(
+        self, previous: int, parts: Sequence[MessagePart], part_index: int
     ) -> bool:
+        """Return whether a part was shown, and is long or has a neighbour that it had before.
+
+        ``previous`` is the content of the turn before the part.
+        """
+        part = parts[part_index]
         if part.content not in self.shown:
             return False
-        if part.piece.kind is SpanKind.TOOL_CALL or len(part.piece.text) >= _TELLING_CHARS:
+        if part.piece.kind is SpanKind.TOOL_CALL or len(part.piece.text) >= _UNMISTAKABLE_CHARS:
             return True
         if (previous, part.content) in self._neighbours:
             return True
-        following = parts[number + 1].content if number + 1 < len(parts) else _NO_CONTENT
+        next_index = part_index + 1
+        following = parts[next_index].content if next_index < len(parts) else _NO_CONTENT_NUMBER
         return (part.content, following) in self._neighbours
 
 
 def _is_turn(part: MessagePart) -> bool:
-    """Return whether a part is a turn of the conversation, which reasoning and prompts are not."""
+    """Return whether a part is a turn of the conversation.
+
+    System prompts, reasoning and blank messages are no turns.
+    """
     if part.piece.role is Role.SYSTEM or part.piece.kind is SpanKind.REASONING:
         return False
     return part.piece.kind is not SpanKind.MESSAGE or bool(part.piece.text.strip())
 
 
 def _is_same_part(reply: MessagePart, part: MessagePart) -> bool:
-    """Return whether a part of a history repeats a part of an earlier reply."""
+    """Return whether a part of a history repeats a part of an earlier reply.
+
+    Calls are compared by their ids or tools. Of two texts, one must contain the other.
+    """
     if reply.piece.kind is not part.piece.kind:
         return False
     if reply.piece.kind is SpanKind.TOOL_CALL:

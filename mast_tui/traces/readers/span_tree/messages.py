@@ -1,7 +1,7 @@
-"""The chat messages in what a model was given and gave back, as clients and tracers wrap them.
+"""The chat messages in the input and output of a model, as clients and tracers wrap them.
 
-``MessageMapper`` reads the messages themselves. Here they are found under the names that clients
-use, and those are repaired that a tracer wrote in words of its own.
+``MessageMapper`` reads the messages themselves. This module finds messages under the field names
+of clients, and repairs messages that a tracer wrote in a form of its own.
 """
 
 from __future__ import annotations
@@ -26,65 +26,71 @@ from mast_tui.traces.readers.json_fields import (
 )
 from mast_tui.traces.readers.span_tree.rows import Message
 
-_MOST_WRAPPERS: Final = 5
+_MAX_WRAPPERS: Final = 5
 _REQUEST_FIELDS: Final = names("""
     messages input inputs prompts prompt contents request text args kwargs
 """)
 _ANSWER_FIELDS: Final = names("message messages output outputs response text content")
-_INSTRUCTIONS: Final = names("""
+_PROMPT_FIELDS: Final = names("""
     system instructions system_prompt system_instruction systemInstruction system_instructions
 """)
-_PAIRS: Final = {"human": "user", "ai": "assistant"} | {
+_ROLES_OF_PAIRS: Final = {"human": "user", "ai": "assistant"} | {
     role: role for role in ("user", "assistant", "system")
 }
 """The roles in messages that are written as pairs of role and text."""
 
 _CHOICES: Final = ("choices", "generations", "candidates")
 _LOST_MESSAGE: Final = {"content": "role"}
-"""LangSmith's OTel exporter writes this where it took the keys of a message for a message."""
+"""LangSmith's OTel exporter writes this in place of a message: a pair of its keys."""
 
-_NONE: Final = "None"
+_NONE_TEXT: Final = "None"
 """The text of an answer that only calls tools, where an integration writes messages as text."""
 
 
 def request_messages(value: object) -> tuple[Message, ...]:
-    """Return the messages of a request, its system prompt first; none where it is plain text."""
-    return _messages(value, _REQUEST_FIELDS, "user")[0]
+    """Return the messages of a request, its system prompt first; none if it is plain text."""
+    structured, _plain = _structured_or_plain_messages(value, _REQUEST_FIELDS, "user")
+    return structured
 
 
 def request_text(value: object) -> tuple[Message, ...]:
-    """Return the messages of a user that a request without roles holds."""
-    messages = _messages(value, _REQUEST_FIELDS, "user")[1]
-    return messages or _whole(value, "user")
+    """Return a request without roles as messages of the user, else all of it as one message."""
+    _structured, plain = _structured_or_plain_messages(value, _REQUEST_FIELDS, "user")
+    return plain or _message_with_text(value, "user")
 
 
 def answer_messages(value: object) -> tuple[Message, ...]:
     """Return the messages of an answer; a text, or JSON of another shape, is one message."""
-    structured, plain = _messages(_without_choices(value), _ANSWER_FIELDS, "assistant")
-    return structured or plain or repaired_messages(_whole(value, "assistant"))
+    answer = _without_choices(value)
+    structured, plain = _structured_or_plain_messages(answer, _ANSWER_FIELDS, "assistant")
+    return structured or plain or repaired_messages(_message_with_text(value, "assistant"))
 
 
 def structured_answer(value: object) -> tuple[Message, ...]:
-    """Return the messages of an answer with roles; none where it is plain text."""
-    return _messages(_without_choices(value), _ANSWER_FIELDS, "assistant")[0]
+    """Return the messages of an answer with roles; none if it is plain text."""
+    answer = _without_choices(value)
+    structured, _plain = _structured_or_plain_messages(answer, _ANSWER_FIELDS, "assistant")
+    return structured
 
 
 def last_answer(value: object) -> tuple[Message, ...]:
-    """Return the last message of a conversation that came out of a run; none for anything else."""
+    """Return the last message of a conversation in a run's output; empty for any other output."""
     return structured_answer(value)[-1:]
 
 
 def without_lost_messages(request: object, answer: object) -> tuple[object, object]:
-    """Return a request and an answer, with None where a tracer lost the message.
+    """Return a request and an answer, each None if a tracer lost its message.
 
     Args:
         request: The input of the model.
         answer: The output of the model.
     """
-    is_plain = isinstance(request, str) and json_in(request) is None
-    lost_answer = value_in(answer) == _LOST_MESSAGE or (is_plain and answer == _NONE)
-    request = None if value_in(request) == _LOST_MESSAGE else request
-    return request, None if lost_answer else answer
+    is_plain_request = isinstance(request, str) and json_in(request) is None
+    is_answer_lost = value_in(answer) == _LOST_MESSAGE
+    if is_plain_request and answer == _NONE_TEXT:
+        is_answer_lost = True
+    is_request_lost = value_in(request) == _LOST_MESSAGE
+    return None if is_request_lost else request, None if is_answer_lost else answer
 
 
 def is_system(message: Message) -> bool:
@@ -94,10 +100,10 @@ def is_system(message: Message) -> bool:
 
 
 def has_answer(value: object) -> bool:
-    """Return whether a value has the shape of what a model's client returns."""
+    """Return whether a value has the shape of a model client's response."""
     if not isinstance(value, Mapping):
         return False
-    if any(isinstance(value.get(name), list) for name in _CHOICES[:2]):
+    if isinstance(value.get("choices"), list) or isinstance(value.get("generations"), list):
         return True
     return value.get("object") == "response" or (
         value.get("type") == "message" and value.get("role") == "assistant"
@@ -108,103 +114,119 @@ def instructions_in(value: object) -> object:
     """Return the system prompt that a request or a response keeps beside its messages.
 
     Returns:
-        A text, or a list of parts; None where there is none.
+        A text, or a list of parts; None if there is no system prompt.
     """
     fields = fields_of(value_in(value))
-    for holder in (fields, fields_of(fields.get("config"))):
-        for name in _INSTRUCTIONS:
-            inner = value_in(holder.get(name))
-            if isinstance(inner, Mapping):
-                inner = first_in(inner, "parts", "content", "text")
-            if inner and isinstance(inner, str | list):
-                return inner
+    for record in (fields, fields_of(fields.get("config"))):
+        for name in _PROMPT_FIELDS:
+            prompt = value_in(record.get(name))
+            if isinstance(prompt, Mapping):
+                prompt = first_in(prompt, "parts", "content", "text")
+            if prompt and isinstance(prompt, str | list):
+                return prompt
     return None
 
 
 def system_text(value: object) -> str | None:
-    """Return the system prompt in an agent's input: beside its messages, or the first of them."""
-    inner = instructions_in(value)
-    if inner is not None:
-        return as_text(content_text(inner))
+    """Return the system prompt in an agent's input; None if there is none.
+
+    The prompt is beside the messages, or it is the first message.
+    """
+    prompt = instructions_in(value)
+    if prompt is not None:
+        return as_text(content_text(prompt))
     value = value_in(value)
     messages = items_of(fields_of(value).get("messages") if isinstance(value, Mapping) else value)
-    first = fields_of(messages[0] if messages else None)
-    return as_text(content_text(first_in(first, "content", "parts"))) if is_system(first) else None
+    first_message = fields_of(messages[0] if messages else None)
+    if not is_system(first_message):
+        return None
+    return as_text(content_text(first_in(first_message, "content", "parts")))
 
 
-def _messages(
+def _structured_or_plain_messages(
     value: object, wrappers: Sequence[str], role: str
 ) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    """Return the messages in a list or under one of the fields ``wrappers``, and bare texts there.
+    """Return the messages with roles, and the texts without roles as messages of ``role``.
 
-    One of the two is empty. Only a request has its system prompt among them.
+    Only one of the two is not empty. The value is a list, or is unwrapped from one of the fields
+    ``wrappers``. The messages of a request begin with the system prompt beside them.
     """
     system: tuple[Message, ...] = ()
-    for _ in range(_MOST_WRAPPERS):
+    for _wrapper in range(_MAX_WRAPPERS):
         value = value_in(value)
         if isinstance(value, list):
-            if len(value) == 1 and isinstance(value[0], list) and _message(value[0], role) is None:
+            is_nested = len(value) == 1 and isinstance(value[0], list)
+            if is_nested and _message_of(value[0], role) is None:
                 value = value[0]
                 continue
-            read = [_message(item, role) for item in value]
-            messages = [message for message in read if message is not None]
-            if messages and 2 * len(messages) >= len(read):
+            messages = [
+                message for item in value if (message := _message_of(item, role)) is not None
+            ]
+            if messages and 2 * len(messages) >= len(value):
                 return (*system, *repaired_messages(messages)), ()
             return (), ()
-        if (message := _message(value, role)) is not None:
+        if (message := _message_of(value, role)) is not None:
             return (*system, *repaired_messages([message])), ()
         if not isinstance(value, Mapping):
             return (), ()
         if role == "user" and not system and (instructions := instructions_in(value)) is not None:
             system = ({"role": "system", "content": instructions},)
-        inner_values = (inner for field in wrappers if (inner := value.get(field)))
+        wrapped_values = (wrapped for field in wrappers if (wrapped := value.get(field)))
         value = next(
-            (inner for inner in inner_values if isinstance(inner, str | list | Mapping)), None
+            (wrapped for wrapped in wrapped_values if isinstance(wrapped, str | list | Mapping)),
+            None,
         )
         if isinstance(value, str) and value.strip() and json_in(value) is None:
-            return (), (*system, *_whole(value, role))
+            return (), (*system, *_message_with_text(value, role))
         if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
             return (), (*system, *({"role": role, "content": item} for item in value))
     return (), ()
 
 
-def _whole(value: object, role: str) -> tuple[Message, ...]:
-    """Return one message with all of a value as its text."""
+def _message_with_text(value: object, role: str) -> tuple[Message, ...]:
+    """Return one message that has the whole value as its text; none if the text is blank."""
     text = dump_text(value)
     return ({"role": role, "content": text},) if text.strip() else ()
 
 
 def _without_choices(value: object) -> object:
-    """Return the messages that a client wraps in one of ``_CHOICES``, else the value."""
+    """Return the list of messages in the choices of a response, else the value itself.
+
+    A value of which a choice has no message is returned as it is.
+    """
     value = value_in(value)
-    wrapped = map(fields_of(value).get, _CHOICES)
+    field_values = map(fields_of(value).get, _CHOICES)
     choices = next(
-        (candidate for candidate in (value, *wrapped) if isinstance(candidate, list)), None
+        (choices for choices in (value, *field_values) if isinstance(choices, list)), None
     )
     if choices is None:
         return value
     if len(choices) == 1 and isinstance(choices[0], list):
         choices = choices[0]
-    unwrapped = []
+    messages = []
     for choice in choices:
-        inner = choice
+        message = choice
         if isinstance(choice, Mapping):
-            inner = choice.get("message") or choice.get("delta")
-            if inner is None and isinstance(choice.get("text"), str) and "role" not in choice:
-                inner = {"role": "assistant", "content": choice["text"]}
-            if inner is None and isinstance(choice.get("content"), Mapping):
-                inner = choice["content"]
-        if inner is None:
+            message = choice.get("message") or choice.get("delta")
+            if message is None and isinstance(choice.get("text"), str) and "role" not in choice:
+                message = {"role": "assistant", "content": choice["text"]}
+            if message is None and isinstance(choice.get("content"), Mapping):
+                message = choice["content"]
+        if message is None:
             return value
-        unwrapped.append(inner)
-    return unwrapped or value
+        messages.append(message)
+    return messages or value
 
 
-def _message(value: object, role: str) -> Message | None:
-    """Return the message that a value is; None where it is none."""
+def _message_of(value: object, role: str) -> Message | None:
+    """Return a value as a message, None if it is no message.
+
+    ``role`` is the role of a message that names none. A list of two is a pair of role and text.
+    """
     if isinstance(value, list) and len(value) == 2:
-        speaker = _PAIRS.get(as_text(value[0]) or "")
-        return {"role": speaker, "content": value[1]} if speaker else None
+        role_name, content = value
+        pair_role = _ROLES_OF_PAIRS.get(as_text(role_name) or "")
+        return {"role": pair_role, "content": content} if pair_role else None
     if not isinstance(value, Mapping):
         return None
     if value.get("type") == "message" and "role" not in value and "content" in value and role:
@@ -215,34 +237,37 @@ def _message(value: object, role: str) -> Message | None:
     return value if is_message(value) else None
 
 
-_WRITTEN_CALLS: Final = re.compile(r'\[\s*\{\s*"(?:function|toolCallId|toolName|id|type)"')
+_CALLS_AS_TEXT: Final = re.compile(r'\[\s*\{\s*"(?:function|toolCallId|toolName|id|type)"')
 _DEFINITION_FIELDS: Final = frozenset({"parameters", "description"})
+_DEFINITION_HEAD: Final = 100
+"""The number of characters within which the JSON of a definition says that it is one."""
 
 
 def repaired_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Return messages with calls and results made such that a tracer wrote otherwise.
+    """Return messages without the peculiarities of tracers.
 
-    - Koog and Vercel's AI SDK write calls as JSON text of an answer.
-    - Langfuse's handler for LangChain adds the definitions of tools as messages of a tool, and
-      gives a result the name of its tool as role.
+    - Koog and Vercel's AI SDK write calls as JSON text of an answer: it becomes tool calls.
+    - Langfuse's handler for LangChain adds the definitions of tools as messages of a tool: they
+      are left out. It gives a result the name of its tool as role: the role becomes ``tool``.
     """
-    result: list[Message] = []
-    called: set[str] = set()
+    repaired: list[Message] = []
+    called_tools: set[str] = set()
     for message in messages:
         role = message.get("role")
         content = message.get("content")
-        if role == "tool" and _is_definition(content):
+        if role == "tool" and _is_tool_definition(content):
             continue
-        if isinstance(content, str) and _WRITTEN_CALLS.match(content):
-            message = _with_written_calls(message, content)
-        elif role in called and role_of(str(role)) is None:
+        if isinstance(content, str) and _CALLS_AS_TEXT.match(content):
+            message = _with_calls_read_from_text(message, content)
+        elif role in called_tools and role_of(str(role)) is None:
             message = {**message, "role": "tool", "name": role}
-        called.update(name for name, _arguments in tool_calls(message))
-        result.append(message)
-    return tuple(result)
+        called_tools.update(name for name, _arguments in tool_calls(message))
+        repaired.append(message)
+    return tuple(repaired)
 
 
-def _with_written_calls(message: Message, content: str) -> Message:
+def _with_calls_read_from_text(message: Message, content: str) -> Message:
+    """Return a message with the tool calls that its text is; unchanged if the text is no calls."""
     calls = [fields_of(call) for call in items_of(json_in(content))]
     if not calls or not all(_is_call(call) for call in calls):
         return message
@@ -256,8 +281,9 @@ def _is_call(value: Fields) -> bool:
     return bool(as_text(value.get("toolName")) and as_text(value.get("toolCallId")))
 
 
-def _is_definition(content: object) -> bool:
-    if isinstance(content, str) and '"function"' not in content[:100]:
+def _is_tool_definition(content: object) -> bool:
+    """Return whether the content of a message is the definition of a tool, not a call."""
+    if isinstance(content, str) and '"function"' not in content[:_DEFINITION_HEAD]:
         return False
     fields = fields_of(json_in(content))
     function = fields_of(fields.get("function"))
@@ -269,26 +295,26 @@ def _is_definition(content: object) -> bool:
 
 
 def tool_calls(message: Fields) -> Iterator[tuple[str, object]]:
-    """Yield the names of the tools that a message calls, with their arguments."""
-    extras = fields_of(message.get("additional_kwargs"))
-    calls = (
+    """Yield the name and the arguments of each tool call in a message."""
+    additional_fields = fields_of(message.get("additional_kwargs"))
+    candidates = (
         *items_of(message.get("tool_calls")),
-        *items_of(extras.get("tool_calls")),
+        *items_of(additional_fields.get("tool_calls")),
         *items_of(message.get("content")),
         *items_of(message.get("parts")),
         message,
     )
-    for call in map(fields_of, calls):
+    for call in map(fields_of, candidates):
         function = first_in(call, "function", "function_call", "functionCall", "toolUse")
-        asked = function if isinstance(function, Mapping) else call
-        name = as_text(first_in(asked, "name", "toolName"))
+        call_fields = function if isinstance(function, Mapping) else call
+        name = as_text(first_in(call_fields, "name", "toolName"))
         if name is not None and "role" not in call:
-            yield name, first_in(asked, "arguments", "args", "input")
+            yield name, first_in(call_fields, "arguments", "args", "input")
 
 
 def tool_message(value: object) -> Message | None:
-    """Return the fields of the tool's message that ``value`` is, or that wraps it; else None."""
-    for _ in range(_MOST_WRAPPERS):
+    """Return the tool's message in a value, without wrappers; None if it is no such message."""
+    for _wrapper in range(_MAX_WRAPPERS):
         if isinstance(value, Mapping) and len(value) == 1 and "output" in value:
             value = value["output"]
         elif isinstance(value, list) and len(value) == 1:
@@ -299,21 +325,22 @@ def tool_message(value: object) -> Message | None:
         return None
     unwrapped = unwrap_langchain(value)
     if unwrapped is not None:
-        return unwrapped[1] if unwrapped[0].role is Role.TOOL else None
+        speaker, message, _pointer = unwrapped
+        return message if speaker.role is Role.TOOL else None
     return value if value.get("role") == "tool" else None
 
 
 class ToolOutput(NamedTuple):
-    """The output of a tool, with the id of its call and its status where the source has them."""
+    """The output of a tool, with the id of its call and its status if the source has them."""
 
     output: object
     call_id: str | None = None
     status: SpanStatus = SpanStatus.UNKNOWN
 
 
-_GOOGLE_RESPONSE: Final = {"id", "name", "response"}
-_STATUS: Final = {"error": SpanStatus.ERROR, "success": SpanStatus.OK}
-_WRITTEN_MESSAGE: Final = re.compile(
+_GOOGLE_RESPONSE_FIELDS: Final = {"id", "name", "response"}
+_STATUS_BY_NAME: Final = {"error": SpanStatus.ERROR, "success": SpanStatus.OK}
+_MESSAGE_AS_TEXT: Final = re.compile(
     r"content=(?P<content>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\").*?"
     r"tool_call_id='(?P<id>[^']*)'",
     re.DOTALL,
@@ -321,35 +348,35 @@ _WRITTEN_MESSAGE: Final = re.compile(
 
 
 def tool_output(value: object) -> ToolOutput:
-    """Return a tool's output without the message or the object that a framework puts around it."""
+    """Return a tool's output without the message or object in which a framework wraps it."""
     parsed = value_in(value)
     message = tool_message(parsed)
     fields = fields_of(parsed)
     if message is not None:
-        status = _STATUS.get(str(message.get("status")), SpanStatus.UNKNOWN)
+        status = _STATUS_BY_NAME.get(str(message.get("status")), SpanStatus.UNKNOWN)
         text = content_text(message.get("content"))
         return ToolOutput(text, as_text(message.get("tool_call_id")), status)
-    if fields.keys() == _GOOGLE_RESPONSE:
+    if fields.keys() == _GOOGLE_RESPONSE_FIELDS:
         return ToolOutput(fields["response"], as_text(fields["id"]))
-    inner = fields["output"] if fields.keys() == {"output"} else value
-    written = _WRITTEN_MESSAGE.match(inner) if isinstance(inner, str) else None
-    if written is not None:
-        content = read_literal(written["content"])
-        text = content if isinstance(content, str) else written["content"]
-        return ToolOutput(text, written["id"])
-    held = fields_of(inner)
-    held = fields_of(held.get("kwargs")) or held
-    if call_id := as_text(held.get("tool_call_id")):
-        return ToolOutput(content_text(held.get("content")), call_id)
-    return ToolOutput(inner)
+    output = fields["output"] if fields.keys() == {"output"} else value
+    text_match = _MESSAGE_AS_TEXT.match(output) if isinstance(output, str) else None
+    if text_match is not None:
+        literal = text_match["content"]
+        content = read_literal(literal)
+        return ToolOutput(content if isinstance(content, str) else literal, text_match["id"])
+    output_fields = fields_of(output)
+    output_fields = fields_of(output_fields.get("kwargs")) or output_fields
+    if call_id := as_text(output_fields.get("tool_call_id")):
+        return ToolOutput(content_text(output_fields.get("content")), call_id)
+    return ToolOutput(output)
 
 
 def worse_status(first: SpanStatus, second: SpanStatus) -> SpanStatus:
-    """Return error if one of two statuses is an error, else the one that is known.
+    """Return the error status if one of two statuses is an error, else the known status.
 
     Args:
-        first: The status that counts where both are known.
-        second: Another one of the same call.
+        first: The status that counts if both are known.
+        second: Another status of the same call.
     """
     if SpanStatus.ERROR in (first, second):
         return SpanStatus.ERROR

@@ -1,7 +1,7 @@
 """The tree of timed calls that tracing tools record of a run, each with its input and output.
 
-A vendor's reader turns its records into rows of this one shape; ``observed_steps`` makes spans of
-them.
+A vendor's reader turns its records into these rows, and ``observed_steps`` turns the rows into
+spans.
 """
 
 from __future__ import annotations
@@ -33,16 +33,28 @@ class RowKind(StrEnum):
 class SpanRow:
     """One timed call of a run.
 
-    ``id`` is the tool's own name for it and ``parent`` the id of the row within which it ran;
-    an unknown parent counts as none. ``location`` is that of the row in the file. ``agent`` is
-    who acted, where the row itself tells. A model's row has its messages in ``asked`` (the whole
-    history, as every call repeats it) and ``answered``; other rows have ``input`` and ``output``
-    as JSON values or texts, and so has a model's row whose messages are not told apart.
-    ``call_id`` of a tool's row is the id under which a model asked for it. ``start`` and ``end``
-    are Unix seconds; ``error`` is what went wrong, as text. ``instructions`` is the system prompt
-    that an agent's or another row has beside its messages. ``speaks`` says of an ``OTHER`` row
-    that what came out of it is worth reading by itself: a retriever's documents, the verdict of a
-    guardrail or an evaluator; it has no meaning for other kinds.
+    Attributes:
+        id: The id that the tracing tool gave to the row.
+        parent: The id of the row within which this row ran. An unknown id counts as no parent.
+        kind: The kind of thing that was called.
+        name: The name of the model, tool, agent or function that was called.
+        location: The location of the row in the file.
+        start: The time in Unix seconds at which the call began.
+        end: The time in Unix seconds at which the call ended.
+        status: The result of the call.
+        error: The error message of a failed call.
+        agent: The agent that acted, if the row itself names it.
+        model: The model that was called.
+        tokens: The tokens of the call.
+        request: The messages to a model: the whole history, as every call repeats it.
+        answer: The messages of a model.
+        input: The input as a JSON value or a text; of a model's row only if ``request`` is empty.
+        output: The output as a JSON value or a text; of a model's row only if ``answer`` is empty.
+        call_id: The id under which a model requested the tool of a tool's row.
+        instructions: The system prompt that a row of an agent or of kind ``OTHER`` has beside
+            its messages.
+        has_readable_output: Whether the output of an ``OTHER`` row is worth reading by itself: a
+            retriever's documents, or the verdict of a guardrail or an evaluator.
     """
 
     id: str
@@ -57,101 +69,113 @@ class SpanRow:
     agent: str | None = None
     model: str | None = None
     tokens: Tokens | None = None
-    asked: tuple[Message, ...] = ()
-    answered: tuple[Message, ...] = ()
+    request: tuple[Message, ...] = ()
+    answer: tuple[Message, ...] = ()
     input: object = None
     output: object = None
     call_id: str | None = None
     instructions: str | None = None
-    speaks: bool = False
+    has_readable_output: bool = False
 
 
 class RowTree:
-    """The rows of a run, each before those under it: as many as ``sizes`` tells.
+    """The rows of a run as a tree.
 
-    Children stand in the order of their start times; where one has none, it stays behind the one
-    before it in the file. A row whose parent is not there is a root, and so is the first row of
-    parents that go round in a circle.
+    Children are in the order of their start times. A child without a start time comes directly
+    after the child before it in the file. A row whose parent is not there is a root. If rows are
+    each other's parents in a circle, the first of them is a root.
+
+    Attributes:
+        rows: The rows, each before its descendants.
+        sizes: The number of descendants of each row.
     """
 
     def __init__(self, rows: Sequence[SpanRow]) -> None:
-        self.rows, self.sizes = _in_order(rows)
-        self._models: list[int] = []
-        self._failures: list[int] = []
-        self._errors: dict[str, list[int]] = defaultdict(list)
-        for number, row in enumerate(self.rows):
+        self.rows, self.sizes = _rows_in_tree_order(rows)
+        self._model_indices: list[int] = []
+        self._failed_indices: list[int] = []
+        self._indices_by_error: dict[str, list[int]] = defaultdict(list)
+        for index, row in enumerate(self.rows):
             if row.kind is RowKind.MODEL and has_messages(row):
-                self._models.append(number)
+                self._model_indices.append(index)
             if row.status is SpanStatus.ERROR:
-                self._failures.append(number)
+                self._failed_indices.append(index)
             if row.error is not None:
-                self._errors[row.error].append(number)
+                self._indices_by_error[row.error].append(index)
 
-    def first_model(self, number: int) -> SpanRow | None:
-        """Return the first row of a model with content under the row with this number, or None."""
-        position = self._first_under(number, self._models)
-        return None if position is None else self.rows[position]
+    def first_model(self, row_index: int) -> SpanRow | None:
+        """Return the first model's row with content under a row; None if there is none."""
+        model_index = self._first_descendant(row_index, self._model_indices)
+        return None if model_index is None else self.rows[model_index]
 
-    def fails_by_itself(self, number: int) -> bool:
-        """Return whether a row failed without a failed row under it."""
-        row = self.rows[number]
+    def fails_by_itself(self, row_index: int) -> bool:
+        """Return whether a row failed for a reason of its own.
+
+        This is so if no row under it has the same error message. A row that failed without a
+        message must have no failed row under it.
+        """
+        row = self.rows[row_index]
         if row.error is not None:
-            return self._first_under(number, self._errors[row.error]) is None
-        failed = row.status is SpanStatus.ERROR
-        return failed and self._first_under(number, self._failures) is None
+            same_errors = self._indices_by_error[row.error]
+            return self._first_descendant(row_index, same_errors) is None
+        has_failed = row.status is SpanStatus.ERROR
+        return has_failed and self._first_descendant(row_index, self._failed_indices) is None
 
-    def _first_under(self, number: int, places: Sequence[int]) -> int | None:
-        """Return the first of the sorted numbers that is under a row."""
-        index = bisect_right(places, number)
-        if index == len(places) or places[index] > number + self.sizes[number]:
+    def _first_descendant(self, row_index: int, sorted_indices: Sequence[int]) -> int | None:
+        """Return the first of some sorted indices that is of a row under ``row_index``; or None."""
+        position = bisect_right(sorted_indices, row_index)
+        last_descendant = row_index + self.sizes[row_index]
+        if position == len(sorted_indices) or sorted_indices[position] > last_descendant:
             return None
-        return places[index]
+        return sorted_indices[position]
 
 
 def has_messages(row: SpanRow) -> bool:
     """Return whether a model's row has any input or output."""
-    return bool(row.asked or row.answered) or row.input is not None or row.output is not None
+    return bool(row.request or row.answer) or row.input is not None or row.output is not None
 
 
-def _in_order(rows: Sequence[SpanRow]) -> tuple[list[SpanRow], list[int]]:
-    """Return the rows, each before those under it, and how many are under each."""
-    numbers: dict[str, int] = {}
-    for number, row in enumerate(rows):
-        numbers.setdefault(row.id, number)
+def _rows_in_tree_order(rows: Sequence[SpanRow]) -> tuple[list[SpanRow], list[int]]:
+    """Return the rows, each before its descendants, and the number of descendants of each."""
+    index_by_id: dict[str, int] = {}
+    for index, row in enumerate(rows):
+        index_by_id.setdefault(row.id, index)
     children: list[list[int]] = [[] for _row in rows]
     roots: list[int] = []
-    for number, row in enumerate(rows):
-        parent = None if row.parent is None else numbers.get(row.parent)
-        if parent is None or parent == number:
-            roots.append(number)
+    for index, row in enumerate(rows):
+        parent_index = None if row.parent is None else index_by_id.get(row.parent)
+        if parent_index is None or parent_index == index:
+            roots.append(index)
         else:
-            children[parent].append(number)
+            children[parent_index].append(index)
     order: list[int] = []
-    sizes = [0] * len(rows)
-    seen = [False] * len(rows)
-    for root in [*_by_start(roots, rows), *range(len(rows))]:
-        # The second half are the rows that no root leads to: their parents go round.
-        stack = [] if seen[root] else [root]
+    descendant_counts = [0] * len(rows)
+    is_visited = [False] * len(rows)
+    for root in [*_sorted_by_start(roots, rows), *range(len(rows))]:
+        # The range adds the rows that no root leads to: their parents form a circle.
+        stack = [] if is_visited[root] else [root]
         while stack:
-            number = stack.pop()
-            if number < 0:  # all under this row have had their turn
-                sizes[~number] = len(order) - 1 - sizes[~number]
+            index = stack.pop()
+            if index < 0:  # ``~index`` was pushed below; all descendants are in ``order``
+                position = descendant_counts[~index]
+                descendant_counts[~index] = len(order) - 1 - position
                 continue
-            if seen[number]:
+            if is_visited[index]:
                 continue
-            seen[number] = True
-            sizes[number] = len(order)
-            order.append(number)
-            stack.append(~number)
-            stack.extend(reversed(_by_start(children[number], rows)))
-    return [rows[number] for number in order], [sizes[number] for number in order]
+            is_visited[index] = True
+            descendant_counts[index] = len(order)  # for now, the row's position in ``order``
+            order.append(index)
+            stack.append(~index)
+            stack.extend(reversed(_sorted_by_start(children[index], rows)))
+    return [rows[index] for index in order], [descendant_counts[index] for index in order]
 
 
-def _by_start(numbers: Iterable[int], rows: Sequence[SpanRow]) -> list[int]:
-    timed: list[tuple[float, int]] = []
-    last = float("-inf")
-    for number in numbers:
-        start = rows[number].start
-        last = last if start is None else start
-        timed.append((last, number))
-    return [number for _start, number in sorted(timed)]
+def _sorted_by_start(row_indices: Iterable[int], rows: Sequence[SpanRow]) -> list[int]:
+    """Return indices of rows by start time; a row without a time has that of the row before it."""
+    timed_indices: list[tuple[float, int]] = []
+    start = float("-inf")
+    for index in row_indices:
+        own_start = rows[index].start
+        start = start if own_start is None else own_start
+        timed_indices.append((start, index))
+    return [index for _start, index in sorted(timed_indices)]

@@ -1,4 +1,4 @@
-"""The timeline of a run from the rows that a tracing tool kept of it."""
+"""The timeline of a run from the rows of a tracing tool."""
 
 from __future__ import annotations
 
@@ -25,10 +25,17 @@ from mast_tui.traces.readers.span_tree.messages import last_answer
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, has_messages
 
 _DEFAULT_AGENT: Final = "agent"
-_LAST_STEPS: Final = 6
-_MOST_STEPS: Final = 200
-_MOST_TEXTS: Final = 20
-_NAMELESS: Final = frozenset({"assistant", "agent", "ai", "model"})
+_COMPARED_STEPS_OF_ROW: Final = 6
+"""The number of the last steps under a row in which its output is searched for."""
+
+_COMPARED_STEPS: Final = 200
+"""The number of the last steps of the run in which the texts of a root's output are searched."""
+
+_COMPARED_TEXTS: Final = 20
+"""The number of texts of a root's output that are searched for."""
+
+_GENERIC_AGENTS: Final = frozenset({"assistant", "agent", "ai", "model"})
+"""Names in messages that say nothing about the agent."""
 
 
 def observed_steps(
@@ -43,31 +50,33 @@ def observed_steps(
     Rows are read as a tree: parents before children, children by start time, then in the order of
     ``rows``.
 
-    - A model's row shows of ``asked`` what the run has not shown before, then ``answered``. Its
-      ``input`` and ``output`` take the place of messages that are missing. Tokens and an error
-      are on its last span. Of models' rows within each other the innermost with content counts.
-    - A tool's row answers the call that a model's row showed (same ``call_id``, else same name
-      and arguments), or shows the call itself; its result comes after what is under it. A history
-      that repeats that result shows nothing.
-    - An agent's row is a ``log`` span ``agent NAME begins``; what is under it has it for parent.
-    - Any other row is a ``log`` span where it ``speaks`` or failed by itself, or where there are
-      no other kinds of rows at all. Of a root the input and the output are shown as messages
-      where nothing under it has them.
-    - The system prompt beside the messages of an agent's row or a root is a message where the
-      first model under it does not have it.
+    - A model's row shows the messages of ``request`` that no row has shown, then ``answer``. Its
+      ``input`` and ``output`` replace missing messages. Tokens and an error are on its last span.
+      If models' rows are within each other, the innermost row with content counts.
+    - A tool's row answers the call that a model's row showed: the call with the same ``call_id``,
+      else with the same name and arguments. If there is no such call, the tool's row shows it.
+      The result comes after the spans of the rows under it. A history that repeats that result
+      shows nothing.
+    - An agent's row is a ``log`` span ``agent NAME begins``, the parent of the spans under it.
+    - Any other row is a ``log`` span if it has readable output, if it failed by itself, or if all
+      rows are of this kind. The input and the output of a root are messages, unless a row under
+      it has them.
+    - The system prompt beside the messages of an agent's row or a root is a message, unless the
+      first model under it has it.
 
     Keys: ``<row id>`` for the row's own span (agent, log, a model's row without messages, the
     result of a tool without a call id), ``<row id>/call``, ``<row id>/instructions``,
     ``<row id>/input``, ``<row id>/output``, ``<row id>/error``, ``<row id>/asked/3`` and
-    ``<row id>/answered/0`` with the pointer to a piece of the message behind it; calls and results
-    with a call id are ``<call id>:call`` and ``<call id>:result``. Places are those of the rows.
+    ``<row id>/answered/0``, each followed by the pointer to a piece of the message. Calls and
+    results with a call id are ``<call id>:call`` and ``<call id>:result``. Places are those of the
+    rows.
 
     Args:
         rows: The rows of the run.
-        service: The agent where neither a row nor an agent's row above it names one.
-        every_row: Whether each row has a span under its bare id, for labels that name rows: call
-            ids are not used in keys, the last span of a model's answer has the bare id, and a row
-            that would be left out is a ``log`` span with its name.
+        service: The agent of a row if neither the row nor an agent's row above it names one.
+        every_row: Whether each row has a span under its bare id, for labels that name rows. Then
+            call ids are not used in keys, the last span of a model's answer has the bare id, and
+            a row that would be left out is a ``log`` span with its name.
         problems: The list to which problems of messages are added.
     """
     timeline = _Timeline(RowTree(rows), service, every_row)
@@ -78,24 +87,35 @@ def observed_steps(
 
 
 @dataclass(slots=True)
-class _Frame:
-    """An open row, under which rows are being read.
+class _OpenRow:
+    """A row whose descendants are being read.
 
-    ``within`` is the key of the span to which what is under the row belongs, ``acting`` the name of
-    the nearest agent's row, and ``tool`` the nearest tool's row, this one counted. ``has_span``
-    says whether the row itself has a span, ``first_step`` how many steps there were before it.
+    Attributes:
+        row: The row.
+        row_index: The index of the row in the tree.
+        last_index: The index of the row's last descendant.
+        step_count_before: The number of steps before the row.
+        agent: The agent of the row's spans.
+        parent_key: The key of the span that is the parent of the spans under the row.
+        acting_agent: The agent of the nearest agent's row: this row or one above it.
+        open_tool: The nearest tool's row: this row or one above it.
+        is_in_model: Whether this row or a row above it is a model's row with content.
+        is_hidden: Whether another row shows what this row has.
+        has_span: Whether the row has a span of its own.
+        call: The tool call that the row carried out.
+        output: The output of the row, or of the same execution under it.
     """
 
     row: SpanRow
-    number: int
-    last: int
-    first_step: int
+    row_index: int
+    last_index: int
+    step_count_before: int
     agent: str
-    within: str | None = None
-    acting: str | None = None
-    tool: _Frame | None = None
-    in_model: bool = False
-    hidden: bool = False
+    parent_key: str | None = None
+    acting_agent: str | None = None
+    open_tool: _OpenRow | None = None
+    is_in_model: bool = False
+    is_hidden: bool = False
     has_span: bool = False
     call: ShownCall | None = None
     output: object = None
@@ -113,274 +133,305 @@ class _Timeline:
         self._parts = Parts()
         self._calls = Calls()
         self._history = ShownHistory(self._calls)
-        self._early_results: dict[str, str] = {}
-        self._frames: list[_Frame] = []
-        self._only_others = all(row.kind is RowKind.OTHER for row in tree.rows)
+        self._early_result_keys: dict[str, str] = {}
+        """The keys of results whose call is not shown yet, by the ids of their calls."""
+        self._open_rows: list[_OpenRow] = []
+        self._has_only_other_rows = all(row.kind is RowKind.OTHER for row in tree.rows)
 
     def read(self) -> StepList:
         """Return the steps of all rows."""
-        for number, row in enumerate(self._tree.rows):
-            while self._frames and self._frames[-1].last < number:
-                self._leave()
-            frame = self._new_frame(row, number, number + self._tree.sizes[number])
+        for row_index, row in enumerate(self._tree.rows):
+            while self._open_rows and self._open_rows[-1].last_index < row_index:
+                self._leave_innermost_row()
+            open_row = self._new_open_row(row, row_index)
             match row.kind:
                 case RowKind.MODEL:
-                    self._enter_model(frame)
+                    self._enter_model_row(open_row)
                 case RowKind.TOOL:
-                    self._enter_tool(frame)
+                    self._enter_tool_row(open_row)
                 case RowKind.AGENT:
-                    self._enter_agent(frame)
+                    self._enter_agent_row(open_row)
                 case RowKind.OTHER:
-                    self._enter_other(frame)
-            self._frames.append(frame)
-        while self._frames:
-            self._leave()
+                    self._enter_other_row(open_row)
+            self._open_rows.append(open_row)
+        while self._open_rows:
+            self._leave_innermost_row()
         return self._steps
 
-    def _new_frame(self, row: SpanRow, number: int, last: int) -> _Frame:
-        """Return the frame of a row, which inherits from the frame above it."""
-        above = self._frames[-1] if self._frames else None
-        acting = above.acting if above else None
+    def _new_open_row(self, row: SpanRow, row_index: int) -> _OpenRow:
+        """Return the open row for a row, which inherits from the innermost open row."""
+        outer = self._open_rows[-1] if self._open_rows else None
+        acting_agent = outer.acting_agent if outer else None
         if row.kind is RowKind.AGENT:
-            agent = as_text(row.agent) or as_text(row.name) or acting or _DEFAULT_AGENT
+            agent = as_text(row.agent) or as_text(row.name) or acting_agent or _DEFAULT_AGENT
         else:
-            agent = as_text(row.agent) or acting or self._service or _DEFAULT_AGENT
-        frame = _Frame(row, number, last, len(self._steps), agent, output=row.output)
-        frame.acting = agent if row.kind is RowKind.AGENT else acting
-        if above is not None:
-            frame.within = above.within
-            frame.tool = above.tool
-            frame.in_model = above.in_model
-        return frame
+            agent = as_text(row.agent) or acting_agent or self._service or _DEFAULT_AGENT
+        last_index = row_index + self._tree.sizes[row_index]
+        open_row = _OpenRow(row, row_index, last_index, len(self._steps), agent, output=row.output)
+        open_row.acting_agent = agent if row.kind is RowKind.AGENT else acting_agent
+        if outer is not None:
+            open_row.parent_key = outer.parent_key
+            open_row.open_tool = outer.open_tool
+            open_row.is_in_model = outer.is_in_model
+        return open_row
 
-    def _leave(self) -> None:
-        """Close the innermost frame, and show the row's output where it is new."""
-        frame = self._frames.pop()
-        match frame.row.kind:
+    def _leave_innermost_row(self) -> None:
+        """Close the innermost open row, and show its output and its error if they are new."""
+        open_row = self._open_rows.pop()
+        match open_row.row.kind:
             case RowKind.TOOL:
-                self._leave_tool(frame)
+                self._leave_tool_row(open_row)
             case RowKind.MODEL:
-                self._leave_model(frame)
+                self._leave_model_row(open_row)
             case RowKind.AGENT:
-                self._output(frame)
-                self._own_error(frame)
+                self._show_output(open_row)
+                self._show_own_error(open_row)
             case RowKind.OTHER:
-                self._leave_other(frame)
+                self._leave_other_row(open_row)
 
-    def _enter_agent(self, frame: _Frame) -> None:
-        row = frame.row
-        if self._frames and self._frames[-1].acting == frame.agent:
-            self._mark(frame)
+    def _enter_agent_row(self, open_row: _OpenRow) -> None:
+        """Add the span ``agent NAME begins``, unless the row around it has the same agent."""
+        row = open_row.row
+        if self._open_rows and self._open_rows[-1].acting_agent == open_row.agent:
+            self._add_name_span(open_row)
             return
-        lines = [f"agent {frame.agent} begins"]
-        unshown = self._unshown_input(frame)
-        if unshown is not None and self._frames:
-            lines.append(unshown)
-        frame.within = self._log(frame, row.id, "\n\n".join(lines), role=Role.AGENT)
-        frame.has_span = True
-        self._instructions(frame)
-        if unshown is not None and not self._frames:
-            self._message(frame, "input", unshown, Role.USER)
+        lines = [f"agent {open_row.agent} begins"]
+        input_text = self._unshown_input(open_row)
+        if input_text is not None and self._open_rows:
+            lines.append(input_text)
+        open_row.parent_key = self._add_log(open_row, row.id, "\n\n".join(lines), role=Role.AGENT)
+        open_row.has_span = True
+        self._show_instructions(open_row)
+        if input_text is not None and not self._open_rows:
+            self._add_message(open_row, "input", input_text, Role.USER)
 
-    def _enter_other(self, frame: _Frame) -> None:
-        row = frame.row
-        if self._only_others:
-            frame.within = self._log(frame, row.id, _record(row))
-        elif row.speaks:
-            if frame.last == frame.number:
-                self._log(frame, row.id, _record(row))
+    def _enter_other_row(self, open_row: _OpenRow) -> None:
+        """Add the log span of a row, or the input and system prompt of a root.
+
+        A row with readable output and with rows under it is shown only after those.
+        """
+        row = open_row.row
+        if self._has_only_other_rows:
+            open_row.parent_key = self._add_log(open_row, row.id, _row_text(row))
+        elif row.has_readable_output:
+            if open_row.last_index == open_row.row_index:
+                self._add_log(open_row, row.id, _row_text(row))
         else:
-            self._mark(frame)
-            if self._frames:
+            self._add_name_span(open_row)
+            if self._open_rows:
                 return
-            self._instructions(frame)
-            unshown = self._unshown_input(frame)
-            if unshown is not None:
-                self._message(frame, "input", unshown, Role.USER)
+            self._show_instructions(open_row)
+            input_text = self._unshown_input(open_row)
+            if input_text is not None:
+                self._add_message(open_row, "input", input_text, Role.USER)
 
-    def _leave_other(self, frame: _Frame) -> None:
-        if self._only_others:
+    def _leave_other_row(self, open_row: _OpenRow) -> None:
+        """Show what is left to show of a row: its readable output, a root's output, its error."""
+        if self._has_only_other_rows:
             return
-        if frame.row.speaks:
-            if frame.last > frame.number:
-                self._log(frame, frame.row.id, _record(frame.row))
+        if open_row.row.has_readable_output:
+            if open_row.last_index > open_row.row_index:
+                self._add_log(open_row, open_row.row.id, _row_text(open_row.row))
             return
-        if not self._frames:
-            self._output(frame)
-        self._own_error(frame)
+        if not self._open_rows:
+            self._show_output(open_row)
+        self._show_own_error(open_row)
 
-    def _own_error(self, frame: _Frame) -> None:
-        row = frame.row
-        if self._tree.fails_by_itself(frame.number):
-            key = f"{row.id}/error" if frame.has_span else row.id
-            self._log(frame, key, row.error or f"{row.name} failed")
+    def _show_own_error(self, open_row: _OpenRow) -> None:
+        """Add a log span for the error of a row that failed by itself."""
+        row = open_row.row
+        if self._tree.fails_by_itself(open_row.row_index):
+            key = f"{row.id}/error" if open_row.has_span else row.id
+            self._add_log(open_row, key, row.error or f"{row.name} failed")
 
-    def _instructions(self, frame: _Frame) -> None:
+    def _show_instructions(self, open_row: _OpenRow) -> None:
         """Show the system prompt of a row, unless the first model under it has it."""
-        row = frame.row
+        row = open_row.row
         if row.instructions is None:
             return
-        content = self._parts.content(SpanKind.MESSAGE, row.instructions)
-        model = self._tree.first_model(frame.number)
+        content = self._parts.content_number(SpanKind.MESSAGE, row.instructions)
+        model = self._tree.first_model(open_row.row_index)
         if model is not None and any(
             part.content == content
             for message in input_messages(model)
             for part in self._parts.parts_of(message)
         ):
             return
-        if self._history.show_instructions(frame.agent, content):
-            more = More(place=row.location, parent=frame.within, start=row.start)
+        if self._history.record_prompt(open_row.agent, content):
+            details = More(place=row.location, parent=open_row.parent_key, start=row.start)
             key = f"{row.id}/instructions"
-            self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", row.instructions, **more)
+            text = row.instructions
+            self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", text, **details)
 
-    def _unshown_input(self, frame: _Frame) -> str | None:
-        """Return a row's input, if it is a text that the first model under it does not have."""
-        row = frame.row
+    def _unshown_input(self, open_row: _OpenRow) -> str | None:
+        """Return a row's input as text; None if it is shown or the first model under it has it.
+
+        If that model has messages, an input that is no plain text is None too.
+        """
+        row = open_row.row
         if row.input is None:
             return None
-        model = self._tree.first_model(frame.number)
+        model = self._tree.first_model(open_row.row_index)
         text = plain_text(row.input)
         if model is None or not input_messages(model):
             return text or as_text(dump_text(row.input))
-        if text is None or self._was_shown(text):
+        if text is None or self._is_message_shown(text):
             return None
         parts = [
             part for message in input_messages(model) for part in self._parts.parts_of(message)
         ]
         return None if occurs_in(text, (part.piece.text for part in parts)) else text
 
-    def _output(self, frame: _Frame) -> None:
+    def _show_output(self, open_row: _OpenRow) -> None:
         """Show the output of a row, unless a span under it has it."""
-        row = frame.row
-        text = None if row.output is None else self._unshown_output(frame)
-        if text is None or self._was_shown(text):
+        row = open_row.row
+        text = None if row.output is None else self._unshown_output(open_row)
+        if text is None or self._is_message_shown(text):
             return
-        under = self._steps.steps[max(frame.first_step, len(self._steps) - _LAST_STEPS) :]
-        if not occurs_in(text, (step.text for step in under)):
-            self._message(frame, "output", text, Role.AGENT)
+        first_step = max(open_row.step_count_before, len(self._steps) - _COMPARED_STEPS_OF_ROW)
+        if not occurs_in(text, (step.text for step in self._steps.steps[first_step:])):
+            self._add_message(open_row, "output", text, Role.AGENT)
 
-    def _unshown_output(self, frame: _Frame) -> str | None:
-        """Return a row's output as text: its only or last message, or all of it where that is new.
+    def _unshown_output(self, open_row: _OpenRow) -> str | None:
+        """Return a row's output as text; None if there is nothing to show.
 
-        An object beside calls of a model is all of it only for a root: others hold a graph's state.
+        - A plain text is returned as it is.
+        - Without a model's row under the row, the whole output is returned as JSON.
+        - Below a root, any other output holds a graph's state, and None is returned.
+        - At a root, the text of the last message is returned. Without messages, the whole output
+          is returned as JSON, if a text in it was not shown.
         """
-        output = frame.row.output
+        output = open_row.row.output
         if (text := plain_text(output)) is not None:
             return text
-        if self._tree.first_model(frame.number) is None:
+        if self._tree.first_model(open_row.row_index) is None:
             return as_text(dump_text(output))
-        if self._frames:
+        if self._open_rows:
             return None
         if messages := last_answer(output):
             parts = [part for message in messages for part in self._parts.parts_of(message)]
             texts = [part.piece.text for part in parts if part.piece.kind is SpanKind.MESSAGE]
             return as_text("\n".join(texts))
-        inner_texts = list(islice(texts_within(value_in(output)), _MOST_TEXTS))
-        shown_texts = [step.text for step in self._steps.steps[-_MOST_STEPS:]]
+        inner_texts = list(islice(texts_within(value_in(output)), _COMPARED_TEXTS))
+        shown_texts = [step.text for step in self._steps.steps[-_COMPARED_STEPS:]]
         if not inner_texts or all(occurs_in(text, shown_texts) for text in inner_texts):
             return None
         return as_text(dump_text(output))
 
-    def _enter_model(self, frame: _Frame) -> None:
-        """Show what is new in the call, unless a row under it has it."""
-        row = frame.row
-        inner = self._tree.first_model(frame.number)
-        frame.hidden = inner is not None or (frame.in_model and not has_messages(row))
-        frame.in_model = frame.in_model or has_messages(row)
-        if not frame.hidden:
-            self._show_request(frame)
-            self._show_answer(frame)
+    def _enter_model_row(self, open_row: _OpenRow) -> None:
+        """Show the new messages of a model's call, unless a model's row under it shows them."""
+        row = open_row.row
+        inner_row = self._tree.first_model(open_row.row_index)
+        repeats_outer_row = open_row.is_in_model and not has_messages(row)
+        open_row.is_hidden = inner_row is not None or repeats_outer_row
+        open_row.is_in_model = open_row.is_in_model or has_messages(row)
+        if not open_row.is_hidden:
+            self._show_request(open_row)
+            self._show_answer(open_row)
             return
-        self._mark(frame)
-        if inner is not None and not inner.asked:
-            self._show_request(frame)
+        self._add_name_span(open_row)
+        if inner_row is not None and not inner_row.request:
+            self._show_request(open_row)
 
-    def _leave_model(self, frame: _Frame) -> None:
-        """Show the answer of a row around another model's row, unless that one has shown it."""
-        if not frame.hidden:
+    def _leave_model_row(self, open_row: _OpenRow) -> None:
+        """Show the answer of a hidden model's row, unless a span has some of its contents."""
+        if not open_row.is_hidden:
             return
         contents = [
             part.content
-            for message in output_messages(frame.row)
+            for message in output_messages(open_row.row)
             for part in self._parts.parts_of(message)
         ]
         if contents and not any(content in self._history.shown for content in contents):
-            self._show_answer(frame)
+            self._show_answer(open_row)
 
-    def _show_request(self, frame: _Frame) -> None:
-        keyed = self._parts_of(frame.row, "asked", input_messages(frame.row))
-        for new in self._history.ask([part for _key, part in keyed], frame.agent):
-            self._show(frame, *keyed[new.number], new.node, call=new.call)
+    def _show_request(self, open_row: _OpenRow) -> None:
+        """Add a span for each part of a model's request that is new in the run."""
+        keyed_parts = self._keyed_parts(open_row.row, "asked", input_messages(open_row.row))
+        parts = [part for _key, part in keyed_parts]
+        for new_part in self._history.new_request_parts(parts, open_row.agent):
+            key, part = keyed_parts[new_part.part_index]
+            self._show_part(open_row, key, part, new_part.node, call=new_part.call)
 
-    def _show_answer(self, frame: _Frame) -> None:
-        row = frame.row
-        keyed = self._parts_of(row, "answered", output_messages(row))
-        if keyed and self._every_row:
-            keyed[-1] = row.id, keyed[-1][1]
-        nodes = self._history.answer([part for _, part in keyed])
-        last = None
-        for (key, part), node in zip(keyed, nodes, strict=True):
+    def _show_answer(self, open_row: _OpenRow) -> None:
+        """Add the spans of a model's answer and its error; its last span has the tokens."""
+        row = open_row.row
+        keyed_parts = self._keyed_parts(row, "answered", output_messages(row))
+        if keyed_parts and self._every_row:
+            _key, last_part = keyed_parts[-1]
+            keyed_parts[-1] = row.id, last_part
+        nodes = self._history.add_answer([part for _key, part in keyed_parts])
+        last_key = None
+        for (key, part), node in zip(keyed_parts, nodes, strict=True):
             call = None
             if part.piece.kind is SpanKind.TOOL_CALL and not self._every_row:
-                call = self._calls.performed_before(part.piece.call_id)
+                call = self._calls.pop_call_before_model(part.piece.call_id)
             if call is None:
-                last = self._show(frame, key, part, node, answered=True)
+                last_key = self._show_part(open_row, key, part, node, is_answer=True)
             else:  # the tool began, or was exported, before the answer that calls it
-                last = call.key
-                self._history.show_call(node, call)
-        if last is None or row.error is not None:
+                last_key = call.key
+                self._history.set_call(node, call)
+        if last_key is None or row.error is not None:
             text = row.error or "the answer was not recorded"
-            last = self._log(frame, row.id if last is None else f"{row.id}/error", text)
-        self._steps.amend(last, tokens=row.tokens)
+            key = row.id if last_key is None else f"{row.id}/error"
+            last_key = self._add_log(open_row, key, text)
+        self._steps.amend(last_key, tokens=row.tokens)
 
-    def _parts_of(
+    def _keyed_parts(
         self, row: SpanRow, side: str, messages: Sequence[Message]
     ) -> list[tuple[str, MessagePart]]:
-        """Return the parts of messages, each with its key."""
-        keyed = []
-        for number, message in enumerate(messages):
+        """Return the parts of messages, each with the key of its span.
+
+        ``side`` is ``asked`` for a request and ``answered`` for an answer.
+        """
+        keyed_parts = []
+        for message_index, message in enumerate(messages):
             for part in self._parts.parts_of(message):
-                key = f"{row.id}/{side}/{number}{part.piece.key_suffix}"
+                key = f"{row.id}/{side}/{message_index}{part.piece.key_suffix}"
                 if part.piece.call_id is not None and self._every_row:
-                    key = f"{row.id}/{side}/{number}/{part.piece.call_id}"
+                    key = f"{row.id}/{side}/{message_index}/{part.piece.call_id}"
                 elif part.piece.call_id is not None:
                     kind = "call" if part.piece.kind is SpanKind.TOOL_CALL else "result"
                     key = f"{part.piece.call_id}:{kind}"
-                keyed.append((key, part))
-        return keyed
+                keyed_parts.append((key, part))
+        return keyed_parts
 
-    def _show(
+    def _show_part(
         self,
-        frame: _Frame,
+        open_row: _OpenRow,
         key: str,
         part: MessagePart,
         node: int,
         *,
-        answered: bool = False,
+        is_answer: bool = False,
         call: ShownCall | None = None,
     ) -> str:
-        """Add the span of a part of a message; return its key."""
-        row = frame.row
+        """Add the span of a part of a message; return its key.
+
+        Link a tool call and its result, in whichever order they come. ``node`` is the part's node
+        in the history, ``call`` the call that a result answers.
+        """
+        row = open_row.row
         piece = part.piece
         agent = piece.agent
-        parent = frame.within
+        parent = open_row.parent_key
         status = piece.status
-        if answered or (piece.role is Role.AGENT and agent in _NAMELESS):
-            agent = frame.agent
-        if answered and status is SpanStatus.UNKNOWN:
+        if is_answer or (piece.role is Role.AGENT and agent in _GENERIC_AGENTS):
+            agent = open_row.agent
+        if is_answer and status is SpanStatus.UNKNOWN:
             status = row.status
         if piece.kind is SpanKind.TOOL_RESULT and call is not None:
             agent = call.agent
             parent = call.key
-        more = More(
+        details = More(
             place=row.location,
             name=piece.name or (call.name if call else None),
             parent=parent,
             start=row.start if part.start is None else part.start,
-            end=row.end if answered else None,
+            end=row.end if is_answer else None,
             status=status,
         )
-        key = self._steps.add(key, piece.kind, piece.role, agent, piece.text, **more)
+        key = self._steps.add(key, piece.kind, piece.role, agent, piece.text, **details)
         self._history.shown.add(part.content)
         if piece.problem is not None:
             self.problems.append(Problem(row.location, piece.problem))
@@ -390,112 +441,119 @@ class _Timeline:
                 agent,
                 piece.name,
                 has_id=piece.call_id is not None,
-                bare=not canonical_arguments(piece.text),
+                lacks_arguments=not canonical_arguments(piece.text),
             )
             self._calls.add_model_call(shown_call, piece.call_id, piece.text)
-            self._history.show_call(node, shown_call)
-            early = self._early_results.pop(piece.call_id or "", None)
-            if early is not None:
-                self._steps.move_after_call(early, key)
-                shown_call.result = early
+            self._history.set_call(node, shown_call)
+            early_result_key = self._early_result_keys.pop(piece.call_id or "", None)
+            if early_result_key is not None:
+                self._steps.move_after_call(early_result_key, key)
+                shown_call.result_key = early_result_key
         elif piece.kind is SpanKind.TOOL_RESULT and call is not None:
-            call.result = key
+            call.result_key = key
         elif piece.kind is SpanKind.TOOL_RESULT and piece.call_id is not None:
-            self._early_results[piece.call_id] = key
+            self._early_result_keys[piece.call_id] = key
         return key
 
-    def _enter_tool(self, frame: _Frame) -> None:
-        """Find the call that a row carried out, or show it."""
-        row = frame.row
-        outer = frame.tool
-        if outer is not None and _same_call(outer.row, row):
-            frame.hidden = True
+    def _enter_tool_row(self, open_row: _OpenRow) -> None:
+        """Set the call that a row carried out: a call that a model's row showed, or a new span.
+
+        If a row is within a row of the same execution, it has no call. It only gives its output to
+        that row.
+        """
+        row = open_row.row
+        outer = open_row.open_tool
+        if outer is not None and _is_same_execution(outer.row, row):
+            open_row.is_hidden = True
             outer.output = row.output if outer.output is None else outer.output
-            self._mark(frame)
+            self._add_name_span(open_row)
             return
-        frame.tool = frame
+        open_row.open_tool = open_row
         text = dump_text(row.input)
-        call = self._calls.of_row(row.name, row.input, row.call_id)
+        call = self._calls.call_of_row(row.name, row.input, row.call_id)
         if call is None:
-            content = self._parts.content(SpanKind.TOOL_CALL, text, row.name)
-            key = self._key_of_tool(row, "call", f"{row.id}/call")
-            more = More(place=row.location, name=row.name, parent=frame.within)
-            more |= More(start=row.start, end=row.end)
-            key = self._steps.call(key, frame.agent, text, **more)
+            content = self._parts.content_number(SpanKind.TOOL_CALL, text, row.name)
+            key = self._tool_span_key(row, "call", f"{row.id}/call")
+            details = More(place=row.location, name=row.name, parent=open_row.parent_key)
+            details |= More(start=row.start, end=row.end)
+            key = self._steps.call(key, open_row.agent, text, **details)
             call = ShownCall(
                 key,
-                frame.agent,
+                open_row.agent,
                 row.name,
                 has_id=row.call_id is not None,
-                bare=not canonical_arguments(text),
+                lacks_arguments=not canonical_arguments(text),
             )
             self._calls.add_tool_call(call, row.call_id, text)
             self._history.shown.add(content)
-        elif call.bare and canonical_arguments(text):
+        elif call.lacks_arguments and canonical_arguments(text):
             # The model's answer was recorded without the arguments.
             self._steps.amend(call.key, text=text)
-            call.bare = False
-        frame.call = call
-        frame.within = call.key
+            call.lacks_arguments = False
+        open_row.call = call
+        open_row.parent_key = call.key
 
-    def _leave_tool(self, frame: _Frame) -> None:
-        """Show the result."""
-        row = frame.row
-        call = frame.call
+    def _leave_tool_row(self, open_row: _OpenRow) -> None:
+        """Add the result of the row's call, unless a span has it; set the end of the call.
+
+        A row without output and error message adds no result.
+        """
+        row = open_row.row
+        call = open_row.call
         if call is None:
             return
-        text = "" if frame.output is None else output_text(frame.output)
+        text = "" if open_row.output is None else output_text(open_row.output)
         if row.error is not None and row.error not in text:
             text = f"{text}\n{row.error}" if text else row.error
         self._steps.amend(call.key, end=row.end)
-        if frame.output is None and row.error is None:
+        if open_row.output is None and row.error is None:
             if row.status is SpanStatus.ERROR:
                 self._steps.amend(call.key, status=row.status)
             if self._every_row:
-                self._log(frame, row.id, f"{row.name}: no output was recorded")
+                self._add_log(open_row, row.id, f"{row.name}: no output was recorded")
             return
-        content = self._parts.content(SpanKind.TOOL_RESULT, text)
-        if call.result is not None and content in self._history.shown and not self._every_row:
+        content = self._parts.content_number(SpanKind.TOOL_RESULT, text)
+        is_shown = call.result_key is not None and content in self._history.shown
+        if is_shown and not self._every_row:
             return
         self._history.shown.add(content)
-        more = More(place=row.location, name=row.name, parent=call.key)
-        more |= More(start=row.start, end=row.end, status=_status(row))
-        key = self._key_of_tool(row, "result", row.id)
-        call.result = self._steps.result(key, call.agent, text, **more)
+        details = More(place=row.location, name=row.name, parent=call.key)
+        details |= More(start=row.start, end=row.end, status=_row_status(row))
+        key = self._tool_span_key(row, "result", row.id)
+        call.result_key = self._steps.result(key, call.agent, text, **details)
 
-    def _key_of_tool(self, row: SpanRow, part: str, without: str) -> str:
-        return without if self._every_row or not row.call_id else f"{row.call_id}:{part}"
+    def _tool_span_key(self, row: SpanRow, part: str, key_without_id: str) -> str:
+        return key_without_id if self._every_row or not row.call_id else f"{row.call_id}:{part}"
 
-    def _was_shown(self, text: str) -> bool:
-        """Return whether a message with this text was shown."""
-        return self._parts.content(SpanKind.MESSAGE, text) in self._history.shown
+    def _is_message_shown(self, text: str) -> bool:
+        return self._parts.content_number(SpanKind.MESSAGE, text) in self._history.shown
 
-    def _mark(self, frame: _Frame) -> None:
-        """Add a span with its name for a row without a text, where every row needs a span."""
+    def _add_name_span(self, open_row: _OpenRow) -> None:
+        """Add a log span with the row's name if every row needs a span; else do nothing."""
         if self._every_row:
-            frame.within = self._log(frame, frame.row.id, frame.row.name)
-            frame.has_span = True
+            open_row.parent_key = self._add_log(open_row, open_row.row.id, open_row.row.name)
+            open_row.has_span = True
 
-    def _message(self, frame: _Frame, part: str, text: str, role: Role) -> None:
-        """Add a message that is a row's whole input or output."""
-        row = frame.row
-        self._history.shown.add(self._parts.content(SpanKind.MESSAGE, text))
-        agent = frame.agent if role is Role.AGENT else "user"
+    def _add_message(self, open_row: _OpenRow, part: str, text: str, role: Role) -> None:
+        """Add a message that is a row's whole input or output, as ``part`` says."""
+        row = open_row.row
+        self._history.shown.add(self._parts.content_number(SpanKind.MESSAGE, text))
+        agent = open_row.agent if role is Role.AGENT else "user"
         start = row.end if role is Role.AGENT else row.start
-        more = More(place=row.location, parent=frame.within, start=start)
+        details = More(place=row.location, parent=open_row.parent_key, start=start)
         key = f"{row.id}/{part}"
-        self._steps.add(key, SpanKind.MESSAGE, role, agent, text, **more)
+        self._steps.add(key, SpanKind.MESSAGE, role, agent, text, **details)
 
-    def _log(self, frame: _Frame, key: str, text: str, *, role: Role = Role.LOG) -> str:
+    def _add_log(self, open_row: _OpenRow, key: str, text: str, *, role: Role = Role.LOG) -> str:
         """Add a log span of a row; return its key."""
-        row = frame.row
-        more = More(place=row.location, name=row.name or None, parent=frame.within)
-        more |= More(start=row.start, end=row.end, status=_status(row))
-        return self._steps.add(key, SpanKind.LOG, role, frame.agent, text, **more)
+        row = open_row.row
+        details = More(place=row.location, name=row.name or None, parent=open_row.parent_key)
+        details |= More(start=row.start, end=row.end, status=_row_status(row))
+        return self._steps.add(key, SpanKind.LOG, role, open_row.agent, text, **details)
 
 
-def _record(row: SpanRow) -> str:
-    """Return a row's input, output and error as text."""
+def _row_text(row: SpanRow) -> str:
+    """Return a row's input, output and error as text, or its name if all are blank."""
     texts = (
         plain_text(row.input) or dump_text(row.input),
         plain_text(row.output) or dump_text(row.output),
@@ -504,11 +562,11 @@ def _record(row: SpanRow) -> str:
     return "\n\n".join(text for text in texts if text.strip()) or row.name
 
 
-def _status(row: SpanRow) -> SpanStatus:
+def _row_status(row: SpanRow) -> SpanStatus:
     return row.status if row.error is None else SpanStatus.ERROR
 
 
-def _same_call(outer: SpanRow, row: SpanRow) -> bool:
+def _is_same_execution(outer: SpanRow, row: SpanRow) -> bool:
     """Return whether a tool's row within another is the same execution, traced twice."""
     if outer.name != row.name:
         return False
@@ -516,35 +574,43 @@ def _same_call(outer: SpanRow, row: SpanRow) -> bool:
 
 
 def input_messages(row: SpanRow) -> tuple[Message, ...]:
-    """Return the messages that a model was asked, else its input as one."""
-    if row.asked or row.input is None:
-        return row.asked
-    return ({"role": "user", "content": _content(row.input)},)
+    """Return the messages of a model's request, else its input as one message."""
+    if row.request or row.input is None:
+        return row.request
+    return ({"role": "user", "content": _value_text(row.input)},)
 
 
 def output_messages(row: SpanRow) -> tuple[Message, ...]:
-    """Return the messages that a model answered, else its output as one."""
-    if row.answered or row.output is None:
-        return row.answered
-    return ({"role": "assistant", "content": _content(row.output)},)
+    """Return the messages of a model's answer, else its output as one message."""
+    if row.answer or row.output is None:
+        return row.answer
+    return ({"role": "assistant", "content": _value_text(row.output)},)
 
 
-def _content(value: object) -> str:
+def _value_text(value: object) -> str:
     return value if isinstance(value, str) else plain_text(value) or dump_text(value)
 
 
-_SAYING: Final = names("output input answer result response content text question query task")
+_MAIN_FIELDS: Final = names("output input answer result response content text question query task")
+"""The fields that hold the main text of an input or output; earlier names go first."""
+
+_MAX_WRAPPERS: Final = 3
+"""The number of objects and JSON texts around a text that are unwrapped."""
+
 _MCP_HEAD: Final = 40
-_MCP_RESULT: Final = frozenset({"content", "isError", "is_error"})
-_LOOKED_INTO: Final = 16 * 1024
+"""The number of characters within which the result of an MCP tool names its content."""
+
+_MCP_RESULT_FIELDS: Final = frozenset({"content", "isError", "is_error"})
+_SEARCHED_CHARS: Final = 16 * 1024
+"""The number of characters after the length of a text within which it is searched for."""
 
 
 def plain_text(value: object) -> str | None:
     """Return the text that an input or output is, or that is in its only or main field.
 
-    None for anything with more structure than that, and for a blank text.
+    Return None for any other structure, and for a blank text.
     """
-    for _wrapping in range(3):
+    for _wrapper in range(_MAX_WRAPPERS):
         if isinstance(value, str):
             parsed = json_in(value)
             if parsed is None:
@@ -555,48 +621,49 @@ def plain_text(value: object) -> str | None:
         if len(value) == 1:
             (value,) = value.values()
         else:
-            value = next((value[name] for name in _SAYING if as_text(value.get(name))), None)
+            value = next((value[name] for name in _MAIN_FIELDS if as_text(value.get(name))), None)
     return None
 
 
 def texts_within(value: object) -> Iterator[str]:
-    """Yield the texts in a JSON value, deeper ones later."""
-    waiting = deque([value])
-    while waiting:
-        value = waiting.popleft()
+    """Yield the texts in a JSON value that are not blank; a deeper text comes later."""
+    values = deque([value])
+    while values:
+        value = values.popleft()
         if isinstance(value, str):
             if text := as_text(value):
                 yield text
         elif isinstance(value, Mapping):
-            waiting.extend(value.values())
+            values.extend(value.values())
         elif isinstance(value, list):
-            waiting.extend(value)
+            values.extend(value)
 
 
 def output_text(value: object) -> str:
-    """Return a tool's output as text: the texts of a list of parts, else all of it."""
-    looks_wrapped = not isinstance(value, str) or '"content"' in value[:_MCP_HEAD]
-    wrapped = fields_of(json_in(value)) if looks_wrapped else {}
-    if isinstance(wrapped.get("content"), list) and wrapped.keys() <= _MCP_RESULT:
-        value = wrapped["content"]
-    if isinstance(value, list) and value and all(map(_is_part, value)):
+    """Return a tool's output as text: the texts of a list of parts, else the whole value."""
+    may_be_mcp_result = not isinstance(value, str) or '"content"' in value[:_MCP_HEAD]
+    result = fields_of(json_in(value)) if may_be_mcp_result else {}
+    if isinstance(result.get("content"), list) and result.keys() <= _MCP_RESULT_FIELDS:
+        value = result["content"]
+    if isinstance(value, list) and value and all(map(_is_result_part, value)):
         return message_text(value)
     return dump_text(value)
 
 
 def occurs_in(text: str, texts: Iterable[str]) -> bool:
-    """Return whether one of the texts is ``text``, or has it near its beginning.
+    """Return whether one of ``texts`` has ``text`` at or near its beginning.
 
     Args:
         text: The text that is searched for.
-        texts: The texts to search. Of a long one only the beginning is searched, so that the cost
-            stays within that of reading ``text``.
+        texts: The texts to search. Only the beginning of a long text is searched, so that the
+            cost grows with the length of ``text`` only.
     """
     needle = text.strip()
-    return any(other.find(needle, 0, len(needle) + _LOOKED_INTO) >= 0 for other in texts)
+    search_end = len(needle) + _SEARCHED_CHARS
+    return any(searched.find(needle, 0, search_end) >= 0 for searched in texts)
 
 
-def _is_part(value: object) -> bool:
+def _is_result_part(value: object) -> bool:
     """Return whether a value is a text part, or a part of a result as Bedrock writes it."""
     if not isinstance(value, Mapping):
         return False

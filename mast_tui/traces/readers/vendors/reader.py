@@ -29,7 +29,7 @@ from mast_tui.traces.readers.vendors.records import (
 from mast_tui.traces.readers.vendors.rows import is_judgement, rows_of
 from mast_tui.traces.readers.vendors.tables import Vendor
 
-_ASKS: Final = ("input", "question", "query", "task", "prompt", "request")
+_QUESTION_FIELDS: Final = ("input", "question", "query", "task", "prompt", "request")
 
 
 class VendorExportReader:
@@ -50,36 +50,38 @@ class VendorExportReader:
         problems: list[Problem] = []
         runs = traces_in(source, vendor, problems)
         traces = [
-            self._trace(source, vendor, records, number if len(runs) > 1 else None)
-            for number, records in enumerate(runs)
+            self._trace_of_records(source, vendor, records, run_index if len(runs) > 1 else None)
+            for run_index, records in enumerate(runs)
         ]
         return report_of(self, source, traces, problems, vendor.name)
 
-    def _trace(
-        self, source: Source, vendor: Vendor, records: TraceRecords, number: int | None
+    def _trace_of_records(
+        self, source: Source, vendor: Vendor, records: TraceRecords, record_number: int | None
     ) -> Trace:
-        """Return the trace of records; calls that scored the run go to the answer key."""
-        judged = _scoring_calls(vendor, records)
-        ran = [record for record in records.by_id.values() if record.id not in judged]
-        rows = rows_of(vendor, ran) or [_trace_row(records)]
+        """Return the trace of some records; the calls that scored it go to the answer key."""
+        scoring_calls = _scoring_calls(vendor, records)
+        run_records = [
+            record for record in records.by_id.values() if record.id not in scoring_calls
+        ]
+        rows = rows_of(vendor, run_records) or [_trace_row(records)]
         problems: list[Problem] = []
         steps = observed_steps(rows, problems=problems)
         meta = TraceMeta(
-            task=_task(rows, steps.steps),
-            system=text_at(records.head, vendor.trace_name) or _root(rows).name,
+            task=_task_of_root(rows, steps.steps),
+            system=text_at(records.head, vendor.trace_name) or _root_row(rows).name,
             model=next((row.model for row in rows if row.model), None),
-            answer_key=_answer_key(vendor, records, judged),
-            version=_version(vendor, records),
+            answer_key=_answer_key(vendor, records, scoring_calls),
+            version=_system_version(vendor, records),
         )
         values = [records.head, *(record.value for record in records.by_id.values())]
-        content = source.data if number is None else canonical_bytes(values)
+        content = source.data if record_number is None else canonical_bytes(values)
         return trace_of_steps(
             self,
             source.path,
             content,
             steps,
             meta=meta,
-            record=number,
+            record=record_number,
             native=records.id,
             problems=problems,
         )
@@ -102,53 +104,54 @@ def _trace_row(records: TraceRecords) -> SpanRow:
 
 
 def _scoring_calls(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRecord]:
-    """Return the calls that scored the run, and those within them, by their ids."""
-    if not vendor.judged:
+    """Return the calls that scored the run, and the calls within those, by their ids."""
+    if not vendor.scoring_types:
         return {}
-    judged: dict[str, VendorRecord] = {}
-    waiting = [record for record in records.by_id.values() if is_judgement(vendor, record)]
+    scoring_calls: dict[str, VendorRecord] = {}
+    stack = [record for record in records.by_id.values() if is_judgement(vendor, record)]
     children: dict[str, list[VendorRecord]] = {}
     for record in records.by_id.values():
         if record.parent is not None:
             children.setdefault(record.parent, []).append(record)
-    while waiting:
-        record = waiting.pop()
-        if record.id not in judged:
-            judged[record.id] = record
-            waiting.extend(children.get(record.id, ()))
-    return judged
+    while stack:
+        record = stack.pop()
+        if record.id not in scoring_calls:
+            scoring_calls[record.id] = record
+            stack.extend(children.get(record.id, ()))
+    return scoring_calls
 
 
 def _answer_key(
-    vendor: Vendor, records: TraceRecords, judged: Mapping[str, VendorRecord]
+    vendor: Vendor, records: TraceRecords, scoring_calls: Mapping[str, VendorRecord]
 ) -> AnswerKey:
     """Return the scores and expected answers of the trace and of its calls."""
     draft = AnswerKeyDraft()
-    for path in vendor.hidden:
+    for path in vendor.hidden_paths:
         name = path.rpartition("/")[2]
-        for holder in (records.head, *(record.value for record in records.by_id.values())):
-            draft.add_value(name, value_at(holder, (path,)))
-    for record in judged.values():
+        for value in (records.head, *(record.value for record in records.by_id.values())):
+            draft.add_value(name, value_at(value, (path,)))
+    for record in scoring_calls.values():
         if is_judgement(vendor, record):
             name = text_at(record.value, vendor.fields.name) or "score"
             draft.add_score(name, value_at(record.value, vendor.fields.output))
     return draft.key()
 
 
-def _version(vendor: Vendor, records: TraceRecords) -> str | None:
-    """Return the version of the system from the trace or the first record that has it."""
-    holders = (records.head, *(record.value for record in records.by_id.values()))
-    return next(filter(None, (text_at(holder, vendor.version) for holder in holders)), None)
+def _system_version(vendor: Vendor, records: TraceRecords) -> str | None:
+    """Return the version of the system from the trace, else from a record; None without one."""
+    values = (records.head, *(record.value for record in records.by_id.values()))
+    return next(filter(None, (text_at(value, vendor.version) for value in values)), None)
 
 
-def _root(rows: Sequence[SpanRow]) -> SpanRow:
+def _root_row(rows: Sequence[SpanRow]) -> SpanRow:
+    """Return the first row whose parent is not among the rows, else the first row."""
     ids = {row.id for row in rows}
     return next((row for row in rows if row.parent not in ids), rows[0])
 
 
-def _task(rows: Sequence[SpanRow], steps: Sequence[Step]) -> str | None:
-    """Return the question that the root was asked, else the first message of a user."""
-    asked = value_in(_root(rows).input)
-    if isinstance(asked, Mapping):
-        asked = text_in(asked, *_ASKS)
-    return task_of(asked, steps=steps)
+def _task_of_root(rows: Sequence[SpanRow], steps: Sequence[Step]) -> str | None:
+    """Return the question in the root's input, else the first message of a user."""
+    root_input = value_in(_root_row(rows).input)
+    if isinstance(root_input, Mapping):
+        root_input = text_in(root_input, *_QUESTION_FIELDS)
+    return task_of(root_input, steps=steps)

@@ -1,4 +1,4 @@
-"""The records of a vendor's export, gathered by the traces that they belong to."""
+"""The records of a vendor's export by their traces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mast_tui.traces.readers.document_traces import Record, records_by_line
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, value_in
 from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 
-_LOOKED_AT: Final = 5
+_COMPARED_ENTRIES: Final = 5
 _ABSENT: Final = object()
 NOTHING: Final[tuple[object, ...]] = (None, {}, [], "")
 """Values that mean the same as a missing field."""
@@ -22,7 +22,7 @@ NOTHING: Final[tuple[object, ...]] = (None, {}, [], "")
 
 @dataclass(frozen=True, slots=True)
 class VendorRecord:
-    """A record, its id (or its location, where it has none), its parent's id, and its location."""
+    """A record, its id, its parent's id, and its location; a missing id is the location."""
 
     id: str
     parent: str | None
@@ -32,9 +32,9 @@ class VendorRecord:
 
 @dataclass(slots=True)
 class TraceRecords:
-    """The records of one trace by their ids, and the file's facts of the trace itself.
+    """The records of one trace by their ids.
 
-    ``id`` is the vendor's own, or None where nothing names the trace.
+    ``head`` has the facts of the trace itself; ``id`` is the id that the vendor gave, if any.
     """
 
     id: str | None
@@ -43,51 +43,51 @@ class TraceRecords:
     location: str = ""
 
     def add(self, record: VendorRecord) -> None:
-        """Add a record; of two with one id the second adds the fields that the first lacks."""
-        first = self.by_id.get(record.id)
-        if first is None:
+        """Add a record; to a record with the same id, add the fields that it lacks."""
+        earlier = self.by_id.get(record.id)
+        if earlier is None:
             self.by_id[record.id] = record
             return
-        facts = {name: value for name, value in first.value.items() if value not in NOTHING}
-        merged = {**record.value, **facts}
-        parent = first.parent or record.parent
-        self.by_id[record.id] = VendorRecord(first.id, parent, merged, first.location)
+        fields = {name: value for name, value in earlier.value.items() if value not in NOTHING}
+        merged = {**record.value, **fields}
+        parent = earlier.parent or record.parent
+        self.by_id[record.id] = VendorRecord(earlier.id, parent, merged, earlier.location)
 
 
 def value_at(record: object, paths: Paths) -> object:
-    """Return the first value that is not None under the paths, which lead into JSON texts too.
+    """Return the first value that is not None at one of the paths; None if there is none.
 
     Args:
         record: A JSON value.
         paths: The paths from it, as in ``tables``.
     """
     for path in paths:
-        value = _step_through(record, path)
+        value = _value_at_path(record, path)
         if value is not _ABSENT and value is not None:
             return value
     return None
 
 
 def values_at(record: object, paths: Paths) -> list[object]:
-    """Return the values that are not None under the paths.
+    """Return the values that are not None at the paths.
 
     Args:
         record: A JSON value.
         paths: The paths from it, as in ``tables``.
     """
-    values = (_step_through(record, path) for path in paths)
+    values = (_value_at_path(record, path) for path in paths)
     return [value for value in values if value is not _ABSENT and value is not None]
 
 
 def text_at(record: object, paths: Paths) -> str | None:
-    """Return the first text, or number as text, under one of the paths.
+    """Return the first text, or integer as text, at one of the paths; None if there is none.
 
     Args:
         record: A JSON value.
         paths: The paths from it, as in ``tables``.
     """
     for path in paths:
-        value = _step_through(record, path)
+        value = _value_at_path(record, path)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if text := as_text(value):
@@ -95,7 +95,8 @@ def text_at(record: object, paths: Paths) -> str | None:
     return None
 
 
-def _step_through(record: object, path: str) -> object:
+def _value_at_path(record: object, path: str) -> object:
+    """Return the value at a path, which may lead through JSON texts; ``_ABSENT`` without one."""
     value = record
     for step in path.split("/"):
         value = value_in(value)
@@ -110,66 +111,81 @@ def _step_through(record: object, path: str) -> object:
 
 
 def vendor_of(source: Source) -> Vendor | None:
-    """Return the vendor whose records the first ones of the file are; None for another file."""
-    lines = source.json_lines
-    if lines:
-        return next((v for v in VENDORS if any(_is_of_vendor(v, value) for value in lines)), None)
+    """Return the vendor of the first records in a file; None for a file of another format."""
+    first_values = source.json_lines
+    if first_values:
+        for vendor in VENDORS:
+            if any(_is_of_vendor(vendor, value) for value in first_values):
+                return vendor
+        return None
     if source.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
         return None
-    data = source.data
-    marked = [v for v in VENDORS if all(any(mark in data for mark in g) for g in v.marks)]
-    if not marked:
+    vendors = [vendor for vendor in VENDORS if _has_marks(vendor, source.data)]
+    if not vendors:
         return None  # before the whole document is parsed for it
     document = source.json
-    return next((v for v in marked if _is_of_vendor(v, document)), None)
+    return next((vendor for vendor in vendors if _is_of_vendor(vendor, document)), None)
+
+
+def _has_marks(vendor: Vendor, data: bytes) -> bool:
+    return all(any(mark in data for mark in group) for group in vendor.marks)
 
 
 def _is_of_vendor(vendor: Vendor, value: object) -> bool:
     """Return whether one of the first entries in ``value`` is of this vendor."""
-    looked_at = islice(_entries(vendor, value, ""), _LOOKED_AT)
+    first_entries = islice(_traces_and_records(vendor, value, ""), _COMPARED_ENTRIES)
     return any(
-        _is_record(vendor, entry) or _is_trace(vendor, entry) for _location, entry in looked_at
+        _is_record(vendor, entry) or _is_trace(vendor, entry) for _location, entry in first_entries
     )
 
 
 def _is_record(vendor: Vendor, value: object) -> bool:
-    return vendor.bare and _has(value, vendor.needs)
+    return vendor.allows_bare_records and _has_required_paths(value, vendor.required_paths)
 
 
-def _has(value: object, needs: Sequence[Paths]) -> bool:
+def _has_required_paths(value: object, path_groups: Sequence[Paths]) -> bool:
+    """Return whether an object has a value at one path of each group."""
     return isinstance(value, Mapping) and all(
-        any(_step_through(value, path) is not _ABSENT for path in group) for group in needs
+        any(_value_at_path(value, path) is not _ABSENT for path in group) for group in path_groups
     )
 
 
 def _is_trace(vendor: Vendor, value: object) -> bool:
-    members = value_at(value, vendor.members)
-    if isinstance(members, list) and any(
-        _has(member, vendor.needs) for member in members[:_LOOKED_AT]
-    ):
+    """Return whether a value has a list of the vendor's records, or facts of a trace itself."""
+    records = items_of(value_at(value, vendor.record_lists))
+    first_records = records[:_COMPARED_ENTRIES]
+    if any(_has_required_paths(record, vendor.required_paths) for record in first_records):
         return True
-    return bool(vendor.head_needs) and _has(_head(vendor, value), vendor.head_needs)
+    if not vendor.required_head_paths:
+        return False
+    return _has_required_paths(_head_of_trace(vendor, value), vendor.required_head_paths)
 
 
-def _head(vendor: Vendor, value: object) -> Fields:
-    """Return the object with a trace's own facts; an empty one where ``value`` is no object."""
+def _head_of_trace(vendor: Vendor, value: object) -> Fields:
+    """Return the object with a trace's own facts; an empty object if ``value`` is no object."""
     fields = fields_of(value)
     head = value_at(fields, vendor.head)
     return head if isinstance(head, Mapping) else fields
 
 
-def _entries(vendor: Vendor, value: object, location: str) -> Iterator[tuple[str, object]]:
-    """Yield the traces and records in a JSON value, with their JSON pointers."""
+def _traces_and_records(
+    vendor: Vendor, value: object, location: str
+) -> Iterator[tuple[str, object]]:
+    """Yield the traces and records in a JSON value, each after its location.
+
+    They are the items of a list or of the containers in an object, else the value itself.
+    """
     if isinstance(value, list):
-        for number, item in enumerate(value):
-            yield f"{location}/{number}", item
+        for item_index, item in enumerate(value):
+            yield f"{location}/{item_index}", item
         return
-    lists = [name for name in vendor.containers if isinstance(fields_of(value).get(name), list)]
-    if not lists or _is_record(vendor, value) or _is_trace(vendor, value):
+    fields = fields_of(value)
+    list_names = [name for name in vendor.containers if isinstance(fields.get(name), list)]
+    if not list_names or _is_record(vendor, value) or _is_trace(vendor, value):
         yield location or "/", value
         return
-    for name in lists:
-        yield from _entries(vendor, fields_of(value)[name], f"{location}/{name}")
+    for name in list_names:
+        yield from _traces_and_records(vendor, fields[name], f"{location}/{name}")
 
 
 def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[TraceRecords]:
@@ -180,98 +196,110 @@ def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[T
         vendor: The vendor.
         problems: The list to which problems are added.
     """
-    gathering = _Gathering(vendor, problems)
-    by_line = records_by_line(source, problems) if source.json_lines else None
-    for record in by_line or [Record(source.json)]:
-        for pointer, entry in _entries(vendor, record.value, ""):
-            gathering.take(entry, _nested_location_of(record.location, pointer))
-    return gathering.done()
+    collector = _TraceCollector(vendor, problems)
+    line_records = records_by_line(source, problems) if source.json_lines else None
+    for record in line_records or [Record(source.json)]:
+        for pointer, entry in _traces_and_records(vendor, record.value, ""):
+            collector.add(entry, _nested_location(record.location, pointer))
+    return collector.traces()
 
 
-class _Gathering:
+class _TraceCollector:
     """The traces and records of an export so far."""
 
     def __init__(self, vendor: Vendor, problems: list[Problem]) -> None:
         self._vendor = vendor
         self._problems = problems
         self._heads: dict[str, tuple[Fields, str]] = {}
+        """The own facts of each trace, and their location."""
         self._records: list[tuple[VendorRecord, str | None]] = []
+        """The records, each with the trace that it names."""
 
-    def take(self, entry: object, location: str) -> None:
-        """Add a trace with its records, or a record by itself.
+    def add(self, entry: object, location: str) -> None:
+        """Add a trace with its records, or a record by itself; report anything else.
 
         Args:
             entry: The trace or record.
-            location: Its location in the file.
+            location: The location of the entry in the file.
         """
         if not isinstance(entry, Mapping):
-            self._refuse(location)
+            self._report_foreign_entry(location)
         elif _is_trace(self._vendor, entry):
-            self._take_trace(entry, location)
-        elif self._vendor.bare and (
+            self._add_trace(entry, location)
+        elif self._vendor.allows_bare_records and (
             text_at(entry, self._vendor.fields.id) or _ids_from_root(entry)
         ):
-            self._take_record(entry, location, None)
+            self._add_record(entry, location, None)
         else:
-            self._refuse(location)
+            self._report_foreign_entry(location)
 
-    def _refuse(self, location: str) -> None:
+    def _report_foreign_entry(self, location: str) -> None:
         self._problems.append(Problem(location, f"no record of {self._vendor.name}, left out"))
 
-    def _take_trace(self, entry: Fields, location: str) -> None:
+    def _add_trace(self, entry: Fields, location: str) -> None:
+        """Add a trace with its own facts and its records; report members that are no records."""
         vendor = self._vendor
-        head = _head(vendor, entry)
-        trace = text_at(head, vendor.trace_id) or text_at(entry, vendor.trace_id) or location
-        self._heads.setdefault(trace, (head, location))
-        members = value_at(entry, vendor.members)
-        for number, member in enumerate(items_of(members)):
-            member_location = _nested_location_of(location, f"/{vendor.members[0]}/{number}")
-            if isinstance(member, Mapping):
-                self._take_record(member, member_location, trace)
-            elif not isinstance(member, str):  # a list of traces holds mere ids
-                self._refuse(member_location)
+        head = _head_of_trace(vendor, entry)
+        trace_id = text_at(head, vendor.trace_id) or text_at(entry, vendor.trace_id) or location
+        self._heads.setdefault(trace_id, (head, location))
+        records = items_of(value_at(entry, vendor.record_lists))
+        for record_index, record in enumerate(records):
+            pointer = f"/{vendor.record_lists[0]}/{record_index}"
+            record_location = _nested_location(location, pointer)
+            if isinstance(record, Mapping):
+                self._add_record(record, record_location, trace_id)
+            elif not isinstance(record, str):  # a list of traces has only the ids of records
+                self._report_foreign_entry(record_location)
 
-    def _take_record(self, record: Fields, location: str, trace: str | None) -> None:
-        """Add a record and those nested in it; deep nesting costs no stack."""
+    def _add_record(self, record: Fields, location: str, trace_id: str | None) -> None:
+        """Add a record and the records nested in it; deep nesting costs no stack.
+
+        A record without ids of its own, its parent or its trace has those of ``dotted_order``.
+        """
         fields = self._vendor.fields
         children = self._vendor.children
-        waiting: list[tuple[Fields, str, str | None, str | None]] = [
-            (record, location, trace, None)
+        stack: list[tuple[Fields, str, str | None, str | None]] = [
+            (record, location, trace_id, None)
         ]
-        while waiting:
-            record, location, trace, parent = waiting.pop()
-            order = _ids_from_root(record)
-            record_id = text_at(record, fields.id) or (order[-1] if order else location)
-            above = text_at(record, fields.parent) or parent or (order[-2] if order[1:] else None)
-            trace = trace or text_at(record, fields.trace) or (order[0] if order else None)
-            self._records.append((VendorRecord(record_id, above, record, location), trace))
-            nested = value_in(record.get(children)) if children else None
-            if not isinstance(nested, list):
-                continue
-            for number in reversed(range(len(nested))):
-                nested_location = _nested_location_of(location, f"/{children}/{number}")
-                if isinstance(nested[number], Mapping):
-                    waiting.append((nested[number], nested_location, trace, record_id))
+        while stack:
+            record, location, trace_id, outer_id = stack.pop()
+            path_ids = _ids_from_root(record)
+            record_id = text_at(record, fields.id) or (path_ids[-1] if path_ids else location)
+            parent_id = text_at(record, fields.parent) or outer_id
+            if parent_id is None and len(path_ids) > 1:
+                parent_id = path_ids[-2]
+            trace_id = trace_id or text_at(record, fields.trace)
+            if trace_id is None and path_ids:
+                trace_id = path_ids[0]
+            self._records.append((VendorRecord(record_id, parent_id, record, location), trace_id))
+            nested = items_of(value_in(record.get(children)) if children else None)
+            for child_index in reversed(range(len(nested))):
+                child = nested[child_index]
+                child_location = _nested_location(location, f"/{children}/{child_index}")
+                if isinstance(child, Mapping):
+                    stack.append((child, child_location, trace_id, record_id))
                 else:
-                    self._refuse(nested_location)
+                    self._report_foreign_entry(child_location)
 
-    def done(self) -> list[TraceRecords]:
-        """Return every trace; a record that names none belongs to that of its parent."""
+    def traces(self) -> list[TraceRecords]:
+        """Return every trace; a record that names no trace belongs to its parent's trace."""
         traces: dict[str, TraceRecords] = {}
-        for trace, (head, location) in self._heads.items():
-            traces[trace] = TraceRecords(
-                None if trace == location else trace, head=head, location=location
-            )
-        trace_of = {record.id: name for record, name in self._records if name is not None}
-        parents = {record.id: record.parent for record, _trace in self._records}
-        for record, own_trace in self._records:
-            name = own_trace or _root(record.id, parents, trace_of)
-            native = None if name == record.location else name
-            traces.setdefault(name, TraceRecords(native, location=record.location)).add(record)
+        for trace_id, (head, location) in self._heads.items():
+            native_id = None if trace_id == location else trace_id
+            traces[trace_id] = TraceRecords(native_id, head=head, location=location)
+        trace_by_record = {
+            record.id: trace_id for record, trace_id in self._records if trace_id is not None
+        }
+        parents = {record.id: record.parent for record, _trace_id in self._records}
+        for record, own_trace_id in self._records:
+            trace_id = own_trace_id or _trace_of_ancestors(record.id, parents, trace_by_record)
+            native_id = None if trace_id == record.location else trace_id
+            new_trace = TraceRecords(native_id, location=record.location)
+            traces.setdefault(trace_id, new_trace).add(record)
         return list(traces.values())
 
 
-def _nested_location_of(location: str, pointer: str) -> str:
+def _nested_location(location: str, pointer: str) -> str:
     """Return the location of the value at ``pointer`` in the value at ``location``."""
     if pointer == "/":
         return location
@@ -280,24 +308,27 @@ def _nested_location_of(location: str, pointer: str) -> str:
     return pointer if location == "/" else f"{location}{pointer}"
 
 
-def _root(record_id: str, parents: Mapping[str, str | None], trace_of: dict[str, str]) -> str:
-    """Return the trace of a record that names none, and note it for all on the way up."""
-    way: list[str] = []
-    seen: set[str] = set()
-    current = record_id
-    while current not in trace_of and current not in seen:
-        way.append(current)
-        seen.add(current)
-        above = parents.get(current)
-        if above is None or above not in parents:
+def _trace_of_ancestors(
+    record_id: str, parents: Mapping[str, str | None], trace_by_record: dict[str, str]
+) -> str:
+    """Return the trace of the nearest ancestor that names one, else the id of the root.
+
+    The trace is recorded in ``trace_by_record`` for the record and the ancestors on the way.
+    """
+    path: dict[str, None] = {}
+    ancestor_id = record_id
+    while ancestor_id not in trace_by_record and ancestor_id not in path:
+        path[ancestor_id] = None
+        parent_id = parents.get(ancestor_id)
+        if parent_id is None or parent_id not in parents:
             break
-        current = above
-    trace = trace_of.get(current, current)
-    trace_of.update(dict.fromkeys(way, trace))
-    return trace
+        ancestor_id = parent_id
+    trace_id = trace_by_record.get(ancestor_id, ancestor_id)
+    trace_by_record.update(dict.fromkeys(path, trace_id))
+    return trace_id
 
 
 def _ids_from_root(record: Fields) -> list[str]:
-    """Return the ids from the root down to a run, by its ``dotted_order``."""
+    """Return the ids from the root down to a record from its ``dotted_order``; empty without it."""
     parts = (as_text(record.get("dotted_order")) or "").split(".")
     return [part_id for part in parts if (part_id := part.partition("Z")[2])]

@@ -1,4 +1,4 @@
-"""A vendor's record as a row of a trace, and the messages in what its models took and gave."""
+"""A vendor's record as a row of a trace, and the messages in inputs and outputs of its models."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ from mast_tui.traces.times import unix_seconds
 
 _OK = SpanStatus.OK
 _ERROR = SpanStatus.ERROR
-_STATUS: Final = {"success": _OK, "ok": _OK, "error": _ERROR, "failed": _ERROR}
+_STATUS_BY_NAME: Final = {"success": _OK, "ok": _OK, "error": _ERROR, "failed": _ERROR}
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
-_OP: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
+_WEAVE_OPERATION: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
 _DIGITS: Final = re.compile(r"[0-9]{9,20}\Z")
 _TOOL_PREFIX: Final = re.compile(r"(?:execute_tool |running tool: )(?=\S)")
 _DOTTED_PREFIX: Final = "tool."
-_STRANGE_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"nrtxuU]")
-"""An escape that Python never writes itself, and warns of where it reads one."""
-_LITERAL_CHARS: Final = 16 * 1024
-_LITERAL_BRACKETS: Final = 200
+_UNKNOWN_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"nrtxuU]")
+"""An escape that Python never writes, and about which it warns when it reads one."""
+_MAX_LITERAL_CHARS: Final = 16 * 1024
+_MAX_LITERAL_BRACKETS: Final = 200
 
 
 def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
@@ -68,12 +68,14 @@ def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
         records: The records.
     """
     records = list(records)
-    rows = [_row(vendor, record) for record in records]
-    if vendor.guesses:
+    rows = [_row_of_record(vendor, record) for record in records]
+    if vendor.lacks_types:
         rows = _with_guessed_models(rows)
-    if vendor.thought:
-        rows = _with_thoughts(rows, [text_at(record.value, vendor.thought) for record in records])
-    return _with_model_calls(_joined_events(_without_plain_copies(rows)))
+    if vendor.thought_paths:
+        rows = _with_thoughts(
+            rows, [text_at(record.value, vendor.thought_paths) for record in records]
+        )
+    return _with_model_calls(_with_joined_events(_without_plain_copies(rows)))
 
 
 def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
@@ -83,45 +85,51 @@ def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
         vendor: The vendor.
         record: The record.
     """
-    return _kind(vendor, _with_parsed_fields(vendor, record.value)) in vendor.judged
+    return _type_name(vendor, _with_parsed_fields(vendor, record.value)) in vendor.scoring_types
 
 
-def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
-    """Return a record as a row of the tree."""
+def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
+    """Return a record as a row of the tree.
+
+    Attributes of the original OpenTelemetry span complete the row. A model's row has its messages,
+    and a tool's row has its arguments and result without wrappers.
+    """
     fields = vendor.fields
-    decoded = _with_parsed_fields(vendor, record.value)
-    type_name = _kind(vendor, decoded)
+    parsed = _with_parsed_fields(vendor, record.value)
+    type_name = _type_name(vendor, parsed)
     kind = vendor.kinds.get(type_name, RowKind.OTHER)
-    status, error = _result(vendor, decoded)
-    # A text that happens to be JSON stays a text, unless all of the vendor's are JSON.
-    raw = decoded if vendor.encoded else record.value
-    output = value_at(raw, fields.output)
-    if type_name in vendor.speaks and output is None:
-        output = _facts(value_at(decoded, vendor.facts)) or None
+    status, error = _status_and_error(vendor, parsed)
+    # A text that happens to be JSON stays a text, unless all texts of the vendor are JSON.
+    content = parsed if vendor.has_json_texts else record.value
+    output = value_at(content, fields.output)
+    if type_name in vendor.readable_types and output is None:
+        output = _fact_lines(value_at(parsed, vendor.facts)) or None
     row = SpanRow(
         id=record.id,
         parent=record.parent,
         kind=kind,
-        name=_name(text_at(decoded, fields.name) or kind.value),
+        name=_call_name(text_at(parsed, fields.name) or kind.value),
         location=record.location,
-        start=_time(value_at(decoded, fields.start)),
-        end=_time(value_at(decoded, fields.end)),
+        start=_seconds_of_time(value_at(parsed, fields.start)),
+        end=_seconds_of_time(value_at(parsed, fields.end)),
         status=status,
         error=error,
-        agent=_agent(value_at(decoded, fields.metadata), kind),
-        input=value_at(raw, fields.input),
+        agent=_agent_in_metadata(value_at(parsed, fields.metadata), kind),
+        input=value_at(content, fields.input),
         output=output,
-        call_id=text_at(decoded, fields.call_id),
-        speaks=type_name in vendor.speaks,
+        call_id=text_at(parsed, fields.call_id),
+        has_readable_output=type_name in vendor.readable_types,
     )
-    attribute_row = row_of_attributes(value_at(decoded, vendor.attributes), row.name, row.id)
+    attribute_row = row_of_attributes(value_at(parsed, vendor.attributes), row.name, row.id)
     if attribute_row is not None:
         row = _with_attributes(row, attribute_row)
         kind = row.kind
-    if kind is RowKind.MODEL or (vendor.guesses and has_answer(value_at(decoded, fields.output))):
+    if kind is RowKind.MODEL or (
+        vendor.lacks_types and has_answer(value_at(parsed, fields.output))
+    ):
         output_paths = _output_paths(fields.tokens)
-        tokens = tokens_of(value_at(decoded, fields.tokens), value_at(decoded, output_paths))
-        row = replace(row, model=text_at(decoded, fields.model), tokens=tokens)
+        tokens = tokens_of(value_at(parsed, fields.tokens), value_at(parsed, output_paths))
+        row = replace(row, model=text_at(parsed, fields.model), tokens=tokens)
     if kind is RowKind.TOOL:
         return _as_tool(row)
     if kind is RowKind.MODEL:
@@ -133,16 +141,16 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
     return replace(row, output=output, instructions=instructions or system_text(row.input))
 
 
-def _facts(value: object) -> str:
-    """Return the fields of a record's own facts, one a line."""
-    facts = {name: fact for name, fact in fields_of(value).items() if name != "type"}
-    return "\n".join(f"{name}: {dump_text(fact)}" for name, fact in facts.items())
+def _fact_lines(value: object) -> str:
+    """Return the fields of an object but ``type``, one a line."""
+    fields = fields_of(value).items()
+    return "\n".join(f"{name}: {dump_text(field)}" for name, field in fields if name != "type")
 
 
 def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
-    """Return a row with the facts from the attributes that its vendor stored.
+    """Return a row completed by the row of its OpenTelemetry attributes.
 
-    Langfuse keeps the attributes of OpenTelemetry, and calls a tool of many frameworks a span.
+    Langfuse stores these attributes, and has the tools of many frameworks as mere spans.
     """
     if row.kind is RowKind.OTHER and attribute_row.kind is RowKind.TOOL:
         row = replace(row, kind=RowKind.TOOL)
@@ -161,20 +169,21 @@ def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
 
 @cache
 def _output_paths(tokens: Paths) -> Paths:
-    """Return the paths to the output tokens, beside those to the input tokens."""
+    """Return the paths to the output tokens that belong to some paths to input tokens."""
     return tuple(path.replace("input", "output").replace("prompt", "completion") for path in tokens)
 
 
 def _with_parsed_fields(vendor: Vendor, record: Fields) -> Fields:
     """Return a record with the JSON texts among its fields parsed, once for all paths."""
-    read: dict[str, object] = {name: value_in(value) for name, value in record.items()}
-    attributes = read.get("attributes")
-    if vendor.encoded and isinstance(attributes, Mapping):
-        read["attributes"] = {name: _unquoted(value) for name, value in attributes.items()}
-    return read
+    parsed: dict[str, object] = {name: value_in(value) for name, value in record.items()}
+    attributes = parsed.get("attributes")
+    if vendor.has_json_texts and isinstance(attributes, Mapping):
+        parsed["attributes"] = {name: _json_or_text(value) for name, value in attributes.items()}
+    return parsed
 
 
-def _unquoted(value: object) -> object:
+def _json_or_text(value: object) -> object:
+    """Return the value of any JSON text, even of a number; any other value as it is."""
     if not isinstance(value, str):
         return value
     try:
@@ -183,36 +192,38 @@ def _unquoted(value: object) -> object:
         return value
 
 
-def _kind(vendor: Vendor, record: Fields) -> str:
+def _type_name(vendor: Vendor, record: Fields) -> str:
     return (text_at(record, vendor.fields.kind) or "").upper()
 
 
-def _name(text: str) -> str:
-    if match := _OP.match(text):
+def _call_name(text: str) -> str:
+    if match := _WEAVE_OPERATION.match(text):
         text = match["name"]
     return short_name(text) or "call"
 
 
-def _time(value: object) -> float | None:
+def _seconds_of_time(value: object) -> float | None:
     if isinstance(value, str) and _DIGITS.match(value):
         value = int(value)
     return unix_seconds(value)
 
 
-def _result(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
-    """Return the status of a call and its error."""
+def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
+    """Return the status of a call and its error, without repeated parts; None without an error."""
     status_name = text_at(record, vendor.fields.status)
     status = SpanStatus.UNKNOWN
     if status_name:
-        status = _STATUS.get(status_name.lower().removeprefix("status_code_"), status)
+        status = _STATUS_BY_NAME.get(status_name.lower().removeprefix("status_code_"), status)
     error_values = values_at(record, vendor.fields.error)
     texts = [_error_text(value).strip() for value in error_values if value not in ({}, [], False)]
-    whole = [text for text in texts if not any(text in other and text != other for other in texts)]
-    error = "\n".join(dict.fromkeys(filter(None, whole))) or None
+    longest_texts = [
+        text for text in texts if not any(text in longer and text != longer for longer in texts)
+    ]
+    error = "\n".join(dict.fromkeys(filter(None, longest_texts))) or None
     if error is None or status is SpanStatus.ERROR:
         return status, error
     if vendor.status_decides:
-        return status, None  # a message that is no error's
+        return status, None  # the message of a call that did not fail
     return SpanStatus.ERROR, error
 
 
@@ -221,22 +232,26 @@ def _error_text(value: object) -> str:
     fields = fields_of(value)
     if not fields or not fields.keys() <= {"message", "data"}:
         return dump_text(value)
-    return f"{dump_text(fields.get('message'))}\n{_facts(fields.get('data'))}"
+    return f"{dump_text(fields.get('message'))}\n{_fact_lines(fields.get('data'))}"
 
 
-def _agent(metadata: object, kind: RowKind) -> str | None:
-    """Return the agent that a framework's metadata of a call name."""
+def _agent_in_metadata(metadata: object, kind: RowKind) -> str | None:
+    """Return the agent that a framework names in the metadata of a call; None if it names none.
+
+    LangGraph's agent is the node around the innermost node. If there is only one node, it is the
+    agent of a model's call.
+    """
     if not isinstance(metadata, Mapping):
         return None
     if name := text_in(metadata, *_AGENT_FIELDS):
-        return _name(name)
-    # LangGraph notes the way through nested graphs: researcher:<id>|model:<id>
-    way = as_text(metadata.get("langgraph_checkpoint_ns"))
-    nodes = [node.partition(":")[0] for node in way.split("|")] if way else []
+        return _call_name(name)
+    # LangGraph writes the path through nested graphs: researcher:<id>|model:<id>
+    path = as_text(metadata.get("langgraph_checkpoint_ns"))
+    nodes = [node.partition(":")[0] for node in path.split("|")] if path else []
     if len(nodes) > 1 and nodes[-2].strip():
-        return _name(nodes[-2])
+        return _call_name(nodes[-2])
     node = as_text(metadata.get("langgraph_node")) if kind is RowKind.MODEL else None
-    return _name(node) if node else None
+    return _call_name(node) if node else None
 
 
 def _as_model(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
@@ -244,26 +259,27 @@ def _as_model(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
 
     Args:
         row: The row with its input and output.
-        attribute_row: The row made of the attributes, for messages that the input does not show.
+        attribute_row: The row from the attributes, for messages that input and output lack.
     """
-    request, answer = without_lost_messages(row.input, row.output)
-    row = replace(row, input=request, output=answer)
-    asked = request_messages(row.input)
-    answered = answer_messages(row.output)
-    standing = instructions_in(row.output)  # as OpenAI's responses repeat them
-    system: list[Message] = [{"role": "system", "content": standing}] if standing else []
+    model_input, model_output = without_lost_messages(row.input, row.output)
+    request = request_messages(model_input)
+    answer = answer_messages(model_output)
+    instructions = instructions_in(model_output)  # OpenAI's responses repeat them
+    system: list[Message] = []
+    if instructions:
+        system.append({"role": "system", "content": instructions})
     if attribute_row is not None:
-        asked = asked or attribute_row.asked
-        answered = answered or attribute_row.answered
-        system = system or [message for message in attribute_row.asked if is_system(message)]
-    asked = asked or request_text(row.input)
-    if system and not any(map(is_system, asked)):
-        asked = (*system, *asked)
-    return replace(row, asked=asked, answered=answered)
+        request = request or attribute_row.request
+        answer = answer or attribute_row.answer
+        system = system or [message for message in attribute_row.request if is_system(message)]
+    request = request or request_text(model_input)
+    if system and not any(map(is_system, request)):
+        request = (*system, *request)
+    return replace(row, input=model_input, output=model_output, request=request, answer=answer)
 
 
 def _as_tool(row: SpanRow) -> SpanRow:
-    """Return a tool's row without what is wrapped around its arguments and its result."""
+    """Return a tool's row without the wrappers of its arguments and its result."""
     arguments = value_in(row.input)
     if isinstance(arguments, Mapping):
         arguments = {
@@ -279,7 +295,7 @@ def _as_tool(row: SpanRow) -> SpanRow:
         row = replace(row, input=_parsed_arguments(arguments))
     tool_result = tool_output(row.output)
     if row.output == "null" and row.error is not None:
-        tool_result = ToolOutput(None)  # a table's way to say that there is none
+        tool_result = ToolOutput(None)  # in a table, "null" is a missing output
     return replace(
         row,
         output=tool_result.output,
@@ -289,168 +305,178 @@ def _as_tool(row: SpanRow) -> SpanRow:
 
 
 def _parsed_arguments(text: str) -> object:
-    """Return the arguments in a text such as ``{'city': 'Rome'}`` of LangChain's, else the text.
+    """Return the arguments in a text such as LangChain's ``{'city': 'Rome'}``, else the text.
 
-    A model's call has them as JSON, and is known again by them.
+    A model's call has its arguments as JSON. So the two can be compared.
     """
     if (
         text[:1] != "{"
         or text[-1:] != "}"
-        or len(text) > _LITERAL_CHARS
+        or len(text) > _MAX_LITERAL_CHARS
         or isinstance(value_in(text), Mapping)
-        or _STRANGE_ESCAPE.search(text)
-        or sum(map(text.count, "([{-~")) > _LITERAL_BRACKETS  # would cost the parser's stack
+        or _UNKNOWN_ESCAPE.search(text)
+        or sum(map(text.count, "([{-~")) > _MAX_LITERAL_BRACKETS  # would cost the parser's stack
     ):
         return text
     value = read_literal(text)
     try:
-        canonical_arguments = load_json(dump_text(value)) if isinstance(value, dict) else None
+        arguments = load_json(dump_text(value)) if isinstance(value, dict) else None
     except (ValueError, TypeError, RecursionError):
         return text
-    return canonical_arguments if isinstance(canonical_arguments, Mapping) else text
+    return arguments if isinstance(arguments, Mapping) else text
 
 
 def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with models' calls recognised by their answers.
+    """Return the rows with a row of unknown type as a model's row if its output is an answer.
 
-    Of calls within each other, as a client that calls another has them, the innermost counts.
+    If such rows are within each other, only the innermost row becomes a model's row: a client may
+    call another client.
     """
-    looks = {
+    answer_ids = {
         row.id
         for row in rows
         if row.kind is RowKind.MODEL
         or (row.kind is RowKind.OTHER and has_answer(value_in(row.output)))
     }
     parents = {row.id: row.parent for row in rows}
-    around: set[str] = set()
-    for name in looks:
-        above = parents.get(name)
-        while above is not None and above not in around:
-            around.add(above)
-            above = parents.get(above)
+    outer_ids: set[str] = set()
+    for row_id in answer_ids:
+        outer_id = parents.get(row_id)
+        while outer_id is not None and outer_id not in outer_ids:
+            outer_ids.add(outer_id)
+            outer_id = parents.get(outer_id)
+    innermost_ids = answer_ids - outer_ids
     return [
         _as_model(replace(row, kind=RowKind.MODEL))
-        if row.kind is RowKind.OTHER and row.id in looks and row.id not in around
+        if row.kind is RowKind.OTHER and row.id in innermost_ids
         else row
         for row in rows
     ]
 
 
 def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows without a client's row that repeats as text the model's row around it.
+    """Return the rows with an empty row for each client's row that repeats the row around it.
 
-    An integration of a framework separates messages where that of its client writes one text.
+    A framework's integration has separate messages, while that of its client has one text. The
+    tokens of the client's row move to the row around it.
     """
-    apart = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.asked) > 1}
-    copies = {
+    outer_ids = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.request) > 1}
+    copy_by_outer_id = {
         row.parent: row
         for row in rows
-        if row.kind is RowKind.MODEL and row.parent in apart and _is_plain(row)
+        if row.kind is RowKind.MODEL and row.parent in outer_ids and _has_plain_request(row)
     }
-    result = []
+    kept_rows = []
     for row in rows:
-        if row.parent is not None and copies.get(row.parent) is row:
-            nothing = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.location)
-            row = replace(nothing, start=row.start, end=row.end)
-        elif row.id in copies:
-            row = replace(row, tokens=copies[row.id].tokens or row.tokens)
-        result.append(row)
-    return result
+        if row.parent is not None and copy_by_outer_id.get(row.parent) is row:
+            empty_row = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.location)
+            row = replace(empty_row, start=row.start, end=row.end)
+        elif row.id in copy_by_outer_id:
+            row = replace(row, tokens=copy_by_outer_id[row.id].tokens or row.tokens)
+        kept_rows.append(row)
+    return kept_rows
 
 
-def _is_plain(row: SpanRow) -> bool:
-    return isinstance(row.input, str) and len(row.asked) == 1 and value_in(row.input) is row.input
+def _has_plain_request(row: SpanRow) -> bool:
+    """Return whether the input of a row is a text but no JSON, and its only message."""
+    return isinstance(row.input, str) and len(row.request) == 1 and value_in(row.input) is row.input
 
 
 def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
-    """Return the rows with thoughts that no request shows as answers of a model.
+    """Return the rows with each new thought as the answer of a model.
 
-    BeeAI traces an event for each part of an answer, all with the thought so far.
+    ``thoughts`` has the thought of each row. A thought that a request contains is shown there.
+    BeeAI traces an event for each part of an answer, and repeats the thought in each event.
     """
     if not any(thoughts):
         return rows
-    requests = [dump_text(row.asked) for row in rows if row.asked]
+    requests = [dump_text(row.request) for row in rows if row.request]
     shown_thoughts: set[str] = set()
-    result: list[SpanRow] = []
+    rows_with_thoughts: list[SpanRow] = []
     for row, thought in zip(rows, thoughts, strict=True):
         if thought is not None and row.kind is RowKind.OTHER and thought not in shown_thoughts:
             shown_thoughts.add(thought)
-            quoted = dump_text(thought).strip('"')
-            if not any(quoted in request for request in requests):
+            quoted_thought = dump_text(thought).strip('"')
+            if not any(quoted_thought in request for request in requests):
                 answer = {"role": "assistant", "content": "", "reasoning": thought}
-                row = replace(row, kind=RowKind.MODEL, input=None, output=None, answered=(answer,))
-        result.append(row)
-    return result
+                row = replace(row, kind=RowKind.MODEL, input=None, output=None, answer=(answer,))
+        rows_with_thoughts.append(row)
+    return rows_with_thoughts
 
 
 def _with_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with tools under the names and with the arguments that models asked for.
+    """Return the rows with tools' rows that have the names and arguments of models' calls.
 
-    A row without a kind is a tool's if it has such a name and no row is under it: it was traced as
-    a plain function.
+    A row of kind ``OTHER`` becomes a tool's row if it was traced as a plain function: it has the
+    name of a called tool, no tool's row has that name, and no row is under it.
     """
-    calls = [call for row in rows for message in row.answered for call in tool_calls(message)]
-    asked_for = {name for name, _arguments in calls}
-    wrapped = {(name, canonical_arguments(arguments)) for name, arguments in calls}
-    traced = {row.name for row in rows if row.kind is RowKind.TOOL}
+    calls = [call for row in rows for message in row.answer for call in tool_calls(message)]
+    called_names = {name for name, _arguments in calls}
+    call_signatures = {(name, canonical_arguments(arguments)) for name, arguments in calls}
+    tool_row_names = {row.name for row in rows if row.kind is RowKind.TOOL}
+    names_without_row = called_names - tool_row_names
     parents = {row.parent for row in rows}
-    result = []
+    linked_rows = []
     for row in rows:
         name = row.name
-        if name not in asked_for:
+        if name not in called_names:
             name = _TOOL_PREFIX.sub("", name)
-        if (bare := name.removeprefix(_DOTTED_PREFIX)) in asked_for:
-            name = bare
+        short_tool_name = name.removeprefix(_DOTTED_PREFIX)
+        if short_tool_name in called_names:
+            name = short_tool_name
         if row.kind is RowKind.TOOL:
             row = replace(row, name=name)
-        elif row.kind is RowKind.OTHER and name in asked_for - traced and row.id not in parents:
+        elif row.kind is RowKind.OTHER and name in names_without_row and row.id not in parents:
             row = _as_tool(replace(row, kind=RowKind.TOOL, name=name))
-        inner = _only_input(row) if row.kind is RowKind.TOOL else None
-        if inner is not None and (name, canonical_arguments(inner)) in wrapped:
-            row = replace(row, input=inner)
-        result.append(row)
-    return result
+        arguments = _wrapped_input(row) if row.kind is RowKind.TOOL else None
+        if arguments is not None and (name, canonical_arguments(arguments)) in call_signatures:
+            row = replace(row, input=arguments)
+        linked_rows.append(row)
+    return linked_rows
 
 
-def _only_input(row: SpanRow) -> Fields | None:
-    """Return the arguments in ``{"input": {…}}``, as a tracer of functions may wrap them."""
+def _wrapped_input(row: SpanRow) -> Fields | None:
+    """Return the arguments in ``{"input": {…}}``, as tracers of functions wrap them; else None."""
     fields = fields_of(value_in(row.input))
-    inner = value_in(fields.get("input")) if len(fields) == 1 else None
-    return inner if isinstance(inner, Mapping) else None
+    arguments = value_in(fields.get("input")) if len(fields) == 1 else None
+    return arguments if isinstance(arguments, Mapping) else None
 
 
-_EVENT: Final = re.compile(r"(?P<call>.+)\.(?P<event>start|success|error|finish)-(?P<number>\d+)")
+_EVENT_NAME: Final = re.compile(
+    r"(?P<call>.+)\.(?P<event>start|success|error|finish)-(?P<number>\d+)"
+)
 
 
-def _joined_events(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with one for each call whose start, success and finish BeeAI traces."""
-    starts: dict[tuple[str, str], int] = {}
-    result: list[SpanRow] = []
-    for row in sorted(rows, key=_start_first):
-        match = None if row.kind is RowKind.OTHER else _EVENT.fullmatch(row.name)
+def _with_joined_events(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows with the start, success and finish of a call in BeeAI's traces as one row."""
+    index_by_call: dict[tuple[str, str], int] = {}
+    joined_rows: list[SpanRow] = []
+    for row in sorted(rows, key=_event_sort_key):
+        match = None if row.kind is RowKind.OTHER else _EVENT_NAME.fullmatch(row.name)
         if match is None:
-            result.append(row)
+            joined_rows.append(row)
             continue
         call = match["call"], match["number"]
-        if call not in starts:
-            starts[call] = len(result)
-            result.append(replace(row, name=match["call"].removeprefix(_DOTTED_PREFIX)))
+        if call not in index_by_call:
+            index_by_call[call] = len(joined_rows)
+            joined_rows.append(replace(row, name=match["call"].removeprefix(_DOTTED_PREFIX)))
             continue
-        first = result[starts[call]]
-        result[starts[call]] = replace(
-            first,
-            end=max(filter(None, (first.end, row.end)), default=None),
-            answered=first.answered or _whole_answer(row),
-            output=row.output if first.output is None else first.output,
-            status=row.status if first.status is SpanStatus.UNKNOWN else first.status,
-            error=first.error or row.error,
+        call_index = index_by_call[call]
+        call_row = joined_rows[call_index]
+        joined_rows[call_index] = replace(
+            call_row,
+            end=max(filter(None, (call_row.end, row.end)), default=None),
+            answer=call_row.answer or _joined_answer(row),
+            output=row.output if call_row.output is None else call_row.output,
+            status=row.status if call_row.status is SpanStatus.UNKNOWN else call_row.status,
+            error=call_row.error or row.error,
         )
-    return result
+    return joined_rows
 
 
-def _start_first(row: SpanRow) -> int:
+def _event_sort_key(row: SpanRow) -> int:
     """Return a sort key that puts the start of a call before its other events."""
-    match = _EVENT.fullmatch(row.name)
+    match = _EVENT_NAME.fullmatch(row.name)
     return 1 if match is not None and match["event"] != "start" else 0
 
 
@@ -458,9 +484,9 @@ def _has_call(message: Message) -> bool:
     return next(tool_calls(message), None) is not None
 
 
-def _whole_answer(row: SpanRow) -> tuple[Message, ...]:
-    """Return an answer whose pieces were traced as messages, as one."""
-    if len(row.answered) < 2 or any(map(_has_call, row.answered)):
-        return row.answered
-    text = "".join(content_text(message.get("content")) for message in row.answered)
+def _joined_answer(row: SpanRow) -> tuple[Message, ...]:
+    """Return the messages of a row's answer joined to one, unless a message has a tool call."""
+    if len(row.answer) < 2 or any(map(_has_call, row.answer)):
+        return row.answer
+    text = "".join(content_text(message.get("content")) for message in row.answer)
     return ({"role": "assistant", "content": text},)

@@ -1,7 +1,7 @@
 """The fields of each tracing vendor: one table a vendor, read by one mapper.
 
-A path leads from a record to a value, its steps parted by ``/``: names of fields, numbers in
-lists, and ``*`` for the first value of an object. Of several paths the first that leads to a value
+A path leads from a record to a value. Its steps are separated by ``/``: names of fields, indices of
+lists, and ``*`` for the first value of an object. The first of several paths that leads to a value
 counts.
 """
 
@@ -19,10 +19,10 @@ Paths = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """The paths to the facts of one timed call; the defaults are what many vendors have.
+    """The paths to the facts of one timed call; the defaults are those of many vendors.
 
-    ``tokens`` lead to what a model took in; what it gave out stands beside that, as ``output`` for
-    ``input`` and as ``completion`` for ``prompt``.
+    ``tokens`` lead to a model's input tokens. The paths to its output tokens have ``output`` in
+    place of ``input``, and ``completion`` in place of ``prompt``.
     """
 
     id: Paths
@@ -48,59 +48,59 @@ class Vendor:
 
     Attributes:
         name: The name that ``inspect`` shows.
-        marks: Groups of bytes; each document of the vendor holds one of each.
-        needs: Groups of paths; of each group one leads to a value in a record.
+        marks: Groups of byte strings. Each document of the vendor has one of each group.
+        required_paths: Groups of paths. In each record, one path of each group leads to a value.
         fields: The paths to the facts of one record.
         kinds: The kind of row of each record type, in capitals.
         containers: The fields that hold lists of records or traces.
         children: The field that holds records nested in a record.
-        bare: Whether a record may be without a trace around it.
-        members: The paths from a trace to its records.
-        head: The paths from a trace to the object with its own facts, if that is another.
-        head_needs: As ``needs``, for a trace whose records were left out.
+        allows_bare_records: Whether a record may be without a trace around it.
+        record_lists: The paths from a trace to its records.
+        head: The paths from a trace to the object with its own facts; none if the trace has them.
+        required_head_paths: As ``required_paths``, for the own facts of a trace without records.
         trace_id: The paths to a trace's id.
         trace_name: The paths to a trace's name.
-        speaks: The types whose output is worth reading by itself.
-        judged: The types of calls that scored the run, which are hidden from blind annotators.
-        hidden: Fields of the same sort.
-        attributes: The paths to the attributes of the OpenTelemetry span that a record was made of.
-        thought: The paths to a thought in an event of an agent.
-        facts: The paths to the text of a record of a speaking type without an output.
+        readable_types: The types whose output is worth reading by itself.
+        scoring_types: The types of calls that scored the run; blind annotators do not see them.
+        hidden_paths: The paths to scores and expected answers, which are hidden too.
+        attributes: The paths to the attributes of a record's original OpenTelemetry span.
+        thought_paths: The paths to a thought in an event of an agent.
+        facts: The paths to the replacement of a missing output, for ``readable_types``.
         version: The paths to the version of the system, from a trace or a record.
-        guesses: Whether a record's type is mostly missing.
-        encoded: Whether all inputs and outputs are JSON texts.
-        status_decides: Whether the text of an error may be beside what was no error.
+        lacks_types: Whether most records lack a type.
+        has_json_texts: Whether all inputs and outputs are JSON texts.
+        status_decides: Whether a successful call may have an error text.
     """
 
     name: str
     marks: tuple[tuple[bytes, ...], ...]
-    needs: tuple[Paths, ...]
+    required_paths: tuple[Paths, ...]
     fields: Fields
     kinds: Mapping[str, RowKind]
     containers: Paths = ()
     children: str | None = None
-    bare: bool = True
-    members: Paths = ()
+    allows_bare_records: bool = True
+    record_lists: Paths = ()
     head: Paths = ()
-    head_needs: tuple[Paths, ...] = ()
+    required_head_paths: tuple[Paths, ...] = ()
     trace_id: Paths = ("id",)
     trace_name: Paths = ("name",)
-    speaks: frozenset[str] = frozenset()
-    judged: frozenset[str] = frozenset()
-    hidden: Paths = ()
+    readable_types: frozenset[str] = frozenset()
+    scoring_types: frozenset[str] = frozenset()
+    hidden_paths: Paths = ()
     attributes: Paths = ()
-    thought: Paths = ()
+    thought_paths: Paths = ()
     facts: Paths = ()
     version: Paths = ()
-    guesses: bool = False
-    encoded: bool = False
+    lacks_types: bool = False
+    has_json_texts: bool = False
     status_decides: bool = False
 
 
 LANGSMITH: Final = Vendor(
     name="langsmith",
     marks=((b'"run_type"',),),
-    needs=(
+    required_paths=(
         ("run_type",),
         ("dotted_order", "trace_id", "parent_run_id", "parent_run_ids", "child_runs"),
         ("inputs", "outputs", "start_time", "child_runs"),
@@ -131,14 +131,14 @@ LANGSMITH: Final = Vendor(
         call_id=("extra/tool_call_id", "extra/metadata/tool_call_id", "inputs/tool_call/id"),
     ),
     kinds={"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL},
-    speaks=frozenset({"RETRIEVER"}),
-    hidden=("feedback_stats", "feedback", "reference_outputs"),
+    readable_types=frozenset({"RETRIEVER"}),
+    hidden_paths=("feedback_stats", "feedback", "reference_outputs"),
 )
 
 LANGFUSE: Final = Vendor(
     name="langfuse",
     marks=((b'"startTime"', b'"start_time"', b'"htmlPath"', b'"projectId"'),),
-    needs=(
+    required_paths=(
         ("type",),
         ("startTime", "start_time"),
         names("""
@@ -147,9 +147,9 @@ LANGFUSE: Final = Vendor(
         """),
     ),
     containers=("data", "observations", "traces"),
-    members=("observations",),
+    record_lists=("observations",),
     head=("trace",),
-    head_needs=(("timestamp",), ("htmlPath", "projectId", "bookmarked", "totalCost")),
+    required_head_paths=(("timestamp",), ("htmlPath", "projectId", "bookmarked", "totalCost")),
     fields=Fields(
         id=("id", "observationId", "observation_id"),
         trace=("traceId", "trace_id"),
@@ -173,10 +173,10 @@ LANGFUSE: Final = Vendor(
         ),
     ),
     kinds={"GENERATION": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT},
-    speaks=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "EVENT"}),
-    hidden=("scores",),
+    readable_types=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "EVENT"}),
+    hidden_paths=("scores",),
     attributes=("metadata/attributes",),
-    thought=("metadata/attributes/thought",),
+    thought_paths=("metadata/attributes/thought",),
     version=("version", "metadata/resourceAttributes/service.version"),
     status_decides=True,
 )
@@ -184,7 +184,7 @@ LANGFUSE: Final = Vendor(
 MLFLOW: Final = Vendor(
     name="mlflow",
     marks=((b"mlflow.",), (b"spans",)),
-    needs=(
+    required_paths=(
         ("span_id", "context/span_id"),
         (
             "attributes/mlflow.spanType",
@@ -193,8 +193,8 @@ MLFLOW: Final = Vendor(
         ),
     ),
     containers=("traces",),
-    bare=False,
-    members=("data/spans", "trace/data/spans"),
+    allows_bare_records=False,
+    record_lists=("data/spans", "trace/data/spans"),
     head=("info", "trace/info"),
     trace_id=("trace_id", "request_id"),
     trace_name=("tags/mlflow.traceName",),
@@ -232,16 +232,16 @@ MLFLOW: Final = Vendor(
         "TOOL": RowKind.TOOL,
         "AGENT": RowKind.AGENT,
     },
-    speaks=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "RERANKER"}),
-    hidden=("assessments",),
-    encoded=True,
+    readable_types=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "RERANKER"}),
+    hidden_paths=("assessments",),
+    has_json_texts=True,
     status_decides=True,
 )
 
 WEAVE: Final = Vendor(
     name="weave",
     marks=((b'"op_name"',), (b'"started_at"',)),
-    needs=(("op_name",), ("started_at",), ("inputs", "output", "trace_id")),
+    required_paths=(("op_name",), ("started_at",), ("inputs", "output", "trace_id")),
     containers=("calls", "data", "traces"),
     fields=Fields(
         id=("id",),
@@ -262,16 +262,20 @@ WEAVE: Final = Vendor(
         call_id=("attributes/tool_call_id",),
     ),
     kinds={"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT},
-    speaks=frozenset({"SEARCH", "RETRIEVER", "GUARDRAIL"}),
-    judged=frozenset({"SCORER"}),
-    hidden=("feedback", "summary/weave/feedback"),
-    guesses=True,
+    readable_types=frozenset({"SEARCH", "RETRIEVER", "GUARDRAIL"}),
+    scoring_types=frozenset({"SCORER"}),
+    hidden_paths=("feedback", "summary/weave/feedback"),
+    lacks_types=True,
 )
 
 BRAINTRUST: Final = Vendor(
     name="braintrust",
     marks=((b'"root_span_id"',),),
-    needs=(("span_id",), ("root_span_id",), ("span_attributes", "span_parents", "metrics")),
+    required_paths=(
+        ("span_id",),
+        ("root_span_id",),
+        ("span_attributes", "span_parents", "metrics"),
+    ),
     containers=("events", "data", "objects", "rows"),
     fields=Fields(
         id=("span_id",),
@@ -286,18 +290,18 @@ BRAINTRUST: Final = Vendor(
         call_id=("metadata/tool_call_id",),
     ),
     kinds={"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL},
-    judged=frozenset({"SCORE"}),
-    hidden=("scores", "expected"),
+    scoring_types=frozenset({"SCORE"}),
+    hidden_paths=("scores", "expected"),
 )
 
 OPENAI_AGENTS: Final = Vendor(
     name="openai-agents",
     marks=((b'"trace.span"',),),
-    needs=(("object",), ("span_data/type",), ("trace_id", "parent_id")),
+    required_paths=(("object",), ("span_data/type",), ("trace_id", "parent_id")),
     containers=("data", "items"),
-    members=("spans",),
+    record_lists=("spans",),
     head=("trace",),
-    head_needs=(("object",), ("workflow_name",)),
+    required_head_paths=(("object",), ("workflow_name",)),
     trace_name=("workflow_name",),
     fields=Fields(
         id=("id", "span_id"),
@@ -321,7 +325,7 @@ OPENAI_AGENTS: Final = Vendor(
         "FUNCTION": RowKind.TOOL,
         "AGENT": RowKind.AGENT,
     },
-    speaks=frozenset({"HANDOFF", "GUARDRAIL", "CUSTOM", "MCP_TOOLS", "TRANSCRIPTION"}),
+    readable_types=frozenset({"HANDOFF", "GUARDRAIL", "CUSTOM", "MCP_TOOLS", "TRANSCRIPTION"}),
     facts=("span_data",),
 )
 
