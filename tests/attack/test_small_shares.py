@@ -15,11 +15,11 @@ from tests.attack.trying import Outcome
 pytestmark = pytest.mark.timeout(1800)
 
 SHARES: Final = {
-    "kills": 0.002,
-    "locks": 0.02,
-    "signals": 0.03,
-    "planted": 0.03,
-    "servers": 0.05,
+    "kills": 0.001,
+    "locks": 0.01,
+    "signals": 0.015,
+    "planted": 0.015,
+    "servers": 0.025,
     "imports": 0.001,
     "undo": 0.005,
     "files": 0.001,

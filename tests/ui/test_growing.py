@@ -276,5 +276,5 @@ async def test_a_trace_that_is_left_gives_its_memory_back(chat: Path, tmp_path: 
         await on.press("j")
         # The thread that read it on was told to stop, and does so within a step.
         for _ in waiting.until(lambda: [one() for one in (*left, counted)] == [None] * 3):
-            await on.pilot.pause(0.01)
+            await on.pilot.pause(0.1)
             gc.collect()
