@@ -138,22 +138,23 @@ class OwnLabels:
             labels: The labels by id.
             spans: The number of spans of the trace.
         """
-        current = self._labels
-        for label_id in [
-            label_id for label_id, label in current.items() if labels.get(label_id) is not label
-        ]:
-            self._drop(current[label_id])
-        for label in [label for label_id, label in labels.items() if label_id not in current]:
-            self._add(label)
-        self.grown(spans)
+        outdated_labels = [
+            label for label_id, label in self._labels.items() if labels.get(label_id) is not label
+        ]
+        for label in outdated_labels:
+            self._remove_label(label)
+        for label_id, label in labels.items():
+            if label_id not in self._labels:
+                self._add_label(label)
+        self.update_positions(spans)
 
-    def grown(self, spans: int) -> None:
-        """Position labels again whose span was missing, if the number of spans has changed."""
+    def update_positions(self, spans: int) -> None:
+        """Recompute positions of labels without a loaded span, if the trace has more spans now."""
         if spans != self._spans:
             self._spans = spans
             for label in [self._labels[label_id] for label_id in self._unplaced]:
-                self._drop(label)
-                self._add(label)
+                self._remove_label(label)
+                self._add_label(label)
 
     def in_order(self) -> tuple[Label, ...]:
         """Return all labels: first those on the whole trace, then in span order."""
@@ -179,7 +180,8 @@ class OwnLabels:
         positions = sorted(self._positions[label_id] for label_id in covering)
         return tuple(self._labels[position.label_id] for position in positions)
 
-    def _add(self, label: Label) -> None:
+    def _add_label(self, label: Label) -> None:
+        """Add a label to all tables, at the position of its spans."""
         position = self._position_of(label)
         self._labels[label.id] = label
         self._positions[label.id] = position
@@ -196,7 +198,8 @@ class OwnLabels:
             self._unplaced.add(label.id)
         self._in_order = None
 
-    def _drop(self, label: Label) -> None:
+    def _remove_label(self, label: Label) -> None:
+        """Remove a label from all tables."""
         del self._labels[label.id]
         position = self._positions.pop(label.id)
         del self._sorted_positions[bisect_left(self._sorted_positions, position)]
@@ -269,9 +272,12 @@ class SuggestionList:
 
 
 class OthersWork(NamedTuple):
-    """The labels on a trace of everybody, and the judges; see ``ReadModel.judges``.
+    """The labels that all annotators and judges have set on a trace.
 
-    ``look_here`` has the keys of the spans that probably contain the decisive step.
+    Attributes:
+        labels: The labels, also those of the session's annotator.
+        judges: The judges with labels; if there are none, those that have judged the trace.
+        look_here: The keys of the spans that probably contain the decisive step.
     """
 
     labels: tuple[Label, ...]
@@ -324,15 +330,17 @@ class ReadModel:
         self.verdicts = MappingProxyType(absent_or_unsure | present)
 
     def lacks(self, *, people: bool) -> bool:
-        """Return whether labels of judges, or also of ``people``, must be read before they are
-        shown.
+        """Return whether others' labels must be read before they are shown.
+
+        Args:
+            people: People's labels are to be shown, not only judges'.
         """
         return self._lacks_judges or (people and self._lacks_people)
 
     def read_others(self) -> OthersWork:
-        """Read the labels of judges and others without changing the state; may run in any thread.
+        """Read all labels on the trace from the workspace; may run in any thread.
 
-        While the server is away the result is that of the last reading.
+        The state does not change. While the server is away, return the result of the last reading.
         """
         workspace = self._workspace
         with suppress(ServerAway):
@@ -379,7 +387,7 @@ class ReadModel:
     @property
     def own(self) -> OwnLabels:
         """The annotator's labels."""
-        self._own.grown(len(self._trace))
+        self._own.update_positions(len(self._trace))
         return self._own
 
     @property
@@ -403,29 +411,32 @@ class ReadModel:
         return self._suggestions.pending_by_id if self.pending else {}
 
     def suggestion(self, suggestion_id: str) -> Suggestion | None:
-        """Return a judge's suggestion; None if there is no such."""
+        """Return a judge's suggestion; None if there is none with this id."""
         return self._suggestions.by_id.get(suggestion_id)
 
-    def _index(self, key: str) -> int:
+    def _span_index(self, key: str) -> int:
+        """Return the index of a span, ``NOWHERE`` if it is not loaded."""
         index = self._trace.index_of(key)
         return NOWHERE if index is None else index
 
     def _label_position(self, label: Label) -> LabelPosition:
+        """Return the sort key of a label; labels on the whole trace come first."""
         target = label.target
         if target.first is None or target.last is None:
             return LabelPosition(-1, 0, 0, label.mode, label.id)
         return LabelPosition(
-            self._index(target.first),
+            self._span_index(target.first),
             target.char_start or 0,
-            self._index(target.last),
+            self._span_index(target.last),
             label.mode,
             label.id,
         )
 
     def _suggestion_position(self, suggestion: Suggestion) -> SuggestionPosition:
+        """Return the sort key of a suggestion; suggestions without a span come first."""
         key = suggestion.evidence_key
         offsets = suggestion.quote_offsets
-        index = -1 if key is None else self._index(key)
+        index = -1 if key is None else self._span_index(key)
         offset = offsets[0] if offsets else 0
         return SuggestionPosition(index, offset, suggestion.mode, suggestion.id)
 

@@ -191,7 +191,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
 
     # An annotator sees a retest as an ordinary trace that is not finished.
     def finished(row: StudyProgress) -> int:
-        return row.finished - (0 if view.shows_retests else len(row.retests.now))
+        return row.finished - (0 if view.shows_retests else len(row.retests.current))
 
     def begun(row: StudyProgress) -> int:
         return row.begun + (0 if view.shows_retests else len(row.retests.begun))
