@@ -126,7 +126,7 @@ def _expressions(parts: Iterable[str]) -> tuple[re2._Regexp, ...]:
 
 
 def _part_of(needle: str) -> str | None:
-    """Return the part of a needle to search for; None where any line might hold it."""
+    """Return the part of a needle to search for; None if any line might hold it."""
     runs: list[str] = [run for run in _RUN.findall(folded(needle)) if _words_of(run)]
     if runs:
         return max(runs, key=len)

@@ -97,7 +97,7 @@ class FileEdit:
             yield from hunk.lines()
 
     def applied_to(self, text: str | None) -> str | None:
-        """Return the text of the file after the edit; None where that is unknown."""
+        """Return the text of the file after the edit; None if that is unknown."""
         if self.failed:
             return text
         if self.deleted:
@@ -160,7 +160,7 @@ def edits_by_file(edits: Sequence[FileEdit]) -> dict[str, list[FileEdit]]:
 
 
 def file_text(edits: Sequence[FileEdit]) -> str | None:
-    """Return the text of a file after its edits; None where it is not known."""
+    """Return the text of a file after its edits; None if it is not known."""
     text: str | None = None
     for edit in edits:
         text = edit.applied_to(text)
@@ -172,7 +172,7 @@ def _base_name(path: str) -> str:
 
 
 def _replaced(text: str, hunk: Hunk) -> str | None:
-    """Return a text with a hunk in it; None where the hunk does not fit."""
+    """Return a text with a hunk in it; None if the hunk does not fit."""
     if hunk.first is not None:
         lines = text.splitlines(keepends=True)
         if lines and not lines[-1].endswith("\n"):

@@ -15,7 +15,7 @@ def identity_by_content(
 
     Args:
         path: The file of the record.
-        record: The number of the record in its file; None where the file is one trace.
+        record: The number of the record in its file; None if the file is one trace.
         content: The content of the record.
         reader: The name of the reader.
         key_scheme: The number of the way in which the reader makes span keys.

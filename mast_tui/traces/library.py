@@ -84,7 +84,7 @@ def read_fully(trace: Trace) -> None:
 def read_anew(trace: Trace) -> Trace | None:
     """Read the file of a trace once more from its beginning, as far as its first slice.
 
-    Returns None where the file does not hold a trace at that position any more.
+    Returns None if the file does not hold a trace at that position any more.
     """
     fresh = trace.anew()
     if fresh is not trace:

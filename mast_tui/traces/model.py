@@ -77,7 +77,7 @@ class Outcome(StrEnum):
 
 
 class Tokens(NamedTuple):
-    """The tokens that a model call read and wrote; None where the source does not state them."""
+    """The tokens that a model call read and wrote; None if the source does not state them."""
 
     input: int | None = None
     output: int | None = None
@@ -87,13 +87,22 @@ class Tokens(NamedTuple):
 class Span:
     """One step of a run, without its text.
 
-    ``index`` counts from 0 in reading order. ``key`` is the lasting name that labels refer to.
-    ``name`` is the tool's name for calls and results. ``parent`` is the key of the span this one
-    belongs to: for a tool result its call. ``start`` and ``end`` are Unix seconds. ``place`` is
-    the location of the span in its source: ``line 380`` or a JSON pointer. ``preview`` is one line,
-    at most ``PREVIEW_CHARS`` code points; ``whole`` says that it is the span's entire text.
-    ``tokens`` are those of the model call that the span came from; of several spans of one call
-    the last has them.
+    Attributes:
+        index: The position in reading order, from 0.
+        key: The lasting name that labels refer to.
+        kind: The kind.
+        role: The side that acts.
+        agent: The name of the acting agent, person or tool.
+        name: The name of the tool, for calls and results.
+        parent: The key of the span that this span belongs to: for a tool result its call.
+        start: The time of the beginning in Unix seconds; None if it is unknown.
+        end: The time of the end in Unix seconds; None if it is unknown.
+        status: The result of the step.
+        place: The location of the span in its source: ``line 380`` or a JSON pointer.
+        preview: The beginning of the text on one line, at most ``PREVIEW_CHARS`` code points.
+        preview_is_complete: True if the preview is the entire text.
+        tokens: The tokens of the model call that made the span; if a call made several spans, the
+            last one has them.
     """
 
     index: int
@@ -108,7 +117,7 @@ class Span:
     status: SpanStatus
     place: str
     preview: str
-    whole: bool
+    preview_is_complete: bool
     tokens: Tokens | None = None
 
 
@@ -191,7 +200,7 @@ class TraceMeta(NamedTuple):
 
     @property
     def same_task(self) -> tuple[str, str] | None:
-        """A value that is equal for runs of one task; None where the task is unknown.
+        """A value that is equal for runs of one task; None if the task is unknown.
 
         It is the benchmark with its name for the task, or else with the task's words.
         """
@@ -201,7 +210,7 @@ class TraceMeta(NamedTuple):
 def task_key(
     benchmark: str | None, task_id: str | None, task: str | None
 ) -> tuple[str, str] | None:
-    """Return a value that is equal for runs of one task; None where the task is unknown.
+    """Return a value that is equal for runs of one task; None if the task is unknown.
 
     Args:
         benchmark: The benchmark; equal names of tasks in two benchmarks are two tasks.
@@ -345,7 +354,7 @@ class Spans(ABC):
 
     @property
     def waiting(self) -> str | None:
-        """The progress of another process that reads the file, in words; None where none does."""
+        """The progress of another process that reads the file, in words; None if none does."""
         return None
 
     @property
@@ -370,10 +379,10 @@ class Spans(ABC):
 
     @abstractmethod
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None if no such span is known (yet)."""
 
     def source_lines(self, _index: int, /) -> bytes | None:
-        """Return the lines of the file that hold the span; None where they are not at hand.
+        """Return the lines of the file that hold the span; None if they are not at hand.
 
         Raises:
             OSError: They cannot be read any more.
@@ -428,7 +437,7 @@ class Spans(ABC):
         return Candidates(end, texts)
 
     def changed(self) -> str | None:
-        """Say why another file than that of the trace is not what was read; None where all is."""
+        """Say why another file than that of the trace is not what was read; None if all is."""
         return None
 
     def has_grown(self) -> bool:
@@ -440,7 +449,7 @@ class Spans(ABC):
         return False
 
     def resume(self, _size: int, /) -> bool:
-        """Go on with ``advance`` in a file that has grown to so many bytes; False where what was
+        """Go on with ``advance`` in a file that has grown to so many bytes; False if what was
         made of its end would be something else by now."""
         return False
 
@@ -559,7 +568,7 @@ class Trace:
     Attributes:
         file: The path of the file it is read from, or of the folder that holds it.
         record: The place of the trace among those of its file; None for a file that is one trace.
-        opened: The file as it was when it was read, for ``changed``; None where it is unknown.
+        opened: The file as it was when it was read, for ``changed``; None if it is unknown.
     """
 
     __slots__ = (
@@ -593,8 +602,8 @@ class Trace:
             identity: The identity by which it is known again.
             path: The file it was read from.
             spans: The source of its spans.
-            record: Its place among the traces of the file; None where that is one trace.
-            meta: The facts of the run; None where ``spans`` read them later.
+            record: Its place among the traces of the file; None if that is one trace.
+            meta: The facts of the run; None if ``spans`` read them later.
             problems: Problems of the source, beside those of ``spans``.
         """
         self.file = os.fspath(path)
@@ -620,7 +629,7 @@ class Trace:
         Args:
             summary: The facts from the earlier reading.
             path: The path of the file.
-            record: The number of the trace in the file; None where the file is one trace.
+            record: The number of the trace in the file; None if the file is one trace.
             spans: Reads the file.
         """
         trace = cls.__new__(cls)
@@ -730,7 +739,7 @@ class Trace:
         return self._spans.text(index)
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None if no such span is known (yet)."""
         return self._spans.index_of(key)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
@@ -775,7 +784,7 @@ class Trace:
         return self._spans.candidates(prefilter, begin, limit, max_bytes)
 
     def changed(self) -> str | None:
-        """Say why the file is not what was read; None where it is, just has grown, or nobody
+        """Say why the file is not what was read; None if it is, just has grown, or nobody
         knows."""
         reason = None if self.opened is None else self.opened.changed()
         return reason or self._spans.changed()

@@ -107,4 +107,4 @@ def _fields(span: Span, text: str) -> dict[str, object]:
 
 def _preview_of_its_own(span: Span, text: str) -> str | None:
     usual = call_preview(text) if span.kind is SpanKind.TOOL_CALL else preview(text)
-    return None if usual == (span.preview, span.whole) else span.preview
+    return None if usual == (span.preview, span.preview_is_complete) else span.preview

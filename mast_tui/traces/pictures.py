@@ -61,7 +61,7 @@ class Picture:
     """A picture of a span.
 
     ``name`` is the address or file that the trace names, empty for a picture within the trace.
-    ``data`` is None where the picture is not at hand; ``problem`` then says why.
+    ``data`` is None if the picture is not at hand; ``problem`` then says why.
     """
 
     name: str
@@ -162,7 +162,7 @@ class PictureFinder:
         return places
 
     def _record(self, index: int, location: FilePlace) -> object:
-        """Return the JSON value of the file, or of the line; None where it is no JSON."""
+        """Return the JSON value of the file, or of the line; None if it is no JSON."""
         document = self._document
         if document is not None and document[:2] == (location.file, location.line):
             return document[2]
@@ -281,7 +281,7 @@ def _escaped(name: str) -> str:
 
 
 def _decoded(encoded: str, *, is_sure: bool) -> Picture | None:
-    """Return the picture in a Base64 text; None where it is another text after all."""
+    """Return the picture in a Base64 text; None if it is another text after all."""
     problem = "damaged"
     if len(encoded) > 4 * MAX_BYTES // 3:
         problem = "more than 32 MB"

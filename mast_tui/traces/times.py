@@ -58,7 +58,7 @@ def _scaled(number: float) -> float | None:
 
 
 def iso_time(seconds: float) -> str | None:
-    """Return the ISO 8601 text of Unix seconds, in UTC; None where no calendar has them."""
+    """Return the ISO 8601 text of Unix seconds, in UTC; None if no calendar has them."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (OverflowError, ValueError, OSError):
@@ -66,7 +66,7 @@ def iso_time(seconds: float) -> str | None:
 
 
 def parse_time(text: str, pattern: str) -> float | None:
-    """Return the Unix seconds of a time; None where it does not fit the pattern.
+    """Return the Unix seconds of a time; None if it does not fit the pattern.
 
     Args:
         text: The time.

@@ -88,7 +88,7 @@ def blocks_in(file: int, end: int | None = None) -> Iterator[Block | None]:
         end: The offset after its last block; None while it is being written.
 
     Yields:
-        Its blocks, and None where the next one is not whole: it may be by the next time.
+        Its blocks, and None if the next one is not whole: it may be by the next time.
     """
     offset = 0
     while end is None or offset < end:
@@ -108,7 +108,7 @@ def block_at(file: int, offset: int) -> tuple[Block, int] | None:
         offset: The first byte of the block.
 
     Returns:
-        The block and its length in bytes; None where no whole block is.
+        The block and its length in bytes; None if no whole block is.
     """
     head = os.pread(file, _HEAD.size, offset)
     if len(head) < _HEAD.size:

@@ -74,7 +74,7 @@ class LineIndex:
         self._read_to = 0
         self._ahead = (0, b"")  # an offset, and the bytes read ahead from it on
         self.path = content.local_path if isinstance(content, OpenedFile) else None
-        """The file itself, to which lines may come; None where the content is in memory."""
+        """The file itself, to which lines may come; None if the content is in memory."""
         self._last_read_end = size
         self.size = size
         self.done = 0
@@ -232,7 +232,7 @@ class LineIndex:
         """Return whether new bytes end a last line that had no line feed.
 
         Returns:
-            None where nothing can be added.
+            None if nothing can be added.
 
         Raises:
             OSError: from the file system.

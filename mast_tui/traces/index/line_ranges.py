@@ -51,7 +51,7 @@ class DigestingParser(LineParser, Protocol):
             digest: The digest that another process made of the line.
 
         Returns:
-            False where the line itself is needed.
+            False if the line itself is needed.
         """
 
 

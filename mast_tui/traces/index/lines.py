@@ -95,7 +95,7 @@ class LruCache(Generic[Value]):
         self._lock = Lock()
 
     def get(self, index: int) -> Value | None:
-        """Return the value, or None where it is not kept."""
+        """Return the value, or None if it is not kept."""
         with self._lock:
             value = self._values.get(index)
             if value is not None:
@@ -178,7 +178,7 @@ class BackgroundReader(Protocol):
         """True if no more blocks follow."""
 
     def next(self, *, wait: bool) -> Block | None:
-        """Return the next block; None where it is not there yet or nothing follows.
+        """Return the next block; None if it is not there yet or nothing follows.
 
         With ``wait`` it is waited for, but only for a moment.
         """
@@ -239,7 +239,7 @@ class IndexedSpans(Spans):
 
     @property
     def totals(self) -> SpanTotals | None:
-        """A copy of the totals that an earlier reading has kept; None where there are none."""
+        """A copy of the totals that an earlier reading has kept; None if there are none."""
         return None if self._totals is None else self._totals.copy()
 
     def __len__(self) -> int:
@@ -310,7 +310,7 @@ class IndexedSpans(Spans):
         return self._table.columns(first, end)
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None if no such span is known (yet)."""
         return self._table.index_of(key)
 
     def _read(self, index: int) -> str:
@@ -416,7 +416,7 @@ class LineSpans(IndexedSpans):
             background.stop(complete=self._finished)
 
     def _take_from_background(self, background: BackgroundReader) -> bool:
-        """Take in what has come, if anything; False where all that follows is to be read here."""
+        """Take in what has come, if anything; False if all that follows is to be read here."""
         block = background.next(wait=True)
         if block is None and not background.over:
             return True
@@ -430,7 +430,7 @@ class LineSpans(IndexedSpans):
         return True
 
     def append_block(self, block: Block) -> bool:
-        """Append a block of the index; return False where it does not follow on what is here.
+        """Append a block of the index; return False if it does not follow on what is here.
 
         A block that is here already is passed over.
         """

@@ -179,7 +179,7 @@ class RunSpans(Spans):
             first += length
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None if no such span is known (yet)."""
         for progress in self._files:
             inner = progress.member.trace.index_of(key)
             if inner is not None and inner < len(progress.places):

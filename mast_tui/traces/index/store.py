@@ -140,7 +140,7 @@ def _previews_and_texts(
         if isinstance(span, Step):
             yield span.row(), span.text
         else:
-            yield (span.preview, span.whole), trace.text(index)
+            yield (span.preview, span.preview_is_complete), trace.text(index)
 
 
 def _columns(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
@@ -226,7 +226,7 @@ _DAMAGED: Final = "what was kept of it is damaged; open it again to have it read
 
 
 class CachedDocument(NamedTuple):
-    """The result of reading a document, from its file of spans; None where no reader knows it."""
+    """The result of reading a document, from its file of spans; None if no reader knows it."""
 
     report: FileReport | None
 
@@ -239,7 +239,7 @@ def open_cached(cache_path: Path, path: Path) -> CachedDocument | None:
         path: The path of the document.
 
     Returns:
-        The result of reading the document; None where the file is not whole.
+        The result of reading the document; None if the file is not whole.
 
     Raises:
         OSError: from the file system.

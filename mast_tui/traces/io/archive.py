@@ -55,7 +55,7 @@ class UnreadableMember(ValueError):
 
 
 class _Member(NamedTuple):
-    """The location of a member; the sizes are None where only its data has them."""
+    """The location of a member; the sizes are None if only its data has them."""
 
     name: str
     offset: int
@@ -271,7 +271,7 @@ class Archive:
         ), offset + _LOCAL.size + name + extra
 
     def _end_of_stream(self, member: _Member, begin: int) -> int | None:
-        """Return the end of the packed data from ``begin`` on; None where it is not marked."""
+        """Return the end of the packed data from ``begin`` on; None if it is not marked."""
         if member.method not in _FED or member.flags & _ENCRYPTED:
             return None
         end = begin

@@ -58,7 +58,7 @@ def is_json_lines(lines: Sequence[str]) -> bool:
 
 
 def json_records(lines: Sequence[str]) -> list[object]:
-    """Return the values of the first lines of a text; empty where they are no JSON lines."""
+    """Return the values of the first lines of a text; empty if they are no JSON lines."""
     looked_at = lines[:LINES_LOOKED_AT]
     values = [value for line in looked_at if (value := _value(line)) is not None]
     if not values or not isinstance(values[0], dict | list):
@@ -79,7 +79,7 @@ def _value(line: str) -> object | None:
 
 
 def glued_records(line: str) -> list[object]:
-    """Return the objects on a line that has lost line feeds; empty where it is anything else."""
+    """Return the objects on a line that has lost line feeds; empty if it is anything else."""
     values: list[object] = []
     decoder = json.JSONDecoder()
     pos = 0

@@ -113,7 +113,7 @@ class _Frame:
             self.openings = (*self.openings, key)[-_MOST_OPENINGS:]
 
     def last(self) -> object:
-        """Return the last member's value, None where there is none."""
+        """Return the last member's value, None if there is none."""
         if isinstance(self.value, list):
             return self.value[-1] if self.value else None
         return self.value.get(self.key)

@@ -39,7 +39,7 @@ def load_json(data: bytes | str) -> object:
 
 
 def why_not_json(text: str) -> str | None:
-    """Return why ``load_json`` refuses the text, with line and column; None where it is JSON."""
+    """Return why ``load_json`` refuses the text, with line and column; None if it is JSON."""
     try:
         load_json(text)
     except InvalidJSON as invalid:
@@ -189,7 +189,7 @@ def as_count(value: object) -> int | None:
 
 
 def tokens_of(input_count: object, output_count: object) -> Tokens | None:
-    """Return the tokens of a model call from two foreign values; None where neither is a count.
+    """Return the tokens of a model call from two foreign values; None if neither is a count.
 
     Args:
         input_count: The tokens that the model read.

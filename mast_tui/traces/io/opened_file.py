@@ -94,7 +94,7 @@ class OpenedFile:
             return file.read(length) or b""
 
     def changed(self) -> str | None:
-        """Say why the file is not what it was; None where it is, or just has grown."""
+        """Say why the file is not what it was; None if it is, or just has grown."""
         try:
             self.open().close()
         except OSError as error:

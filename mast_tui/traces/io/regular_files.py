@@ -53,7 +53,7 @@ def open_regular(path: Path) -> FileIO:
 
 
 def is_regular(path: Path) -> bool:
-    """Return whether a regular file is there; False where that cannot be found out."""
+    """Return whether a regular file is there; False if that cannot be found out."""
     try:
         return path.is_file()
     except OSError:
@@ -61,7 +61,7 @@ def is_regular(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a folder is there; False where that cannot be found out."""
+    """Return whether a folder is there; False if that cannot be found out."""
     try:
         return path.is_dir()
     except OSError:
@@ -76,7 +76,7 @@ def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
         most: The most bytes that it may have.
 
     Returns:
-        Its bytes, or None where there is no such file.
+        Its bytes, or None if there is no such file.
 
     Raises:
         UnreadableFile: It is there but cannot be read, is no regular file or is too big.

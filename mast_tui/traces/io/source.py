@@ -38,7 +38,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.damage: tuple[Problem, ...] = ()
-        """The damage of ``json``, once that was read; empty where it is intact."""
+        """The damage of ``json``, once that was read; empty if it is intact."""
         self.remarks: list[Problem] = []
         """Remarks on readers that tried the file, whatever the result."""
 
@@ -117,7 +117,7 @@ class Source:
 
     @cached_property
     def json(self) -> object | None:
-        """The file as one JSON document in any UTF encoding, or None where it is not one.
+        """The file as one JSON document in any UTF encoding, or None if it is not one.
 
         Python's literals are read too, as what they would be in JSON.
 

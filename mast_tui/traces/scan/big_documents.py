@@ -66,7 +66,7 @@ class BigDocuments(NamedTuple):
     def begin(self, path: Path) -> DocumentProcess | None:
         """Start a process that reads the file at ``path``.
 
-        Returns None where the file is read at once, or cannot be read at all.
+        Returns None if the file is read at once, or cannot be read at all.
         """
         try:
             source = Source(path)

@@ -97,7 +97,7 @@ class DocumentCache:
             opened: The file as it was opened.
 
         Returns:
-            None where there is no such index.
+            None if there is no such index.
         """
         try:
             file = open_regular(self.path_of_lines(path))
@@ -115,7 +115,7 @@ class DocumentCache:
         return None
 
     def open(self, path: Path) -> CachedDocument | None:
-        """Return a document that was read before; None where it is not kept.
+        """Return a document that was read before; None if it is not kept.
 
         A damaged file is removed.
         """
@@ -134,7 +134,7 @@ class DocumentCache:
         return document
 
     def why_not(self) -> str | None:
-        """Return why no document can be kept in the folder; None where it can."""
+        """Return why no document can be kept in the folder; None if it can."""
         try:
             make_private(self.folder)
         except OSError as error:

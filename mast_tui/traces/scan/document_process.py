@@ -274,7 +274,7 @@ class IndexFile:
         return index
 
     def next(self, *, wait: bool) -> Block | None:
-        """Return the next block; None where it is not there yet or nothing follows.
+        """Return the next block; None if it is not there yet or nothing follows.
 
         With ``wait`` it is waited for, but only for a moment.
         """
@@ -325,7 +325,7 @@ class DocumentReading:
     def read(self, path: Path) -> CachedDocument | None:
         """Return a document, read now or before; the caller waits until it is read.
 
-        Returns None where nothing can be kept and it is small enough to be read here.
+        Returns None if nothing can be kept and it is small enough to be read here.
         """
         document = self._cache.open(path)
         if document is not None:
@@ -343,7 +343,7 @@ class DocumentReading:
         return document
 
     def begin(self, path: Path) -> DocumentProcess | None:
-        """Start a process that reads a document; None where none is needed, or none can start.
+        """Start a process that reads a document; None if none is needed, or none can start.
 
         Raises:
             OSError: from the file system.
@@ -354,7 +354,7 @@ class DocumentReading:
     def read_in_background(
         self, path: Path, opened: OpenedFile, big: int, *, begins: bool
     ) -> IndexFile | None:
-        """Return the index of a file of lines that was opened; None where it is best made here.
+        """Return the index of a file of lines that was opened; None if it is best made here.
 
         Args:
             path: The file.
@@ -378,7 +378,7 @@ class DocumentReading:
             return None
 
     def _process(self, path: Path) -> DocumentProcess | str | None:
-        """Return the process, or why none can start; None where the file can be read here."""
+        """Return the process, or why none can start; None if the file can be read here."""
         reason = self._cache.why_not()
         if reason is None:
             return DocumentProcess(path, self._cache)

@@ -91,7 +91,7 @@ def _is_followed(source: Source) -> bool:
 
 
 def read_known(source: Source) -> FileReport | None:
-    """Read a file that may have to be read whole; None where no reader knows it.
+    """Read a file that may have to be read whole; None if no reader knows it.
 
     Nothing is raised: what cannot be read is ``failed`` with the reason.
     """
@@ -196,7 +196,7 @@ def _of_split_records(source: Source, format_name: str | None = None) -> FileRep
         format_name: The format that its first record has, where that is known.
 
     Returns:
-        The report; None where there is nothing to split or no reader knows the records.
+        The report; None if there is nothing to split or no reader knows the records.
     """
     try:
         if not is_regular(source.path) or not 0 < source.size <= _MOST_SPLIT_BYTES:

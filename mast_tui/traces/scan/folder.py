@@ -48,7 +48,7 @@ _CODE_NAMES: Final = frozenset({"makefile", "dockerfile", "requirements"})
 
 
 def reason_by_name(path: Path) -> str | None:
-    """Return why a file that the user has not named is left out; None where its content decides."""
+    """Return why a file that the user has not named is left out; None if its content decides."""
     if path.name.startswith("."):
         return "hidden file"
     stem = path.name.split(".", 1)[0].lower()

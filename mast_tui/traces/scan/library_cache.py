@@ -200,7 +200,7 @@ class LibraryCache:
         return thread
 
     def _fact(self, path: Path, fact: str, stamp: bytes | None) -> Any:
-        """Return a cached fact of a file that has not changed; None where there is none."""
+        """Return a cached fact of a file that has not changed; None if there is none."""
         entry = self._cached.get((str(path.absolute()), fact))
         return _checked_value(entry[1]) if entry is not None and entry[0] == stamp else None
 
@@ -245,7 +245,7 @@ class LibraryCache:
 
 
 def _open(path: Path) -> sqlite3.Connection | None:
-    """Return the database at ``path``, recreated where it is broken; None where it cannot exist."""
+    """Return the database at ``path``, recreated where it is broken; None if it cannot exist."""
     for _attempt in range(2):
         try:
             make_private(path.parent)
@@ -285,7 +285,7 @@ def _with_checksum(value: object) -> bytes:
 
 
 def _checked_value(sealed: object) -> Any:
-    """Return the value that was sealed; None where the bytes have changed."""
+    """Return the value that was sealed; None if the bytes have changed."""
     if not isinstance(sealed, bytes) or crc32(sealed[4:]).to_bytes(4) != sealed[:4]:
         return None
     return orjson.loads(sealed[4:]) if sealed[4:] else None
@@ -360,7 +360,7 @@ def _remove(path: Path) -> bool:
 
 
 def _stamp(paths: Sequence[Path]) -> bytes | None:
-    """Return names, sizes and times of change of files; None where one is not there."""
+    """Return names, sizes and times of change of files; None if one is not there."""
     try:
         stats = [(os.fspath(path), path.stat()) for path in paths]
         return orjson.dumps([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])

@@ -80,7 +80,7 @@ class Outcomes(NamedTuple):
         Args:
             trace_id: The trace's id.
             file: The name of its file, without the folder.
-            record: Its number in that file; None where it is alone there.
+            record: Its number in that file; None if it is alone there.
         """
         names = () if record is None else (f"{file}#{record}",)
         return (name for name in (*names, trace_id, file) if name in self.facts)

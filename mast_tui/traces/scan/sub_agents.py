@@ -145,7 +145,7 @@ def _head(path: Path) -> bytes:
 def _run_of(
     thread: Thread, parents: Mapping[tuple[str, str], tuple[Path, str | None]]
 ) -> Path | None:
-    """Return the file of the first thread of a run; None where it is absent or is this one.
+    """Return the file of the first thread of a run; None if it is absent or is this one.
 
     Args:
         thread: A thread.

@@ -183,7 +183,7 @@ class UnreadFile(UnreadSpans):
 
     @property
     def waiting(self) -> str | None:
-        """The progress of another process that reads the file, in words; None where none does."""
+        """The progress of another process that reads the file, in words; None if none does."""
         process = self._process
         return None if process is None else process.progress.description
 
@@ -204,7 +204,7 @@ def unread_trace(file: FileToRead, record: int | None, summary: TraceSummary) ->
 
     Args:
         file: The file.
-        record: The number of the trace in the file; None where the file is one trace.
+        record: The number of the trace in the file; None if the file is one trace.
         summary: The facts from the earlier reading.
     """
     return Trace.unread(summary, file.path, record, UnreadFile(file, record, summary))

@@ -53,7 +53,7 @@ class Query:
         return cls(text) if pattern is None else cls(pattern, regex=True)
 
     def matcher(self) -> Matcher | None:
-        """Make what looks for the text; None where there is none.
+        """Make what looks for the text; None if there is none.
 
         Raises:
             InvalidPattern: The text is no regular expression.
@@ -80,7 +80,7 @@ class Hit(NamedTuple):
 
     ``path`` and ``record`` name the trace, ``span`` counts from 0; ``place`` is its location, as
     ``file:line`` or ``file#/pointer``. ``matches`` is the number of matches in the span;
-    ``start`` and ``end`` of the first are code points of the span's text, None where only its name
+    ``start`` and ``end`` of the first are code points of the span's text, None if only its name
     or its row has it. ``preview`` is foreign text on one line, of which the match is what lies from
     ``lit`` to ``unlit``.
     """

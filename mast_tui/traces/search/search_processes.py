@@ -103,7 +103,7 @@ class ManyFilesSearch:
             self.close()
 
     def _results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
-        """Yield the hits of all files in order; None where nothing came in time."""
+        """Yield the hits of all files in order; None if nothing came in time."""
         files: list[FileToSearch | NotSearched] = []
         for listed in self._workers.map(list_files, [[self._paths]], patience):
             if listed is None:

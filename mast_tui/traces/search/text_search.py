@@ -26,7 +26,7 @@ class Matcher(Protocol):
 
     @property
     def prefilter(self) -> Prefilter | None:
-        """The filter that finds early that a text cannot match; None where there is none."""
+        """The filter that finds early that a text cannot match; None if there is none."""
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
         """Count the matches in a text; 1 where only the row matches.
