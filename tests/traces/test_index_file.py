@@ -182,7 +182,7 @@ def test_an_index_is_the_same_however_the_file_is_cut(
         patch.setattr(lines, "_FIRST_BLOCK", first)
         patch.setattr(lines, "state_of", flat_state_of)
         patch.setattr(line_ranges, "RANGE_BYTES", length)
-        patch.setattr(line_ranges, "_READ_HERE", 1 + first // 4)
+        patch.setattr(line_ranges, "_OWN_BYTES", 1 + first // 4)
         late = PickledWorkers(late=range(30))
         path = Path(folder, "rollout.jsonl")
         path.write_bytes(b"".join(lines_of(begin, *records)) + end)
