@@ -121,8 +121,10 @@ def _print_hit(hit: Hit, as_json: bool) -> None:
         return
     kind = hit.kind.replace("_", " ")
     description = f"{kind} {hit.name}" if hit.name else kind
-    highlighted = click.style(one_line(hit.preview[hit.match_start : hit.match_end]), fg="red", bold=True)
-    text = f"{one_line(hit.preview[: hit.match_start])}{highlighted}{one_line(hit.preview[hit.match_end :])}"
+    match_text = one_line(hit.preview[hit.match_start : hit.match_end])
+    highlighted = click.style(match_text, fg="red", bold=True)
+    text_before = one_line(hit.preview[: hit.match_start])
+    text = f"{text_before}{highlighted}{one_line(hit.preview[hit.match_end :])}"
     failed = "  ✗" if hit.status == "error" else ""
     parts = (hit.place, hit.trace_id, f"#{hit.span + 1} {description}")
     click.echo(f"{'  '.join(map(one_line, parts))}{failed}  {text}".rstrip())
