@@ -194,14 +194,14 @@ def fit(
         gaps = sum(columns[index].width.gap for index in list(cells)[:-1])
         return line - gaps - sum(cells.values())
 
-    for index, kept_cells in _shrink_steps(columns):
+    for index, remaining_cells in _shrink_steps(columns):
         missing_cells = -free_cells()
         if missing_cells <= 0:
             break
-        if kept_cells is None:
+        if remaining_cells is None:
             cells.pop(index, None)
         elif index in cells:
-            cells[index] = max(min(cells[index], kept_cells), cells[index] - missing_cells)
+            cells[index] = max(min(cells[index], remaining_cells), cells[index] - missing_cells)
     for index in sorted(cells, key=lambda index: -columns[index].width.keeps):
         cells[index] += max(0, min(free_cells(), needed[index] - cells[index]))
     for index in cells:
@@ -226,8 +226,8 @@ def _shrink_steps(columns: Sequence[TableColumn[Row]]) -> Iterator[tuple[int, in
     steps: list[tuple[tuple[float, float], tuple[int, int | None]]] = []
     for index in reversed(range(len(columns))):
         width = columns[index].width
-        for rank, kept_cells in (*width.cuts, (width.keeps, None)):
-            steps.append(((rank, width.keeps), (index, kept_cells)))
+        for rank, remaining_cells in (*width.cuts, (width.keeps, None)):
+            steps.append(((rank, width.keeps), (index, remaining_cells)))
     for (rank, _), step in sorted(steps, key=itemgetter(0)):
         if rank < inf:
             yield step

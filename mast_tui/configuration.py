@@ -315,7 +315,7 @@ class Configuration(NamedTuple):
 
         Args:
             texts_by_key: The dotted key and the text of each new problem.
-            values: The values that replace those of this configuration.
+            values: The new values of other fields.
         """
         added = [SettingProblem(key, text, self.line_of(key)) for key, text in texts_by_key]
         problems = sorted([*self.problems, *added], key=lambda problem: problem.line or 0)
@@ -527,7 +527,7 @@ def name_hint(name: str, valid_names: Iterable[str], otherwise: str | None = Non
 
 
 def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Configuration:
-    """Return a configuration without values, filled with those of a parsed file.
+    """Return a configuration with the values of a parsed file.
 
     A value that cannot be used becomes a problem, and its setting keeps the default.
     """

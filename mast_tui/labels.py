@@ -86,8 +86,8 @@ class PassKind(StrEnum):
     def is_reading(self) -> bool:
         """True if the labels count as the annotator's labels of the trace.
 
-        Those of an adjudication are gold. A retest, in which the annotator labels a trace once more
-        without seeing the first labels, only measures self-agreement.
+        The labels of an adjudication are gold. A retest, in which the annotator labels a trace once
+        more without seeing the first labels, only measures self-agreement.
         """
         return self not in (PassKind.ADJUDICATION, PassKind.RETEST)
 
@@ -343,7 +343,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
         quote: The quoted words.
         match: The kind of match; None if it was not recorded.
         named: The first and last key of the spans that the judge named, if the quote was found in
-            others.
+            another span.
         wording: The judge's own wording, if it differs from the text of the trace.
         char_start: The first code point of the quote in the span's text; None if it was not found.
         char_end: The code point after the quote; None if it was not found.

@@ -94,8 +94,8 @@ class Outputs:
 
         Args:
             path: The file to write.
-            ours: Returns whether this program wrote a file, by its first ``LOOKED_AT`` bytes. If it
-                is given, files of this program are replaced, and files of others are not.
+            ours: Returns True for the first ``LOOKED_AT`` bytes of a file that this program wrote.
+                With it, files of this program are replaced, and other files are not.
 
         Raises:
             OutputError: An existing file must stay, the path cannot be written, or it cannot be
@@ -143,10 +143,10 @@ class Outputs:
             self._removed.append(_real_path(path.parent) / path.name)
 
     def commit(self) -> None:
-        """Write all files and remove those to be removed; undo all of it if one step fails.
+        """Write the added files and remove files; if a step fails, undo all earlier steps.
 
-        Streams are written once everything else is on the disk, as what is written to a stream
-        cannot be undone. On a file system without hard links, replaced files cannot be restored.
+        Streams are written after all files are on the disk, because writing to a stream cannot be
+        undone. On a file system without hard links, replaced files cannot be restored.
 
         Raises:
             OSError: A file could not be written; the error has the name that the user gave.
@@ -180,7 +180,7 @@ class Outputs:
             _sync_folder(folder)
 
     def _checked_output(self, path: Path, ours: Callable[[bytes], bool] | None) -> _OutputPath:
-        """Return an output with its links followed; the arguments are those of ``check``.
+        """Return an output with its links followed, after the checks of ``check``.
 
         Raises:
             OutputError: The path cannot be written, or the existing file must stay.

@@ -20,8 +20,8 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
 
     Args:
         passes: Passes under one taxonomy.
-        which: ``first`` for the pass made before the annotator saw the work of others, which is
-            never a second look; ``last`` for the latest finished pass.
+        which: ``first`` for the first blind or assisted pass, made before the annotator saw the
+            work of others; ``last`` for the latest finished pass.
 
     Returns:
         The passes by annotator and trace id, without traces that have no such pass.
@@ -37,7 +37,7 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
 
 
 def finished_by(names: Container[str], finished: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Count the traces that some people have finished; those with none are left out.
+    """Return the number of traces that each person has finished, without people with none.
 
     Args:
         names: The names of the people.

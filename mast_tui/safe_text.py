@@ -112,7 +112,7 @@ def _visible_match_in_one_line(match: re.Match[str]) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Check whether a text is printable ASCII, as most lines are; this is fast."""
+    """Return whether a text is printable ASCII, as most lines are; this is fast."""
     return text.isascii() and text.isprintable()
 
 

@@ -45,7 +45,7 @@ UNNOTICED: Final = 0.02
 
 @dataclass(slots=True)
 class WriteStatus:
-    """The state of a piece of work that the app carries out: what it waits for, and until when."""
+    """The state of a piece of work that the app carries out: its deadline and what it waits for."""
 
     deadline: float = field(default_factory=lambda: monotonic() + PATIENCE)
     waits_for_others: bool = False
@@ -164,7 +164,7 @@ class Writes:
 
     @property
     def _unfinished_pieces(self) -> tuple[_WorkPiece, ...]:
-        """The piece that is carried out, and those that follow."""
+        """The piece that is carried out, and the queued pieces."""
         running = () if self._running is None else (self._running,)
         return (*running, *self._queue)
 

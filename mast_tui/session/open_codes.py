@@ -66,7 +66,7 @@ class OpenCode:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The added tags, then those in its text, in small letters; ``#13`` is a span."""
+        """The added tags, then the tags in its text, in small letters; ``#13`` is no tag."""
         written = (tag.casefold() for tag in _TAG.findall(self.text))
         return tuple(dict.fromkeys((*self.added_tags, *written)))
 
@@ -83,7 +83,7 @@ class OpenCode:
 
 @dataclass(frozen=True, slots=True)
 class CodeGroup:
-    """Open codes about the same failure, those of earlier traces first."""
+    """Open codes about the same failure, in the order of their traces."""
 
     name: str
     codes: tuple[OpenCode, ...]
@@ -97,7 +97,7 @@ class CodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class CodedTrace:
-    """A finished trace: the number of its kinds of failure, and those that were new in it.
+    """A finished trace: the number of its kinds of failure, and the kinds that were new in it.
 
     A kind is a mode (its slug) or a group of open codes (its name).
     """

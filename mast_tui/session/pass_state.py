@@ -231,8 +231,9 @@ class Action:
 class Passes:
     """All passes of one annotator over one trace under one taxonomy, and the undoable actions.
 
-    With ``in_retest`` the passes are those of a retest, which begins empty and shows nothing of the
-    earlier work; otherwise they are the annotator's work on the trace. ``read`` follows it.
+    Attributes:
+        in_retest: True to show only the retest, without the annotator's earlier work and reading.
+        last_seq: The sequence number of the last event.
     """
 
     def __init__(
@@ -346,7 +347,7 @@ class Passes:
     def frozen(self) -> bool:
         """True if the current pass can no longer change, so that an edit opens the next one.
 
-        An adjudication after it shows what others said, which ends it as finishing does.
+        A later adjudication freezes the pass too, because it shows others' labels.
         """
         current = self.current
         return current is not None and (

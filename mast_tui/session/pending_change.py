@@ -68,7 +68,7 @@ class PendingChange:
 
     @property
     def changes_something(self) -> bool:
-        """True if there are more facts than those that open the pass."""
+        """True if there are facts after the facts that open the pass."""
         return len(self.facts) > self._opening_facts
 
     def record(self, fact: Fact) -> None:

@@ -266,7 +266,7 @@ class _AnnotatorWork:
         return blind or suggestions_withheld(passes, planned=False)
 
     def _in_own_order(self, ids: Iterable[str]) -> list[str]:
-        """Sort traces into the annotator's order; traces of others come last."""
+        """Return traces in the annotator's order; traces that are not the annotator's come last."""
         positions = {trace_id: number for number, trace_id in enumerate(self.traces())}
         return sorted(ids, key=lambda trace_id: (positions.get(trace_id, len(positions)), trace_id))
 

@@ -157,7 +157,7 @@ class OwnLabels:
                 self._add_label(label)
 
     def in_order(self) -> tuple[Label, ...]:
-        """Return all labels: first those on the whole trace, then in span order."""
+        """Return all labels: first labels on the whole trace, then the others in span order."""
         if self._in_order is None:
             self._in_order = tuple(
                 self._labels[position.label_id] for position in self._sorted_positions
@@ -217,9 +217,9 @@ class OwnLabels:
 
 
 class SuggestionList:
-    """Judges' suggestions in reading order, and those without an answer.
+    """Judges' suggestions in reading order, and the suggestions without an answer.
 
-    Suggestions with an altered quote follow all others; those whose quote was not found come last.
+    Suggestions with an altered quote come later, and suggestions without a found quote last.
     """
 
     def __init__(
@@ -237,7 +237,11 @@ class SuggestionList:
         self._answered: Set[str] | None = None
 
     def in_order(self, spans: int) -> tuple[Suggestion, ...]:
-        """Return all suggestions by the position of their evidence, in a trace of so many spans."""
+        """Return all suggestions by the position of their evidence.
+
+        Args:
+            spans: The number of spans of the trace.
+        """
         if self._has_unplaced and spans != self._spans:
             self._spans = spans
             positions = {
@@ -275,8 +279,8 @@ class OthersWork(NamedTuple):
     """The labels that all annotators and judges have set on a trace.
 
     Attributes:
-        labels: The labels, also those of the session's annotator.
-        judges: The judges with labels; if there are none, those that have judged the trace.
+        labels: The labels, with the labels of the session's annotator.
+        judges: The judges with labels; if there are none, the judges that have judged the trace.
         look_here: The keys of the spans that probably contain the decisive step.
     """
 
@@ -355,7 +359,7 @@ class ReadModel:
         return self._others_work
 
     def take_others(self, work: OthersWork, *, people: bool) -> None:
-        """Show what was read.
+        """Show labels that were read from the workspace.
 
         Args:
             work: The result of ``read_others``.
@@ -381,7 +385,7 @@ class ReadModel:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """The judges with suggestions; if there are none, those that have judged the trace."""
+        """The judges with suggestions; if there are none, the judges that have judged the trace."""
         return self._others_work.judges
 
     @property

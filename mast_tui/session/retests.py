@@ -20,7 +20,7 @@ class Retests:
     """The state of an annotator's retests, by trace id.
 
     Attributes:
-        due: Retests that are not begun, those finished longest ago first.
+        due: Retests that are not begun; the trace that was finished first comes first.
         begun: Retests that are begun and not finished.
         done: Finished retests.
         to_come: Retests that wait for the first reading or for other traces in between.
@@ -40,7 +40,7 @@ class Retests:
 
     @property
     def protected(self) -> frozenset[str]:
-        """The current and future retests, for which nothing of others may be shown."""
+        """The current and future retests, for which no label of others may be shown."""
         return self.current | self.to_come
 
 

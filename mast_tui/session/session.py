@@ -48,7 +48,7 @@ from mast_tui.workspace.records import SpanIndex, indices_in, missing_indices
 
 
 class Keep(Enum):
-    """A marker for an argument that leaves a value unchanged, where None has a meaning."""
+    """A marker for an argument that leaves a value unchanged; None would remove the value."""
 
     KEEP = "keep"
 
@@ -216,7 +216,7 @@ class Session:
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """The annotator's labels of this pass: those on the whole trace, then in span order."""
+        """The annotator's labels of this pass: on the whole trace, then in span order."""
         return self._visible_state().own.in_order()
 
     @property
@@ -231,7 +231,7 @@ class Session:
         return MappingProxyType(self._visible_state().own.by_mode)
 
     def labels_at(self, key: str) -> tuple[Label, ...]:
-        """Return the annotator's labels that cover a span; those on the whole trace cover none."""
+        """Return the annotator's labels that cover a span, without labels on the whole trace."""
         return self._visible_state().own.at(key, self.trace.index_of(key))
 
     @property
@@ -278,7 +278,7 @@ class Session:
     def suggestions(self) -> tuple[Suggestion, ...]:
         """Judges' suggestions in the reading order of their evidence; none while hidden.
 
-        Those whose quote was not found come last.
+        Suggestions whose quote was not found come last.
         """
         return self._visible_others().suggestions if self.suggestions_visible else ()
 
@@ -292,7 +292,7 @@ class Session:
 
     @property
     def judged_by(self) -> tuple[str, ...]:
-        """The judges with suggestions, or else those that have judged the trace.
+        """The judges with suggestions; if there are none, the judges that have judged the trace.
 
         None while their verdicts are hidden.
         """
@@ -450,8 +450,8 @@ class Session:
             remove_labels: Remove labels of the mode.
 
         Raises:
-            SessionError: The mode has labels and they are not to be removed, or has no such
-                verdict.
+            SessionError: The mode has labels and ``remove_labels`` is False, or it cannot have
+                this verdict.
             WorkspaceError: The verdict cannot be written.
         """
         self._check_mode(mode)
@@ -693,7 +693,7 @@ class Session:
             self._append_facts([SuggestionsSeen()], current.number)
 
     def reveal(self) -> None:
-        """Show what was hidden; after that the finish cannot be undone.
+        """Show others' labels and the outcome; after that the finish cannot be undone.
 
         Raises:
             SessionError: The trace is not finished.
@@ -1009,7 +1009,7 @@ class Session:
             self._planned.append(write)
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
-        """Return the indices of the spans that the facts refer to, without those already stored."""
+        """Return the indices of the spans that facts refer to, without indices already stored."""
         keys: dict[str, bool] = {}
         for fact in facts:
             keys |= span_keys(fact)

@@ -158,15 +158,15 @@ class Viewer:
         return self.traces is None or trace_id in self.traces
 
     def may_see_judges(self) -> Callable[[str], bool]:
-        """Return a function that says whether judges' verdicts on a trace are visible now."""
+        """Return a function from a trace id to True if judges' verdicts on it are visible now."""
         return self._visibility_test(judges=True)
 
     def may_see_outcomes(self) -> Callable[[str], bool]:
-        """Return a function that says whether the outcome of a trace is visible now."""
+        """Return a function from a trace id to True if the outcome of the trace is visible now."""
         return self._visibility_test(judges=False)
 
     def _visibility_test(self, *, judges: bool) -> Callable[[str], bool]:
-        """Return a function that says of a trace id whether judges' work, or the outcome, shows."""
+        """Return a function from a trace id to True if judges' work, or the outcome, is visible."""
         if self.name is None or not self.limited:
             return lambda _trace_id: not self.blind
         view = library_view(self.workspace, self.name, self.taxonomy, blind=self.blind)

@@ -40,8 +40,8 @@ def conditions_for(
 ) -> StudyConditions:
     """Return the conditions under the study of a taxonomy.
 
-    ``retest`` is True only if a retest is due; the pass of a begun retest says that itself. For a
-    person without this trace in the study, only ``withheld`` can be True.
+    ``retest`` is True only if a retest is due and not begun. For a person without this trace in the
+    study, only ``withheld`` can be True.
 
     Args:
         workspace: The workspace with the study.
@@ -304,7 +304,7 @@ def visible_work(
     blind: bool,
     labelled: Mapping[str, frozenset[str]],
 ) -> VisibleWork:
-    """Split traces by whether a person may see labels or figures of them.
+    """Return the traces whose labels or figures a person may see, and the hidden ones.
 
     Args:
         workspace: The workspace.

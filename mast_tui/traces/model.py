@@ -876,7 +876,7 @@ class Trace:
         return Growth.ANEW if self._spans.has_grown() else Growth.NONE
 
     def become(self, reading: Trace) -> None:
-        """Replace the spans with those of another reading of the same file."""
+        """Take the spans, facts and problems from another reading of the same file."""
         self._problems = reading._problems
         self._meta = reading._meta
         self.opened = reading.opened

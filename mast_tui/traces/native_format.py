@@ -47,7 +47,7 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
 
     Args:
         trace: The trace; its index must be complete.
-        veiled: Leave out what an annotator working blind must not see.
+        veiled: Leave out everything that an annotator working blind must not see.
     """
     identity = trace.identity
     meta = trace.meta

@@ -235,7 +235,7 @@ class PictureFinder:
     def _own_share(
         self, index: int, matches: list[_LocatedText], pointers: Mapping[int, str]
     ) -> list[_LocatedText]:
-        """Return those of the pictures at a location that belong to one of its spans.
+        """Return the pictures at a location that belong to one of its spans.
 
         The spans of the location share the pictures in order, by the number of their notes. If
         there are more or fewer notes than pictures, each span has all pictures.

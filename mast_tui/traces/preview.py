@@ -28,7 +28,7 @@ _FIRST_VISIBLE: Final = re.compile(r"\S")
 
 
 def task_of_text(text: str) -> str:
-    """Return a run's task, with … where it is cut."""
+    """Return a run's task; a long task is cut and ends in an ellipsis."""
     return shortened(text, TASK_CHARS)
 
 

@@ -549,7 +549,7 @@ class LineSpans(IndexedSpans):
         at_end = self._state_at_end
         if not self._finished or tail_is_ended is None or at_end.differs(table.state):
             return False
-        kept_state = at_end
+        valid_state = at_end
         if index.ends_open and before_tail is not None:
             tail_is_broken = before_tail.problems < at_end.problems
             if tail_is_broken and before_tail.differs(at_end):
@@ -557,11 +557,11 @@ class LineSpans(IndexedSpans):
             if not tail_is_broken and not tail_is_ended:
                 return False
             if tail_is_broken:
-                kept_state = before_tail
+                valid_state = before_tail
             index.resume(size, keep_tail=not tail_is_broken)
         else:
             index.resume(size, keep_tail=True)
-        del table.problems[kept_state.problems :]
+        del table.problems[valid_state.problems :]
         self._finished = False
         return True
 

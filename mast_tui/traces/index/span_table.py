@@ -47,11 +47,10 @@ class KeyTable:
 
     Keys are in one of three places, so that a big file needs little memory:
 
-    - Keys made of lines, as long as the lines grow from span to span: only the index of the span is
+    - Of keys made of lines, while the lines grow from span to span, only the index of the span is
       stored, in ``_line_key_spans``.
-    - Other keys that ``add`` was given: in the dictionary ``_indices``.
-    - Other keys of a block that ``append_block`` was given: by sorted hashes, which are the same in
-      all processes.
+    - Other keys of ``add`` are in the dictionary ``_indices``.
+    - Other keys of ``append_block`` are found by sorted hashes, equal in all processes.
     """
 
     def __init__(self, lines: Sequence[int]) -> None:

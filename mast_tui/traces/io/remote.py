@@ -215,7 +215,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return sorted(name.removeprefix(begin) for name in names if name.startswith(begin))
 
     def _link_names(self, links: Iterable[str], query: str) -> list[str]:
-        """Return the names of those links of a page that lead into this folder.
+        """Return the names of the links of a page that lead into this folder.
 
         Remember the queries of the links.
 
@@ -454,7 +454,7 @@ def remove_old_copies(folder: Path, most: int) -> None:
 
     Args:
         folder: The folder of the copies.
-        most: The bytes that may stay, with those of files that are being written.
+        most: The most bytes that may stay; files that are being written count.
     """
     copies = []
     now = time.time()

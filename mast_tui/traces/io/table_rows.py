@@ -92,7 +92,7 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
     def _content_of_row(self, group: int, row: int) -> Any:
         """Return the content of a row, and keep its batch for the rows that follow.
 
-        An earlier row than those of the batch is read from the beginning of its group.
+        If the row is before the batch, its group is read again from the beginning.
         """
         begin, batch = self._batch
         if group != self._open_group or row < begin:

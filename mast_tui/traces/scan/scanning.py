@@ -34,7 +34,7 @@ _NO_MEMBERS: Final[tuple[Path, ...]] = ()
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The files that are read together: a file with those of its sub-agents, or a trial's folder.
+    """The files that are read together: a file and its sub-agents' files, or a trial's folder.
 
     Attributes:
         path: The file, or the folder of the trial.

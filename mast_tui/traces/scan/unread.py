@@ -35,7 +35,7 @@ class _FileReading:
 
 
 class FileToRead:
-    """A file, with those of its sub-agents, that is read when a trace in it is opened.
+    """A file, and its sub-agents' files, that are read when a trace in it is opened.
 
     All open traces in the file share one reading. It leaves the memory with the last of them.
     """
