@@ -210,11 +210,14 @@ def fit(
 
 
 def _is_filled(index: int, share: float | None, lengths: Sequence[Sequence[int]]) -> bool:
-    """Return whether at least one row, and a share of the rows, has a text in a column."""
+    """Return whether a row, and at least this share of all rows, has a text in a column.
+
+    It is always True if the share is None.
+    """
     if share is None:
         return True
-    filled = sum(row[index] > 0 for row in lengths)
-    return filled > 0 and filled >= share * len(lengths)
+    filled_count = sum(row[index] > 0 for row in lengths)
+    return filled_count > 0 and filled_count >= share * len(lengths)
 
 
 def _shrink_steps(columns: Sequence[TableColumn[Row]]) -> Iterator[tuple[int, int | None]]:

@@ -104,9 +104,9 @@ class Prices(Struct, frozen=True):
             tokens_cached: The cached input tokens.
         """
         cached_price = self.input if self.cached is None else self.cached
-        uncached = tokens_in - tokens_cached
-        cost = uncached * self.input + tokens_cached * cached_price + tokens_out * self.output
-        return cost / 1e6
+        tokens_uncached = tokens_in - tokens_cached
+        cost = tokens_uncached * self.input + tokens_cached * cached_price
+        return (cost + tokens_out * self.output) / 1e6
 
     def times(self, factor: float) -> Prices:
         """Return the prices multiplied by a factor."""
@@ -226,7 +226,7 @@ class JudgeConfiguration(NamedTuple):
         Raises:
             ConfigurationError: A variable is not set.
         """
-        sent = {}
+        headers = {}
         for name, value in self.headers.items():
             if value.startswith("$"):
                 secret = os.environ.get(value[1:], "").strip()
@@ -235,8 +235,8 @@ class JudgeConfiguration(NamedTuple):
                         f"[judge.headers] {name} takes its value from {value[1:]}, which is not set"
                     )
                 value = secret
-            sent[name] = value
-        return sent
+            headers[name] = value
+        return headers
 
     def address(self, option: str | None = None) -> str:
         """Return the model's address: from an option, the environment, or this table."""
@@ -348,15 +348,15 @@ def setting_fields() -> Sequence[SettingField]:
         (Configuration, ()),
         (JudgeConfiguration, ("judge",)),
     )
-    return [
-        SettingField(
-            setting.dotted_key or (*table, name), field_type, setting, kind._field_defaults[name]
-        )
-        for kind, table in tables
-        for name, field_type in get_type_hints(kind, include_extras=True).items()
-        for setting in getattr(field_type, "__metadata__", ())
-        if isinstance(setting, Setting)
-    ]
+    fields = []
+    for table_type, table_key in tables:
+        for name, field_type in get_type_hints(table_type, include_extras=True).items():
+            for setting in getattr(field_type, "__metadata__", ()):
+                if isinstance(setting, Setting):
+                    default = table_type._field_defaults[name]
+                    dotted_key = setting.dotted_key or (*table_key, name)
+                    fields.append(SettingField(dotted_key, field_type, setting, default))
+    return fields
 
 
 class _InvalidValueError(Exception):
@@ -585,7 +585,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
 def _action_keys(table: Mapping[str, object]) -> Iterable[tuple[DottedKey, object]]:
     """Yield the dotted key of each action in ``[keys]``, and the value with its keys.
 
-    TOML reads ``annotate.note`` without quotes as a table in a table.
+    TOML reads ``annotate.note`` without quotes as a table in a table. The preset is left out.
     """
     for name, value in table.items():
         if isinstance(value, dict):

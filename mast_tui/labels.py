@@ -158,6 +158,9 @@ RESERVED: Final = ("gold", "all")
 """The words for settled labels and for all labels, which no annotator may have as a name."""
 
 
+_MOST_NAME_CHARS: Final = 64
+
+
 class InvalidName(MastError, ValueError):
     """A name that no annotator may have."""
 
@@ -185,7 +188,7 @@ def checked_person(name: str) -> str:
         raise InvalidName(f"{name!r} is an agent's name; a person's may not begin with 'agent:'")
     if folded in RESERVED:
         raise ReservedName(f'"{name}" is reserved. Choose another name: --annotator NAME')
-    if len(name) > 64 or not name.isprintable():
+    if len(name) > _MOST_NAME_CHARS or not name.isprintable():
         raise InvalidName(f"{name!r} is no name: at most 64 printable characters")
     if "|" in name or "," in name:
         raise InvalidName(f"{name!r} is no name: '|' and ',' separate names in tables")
@@ -420,7 +423,9 @@ class Finding:
     def target(self) -> Target:
         """The quote if it was found in the only span of the range; else the range."""
         quote = self.evidence
-        if quote is None or not quote.placed or not self.first == self.last == quote.key:
+        if quote is None or not quote.placed:
+            return Target(self.first, self.last)
+        if self.first != quote.key or self.last != quote.key:
             return Target(self.first, self.last)
         return Target(self.first, self.last, quote.quote, quote.char_start, quote.char_end)
 

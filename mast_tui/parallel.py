@@ -168,17 +168,17 @@ class Workers(AbstractContextManager["Workers"], ABC):
             Exception: ``work`` raised it.
         """
         source = iter(batches)
-        tasks: deque[WorkerTask] = deque()
-        waiting: deque[WorkerTask] = deque()
+        tasks: deque[WorkerTask] = deque()  # whose results are not all yielded
+        unsent_tasks: deque[WorkerTask] = deque()
         while True:
             while self._free_slots() > 0:
-                if not waiting:
+                if not unsent_tasks:
                     batch = next(source, None) if len(tasks) < ahead * self.count else None
                     if batch is None:
                         break
                     tasks.append(WorkerTask(batch))
-                    waiting.append(tasks[-1])
-                self._send_batch(work, waiting.popleft())
+                    unsent_tasks.append(tasks[-1])
+                self._send_batch(work, unsent_tasks.popleft())
             if not tasks:
                 return
             while tasks[0].results:
@@ -191,9 +191,9 @@ class Workers(AbstractContextManager["Workers"], ABC):
                 yield None
             for task, content in messages:
                 if content is None:
-                    waiting.appendleft(task)
+                    unsent_tasks.appendleft(task)
                 elif isinstance(content, LostItem):
-                    waiting.extendleft(_tasks_to_repeat(task, tasks))
+                    unsent_tasks.extendleft(_tasks_to_repeat(task, tasks))
                 else:
                     task.add_results(content.results)
                     task.done = content.is_last

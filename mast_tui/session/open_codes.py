@@ -332,7 +332,11 @@ def toggle_tag(
 
 
 def checked_tag(text: str) -> str:
-    """Return a tag in small letters, without ``#``; raises ``SessionError`` if it cannot be one."""
+    """Return a tag in small letters and without ``#``.
+
+    Raises:
+        SessionError: The text cannot be a tag.
+    """
     match = _TAG.fullmatch(f"#{text.strip().removeprefix('#')}")
     if match is None:
         raise SessionError("a tag is one word that begins with a letter, such as #retry")

@@ -331,7 +331,7 @@ class Passes:
     def current(self) -> PassState | None:
         """The annotator's last pass, or the retest.
 
-        Adjudication is about everybody's labels and is left out.
+        Passes of adjudication do not count, as they have no labels of the annotator's own.
         """
         passes = self._own_passes
         return passes[-1] if passes else None
@@ -362,7 +362,10 @@ class Passes:
 
     @property
     def revealed(self) -> bool:
-        """True if hidden contents have been shown; a retest hides them once more."""
+        """True if others' labels and the outcome have been shown to the annotator.
+
+        This is so for an adjudicator, and after a reveal. A retest hides them again.
+        """
         passes = self._own_passes if self.in_retest else self._valid_passes
         return self.adjudicated or any(
             state.finished_at is not None and state.revealed_at is not None for state in passes
@@ -407,16 +410,16 @@ class Passes:
 
     @property
     def last_undone(self) -> Action | None:
-        """The action that redo repeats: of the current pass, or the one that opens the next."""
+        """The action that redo repeats, in the current pass or to open the next one, if any."""
         current = self.current
         if current is None or not self._undone:
             return None
         action = self._undone[-1]
         if action.opens_pass:
-            fits = self.frozen and action.pass_number == self.next_number
+            is_valid = self.frozen and action.pass_number == self.next_number
         else:
-            fits = not self.frozen and action.pass_number == current.number
-        return action if fits else None
+            is_valid = not self.frozen and action.pass_number == current.number
+        return action if is_valid else None
 
 
 def _can_be_undone(event: Event) -> bool:

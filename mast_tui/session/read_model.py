@@ -96,16 +96,16 @@ class Suggestion:
 
     @property
     def evidence_key(self) -> str | None:
-        """The span to show first: that of the quote, else the first of the range.
-
-        If the quote was not found, it is the span that the judge named, if any.
-        """
+        """The key of the span to show: that of the evidence, else the first of the target."""
         key = None if self.evidence is None else self.evidence.key
         return self.target.first if key is None else key
 
     @property
     def quote_offsets(self) -> tuple[int, int] | None:
-        """The start and end of the quote in that span's text (code points, end exclusive)."""
+        """The start and end of the quote in the text of its span (code points, end exclusive).
+
+        None if the quote was not found.
+        """
         evidence = self.evidence
         if evidence is None or evidence.char_start is None or evidence.char_end is None:
             return None
@@ -126,10 +126,13 @@ class OwnLabels:
         self._positions: dict[str, LabelPosition] = {}
         self._sorted_positions: list[LabelPosition] = []
         self._ids_by_end: dict[str, set[str]] = {}
-        self._ranges: set[str] = set()
-        self._unplaced: set[str] = set()
+        """The ids of the labels that begin or end at a span, by its key."""
+        self._range_ids: set[str] = set()
+        """The ids of the labels on more than one span."""
+        self._unplaced_ids: set[str] = set()
+        """The ids of the labels with a span that is not loaded."""
         self._in_order: tuple[Label, ...] | None = ()
-        self._spans = 0
+        self._span_count = 0
 
     def follow(self, labels: Mapping[str, Label], spans: int) -> None:
         """Take over the current labels.
@@ -150,9 +153,9 @@ class OwnLabels:
 
     def update_positions(self, spans: int) -> None:
         """Recompute positions of labels without a loaded span, if the trace has more spans now."""
-        if spans != self._spans:
-            self._spans = spans
-            for label in [self._labels[label_id] for label_id in self._unplaced]:
+        if spans != self._span_count:
+            self._span_count = spans
+            for label in [self._labels[label_id] for label_id in self._unplaced_ids]:
                 self._remove_label(label)
                 self._add_label(label)
 
@@ -173,7 +176,7 @@ class OwnLabels:
         """
         covering = set(self._ids_by_end.get(key, ()))
         if index is not None:
-            for label_id in self._ranges:
+            for label_id in self._range_ids:
                 position = self._positions[label_id]
                 if position.first < index < position.last < NOWHERE:
                     covering.add(label_id)
@@ -193,9 +196,9 @@ class OwnLabels:
             if key is not None:
                 self._ids_by_end.setdefault(key, set()).add(label.id)
         if first != last:
-            self._ranges.add(label.id)
+            self._range_ids.add(label.id)
         if NOWHERE in (position.first, position.last):
-            self._unplaced.add(label.id)
+            self._unplaced_ids.add(label.id)
         self._in_order = None
 
     def _remove_label(self, label: Label) -> None:
@@ -211,8 +214,8 @@ class OwnLabels:
                 self._ids_by_end[key].discard(label.id)
                 if not self._ids_by_end[key]:
                     del self._ids_by_end[key]
-        self._ranges.discard(label.id)
-        self._unplaced.discard(label.id)
+        self._range_ids.discard(label.id)
+        self._unplaced_ids.discard(label.id)
         self._in_order = None
 
 
@@ -230,7 +233,7 @@ class SuggestionList:
         self.by_id = {suggestion.id: suggestion for suggestion in suggestions}
         self.pending_by_id: dict[str, Suggestion] = {}
         self._position_of = position_of
-        self._spans = -1
+        self._span_count = -1
         self._has_unplaced = True
         self._in_order: tuple[Suggestion, ...] = ()
         self._pending: tuple[Suggestion, ...] = ()
@@ -242,8 +245,8 @@ class SuggestionList:
         Args:
             spans: The number of spans of the trace.
         """
-        if self._has_unplaced and spans != self._spans:
-            self._spans = spans
+        if self._has_unplaced and spans != self._span_count:
+            self._span_count = spans
             positions = {
                 key: self._position_of(suggestion) for key, suggestion in self.by_id.items()
             }
@@ -266,6 +269,7 @@ class SuggestionList:
         """
         suggestions = self.in_order(spans)
         if answered is not self._answered:
+            # An equal set changes nothing, so that the result stays the same object.
             if answered != self._answered:
                 self._pending = tuple(
                     suggestion for suggestion in suggestions if suggestion.id not in answered

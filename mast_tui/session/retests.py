@@ -47,8 +47,8 @@ class Retests:
 def by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
     """Return passes of one annotator under one taxonomy by trace id, sorted by number."""
     passes_by_trace: dict[str, list[Pass]] = defaultdict(list)
-    for work in sorted(passes, key=lambda work: (work.trace_id, work.number)):
-        passes_by_trace[work.trace_id].append(work)
+    for reading in sorted(passes, key=lambda reading: (reading.trace_id, reading.number)):
+        passes_by_trace[reading.trace_id].append(reading)
     return passes_by_trace
 
 

@@ -139,7 +139,7 @@ class Session:
             raise SessionError(f"{annotator!r} is a judge's name; give the name of a person")
         workspace.add_taxonomy(taxonomy)
         workspace.add_annotator(annotator, kind)
-        trace_id = known_trace(workspace, trace)
+        trace_id = register_open_trace(workspace, trace)
         conditions = conditions_for(workspace, annotator, trace_id, taxonomy.ref)
         return cls(
             workspace, trace, taxonomy, annotator, trace_id, blind=blind, conditions=conditions
@@ -268,7 +268,7 @@ class Session:
     def open_modes_answer(self) -> Literal["leave", "absent"] | None:
         """The action of finishing for modes without a verdict; None to ask the annotator.
 
-        If everything is read they are absent; else a study may fix the action.
+        If all spans are read, these modes become absent; else a study may fix the action.
         """
         if not self.unread():
             return "absent"
@@ -286,7 +286,7 @@ class Session:
     def look_here(self) -> tuple[str, ...]:
         """The keys of the spans that probably contain the decisive step, in their order.
 
-        None while suggestions are hidden.
+        Empty while suggestions are hidden.
         """
         return self._visible_others().look_here if self.suggestions_visible else ()
 
@@ -294,7 +294,7 @@ class Session:
     def judged_by(self) -> tuple[str, ...]:
         """The judges with suggestions; if there are none, the judges that have judged the trace.
 
-        None while their verdicts are hidden.
+        Empty while their verdicts are hidden.
         """
         return self._visible_others().judges if self.suggestions_visible else ()
 
@@ -313,7 +313,7 @@ class Session:
     def others_shown(self) -> bool:
         """True if others' labels may be shown.
 
-        That is after the finish on request (``reveal``), or to an adjudicator.
+        This is so after ``reveal``, which needs a finished trace, and for an adjudicator.
         """
         return self._passes.revealed
 
@@ -332,7 +332,7 @@ class Session:
     def read(self) -> Set[str]:
         """The keys of the spans that this annotator has read, in any pass.
 
-        A retest begins with none.
+        In a retest these are only the keys read in the retest.
         """
         return self._passes.read
 
@@ -761,7 +761,7 @@ class Session:
             )
         if len(self.trace) != self._registered_spans:
             # The trace has grown, or more of it was loaded.
-            known_trace(self.workspace, self.trace)
+            register_open_trace(self.workspace, self.trace)
             self._registered_spans = len(self.trace)
         if open_modes == "leave":
             return ()
@@ -845,7 +845,7 @@ class Session:
             write: The write of a command.
             recorded: The result of its ``record``.
         """
-        if not self.workspace.waiting:
+        if not self.workspace.waiting:  # a waiting change is stored later
             self._stored_indices |= write.indices
         for event in recorded:
             self._passes.take(event)
@@ -1082,7 +1082,7 @@ class Session:
         return suggestion
 
 
-def known_trace(workspace: Workspace, trace: Trace) -> str:
+def register_open_trace(workspace: Workspace, trace: Trace) -> str:
     """Register an open trace, and store the indices of its spans that events refer to.
 
     Args:

@@ -231,7 +231,7 @@ def with_traces(study: Study, trace_ids: Iterable[str]) -> Study:
 
 
 def with_annotator(study: Study, name: str, *, weight: float = 1.0) -> Study:
-    """Return the study with a new annotator, who gets traces of later batches and released ones.
+    """Return the study with a new annotator, who gets traces of later batches and released traces.
 
     Args:
         study: The study.

@@ -66,7 +66,9 @@ def conditions_for(
 
 
 def blind_by_study(workspace: Workspace, study: Study | None, name: str) -> bool | None:
-    """Return whether a study makes a person work blind; None if it does not decide that.
+    """Return whether a study makes a person work blind; None if the study leaves it open.
+
+    It leaves it open for its adjudicators, and for others if its annotators see suggestions.
 
     Args:
         workspace: The workspace with the study.

@@ -399,7 +399,7 @@ class Spans(ABC):
         """Return the whole text of the span at ``index``.
 
         Raises:
-            OSError: It cannot be read any more.
+            OSError: The text cannot be read any more.
         """
 
     @abstractmethod
@@ -541,7 +541,7 @@ class TraceSummary(NamedTuple):
 
     @property
     def identity(self) -> TraceIdentity:
-        """The facts by which the trace is known again."""
+        """The facts that identify the trace."""
         return TraceIdentity(
             trace_id=self.trace_id,
             content_hash=self.content_hash,

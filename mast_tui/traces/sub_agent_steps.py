@@ -39,7 +39,7 @@ class SubAgentFinder:
 
         Args:
             trace: The trace; always the same one.
-            end: The first span that is not read yet.
+            end: The index after the last span to read.
         """
         first = self.seen
         if trace.one_thread(first, end):

@@ -69,12 +69,12 @@ def write_block(file: IO[bytes], block: Block) -> int:
         for name, column in block.columns.items()
     ]
     facts = to_json((block.facts, [(name, code, data.nbytes) for name, code, data in columns]))
-    check = 0
+    checksum = 0
     size = 0
     for _name, _code, data in columns:
-        check = crc32(data, check)
-        size = size + data.nbytes
-    file.write(_HEAD.pack(_MARK, len(facts), size, crc32(facts), check))
+        checksum = crc32(data, checksum)
+        size += data.nbytes
+    file.write(_HEAD.pack(_MARK, len(facts), size, crc32(facts), checksum))
     file.write(facts)
     for _name, _code, data in columns:
         file.write(data)
@@ -121,13 +121,13 @@ def block_at(file: int, offset: int) -> tuple[Block, int] | None:
     facts, column_heads = from_json(facts_json)
     columns: dict[str, Column] = {}
     position = offset + _HEAD.size + facts_bytes
-    check = 0
+    checksum = 0
     for name, typecode, length in column_heads:
         column = _empty_column(typecode, length)
-        check = _fill_column(file, position, column, check)
+        checksum = _fill_column(file, position, column, checksum)
         position += length
         columns[name] = column
-    return (Block(facts, columns), size) if check == data_check else None
+    return (Block(facts, columns), size) if checksum == data_check else None
 
 
 def _empty_column(typecode: str, length: int) -> Column:

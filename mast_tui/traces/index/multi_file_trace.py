@@ -117,24 +117,25 @@ class RunSpans(Spans):
 
     def span(self, index: int, /) -> Span:
         """Return the span at ``index``, under its index in the run."""
-        progress, inner = self._member_at(index)
-        span = progress.member.trace.span(inner)
-        if progress is self._files[0]:
-            return span if inner == index else relocated_span(span, index, span.place, span.parent)
-        return relocated_span(
-            span, index, f"{progress.member.name} {span.place}", span.parent or progress.parent
-        )
+        progress, inner_index = self._member_at(index)
+        span = progress.member.trace.span(inner_index)
+        if progress is not self._files[0]:
+            place = f"{progress.member.name} {span.place}"
+            return relocated_span(span, index, place, span.parent or progress.parent)
+        if inner_index == index:
+            return span
+        return relocated_span(span, index, span.place, span.parent)
 
     def text(self, index: int, /) -> str:
         """Return the whole text of the span at ``index``."""
-        progress, inner = self._member_at(index)
+        progress, inner_index = self._member_at(index)
         self._last_read_member = progress
-        return progress.member.trace.text(inner)
+        return progress.member.trace.text(inner_index)
 
     def source_lines(self, index: int, /) -> bytes | None:
         """Return the lines that hold the span, from the file of its thread."""
-        progress, inner = self._member_at(index)
-        return progress.member.trace.spans.source_lines(inner)
+        progress, inner_index = self._member_at(index)
+        return progress.member.trace.spans.source_lines(inner_index)
 
     def changed(self) -> str | None:
         """Return why the sub-agent's file of the text read last has changed, None if it has not.
@@ -165,14 +166,16 @@ class RunSpans(Spans):
             max_bytes: About how much of the source to read.
         """
         number = self._file_numbers[begin]
-        inner = self._inner_indices[begin]
+        inner_index = self._inner_indices[begin]
         end_limit = min(limit, begin + _MOST_CANDIDATES)
         end = begin + 1
         while end < end_limit and self._file_numbers[end] == number:
             end += 1
         trace = self._files[number].member.trace
-        inner_end, texts, rows = trace.candidates(prefilter, inner, inner + end - begin, max_bytes)
-        shift = begin - inner
+        inner_end, texts, rows = trace.candidates(
+            prefilter, inner_index, inner_index + end - begin, max_bytes
+        )
+        shift = begin - inner_index
         run_texts = ((index + shift, text) for index, text in texts)
         return Candidates(inner_end + shift, run_texts, rows)
 
@@ -189,16 +192,19 @@ class RunSpans(Spans):
         """Yield the number of a file and the columns of its spans, for each range of one file."""
         for number, group in groupby(self._file_numbers[first:end]):
             length = len(list(group))
-            inner = self._inner_indices[first]
-            yield number, self._files[number].member.trace.columns(inner, inner + length)
+            inner_index = self._inner_indices[first]
+            yield (
+                number,
+                self._files[number].member.trace.columns(inner_index, inner_index + length),
+            )
             first += length
 
     def index_of(self, key: str, /) -> int | None:
         """Return the index of the span with this key, or None if no such span is known (yet)."""
         for progress in self._files:
-            inner = progress.member.trace.index_of(key)
-            if inner is not None and inner < len(progress.places):
-                return progress.places[inner]
+            inner_index = progress.member.trace.index_of(key)
+            if inner_index is not None and inner_index < len(progress.places):
+                return progress.places[inner_index]
         return None
 
     def advance(self, max_bytes: int, /) -> bool:
@@ -230,14 +236,14 @@ class RunSpans(Spans):
             trace = progress.member.trace
             unbegun = self._unbegun_by_key(trace)
             while len(progress.places) < len(trace):
-                inner = len(progress.places)
-                sub_agent = unbegun.pop(trace.span(inner).key, None) if unbegun else None
+                inner_index = len(progress.places)
+                sub_agent = unbegun.pop(trace.span(inner_index).key, None) if unbegun else None
                 if sub_agent is not None:
-                    self._begin_member(sub_agent, trace.span(inner).parent)
+                    self._begin_member(sub_agent, trace.span(inner_index).parent)
                     break
                 progress.places.append(len(self._file_numbers))
                 self._file_numbers.append(number)
-                self._inner_indices.append(inner)
+                self._inner_indices.append(inner_index)
             else:
                 if not trace.loaded.complete:
                     return

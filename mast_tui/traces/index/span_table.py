@@ -503,6 +503,7 @@ class SpanTable:
         return self.block()
 
     def _current_sizes(self) -> BlockStart:
+        """Return the sizes of the parts of the table."""
         return BlockStart(
             len(self),
             self._keys.by_line,

@@ -154,20 +154,20 @@ def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
         b"" if span.place == span.key else span.place.encode("utf-8", "surrogatepass")
         for span in spans
     ]
-    turns = array("I")  # spans with another thread than the previous span
+    thread_changes = array("I")  # spans with another thread than the previous span
     previous_thread = ""
     for index, span in enumerate(spans):
         prefix, slash, _suffix = span.key.partition("/")
         thread = prefix if slash else ""
         if thread != previous_thread:
-            turns.append(index)
+            thread_changes.append(index)
         previous_thread = thread
     facts, columns = table.whole()
     document_columns = {
         "text_ends": text_ends,
         "places": bytearray().join(places),
         "place_ends": array("Q", accumulate(map(len, places))),
-        "turns": turns,
+        "turns": thread_changes,
     }
     totals = SpanTotals()
     totals.take(table.columns(0, len(table)))
@@ -342,7 +342,7 @@ class CachedSpans(IndexedSpans):
         self._columns_begin, _size = head["rows"]
         self._places = bytearray()
         self._place_ends = array("Q")
-        self._turns = array("I")
+        self._thread_changes = array("I")
         self._odd_parents: Mapping[int, str] = {}
         self._table.spawned.update(head["spawned"])
 
@@ -372,8 +372,8 @@ class CachedSpans(IndexedSpans):
             first: The first span.
             end: The span after the last.
         """
-        position = bisect_right(self._turns, first)
-        return position == len(self._turns) or self._turns[position] >= end
+        position = bisect_right(self._thread_changes, first)
+        return position == len(self._thread_changes) or self._thread_changes[position] >= end
 
     def advance(self, _max_bytes: int, /) -> bool:
         """Read all columns, and return False, as nothing is left.
@@ -407,7 +407,7 @@ class CachedSpans(IndexedSpans):
         self._index.append_lines(columns["text_ends"], 0)
         self._places = columns["places"]
         self._place_ends = columns["place_ends"]
-        self._turns = columns["turns"]
+        self._thread_changes = columns["turns"]
         self._odd_parents = dict(facts["odd_parents"])
         self._totals = SpanTotals.of_block(Block(facts["totals"], columns))
         # This comes last, because it makes the spans known:

@@ -38,11 +38,11 @@ TEXT_AFTER_DOCUMENT: Final = "characters behind the end of the document are left
 
 
 def first_lines(text: str, most: int = LINES_LOOKED_AT) -> list[str]:
-    r"""Return the first lines that are not blank, split at ``\\n`` only.
+    r"""Return those of the first lines that are not blank, split at ``\\n`` only.
 
     Args:
-        text: The text.
-        most: The number of lines to look at.
+        text: The text, whose leading white space does not count.
+        most: The number of lines to examine.
     """
     lines = text.lstrip().split("\n", most)[:most]
     return [line for line in lines if line.strip()]

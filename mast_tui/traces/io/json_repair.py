@@ -93,7 +93,7 @@ class _Frame:
         self.value = value
         self.is_list = isinstance(value, list)
         self.closer = "]" if self.is_list else "}"
-        self.after = False
+        self.expects_comma = False
         """True if a member was just read, so that a comma or the end must follow."""
         self.key = next(reversed(value), "") if isinstance(value, dict) else ""
         """The key of an object's last member."""
@@ -104,7 +104,7 @@ class _Frame:
 
     def add_member(self, value: object) -> None:
         """Add a member: an item of a list, or the value of ``key`` in an object."""
-        self.after = True
+        self.expects_comma = True
         if isinstance(self.value, list):
             self.value.append(value)
         else:
@@ -119,13 +119,13 @@ class _Frame:
         if isinstance(key, str) and key not in self.openings:
             self.openings = (*self.openings, key)[-_MOST_OPENINGS:]
 
-    def last(self) -> object:
+    def last_value(self) -> object:
         """Return the last member's value, None if there is none."""
         if isinstance(self.value, list):
             return self.value[-1] if self.value else None
         return self.value.get(self.key)
 
-    def drop_last(self) -> None:
+    def drop_last_member(self) -> None:
         """Remove the last member."""
         if isinstance(self.value, dict):
             self.value.pop(self.key, None)
@@ -149,7 +149,7 @@ class _Frame:
         if self.openings:
             keys = "|".join(map(re.escape, sorted(self.openings)))
             return [*patterns, re.compile(rf'\{{\s*+"(?:{keys})"\s*+:')]
-        return [*patterns, _ANY_TEXT if isinstance(self.last(), str) else _ANY_RECORD]
+        return [*patterns, _ANY_TEXT if isinstance(self.last_value(), str) else _ANY_RECORD]
 
 
 class _ClosedList(NamedTuple):
@@ -234,15 +234,15 @@ class _Repair:
             self._pos += 1
             self._leave_container()
         elif char == ",":
-            if not frame.after:
+            if not frame.expects_comma:
                 self._add_problem("a comma too many")
             self._pos += 1
-            frame.after = False
+            frame.expects_comma = False
         elif frame.is_list and key is not None:
             self._repair_key_in_list(frame, key[1])
-        elif frame.is_list and char not in "}:" and (char in '{["' or not frame.after):
+        elif frame.is_list and char not in "}:" and (char in '{["' or not frame.expects_comma):
             if not (char == "{" and frame.value and self._belongs_outside(frame)):
-                if frame.after:
+                if frame.expects_comma:
                     self._add_problem("a comma is missing")
                 self._read_value(frame)
         elif frame.is_list:
@@ -252,10 +252,10 @@ class _Repair:
 
     def _read_member(self, frame: _Frame, char: str, key: re.Match[str] | None) -> None:
         """Read a key and its value into an object; repair a damaged key or missing braces."""
-        if key is not None and frame.after:
+        if key is not None and frame.expects_comma:
             self._add_problem("a comma is missing")
         elif key is None:
-            key = None if frame.after else _BROKEN_KEY.match(self._text, self._pos)
+            key = None if frame.expects_comma else _BROKEN_KEY.match(self._text, self._pos)
             if key is None:
                 self._skip_misplaced(frame, char)
                 return
@@ -280,13 +280,13 @@ class _Repair:
             self._add_problem("a bracket where a brace should be")
             self._frames.pop()
             if self._frames:
-                self._frames[-1].drop_last()
+                self._frames[-1].drop_last_member()
                 self._enter_container(_Frame({}), opened=False)
             else:
                 self._root = _Frame({})
                 self._enter_container(self._root, opened=False)
             return
-        last_member = frame.last()
+        last_member = frame.last_value()
         is_in_object = len(self._frames) > 1 and not self._frames[-2].is_list
         has_key = frame.has_record_with(key)
         is_later_key = has_key and key not in frame.openings
@@ -296,12 +296,12 @@ class _Repair:
         elif has_key or key in frame.openings or not (frame.openings and is_in_object):
             self._add_problem("an opening brace is missing")
             if frame.openings and isinstance(last_member, str):
-                frame.drop_last()  # the value of a key in the lost part
+                frame.drop_last_member()  # the value of a key in the lost part
             self._enter_container(_Frame({}), opened=False)
         else:
             self._add_problem("a closing bracket is missing")
             self._leave_container()
-            self._frames[-1].after = False
+            self._frames[-1].expects_comma = False
 
     def _read_value(self, frame: _Frame) -> None:
         """Read the value that begins here into the container, damaged or not."""
@@ -334,7 +334,7 @@ class _Repair:
             return
         self._add_problem("nested too deeply; left out")
         self._pos = _end_of_container(self._text, self._pos)
-        frame.after = True
+        frame.expects_comma = True
 
     def _read_damaged_text(self, frame: _Frame) -> None:
         """Add the readable part of a string that is damaged after its opening quote."""
@@ -370,7 +370,7 @@ class _Repair:
 
     def _read_damaged_word(self, frame: _Frame) -> None:
         """Add a text that has lost its opening quote, or skip a value that cannot be read."""
-        frame.after = True
+        frame.expects_comma = True
         unopened_text = _LOST_QUOTE.match(self._text, self._pos)
         if unopened_text is not None:
             self._add_problem("a text has lost its opening quote")
@@ -391,14 +391,14 @@ class _Repair:
     def _skip_misplaced(self, frame: _Frame, char: str) -> None:
         """Repair a bracket that is missing before a misplaced character, or skip the character."""
         if char in "{[" and not frame.is_list:
-            last_value = frame.last()
+            last_value = frame.last_value()
             if self._belongs_outside(frame):
                 return
             outer = self._frames[-2] if len(self._frames) > 1 else None
             if outer is not None and outer.is_list and not outer.openings:
                 self._add_problem("a closing brace is missing")
                 self._leave_container()
-                self._frames[-1].after = False
+                self._frames[-1].expects_comma = False
                 return
             if isinstance(last_value, dict | list) and last_value:
                 # A list has lost its bracket; the last value and the next ones are its items.
@@ -441,7 +441,7 @@ class _Repair:
             if opening[1] in objects.openings and closed_list.container in self._frames:
                 self._add_problem("a closing bracket too many")
                 self._leave_down_to(self._frames.index(closed_list.container) + 1)
-                objects.after = False
+                objects.expects_comma = False
                 self._enter_container(objects, opened=False, attached=True)
                 return True
         return False
@@ -463,7 +463,7 @@ class _Repair:
         self._pos = nearest
         if nearest_depth is not None:
             self._leave_down_to(nearest_depth)
-            self._frames[-1].after = self._text[self._pos] in "]}"
+            self._frames[-1].expects_comma = self._text[self._pos] in "]}"
 
     def _next_position(self, pattern: re.Pattern[str], pos: int) -> int | None:
         """Return the next position of a pattern, None if there is none.
@@ -497,7 +497,7 @@ class _Repair:
         """End the innermost container; after the outermost one read the rest of the text."""
         frame = self._frames.pop()
         if self._frames:
-            self._frames[-1].after = True
+            self._frames[-1].expects_comma = True
             self._frames[-1].learn_first_key(frame.value)
             if frame.openings:
                 closed_list = _ClosedList(frame, self._frames[-1])
@@ -509,7 +509,7 @@ class _Repair:
         """End containers until ``depth`` of them are open; a member may follow."""
         while len(self._frames) > depth:
             self._leave_container()
-        self._frames[-1].after = False
+        self._frames[-1].expects_comma = False
 
     def _read_after_document(self) -> None:
         """Continue in the document if a comma follows its end; else report the rest of the text."""
@@ -520,7 +520,7 @@ class _Repair:
         if brackets is not None:
             self._add_problem("a closing bracket too many")
             self._pos = brackets.end() - 1
-            self._root.after = True
+            self._root.expects_comma = True
             self._frames.append(self._root)
             return
         rest_count = len(self._text) - self._pos
@@ -533,7 +533,7 @@ class _Repair:
         while self._frames:
             frame = self._frames.pop()
             if not frame.value and self._frames:
-                self._frames[-1].drop_last()
+                self._frames[-1].drop_last_member()
 
     def _add_problem(self, message: str, always: bool = False) -> None:
         """Add a problem at the current position.

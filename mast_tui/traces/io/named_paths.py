@@ -147,7 +147,7 @@ class _ArgumentParser:
         Raises:
             MastError: By its query, an earlier URL of this path may name another file.
         """
-        query = ADDRESSES.query(str(path))
+        query = ADDRESSES.query_of(str(path))
         earlier = self._queries.get(path)
         self._queries[path] = query
         if earlier is None:

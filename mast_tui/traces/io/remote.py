@@ -87,7 +87,7 @@ def trace_path(text: str) -> Path:
     """
     if not is_url(text):
         return Path(text)
-    text = ADDRESSES.public(_CACHE_PREFIXES.sub("", text))
+    text = ADDRESSES.remember(_CACHE_PREFIXES.sub("", text))
     first, chained, outer = text.partition("::")
     prefix, separator, last = outer.rpartition("::")
     if chained and not is_url(last):  # so that it is found from other folders too
@@ -119,7 +119,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
     @property
     def address(self) -> str:
         """The URL with user and query, for reading; never for storing or showing."""
-        return ADDRESSES.whole(str(self))
+        return ADDRESSES.full_url(str(self))
 
     def is_absolute(self) -> bool:
         """Return True: a URL does not depend on the current folder."""
@@ -209,7 +209,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
                 files.invalidate_cache()
             paths = files.find(root) if deep else files.ls(root, detail=False)
         if self.parts[0] in _WEB_PREFIXES:
-            return self._link_names(paths, ADDRESSES.query(str(self)))
+            return self._link_names(paths, ADDRESSES.query_of(str(self)))
         begin = f"{root.strip('/')}/".lstrip("/")
         names = [name.strip("/") for name in paths]
         return sorted(name.removeprefix(begin) for name in names if name.startswith(begin))
@@ -233,7 +233,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
                 continue
             name = parts.public.removeprefix(prefix).strip("/")
             if name:
-                ADDRESSES.public(f"{prefix}{name}{parts.query or query}")
+                ADDRESSES.remember(f"{prefix}{name}{parts.query or query}")
                 names.add(name)
         return sorted(names)
 
@@ -250,7 +250,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             if self.parts[0] in _WEB_PREFIXES:
                 pattern = str(self).removeprefix(f"{base}/")
                 links = files.glob(f"{base.address}/{pattern}")
-                names = base._link_names(links, ADDRESSES.query(str(self)))
+                names = base._link_names(links, ADDRESSES.query_of(str(self)))
                 return [base / name for name in names]
             paths = [name.strip("/") for name in files.glob(name_pattern)]
             _files, base_name = _file_system_of(base)
@@ -316,7 +316,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         address = str(self)
         if not any(facts.get(name) for name in _CHECKSUMS):
             # The query may name the file; then only the query distinguishes two files of one size.
-            address += ADDRESSES.query(address)
+            address += ADDRESSES.query_of(address)
         name = sha256(f"{address}\0{_state_text(facts)}".encode()).hexdigest()[:40]
         return _copies_folder() / name[:2] / name
 
@@ -361,7 +361,7 @@ def table_of(path: Path) -> RemotePath | None:
         columns_of = import_module(f"{__package__}.table_rows").columns_of
         table_path = str(path.absolute())
         with _file_errors(path):
-            columns = columns_of(ADDRESSES.whole(table_path))
+            columns = columns_of(ADDRESSES.full_url(table_path))
     except (ImportError, OSError):  # reading the file will report the reason
         return None
     if not {"id", "content"} <= columns or "role" in columns:
@@ -487,7 +487,7 @@ def _file_system_of(path: RemotePath) -> tuple[Any, str]:
     """
     scheme, _, container = path.parts[0].partition(":")
     if container:
-        container_files = _container_files(scheme, ADDRESSES.whole(unquote(container)))
+        container_files = _container_files(scheme, ADDRESSES.full_url(unquote(container)))
         if isinstance(container_files, OSError):
             raise OSError(*container_files.args)
         return container_files, "/".join(path.parts[1:])
@@ -498,7 +498,7 @@ def _file_system_of(path: RemotePath) -> tuple[Any, str]:
         timeout = import_module("aiohttp").ClientTimeout(total=None, **times)
         configured = fsspec.config.conf.get(scheme, {}).get("client_kwargs", {})
         options = {"client_kwargs": {"timeout": timeout, **configured}}
-    files, name = fsspec.core.url_to_fs(ADDRESSES.whole(str(path)), **options)
+    files, name = fsspec.core.url_to_fs(ADDRESSES.full_url(str(path)), **options)
     return files, name
 
 
@@ -577,7 +577,7 @@ def _unreachable_error(path: Path, error: BaseException) -> OSError:
     if is_refused or "credential" in message.lower():
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
         hint = f"set up credentials for {scheme} (docs/commands.md)"
-        if scheme in _SIGNED and ADDRESSES.whole(str(path)) == str(path):
+        if scheme in _SIGNED and ADDRESSES.full_url(str(path)) == str(path):
             hint += (
                 "; if its URL had a user, a password or a query (?…), these are not kept: "
                 "give the whole URL again, such as mast-tui 'https://…?…'"

@@ -23,6 +23,7 @@ from mast_tui.traces.model import Problem
 HEAD_BYTES: Final = 64 * 1024
 """The bytes of a file that recognition reads, and that a line-based trace id depends on."""
 
+_MOST_HEAD_LINES: Final = 40
 _LEAST_BYTES_PER_NULL: Final = 8
 """The least bytes of JSON for each NUL byte; with fewer bytes it is binary."""
 
@@ -199,7 +200,7 @@ class Source:
     def head_records(self) -> list[dict[str, object]]:
         """The JSON objects among the first 40 complete lines of the head."""
         records = []
-        for line in self.head_lines[:40]:
+        for line in self.head_lines[:_MOST_HEAD_LINES]:
             try:
                 value = orjson.loads(line)
             except orjson.JSONDecodeError:

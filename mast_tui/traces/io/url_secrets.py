@@ -122,9 +122,9 @@ class AddressBook:
         self._queries: dict[str, str] = {}
         self._users: dict[str, str] = {}
         for url in inherited.splitlines():
-            self.public(url)
+            self.remember(url)
 
-    def public(self, url: str) -> str:
+    def remember(self, url: str) -> str:
         """Remember the user and query of a URL, and return the URL without them.
 
         Args:
@@ -140,11 +140,11 @@ class AddressBook:
             self._users[parts.origin] = parts.user
         return f"{chain}{separator}{parts.public}"
 
-    def whole(self, url: str) -> str:
+    def full_url(self, url: str) -> str:
         """Return a public URL with its remembered user and query, if there are any.
 
         Args:
-            url: A result of ``public``, or a URL below it.
+            url: A result of ``remember``, or a URL below it.
         """
         chain, separator, last = url.rpartition("::")
         parts = split_url(last)
@@ -156,7 +156,7 @@ class AddressBook:
         ).whole
         return f"{chain}{separator}{whole}"
 
-    def query(self, url: str) -> str:
+    def query_of(self, url: str) -> str:
         """Return the remembered query of a public URL; empty if there is none."""
         return self._queries.get(url.rpartition("::")[2], "")
 

@@ -77,7 +77,7 @@ class BigDocuments(NamedTuple):
             return None
 
     def _is_big(self, source: Source) -> bool:
-        """Return whether a file is big, and its reader needs the whole file."""
+        """Return whether the content of a file is big, and its reader needs the whole content."""
         size = source.path.stat().st_size
         if size <= self.big:
             if size * _MOST_PACKING <= self.big or source.packing is None:

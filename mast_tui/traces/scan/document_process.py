@@ -111,7 +111,7 @@ class DocumentProcess:
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            env={**os.environ, ENVIRONMENT: ADDRESSES.whole(os.fspath(path))},
+            env={**os.environ, ENVIRONMENT: ADDRESSES.full_url(os.fspath(path))},
             process_group=0,  # signals of the terminal are meant for the app, not for this process
         )
         self._end_process = finalize(self, _end_process, self._process, cache_path)

@@ -193,7 +193,8 @@ def _trial_of_cell(cell: str, location: str, problems: list[Problem]) -> int | N
 
 
 def _start_of_cell(cell: str, location: str, problems: list[Problem]) -> float | None:
-    """Return the start of a run in Unix seconds, None if the cell is empty or no date."""
+    """Return the start of a run in Unix seconds, None if the cell is empty or no date; then add a
+    problem."""
     started = unix_seconds(cell) if cell else None
     if cell and started is None:
         problems.append(Problem(location, f"date is {cell!r}; it must be as in 2026-03-31"))

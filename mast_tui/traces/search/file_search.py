@@ -146,7 +146,7 @@ class FileToSearch(NamedTuple):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process reads the file, and needs the user and query of its URL.
-        addresses = (ADDRESSES.whole(self.path), tuple(map(ADDRESSES.whole, self.members)))
+        addresses = (ADDRESSES.full_url(self.path), tuple(map(ADDRESSES.full_url, self.members)))
         return _file_of_addresses, (*addresses, self.named, self.size, self.records)
 
 
@@ -158,8 +158,8 @@ def _file_of_addresses(
     records: frozenset[int] | None,
 ) -> FileToSearch:
     """Return a file that another process has sent, and remember its URLs."""
-    public = ADDRESSES.public
-    return FileToSearch(public(address), tuple(map(public, members)), named, size, records)
+    remember = ADDRESSES.remember
+    return FileToSearch(remember(address), tuple(map(remember, members)), named, size, records)
 
 
 PREVIEW_BEFORE: Final = 40

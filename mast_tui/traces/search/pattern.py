@@ -45,8 +45,8 @@ class Pattern:
     """
 
     def __init__(self, text: str, *, exact: bool = False) -> None:
-        plain = _ESCAPED.sub("", text)
-        self.exact = exact or plain != plain.lower()
+        text_without_escapes = _ESCAPED.sub("", text)
+        self.exact = exact or text_without_escapes != text_without_escapes.lower()
         self._compiled = compile_pattern(text, "m" if self.exact else "im")
         needs = needs_of(text, exact=self.exact)
         self._prefilter = None if needs is None else Prefilter.for_any(*needs)
