@@ -202,7 +202,10 @@ class Outputs:
         return output
 
     def _reason_to_stay(self, target: Path, ours: Callable[[bytes], bool] | None) -> str | None:
-        """Return why an existing file is replaced only with ``force``; None if it may be."""
+        """Return why an existing file is replaced only with ``force``; None if it may be replaced.
+
+        A file that cannot be examined has a reason too.
+        """
         try:
             if ours is not None and target.exists():
                 first_bytes = _first_bytes(target)

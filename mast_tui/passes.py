@@ -27,7 +27,9 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
         The passes by annotator and trace id, without traces that have no such pass.
     """
     counted: dict[tuple[str, str], Pass] = {}
-    for trace_pass in sorted(passes, key=lambda p: p.number, reverse=which == "first"):
+    # The last pass in this order replaces the others.
+    ordered_passes = sorted(passes, key=lambda p: p.number, reverse=which == "first")
+    for trace_pass in ordered_passes:
         if not trace_pass.kind.is_reading or trace_pass.finished_at is None:
             continue
         if which == "first" and trace_pass.kind not in _FIRST_LOOKS:

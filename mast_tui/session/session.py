@@ -543,14 +543,14 @@ class Session:
         suggestion_ids: Sequence[str],
         answer: Literal[ReviewAnswer.ACCEPT, ReviewAnswer.REJECT],
     ) -> Change:
-        """Accept or reject several suggestions as one change, which is undone as one.
+        """Accept or reject several suggestions as one change, which one undo reverts.
 
         Args:
             suggestion_ids: The ids of the suggestions.
             answer: The answer to all.
 
         Raises:
-            SessionError: A suggestion is hidden or gone, or there is none.
+            SessionError: A suggestion is hidden or gone, or no id is given.
             WorkspaceError: The answers cannot be written.
         """
         suggestions = [
@@ -981,7 +981,10 @@ class Session:
         redoes: str | None = None,
         replaces: Sequence[str] = (),
     ) -> None:
-        """Write facts as events in one transaction and show them; ``planned`` only keeps them."""
+        """Write facts as events in one transaction, and show them.
+
+        Within ``planned`` only keep the write, which the caller then carries out.
+        """
         events = [
             NewEvent(
                 self.annotator,

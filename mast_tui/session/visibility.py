@@ -321,15 +321,11 @@ def visible_work(
         # No trace with a retest to come is in ``seen``: a person's own labels would spoil it.
         return VisibleWork(labelled.get(annotator, frozenset()) & seen)
     is_judge = labels is not None and annotator_kind(labels) is AnnotatorKind.JUDGE
-    labelled_by_others = frozenset[str]().union(
-        *(
-            traces
-            for name, traces in labelled.items()
-            if name != annotator
-            and (is_judge or labels in (None, name))
-            and annotator_kind(name) is not AnnotatorKind.JUDGE
-        )
-    )
+    labelled_by_others = frozenset[str]()
+    for name, traces in labelled.items():
+        is_other_person = name != annotator and annotator_kind(name) is not AnnotatorKind.JUDGE
+        if is_other_person and (is_judge or labels in (None, name)):
+            labelled_by_others |= traces
     if labels is None or not is_judge:
         return VisibleWork(seen, labelled_by_others - seen, labelled_by_others & seen)
     view = library_view(workspace, annotator, taxonomy, blind=blind)

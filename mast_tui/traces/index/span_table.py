@@ -201,20 +201,20 @@ class KeyTable:
         """The number of spans with keys made of line numbers, which grow from span to span."""
         return len(self._line_key_spans)
 
-    def block_since(self, spans: int, by_line: int) -> Block:
-        """Return the keys of the spans from ``spans`` on as a block.
+    def block_since(self, first_span: int, first_line_key: int) -> Block:
+        """Return the keys of the later spans as a block.
 
         Args:
-            spans: The first span.
-            by_line: The first position in ``_line_key_spans``.
+            first_span: The first span of the block.
+            first_line_key: The position of the first span of the block in ``_line_key_spans``.
         """
-        ends = self._key_ends[spans:]
-        begin = self._key_ends[spans]
+        ends = self._key_ends[first_span:]
+        begin = self._key_ends[first_span]
         key_bytes = self._key_bytes[begin:]
-        line_key_spans = self._line_key_spans[by_line:]
+        line_key_spans = self._line_key_spans[first_line_key:]
         without_hash = frozenset(line_key_spans)
         entries: list[int] = []
-        for index, (low, high) in enumerate(pairwise(ends), spans):
+        for index, (low, high) in enumerate(pairwise(ends), first_span):
             if index not in without_hash:
                 key = key_bytes[low - begin : high - begin] or b"line %d" % self._lines[index]
                 entries.append(crc32(key) << _NUMBER_BITS | index + 1)
@@ -250,9 +250,8 @@ class KeyTable:
         self._line_key_spans = extended_column(self._line_key_spans, columns["by_line"])
         if columns["hashes"]:
             self._block_hashes.append(columns["hashes"])
-        self._key_ends = extended_column(
-            self._key_ends, columns["ends"]
-        )  # from here on the spans are known
+        # This comes last, because it makes the spans known.
+        self._key_ends = extended_column(self._key_ends, columns["ends"])
 
 
 def widened_column(column: array[int], number: int) -> array[int]:
@@ -343,7 +342,8 @@ class SpanTable:
         self._last = self._first  # a column of its own once a span lies on several lines
         self._shape = array("H")
         self._status = bytearray()
-        self._parent = array("H")  # so many spans before this one; 0 for none
+        self._parent = array("H")
+        """The distance of each span from its parent; 0 if it has none."""
         self._start = array("d")
         self._end = array("d")
         self._tokens = _TokenColumn()
@@ -384,7 +384,7 @@ class SpanTable:
         Returns:
             The index of the span.
         """
-        number = len(self._first)
+        index = len(self._first)
         if last != first or self._last is not self._first:
             self._append_last_line(last)
         self._first.append(first)
@@ -393,16 +393,16 @@ class SpanTable:
             self._shape.append(shape_number)
         except OverflowError:
             self._shape = widened_column(self._shape, shape_number)
-        back = 0 if parent is None else number - parent
+        distance = 0 if parent is None else index - parent
         try:
-            self._parent.append(back)
+            self._parent.append(distance)
         except OverflowError:
-            self._parent = widened_column(self._parent, back)
+            self._parent = widened_column(self._parent, distance)
         self._status.append(0 if status is _UNKNOWN else STATUSES.index(status))
         self._start.append(nan if start is None else start)
         self._end.append(nan)
-        self._keys.add(key)  # the last, as it makes the span known
-        return number
+        self._keys.add(key)  # last, because it makes the span known
+        return index
 
     def fill(self, spans: Sequence[Step | Span]) -> dict[int, str]:
         """Add all spans of a document, each on a line of its own, to an empty table.
@@ -416,17 +416,17 @@ class SpanTable:
         """
         index_of = {span.key: index for index, span in enumerate(spans)}
         odd_parents: dict[int, str] = {}
-        backs = [0] * len(spans)
+        distances = [0] * len(spans)
         for index, span in enumerate(spans):
             if span.parent is not None:
                 parent_index = index_of.get(span.parent, index)
                 if parent_index < index:
-                    backs[index] = index - parent_index
+                    distances[index] = index - parent_index
                 else:
                     odd_parents[index] = span.parent
             if span.tokens is not None:
                 self.set_tokens(index, span.tokens)
-        self._parent = _narrow_column(backs)
+        self._parent = _narrow_column(distances)
         numbers = self._shapes
         self._shape = _narrow_column(
             [numbers[span.kind, span.role, span.agent, span.name] for span in spans]
@@ -688,7 +688,7 @@ class SpanTable:
             look: Returns the preview, and True if that is the entire text.
         """
         kind, role, agent, name = self._shapes.shape_list[self._shape[index]]
-        back = self._parent[index]
+        distance = self._parent[index]
         start = self._start[index]
         end = self._end[index]
         return lazy_span(
@@ -699,7 +699,7 @@ class SpanTable:
             role,
             agent,
             name,
-            self.prefix + self._keys[index - back] if back else None,
+            self.prefix + self._keys[index - distance] if distance else None,
             start if start == start else None,
             end if end == end else None,
             STATUSES[self._status[index]],

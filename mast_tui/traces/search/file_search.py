@@ -346,15 +346,15 @@ def excerpt(text: str, start: int, end: int) -> tuple[str, int, int]:
     Returns:
         The line, with ``…`` in place of omitted text, and the start and end of the match in it.
     """
-    first = max(0, start - PREVIEW_BEFORE)
-    last = min(len(text), max(first + PREVIEW_CHARS, start + 1))
-    end = min(end, last)
-    text_before = " ".join(text[first:start].split())
+    part_start = max(0, start - PREVIEW_BEFORE)
+    part_end = min(len(text), max(part_start + PREVIEW_CHARS, start + 1))
+    end = min(end, part_end)
+    text_before = " ".join(text[part_start:start].split())
     match_text = " ".join(text[start:end].split())
-    text_after = " ".join(text[end:last].split())
-    if first and text[:first].strip():
+    text_after = " ".join(text[end:part_end].split())
+    if part_start and text[:part_start].strip():
         text_before = f"…{text_before}"
-    if text[last : last + PREVIEW_CHARS].strip():
+    if text[part_end : part_end + PREVIEW_CHARS].strip():
         text_after = f"{text_after}…"
     if text_before and start and text[start - 1].isspace():
         text_before += " "
