@@ -237,8 +237,11 @@ def _skeletons(name: str) -> frozenset[str]:
 
     Two are needed because ``I`` looks like ``l``, but ``i`` does not.
     """
-    plain = " ".join(unicodedata.normalize("NFKC", one_line(name)).split())
-    return frozenset(_confusable_skeleton(text).casefold() for text in (plain, plain.casefold()))
+    normalized_name = " ".join(unicodedata.normalize("NFKC", one_line(name)).split())
+    return frozenset(
+        _confusable_skeleton(text).casefold()
+        for text in (normalized_name, normalized_name.casefold())
+    )
 
 
 def _confusable_skeleton(text: str) -> str:

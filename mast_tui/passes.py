@@ -26,7 +26,7 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
     Returns:
         The passes by annotator and trace id, without traces that have no such pass.
     """
-    counted: dict[tuple[str, str], Pass] = {}
+    passes_by_key: dict[tuple[str, str], Pass] = {}
     # The last pass in this order replaces the others.
     ordered_passes = sorted(passes, key=lambda p: p.number, reverse=which == "first")
     for trace_pass in ordered_passes:
@@ -34,8 +34,8 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
             continue
         if which == "first" and trace_pass.kind not in _FIRST_LOOKS:
             continue
-        counted[trace_pass.annotator, trace_pass.trace_id] = trace_pass
-    return counted
+        passes_by_key[trace_pass.annotator, trace_pass.trace_id] = trace_pass
+    return passes_by_key
 
 
 def finished_by(names: Container[str], finished: Iterable[tuple[str, str]]) -> dict[str, int]:

@@ -199,9 +199,9 @@ class Writes:
             future = self._thread.submit(copy_context().run, _run_with_status, self._status, step)
             # Most steps end at once; their outcome is then drawn in one frame with the key's. A
             # label was on disk after 12 ms with this and 15 ms without, and drawn after 64 and 68.
-            done, _ = wait([future], UNNOTICED)
+            done_futures, _ = wait([future], UNNOTICED)
             try:
-                return future.result() if done else await asyncio.wrap_future(future)
+                return future.result() if done_futures else await asyncio.wrap_future(future)
             except WorkspaceGone:
                 if self.when_gone is None or not await self.when_gone():
                     raise

@@ -81,10 +81,10 @@ def _progress_of(
     """Return the progress of an annotator, from all passes of this annotator under the study."""
     passes_by_trace = by_trace(passes)
     ids = assigned(study, name)
-    finished = [
+    finished_traces = [
         trace_id for trace_id in ids if first_finish(passes_by_trace.get(trace_id, ())) is not None
     ]
-    begun = [
+    begun_traces = [
         trace_id
         for trace_id in ids
         if any(work.kind.is_reading for work in passes_by_trace.get(trace_id, ()))
@@ -94,8 +94,8 @@ def _progress_of(
         assigned=len(ids),
         shared=sum(trace_id in shared_traces for trace_id in ids),
         withheld=len(withheld_traces(study, name)),
-        finished=len(finished),
-        begun=len(set(begun).difference(finished)),
+        finished=len(finished_traces),
+        begun=len(set(begun_traces).difference(finished_traces)),
         planned=len(retest_traces(study, name)),
         retests=retests_of(study, name, passes_by_trace),
     )

@@ -196,12 +196,12 @@ class _AnnotatorWork:
     def changed(self) -> tuple[QueueItem, ...]:
         """Return the traces with modes that a change of the codebook left open."""
         verdicts = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
-        judged = {(verdict.trace_id, verdict.mode) for verdict in verdicts}
+        judged_modes = {(verdict.trace_id, verdict.mode) for verdict in verdicts}
         split_modes = self.workspace.look_again(self.annotator, self.taxonomy)
         modes: dict[str, list[str]] = defaultdict(list)
         for trace_id in split_modes.keys() - self.retests.current:
             for mode in split_modes[trace_id]:
-                if (trace_id, mode) not in judged:
+                if (trace_id, mode) not in judged_modes:
                     modes[trace_id].append(mode)
         return self.items(self._in_own_order(modes), modes)
 
@@ -211,46 +211,51 @@ class _AnnotatorWork:
         Record in the workspace that others' labels on these traces are revealed.
         """
         passes = self.workspace.passes(taxonomy=self.taxonomy)
-        counted = counted_passes(passes, "last")
-        visible = [
+        passes_by_key = counted_passes(passes, "last")
+        visible_traces = [
             trace_id
-            for annotator, trace_id in counted
+            for annotator, trace_id in passes_by_key
             if annotator == self.annotator
             and _has_finished_reading(self.passes[trace_id])
             and trace_id not in self.retests.protected
         ]
-        modes = self._differing_modes(counted, frozenset(visible), kind)
-        revealed = visible
+        modes = self._differing_modes(passes_by_key, frozenset(visible_traces), kind)
+        revealed_traces = visible_traces
         source = "others"
         if kind is Kind.JUDGE:
             # If suggestions were visible, a judge's verdict reveals nothing.
-            revealed = [trace_id for trace_id in visible if self._is_judge_hidden(trace_id)]
+            revealed_traces = [
+                trace_id for trace_id in visible_traces if self._is_judge_hidden(trace_id)
+            ]
             source = "judge"
         record_reveal(
-            self.workspace, self.annotator, self.taxonomy, sorted(revealed), source=source
+            self.workspace, self.annotator, self.taxonomy, sorted(revealed_traces), source=source
         )
         order = sorted(self._in_own_order(modes), key=lambda trace_id: -len(modes[trace_id]))
         return self.items(order, modes)
 
     def _differing_modes(
-        self, counted: Mapping[tuple[str, str], Pass], visible: frozenset[str], kind: Kind
+        self,
+        passes_by_key: Mapping[tuple[str, str], Pass],
+        visible_traces: frozenset[str],
+        kind: Kind,
     ) -> dict[str, set[str]]:
         """Return the modes on which the annotator's verdict differs from another, by trace id.
 
         Args:
-            counted: The counted passes, by annotator and trace id.
-            visible: The traces to compare.
+            passes_by_key: The counted passes, by annotator and trace id.
+            visible_traces: The traces to compare.
             kind: The kind of the other annotators: people or judges.
         """
         own_verdicts: dict[tuple[str, str], VerdictValue] = {}
         other_verdicts: dict[tuple[str, str], set[VerdictValue]] = defaultdict(set)
         for verdict in self.workspace.verdicts(taxonomy=self.taxonomy, pass_number="finished"):
-            if verdict.trace_id not in visible:
+            if verdict.trace_id not in visible_traces:
                 continue
             key = (verdict.trace_id, verdict.mode)
             if verdict.annotator == self.annotator:
                 own_verdicts[key] = verdict.value
-            elif (verdict.annotator, verdict.trace_id) in counted and (
+            elif (verdict.annotator, verdict.trace_id) in passes_by_key and (
                 annotator_kind(verdict.annotator) is kind
             ):
                 other_verdicts[key].add(verdict.value)

@@ -306,8 +306,8 @@ class Session:
     @property
     def pending_by_id(self) -> Mapping[str, Suggestion]:
         """The suggestions without an answer, by their ids."""
-        visible = self.suggestions_visible
-        return MappingProxyType(self._visible_others().pending_by_id if visible else {})
+        is_visible = self.suggestions_visible
+        return MappingProxyType(self._visible_others().pending_by_id if is_visible else {})
 
     @property
     def others_shown(self) -> bool:
@@ -854,8 +854,8 @@ class Session:
     @property
     def needs_others(self) -> bool:
         """True if others' labels may be shown and were not read yet."""
-        visible = self.suggestions_visible or self.others_shown
-        return visible and self._read_model.lacks(people=self.others_shown)
+        is_visible = self.suggestions_visible or self.others_shown
+        return is_visible and self._read_model.lacks(people=self.others_shown)
 
     def refresh_suggestions(self) -> None:
         """Read others' labels again, after a judge's run or an import."""
@@ -875,9 +875,9 @@ class Session:
         if passes is None:
             last_seq = self.workspace.last_seq(self.annotator, self.trace_id, self.taxonomy.ref)
             passes = last_seq != self._passes.last_seq
-        visible = self.suggestions_visible or self.others_shown
-        others = self._read_model.read_others() if visible else None
-        return SessionState(self._read_passes() if passes else None, others)
+        is_visible = self.suggestions_visible or self.others_shown
+        others_work = self._read_model.read_others() if is_visible else None
+        return SessionState(self._read_passes() if passes else None, others_work)
 
     def show_state(self, state: SessionState) -> None:
         """Show the result of ``read_state``, and keep a message about changed labels.

@@ -283,10 +283,15 @@ def with_assignments(study: Study, assigned: Mapping[str, Sequence[str]]) -> Stu
         study: The study.
         assigned: The annotators by trace id; all of them, and the traces, are in the study.
     """
-    fixed = {trace_id: tuple(sorted(names)) for trace_id, names in assigned.items()}
+    fixed_annotators = {trace_id: tuple(sorted(names)) for trace_id, names in assigned.items()}
     # Unchanged entries keep their position, so that equal studies compare equal.
-    previous = {assignment.trace_id: assignment.annotators for assignment in study.assignments}
-    return replace(study, assignments=tuple(starmap(Assignment, (previous | fixed).items())))
+    previous_annotators = {
+        assignment.trace_id: assignment.annotators for assignment in study.assignments
+    }
+    return replace(
+        study,
+        assignments=tuple(starmap(Assignment, (previous_annotators | fixed_annotators).items())),
+    )
 
 
 def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:

@@ -198,12 +198,12 @@ class Viewer:
         if self.name is None or self.traces is None:
             return
         shown_traces = self.traces.intersection(trace_ids)
-        revealed = shown_traces & self.others
+        revealed_traces = shown_traces & self.others
         if judges:
             may_see = self.may_see_judges()
-            judged = shown_traces & self._labelled_by_others(judges=True)
-            revealed |= {trace_id for trace_id in judged if not may_see(trace_id)}
-        record_reveal(self.workspace, self.name, self.taxonomy, sorted(revealed))
+            judged_traces = shown_traces & self._labelled_by_others(judges=True)
+            revealed_traces |= {trace_id for trace_id in judged_traces if not may_see(trace_id)}
+        record_reveal(self.workspace, self.name, self.taxonomy, sorted(revealed_traces))
 
 
 def visibility_json(viewer: Viewer, hidden: Sized) -> dict[str, dict[str, Any]]:

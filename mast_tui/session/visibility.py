@@ -316,10 +316,10 @@ def visible_work(
         blind: The person works blind.
         labelled: The result of ``labelled_traces``.
     """
-    seen = visible_traces_for_agreement(workspace, annotator, taxonomy)
+    seen_traces = visible_traces_for_agreement(workspace, annotator, taxonomy)
     if labels == annotator:
         # No trace with a retest to come is in ``seen``: a person's own labels would spoil it.
-        return VisibleWork(labelled.get(annotator, frozenset()) & seen)
+        return VisibleWork(labelled.get(annotator, frozenset()) & seen_traces)
     is_judge = labels is not None and annotator_kind(labels) is AnnotatorKind.JUDGE
     labelled_by_others = frozenset[str]()
     for name, traces in labelled.items():
@@ -327,14 +327,20 @@ def visible_work(
         if is_other_person and (is_judge or labels in (None, name)):
             labelled_by_others |= traces
     if labels is None or not is_judge:
-        return VisibleWork(seen, labelled_by_others - seen, labelled_by_others & seen)
+        return VisibleWork(
+            seen_traces, labelled_by_others - seen_traces, labelled_by_others & seen_traces
+        )
     view = library_view(workspace, annotator, taxonomy, blind=blind)
-    judged = labelled.get(labels, frozenset())
-    visible = frozenset(
-        trace for trace in judged if trace in view and view[trace].suggestions_visible
+    judged_traces = labelled.get(labels, frozenset())
+    visible_traces = frozenset(
+        trace for trace in judged_traces if trace in view and view[trace].suggestions_visible
     )
     # The gold beside the judge reveals its errors, and so others' labels.
-    return VisibleWork(visible, judged - visible, seen & judged & labelled_by_others)
+    return VisibleWork(
+        visible_traces,
+        judged_traces - visible_traces,
+        seen_traces & judged_traces & labelled_by_others,
+    )
 
 
 def record_reveal(

@@ -179,11 +179,11 @@ def _aligned_pairs(
     matches = _common_subsequence(
         [step.signature for step in steps_a], [step.signature for step in steps_b]
     )
-    same = dict(matches)
+    same_steps = dict(matches)
     for (a, b), (next_a, next_b) in pairwise([(-1, -1), *matches, (len(steps_a), len(steps_b))]):
         if a >= 0:
             yield Pair(a, b, Likeness.SAME)
-        gap = _Gap(steps_a, steps_b, range(a + 1, next_a), range(b + 1, next_b), same)
+        gap = _Gap(steps_a, steps_b, range(a + 1, next_a), range(b + 1, next_b), same_steps)
         yield from gap.pairs()
 
 
@@ -234,13 +234,13 @@ class _Gap:
         for (a, b), (next_a, next_b) in pairwise(ends):
             if a >= in_a.start:
                 yield Pair(a, b, _step_likeness(steps_a[a], steps_b[b]))
-            for left, right in zip_longest(range(a + 1, next_a), range(b + 1, next_b)):
+            for index_a, index_b in zip_longest(range(a + 1, next_a), range(b + 1, next_b)):
                 likeness = Likeness.OTHER
-                if right is None:
+                if index_b is None:
                     likeness = Likeness.ONLY_A
-                elif left is None:
+                elif index_a is None:
                     likeness = Likeness.ONLY_B
-                yield Pair(left, right, likeness)
+                yield Pair(index_a, index_b, likeness)
 
     def _best_matches(self) -> Sequence[tuple[int, int]]:
         """Return the pairs with the greatest sum of gains, in the order of both runs.
@@ -248,29 +248,36 @@ class _Gap:
         This is the algorithm of Needleman and Wunsch (1970) without a cost of gaps. The gain of a
         pair grows with its likeness above ``ALIKE``; two answers to the same call gain most.
         """
-        left = [self.steps_a[a] for a in self.in_a]
-        right = [self.steps_b[b] for b in self.in_b]
-        if not left or not right:
+        left_steps = [self.steps_a[a] for a in self.in_a]
+        right_steps = [self.steps_b[b] for b in self.in_b]
+        if not left_steps or not right_steps:
             return []
-        head_numbers = {step.head: number for number, step in enumerate((*left, *right))}
+        head_numbers = {
+            step.head: number for number, step in enumerate((*left_steps, *right_steps))
+        }
         has_same_head = np.equal.outer(
-            [head_numbers[step.head] for step in left], [head_numbers[step.head] for step in right]
+            [head_numbers[step.head] for step in left_steps],
+            [head_numbers[step.head] for step in right_steps],
         )
-        likeness = cdist([step.text for step in left], [step.text for step in right], scorer=ratio)
+        likeness = cdist(
+            [step.text for step in left_steps], [step.text for step in right_steps], scorer=ratio
+        )
         gain = np.where(has_same_head & (likeness >= ALIKE), likeness - ALIKE + 1, 0.0)
         # The calls as indices in the second run; unknown calls must not equal each other.
-        left_calls = [-1 if step.call is None else self.same.get(step.call, -1) for step in left]
-        right_calls = [-2 if step.call is None else step.call for step in right]
+        left_calls = [
+            -1 if step.call is None else self.same.get(step.call, -1) for step in left_steps
+        ]
+        right_calls = [-2 if step.call is None else step.call for step in right_steps]
         gain[np.equal.outer(left_calls, right_calls)] = 100.0
-        best_sum = np.zeros((len(left) + 1, len(right) + 1))
-        for row in range(len(left) - 1, -1, -1):
+        best_sum = np.zeros((len(left_steps) + 1, len(right_steps) + 1))
+        for row in range(len(left_steps) - 1, -1, -1):
             if_paired = np.where(gain[row] > 0, gain[row] + best_sum[row + 1, 1:], 0.0)
             row_sums = np.maximum(if_paired, best_sum[row + 1, :-1])
             best_sum[row, :-1] = np.maximum.accumulate(row_sums[::-1])[::-1]
         matches = []
         row = 0
         column = 0
-        while row < len(left) and column < len(right):
+        while row < len(left_steps) and column < len(right_steps):
             pair_gain = gain[row, column]
             if pair_gain and best_sum[row, column] == pair_gain + best_sum[row + 1, column + 1]:
                 matches.append((self.in_a[row], self.in_b[column]))
@@ -347,21 +354,21 @@ def sentences(alignment: RunAlignment) -> Iterator[str]:
         yield "The agents do the same in both."
         return
     if alignment.fork is None:
-        alike, actions = alignment.alike(0)
-        yield f"They stay together: {alike} of {actions} actions are the same."
+        same_count, action_count = alignment.alike(0)
+        yield f"They stay together: {same_count} of {action_count} actions are the same."
         yield f"They first differ at {_pair_name(alignment.pairs[alignment.first])}."
         return
-    alike_before, actions_before = alignment.alike(0, alignment.fork)
-    alike_after, actions_after = alignment.alike(alignment.fork)
+    same_before, actions_before = alignment.alike(0, alignment.fork)
+    same_after, actions_after = alignment.alike(alignment.fork)
     rows = _pair_name(alignment.pairs[alignment.fork])
     if actions_before:
         yield (
-            f"They part at {rows}. Before it {alike_before} of {actions_before} actions are the "
-            f"same, from there on {alike_after} of {actions_after}."
+            f"They part at {rows}. Before it {same_before} of {actions_before} actions are the "
+            f"same, from there on {same_after} of {actions_after}."
         )
     else:
         yield (
-            f"They part at the first action, {rows}: {alike_after} of {actions_after} are the same."
+            f"They part at the first action, {rows}: {same_after} of {actions_after} are the same."
         )
     if alignment.cause is not None:
         rows = _pair_name(alignment.pairs[alignment.cause])

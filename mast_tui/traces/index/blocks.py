@@ -155,22 +155,22 @@ def _fill_column(file: int, position: int, column: Column, checksum: int) -> int
     return checksum
 
 
-def extended_column(column: array[Any], more: array[Any]) -> array[Any]:
-    """Return a column with ``more`` at its end.
+def extended_column(column: array[Any], tail: array[Any]) -> array[Any]:
+    """Return a column with ``tail`` at its end.
 
     Args:
-        column: The column. If it has the type of ``more``, it is extended in place.
-        more: The numbers to append.
+        column: The column. If it has the type of ``tail``, it is extended in place.
+        tail: The numbers to append.
 
     Returns:
-        - ``more`` itself, if the column is empty and its type is not wider;
+        - ``tail`` itself, if the column is empty and its type is not wider;
         - ``column`` itself, if both have the same type;
         - else a new column of the wider type.
     """
-    if not column and column.itemsize <= more.itemsize:
-        return more
-    if column.typecode == more.typecode:
-        column.extend(more)
+    if not column and column.itemsize <= tail.itemsize:
+        return tail
+    if column.typecode == tail.typecode:
+        column.extend(tail)
         return column
-    wide = max(column, more, key=lambda array_: array_.itemsize).typecode
-    return array(wide, column) + array(wide, more)
+    wide = max(column, tail, key=lambda array_: array_.itemsize).typecode
+    return array(wide, column) + array(wide, tail)

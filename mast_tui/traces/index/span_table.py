@@ -524,7 +524,9 @@ class SpanTable:
         if block_start is None:
             raise ValueError("nothing says where the block begins")
         first = block_start.spans
-        late = array("I", sorted(index for index in self._changed_earlier if index < first))
+        changed_spans = array(
+            "I", sorted(index for index in self._changed_earlier if index < first)
+        )
         tokens, huge = self._tokens.unsent_columns()
         keys = self._keys.block_since(first, block_start.by_line)
         facts = {
@@ -546,9 +548,9 @@ class SpanTable:
             "parent": self._parent[first:],
             "start": self._start[first:],
             "end": self._end[first:],
-            "late": late,
-            "late_status": bytearray(map(self._status.__getitem__, late)),
-            "late_end": array("d", map(self._end.__getitem__, late)),
+            "late": changed_spans,
+            "late_status": bytearray(map(self._status.__getitem__, changed_spans)),
+            "late_end": array("d", map(self._end.__getitem__, changed_spans)),
             **tokens,
             **keys.columns,
         }
@@ -804,6 +806,6 @@ class _TokenColumn:
         self._indices.insert(position, index)
 
 
-def _column_replaced_from(column: array[int], position: int, more: array[int]) -> array[int]:
-    """Return a column with ``more`` from a position on; the old column stays as it was."""
-    return extended_column(column, more) if position == len(column) else column[:position] + more
+def _column_replaced_from(column: array[int], position: int, tail: array[int]) -> array[int]:
+    """Return a column with ``tail`` from a position on; the old column stays as it was."""
+    return extended_column(column, tail) if position == len(column) else column[:position] + tail

@@ -341,11 +341,11 @@ class Archive:
             packed = self._read_at(offset, min(_PIECE, end - offset))
             for position in range(0, len(packed), feed_bytes):
                 try:
-                    plain = unpacker.decompress(packed[position : position + feed_bytes])
+                    piece = unpacker.decompress(packed[position : position + feed_bytes])
                 except damage_error as error:
                     raise UnreadableMember(f"its data is damaged: {error}") from error
                 fed_end = offset + min(position + feed_bytes, len(packed))
-                yield plain, fed_end - len(unpacker.unused_data)
+                yield piece, fed_end - len(unpacker.unused_data)
                 if unpacker.eof:
                     return
         raise UnreadableMember("its data is damaged: it ends before its time")

@@ -261,15 +261,15 @@ class _Repair:
                 return
             self._add_problem("a key is damaged")
         name = _decode_string(next(filter(None, key.groups()), ""))
-        outer = self._frames[-2] if len(self._frames) > 1 else None
+        parent = self._frames[-2] if len(self._frames) > 1 else None
         repeats_first_key = name == next(iter(frame.value), None)
-        if outer is not None and outer.is_list and repeats_first_key:
+        if parent is not None and parent.is_list and repeats_first_key:
             self._add_problem("the braces between two records are missing")
             self._leave_container()
             frame = _Frame({})
             self._enter_container(frame, opened=False)
-        elif outer is not None and not frame.value:
-            outer.learn_first_key({name: None})
+        elif parent is not None and not frame.value:
+            parent.learn_first_key({name: None})
         self._pos = key.end()
         frame.key = name
         self._read_value(frame)
@@ -394,8 +394,8 @@ class _Repair:
             last_value = frame.last_value()
             if self._belongs_outside(frame):
                 return
-            outer = self._frames[-2] if len(self._frames) > 1 else None
-            if outer is not None and outer.is_list and not outer.openings:
+            parent = self._frames[-2] if len(self._frames) > 1 else None
+            if parent is not None and parent.is_list and not parent.openings:
                 self._add_problem("a closing brace is missing")
                 self._leave_container()
                 self._frames[-1].expects_comma = False

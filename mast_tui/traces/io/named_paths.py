@@ -74,10 +74,10 @@ def only_records(report: FileReport, records: Collection[int]) -> FileReport:
     if not report.traces:
         return report
     traces = report.traces
-    missing = next((number for number in sorted(records) if number >= len(traces)), None)
-    if missing is not None:
+    missing_number = next((number for number in sorted(records) if number >= len(traces)), None)
+    if missing_number is not None:
         count_text = counted(len(traces), "trace")
-        return FileReport(report.path, failed=f"holds {count_text}, no #{missing}")
+        return FileReport(report.path, failed=f"holds {count_text}, no #{missing_number}")
     return report._replace(traces=tuple(traces[number] for number in sorted(records)))
 
 
@@ -176,7 +176,7 @@ class _ArgumentParser:
             list_id = os.path.realpath(name)
         if list_id in lists:
             through = " -> ".join(
-                f"@{outer}" for outer in (*lists[lists.index(list_id) :], list_id)
+                f"@{outer_list}" for outer_list in (*lists[lists.index(list_id) :], list_id)
             )
             raise MastError(
                 f"@{path}: the list names itself ({through}); take the line with @ out of it"

@@ -150,11 +150,11 @@ class AddressBook:
         parts = split_url(last)
         if parts is None:
             return url
-        whole = parts._replace(
+        full_url = parts._replace(
             user=parts.user or self._users.get(parts.origin, ""),
             query=parts.query or self._queries.get(parts.public, ""),
         ).whole
-        return f"{chain}{separator}{whole}"
+        return f"{chain}{separator}{full_url}"
 
     def query_of(self, url: str) -> str:
         """Return the remembered query of a public URL; empty if there is none."""

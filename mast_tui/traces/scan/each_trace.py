@@ -91,17 +91,17 @@ def each_trace(
             yield report, map(work, report.traces)
         return
     pending: deque[Step] = deque()
-    done = 0
+    done_count = 0
     for read_reports in workers.map(ReadAndDo(work), _unit_batches(walk, pending, workers.count)):
         while not isinstance(unit := pending.popleft(), Unit):
             yield from _reports_without_reading(walk, unit)
-            done += 1
+            done_count += 1
         if isinstance(read_reports, LostItem):
             yield FileReport(unit.path, failed=read_reports.reason), ()
         elif read_reports is not None:
             yield from _final_results(walk, unit, read_reports, work)
-        done += 1
-        tell(done, walk.total)
+        done_count += 1
+        tell(done_count, walk.total)
     for step in pending:
         yield from _reports_without_reading(walk, step)
 
@@ -140,11 +140,11 @@ def _final_results(
     """
     results_by_trace: dict[tuple[str, int | None], tuple[str, Result]] = {}
     reports = []
-    for number, read in enumerate(read_reports):
-        file = FileToRead(str(read.report.path), (), partial(_read_again, unit, number))
-        traces = [unread_trace(file, record, summary) for record, summary in read.traces]
-        reports.append(read.report._replace(traces=tuple(traces)))
-        for trace, result in zip(traces, read.results, strict=True):
+    for number, read_report in enumerate(read_reports):
+        file = FileToRead(str(read_report.report.path), (), partial(_read_again, unit, number))
+        traces = [unread_trace(file, record, summary) for record, summary in read_report.traces]
+        reports.append(read_report.report._replace(traces=tuple(traces)))
+        for trace, result in zip(traces, read_report.results, strict=True):
             results_by_trace[trace.file, trace.record] = (trace.identity.trace_id, result)
     for report in walk.final_reports(unit, reports):
         results = []

@@ -152,15 +152,15 @@ def _trial_entry(folder: Path, names: frozenset[str]) -> FolderEntry | None:
 def _local_entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
     """Yield the entries of a folder, and add it to ``entered``; skip it if it is there already."""
     try:
-        real = folder.resolve(strict=True)
+        real_folder = folder.resolve(strict=True)
         with os.scandir(folder) as members_iterator:
             members = sorted(members_iterator, key=lambda member: member.name)
     except OSError as error:
         yield FolderEntry(folder, failed=error.strerror or str(error))
         return
-    if real in entered:
+    if real_folder in entered:
         return
-    entered.add(real)
+    entered.add(real_folder)
     entry = _trial_entry(folder, frozenset(member.name for member in members))
     if entry is not None:
         yield entry
@@ -172,7 +172,7 @@ def _local_entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
             folders.append(member)
         else:
             path = folder / member.name
-            real_path = None if member.is_symlink() else f"{real}{os.sep}{member.name}"
+            real_path = None if member.is_symlink() else f"{real_folder}{os.sep}{member.name}"
             yield from _file_entries(path, real_path)
     for member in folders:
         if member.name.startswith("."):

@@ -228,10 +228,10 @@ class Scan:
             if entry.failed is not None:
                 yield FileReport(entry.path, failed=entry.failed)
                 continue
-            real = entry.real or os.path.realpath(entry.path)
-            if real in self._seen:
+            real_path = entry.real or os.path.realpath(entry.path)
+            if real_path in self._seen:
                 continue
-            self._seen.add(real)
+            self._seen.add(real_path)
             if entry.path.name == FILE_NAME:
                 outcomes_paths.append(entry.path)
             elif entry.skipped is not None:
@@ -245,7 +245,7 @@ class Scan:
                 members = threads.members.get(entry.path, _NO_MEMBERS)
                 if named:
                     members = sorted({*members, *sub_agents_of(entry.path)})
-                yield Unit(entry.path, members, named, records=self._records.get(real))
+                yield Unit(entry.path, members, named, records=self._records.get(real_path))
         # The traces of the folder must come first, because the rows are matched with them.
         for path in outcomes_paths:
             yield OutcomesFile(path, follows_all=self._reads_all and not named)
@@ -301,14 +301,14 @@ class Scan:
 
         The report is from the cache if the file has not changed and the user has not named it.
         """
-        read = partial(read_run, path, members, named=named)
+        read_file = partial(read_run, path, members, named=named)
         names = tuple(map(str, members))
         if names:
             self.members[str(path)] = names
-        file = FileToRead(str(path), names, read, was_named=named)
+        file = FileToRead(str(path), names, read_file, was_named=named)
         library = self._library if not named else None
         return self._cached_or_new_report(
-            path, members, partial(self._read_or_wait, path, read), file, library
+            path, members, partial(self._read_or_wait, path, read_file), file, library
         )
 
     def _read_or_wait(self, path: Path, read: Callable[[], FileReport]) -> FileReport:

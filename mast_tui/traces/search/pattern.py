@@ -118,8 +118,8 @@ def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
 def _required_groups(pattern: str) -> Iterator[str]:
     """Yield the contents of the outermost groups of a pattern that every match must have."""
     for group in _GROUP.finditer(pattern):
-        before = pattern[: group.start()]
-        is_outermost = before.count("(") == before.count(")")
+        text_before = pattern[: group.start()]
+        is_outermost = text_before.count("(") == text_before.count(")")
         is_optional = pattern[group.end() : group.end() + 1] in ("*", "?", "{")
         if is_outermost and not is_optional:
             yield group[1]
