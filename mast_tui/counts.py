@@ -28,7 +28,7 @@ def duration(seconds: float) -> str:
     if milliseconds < 1000:
         return f"{milliseconds}ms"
     tenths = round(seconds * 10)
-    if tenths < 600:
+    if tenths < 10 * 60:
         return f"{tenths / 10:.1f}s"
     minutes, second = divmod(tenths // 10, 60)
     if minutes < 60:

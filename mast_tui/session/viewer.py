@@ -140,13 +140,12 @@ class Viewer:
 
     def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:
         """Return the traces labelled by judges, or else by other people than the viewer."""
-        return frozenset[str]().union(
-            *(
-                traces
-                for name, traces in self._traces_by_labeller.items()
-                if name != self.name and (annotator_kind(name) is AnnotatorKind.JUDGE) is judges
-            )
-        )
+        other_traces = frozenset[str]()
+        for name, traces in self._traces_by_labeller.items():
+            is_judge = annotator_kind(name) is AnnotatorKind.JUDGE
+            if name != self.name and is_judge == judges:
+                other_traces |= traces
+        return other_traces
 
     @property
     def hidden(self) -> frozenset[str]:

@@ -55,6 +55,7 @@ BEFORE_TEXT: Final = b',"text":'
 """The separator in a line; quotes within a JSON string are escaped, so it occurs only once."""
 
 _END: Final = b"%020d %08x end of mast-tui spans\n"
+_OFFSET_DIGITS: Final = 20
 END_BYTES: Final = len(_END % (0, 0))
 
 Tell = Callable[[int, int], None]
@@ -115,11 +116,14 @@ def facts_at_end(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
     """Return the facts after the spans of a file, and their offset; None if it is incomplete."""
     size = os.fstat(file.fileno()).st_size
     end = os.pread(file.fileno(), END_BYTES, max(0, size - END_BYTES))
-    if not end[:20].isdigit():
+    offset_digits = end[:_OFFSET_DIGITS]
+    if not offset_digits.isdigit():
         return None
-    begin = min(int(end[:20]), size)
+    begin = min(int(offset_digits), size)
     data = os.pread(file.fileno(), max(0, size - END_BYTES - begin), begin)
-    return (json.loads(data), begin) if _END % (begin, crc32(data)) == end else None
+    if _END % (begin, crc32(data)) != end:
+        return None
+    return json.loads(data), begin
 
 
 def _spans_of(trace: Trace) -> Sequence[Step | Span]:

@@ -276,6 +276,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         """
         copy = self._copy_path()
         try:
+            # Record the use; the least recently used copies are removed first.
             os.utime(copy, ns=(time.time_ns(), copy.stat().st_mtime_ns))
         except FileNotFoundError:
             with _file_errors(self):

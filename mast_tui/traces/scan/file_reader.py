@@ -255,7 +255,8 @@ def _empty_file_text(source: Source) -> str:
 
 def _unknown_json_report(source: Source) -> FileReport:
     """Return the report on a file that should be JSON: of no known format, or damaged."""
-    if source.head_records and sum(map(bool, map(bytes.strip, source.head_lines))) > 1:
+    filled_lines = [line for line in source.head_lines if line.strip()]
+    if source.head_records and len(filled_lines) > 1:
         return FileReport(source.path, skipped="JSON lines of no known trace format")
     text, _problem = decode(source.data)
     if python_literal(text) is not None:
