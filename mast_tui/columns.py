@@ -21,11 +21,11 @@ _ROWS_AT_ONCE: Final = 1000
 
 
 def shortened(text: str, cells: int) -> str:
-    """Return a text that is cut to so many cells and then ends with an ellipsis.
+    """Return a text; if it needs more cells, its beginning and an ellipsis.
 
     Args:
         text: The text, fit for display.
-        cells: The cells that it may take at most.
+        cells: The most cells of the result; with 0 it is empty.
     """
     if cell_len(text) <= cells:
         return text
@@ -33,30 +33,30 @@ def shortened(text: str, cells: int) -> str:
 
 
 def padded(text: str, cells: int) -> str:
-    """Return a text in exactly so many cells, cut as by ``shortened`` or followed by spaces.
+    """Return a text, cut as by ``shortened`` or followed by spaces, in a number of cells.
 
     Args:
         text: The text, fit for display.
-        cells: The cells that it takes.
+        cells: The number of cells of the result.
     """
     return set_cell_size(shortened(text, cells), cells)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnWidth:
-    """The room that a column asks for, and how it makes room for the others on a short line.
+    """The width of a column, and the steps by which it gets narrower on a short line.
 
-    Ranks order what happens on a line that is too short: the lowest comes first.
+    Each step has a rank. If a line is too short, the steps with the lowest rank are taken first.
 
     Args:
-        keeps: The rank at which the column is left out; without one it always stays.
-        cuts: Ranks at which the texts may be cut, each with the cells that are kept.
-        most: The cells that it takes at most, unless the others leave some.
-        spare: The cells that it takes beyond its texts where the others leave some.
+        keeps: The rank of leaving the column out; infinite if it always stays.
+        cuts: The rank and the cells that are kept, for each step that cuts the texts.
+        most: The most cells of the column, unless the line has room left.
+        spare: The cells that the column gets beyond its texts, if the line has room left.
         gap: The cells between this column and the next one.
-        least_line: The cells of the shortest line that shows it.
-        filled: It is left out where fewer rows than this share have a text in it, and where none
-            has; without a share it is shown always.
+        least_line: The cells of the shortest line that shows the column.
+        filled: The least share of rows with a text in the column, and at least one row, for which
+            it is shown; None to show it always.
     """
 
     keeps: float = inf
@@ -75,10 +75,10 @@ class TableColumn(Generic[Row]):
     Args:
         title: Its heading.
         cell: Returns the text of a row, fit for display.
-        style: The style of its texts, or what returns that of a row.
-        width: The room that it asks for.
-        right: Whether it is aligned to the right, as numbers are.
-        cut: Shortens a text to so many cells.
+        style: The style of its texts, or a function from a row to the style of its text.
+        width: The width of the column.
+        right: True if the texts are aligned to the right, as numbers are.
+        cut: Shortens a text to a number of cells.
     """
 
     title: str
@@ -89,11 +89,11 @@ class TableColumn(Generic[Row]):
     cut: Callable[[str, int], str] = shortened
 
     def heading(self, cells: int) -> str:
-        """Return the title in exactly so many cells."""
+        """Return the title, cut or aligned to a number of cells."""
         return self.aligned(set_cell_size(self.title, min(cells, cell_len(self.title))), cells)
 
     def text(self, row: Row, cells: int) -> str:
-        """Return the text of a row in exactly so many cells.
+        """Return the text of a row, cut or aligned to the cells of the column.
 
         Args:
             row: The record of the row.
@@ -107,7 +107,7 @@ class TableColumn(Generic[Row]):
         return self.style if isinstance(self.style, str) else self.style(row)
 
     def aligned(self, text: str, cells: int) -> str:
-        """Return a text with spaces before or after it.
+        """Return a text with spaces before or after it, in the cells of the column.
 
         Args:
             text: The text, which is no longer than the column.
@@ -120,18 +120,18 @@ class TableColumn(Generic[Row]):
 def key_column(
     key: str, title: str | None = None, *, right: bool = False
 ) -> TableColumn[Mapping[str, Any]]:
-    """Return a column of what documents have under a key.
+    """Return a column with the value that each row has under a key.
 
     Args:
         key: The key.
-        title: The heading; None: the key.
-        right: Whether it is aligned to the right, as numbers are.
+        title: The heading; None for the key.
+        right: True if it is aligned to the right, as numbers are.
     """
     return TableColumn(key if title is None else title, lambda row: str(row[key]), right=right)
 
 
 def text_lengths(columns: Sequence[TableColumn[Row]], row: Row) -> tuple[int, ...]:
-    """Return how many cells each column of a row needs.
+    """Return the number of cells of each text of a row, by column.
 
     Args:
         columns: The columns.
@@ -145,11 +145,13 @@ def table_lines(
     rows: Iterable[Row],
     display: Callable[[str], str] = str,
 ) -> Iterator[str]:
-    """Yield the headings and the rows of a table as wide as its texts.
+    """Yield the line of headings and the lines of a table.
+
+    Rows are read and measured in batches. A column is as wide as its widest text so far.
 
     Args:
         columns: The columns.
-        rows: Rows are taken and measured many at a time; columns only grow wider.
+        rows: The rows.
         display: Makes a heading and the text of a cell fit for display.
     """
     titles = [column.title for column in columns]
@@ -165,20 +167,21 @@ def table_lines(
 def fit(
     columns: Sequence[TableColumn[Row]], lengths: Sequence[Sequence[int]], line: int
 ) -> list[tuple[TableColumn[Row], int]]:
-    """Fit columns to a line: cut texts, then leave out columns, then widen what was cut.
+    """Fit columns to a line.
+
+    - While the line is too short, texts are cut and columns left out, in the order of the ranks.
+    - Room that is left goes to columns whose texts were cut, and then to the spare cells.
 
     Args:
         columns: All columns.
         lengths: The cells of the texts of each row, by column.
-        line: The cells of the line.
+        line: The number of cells of the line.
 
     Returns:
         The columns that are shown, each with its cells.
     """
     needed = [
-        max(cell_len(column.title), *(row[index] for row in lengths))
-        if lengths
-        else cell_len(column.title)
+        max([cell_len(column.title), *(row[index] for row in lengths)])
         for index, column in enumerate(columns)
     ]
     cells = {
@@ -191,14 +194,14 @@ def fit(
         gaps = sum(columns[index].width.gap for index in list(cells)[:-1])
         return line - gaps - sum(cells.values())
 
-    for index, least in _concessions(columns):
-        free = free_cells()
-        if free >= 0:
+    for index, remaining_cells in _shrink_steps(columns):
+        missing_cells = -free_cells()
+        if missing_cells <= 0:
             break
-        if least is None:
+        if remaining_cells is None:
             cells.pop(index, None)
         elif index in cells:
-            cells[index] = max(min(cells[index], least), cells[index] + free)
+            cells[index] = max(min(cells[index], remaining_cells), cells[index] - missing_cells)
     for index in sorted(cells, key=lambda index: -columns[index].width.keeps):
         cells[index] += max(0, min(free_cells(), needed[index] - cells[index]))
     for index in cells:
@@ -207,23 +210,27 @@ def fit(
 
 
 def _is_filled(index: int, share: float | None, lengths: Sequence[Sequence[int]]) -> bool:
-    """Return whether at least one row, and a share of the rows, has a text in a column."""
+    """Return whether a row, and at least this share of all rows, has a text in a column.
+
+    It is always True if the share is None.
+    """
     if share is None:
         return True
-    filled = sum(row[index] > 0 for row in lengths)
-    return filled > 0 and filled >= share * len(lengths)
+    filled_count = sum(row[index] > 0 for row in lengths)
+    return filled_count > 0 and filled_count >= share * len(lengths)
 
 
-def _concessions(columns: Sequence[TableColumn[Row]]) -> Iterator[tuple[int, int | None]]:
-    """Yield columns by rank, each with the cells that it keeps; None where it is left out.
+def _shrink_steps(columns: Sequence[TableColumn[Row]]) -> Iterator[tuple[int, int | None]]:
+    """Yield the index of a column and the cells that it keeps, None to leave it out; by rank.
 
-    Of equal ranks the column that is left out first comes first, then the one further right.
+    With equal ranks, a column with a lower rank of leaving it out comes first, then a column
+    further right.
     """
     steps: list[tuple[tuple[float, float], tuple[int, int | None]]] = []
     for index in reversed(range(len(columns))):
         width = columns[index].width
-        for rank, least in (*width.cuts, (width.keeps, None)):
-            steps.append(((rank, width.keeps), (index, least)))
+        for rank, remaining_cells in (*width.cuts, (width.keeps, None)):
+            steps.append(((rank, width.keeps), (index, remaining_cells)))
     for (rank, _), step in sorted(steps, key=itemgetter(0)):
         if rank < inf:
             yield step

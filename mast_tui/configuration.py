@@ -104,9 +104,9 @@ class Prices(Struct, frozen=True):
             tokens_cached: The cached input tokens.
         """
         cached_price = self.input if self.cached is None else self.cached
-        uncached = tokens_in - tokens_cached
-        cost = uncached * self.input + tokens_cached * cached_price + tokens_out * self.output
-        return cost / 1e6
+        tokens_uncached = tokens_in - tokens_cached
+        cost = tokens_uncached * self.input + tokens_cached * cached_price
+        return (cost + tokens_out * self.output) / 1e6
 
     def times(self, factor: float) -> Prices:
         """Return the prices multiplied by a factor."""
@@ -226,7 +226,7 @@ class JudgeConfiguration(NamedTuple):
         Raises:
             ConfigurationError: A variable is not set.
         """
-        sent = {}
+        headers = {}
         for name, value in self.headers.items():
             if value.startswith("$"):
                 secret = os.environ.get(value[1:], "").strip()
@@ -235,8 +235,8 @@ class JudgeConfiguration(NamedTuple):
                         f"[judge.headers] {name} takes its value from {value[1:]}, which is not set"
                     )
                 value = secret
-            sent[name] = value
-        return sent
+            headers[name] = value
+        return headers
 
     def address(self, option: str | None = None) -> str:
         """Return the model's address: from an option, the environment, or this table."""
@@ -308,14 +308,16 @@ class Configuration(NamedTuple):
             dotted_key = dotted_key[:-1]
         return self.lines.get(dotted_key)
 
-    def with_problems(self, more: Iterable[tuple[DottedKey, str]], **values: Any) -> Configuration:
-        """Return the configuration with more problems, and other values.
+    def with_problems(
+        self, texts_by_key: Iterable[tuple[DottedKey, str]], **values: Any
+    ) -> Configuration:
+        """Return the configuration with additional problems, sorted by line, and other values.
 
         Args:
-            more: The dotted key and the text of each problem.
-            values: The values that replace those of this configuration.
+            texts_by_key: The dotted key and the text of each new problem.
+            values: The new values of other fields.
         """
-        added = [SettingProblem(key, text, self.line_of(key)) for key, text in more]
+        added = [SettingProblem(key, text, self.line_of(key)) for key, text in texts_by_key]
         problems = sorted([*self.problems, *added], key=lambda problem: problem.line or 0)
         return self._replace(problems=tuple(problems), **values)
 
@@ -346,64 +348,69 @@ def setting_fields() -> Sequence[SettingField]:
         (Configuration, ()),
         (JudgeConfiguration, ("judge",)),
     )
-    return [
-        SettingField(
-            setting.dotted_key or (*table, name), field_type, setting, kind._field_defaults[name]
-        )
-        for kind, table in tables
-        for name, field_type in get_type_hints(kind, include_extras=True).items()
-        for setting in getattr(field_type, "__metadata__", ())
-        if isinstance(setting, Setting)
-    ]
+    fields = []
+    for table_type, table_key in tables:
+        for name, field_type in get_type_hints(table_type, include_extras=True).items():
+            for setting in getattr(field_type, "__metadata__", ()):
+                if isinstance(setting, Setting):
+                    default = table_type._field_defaults[name]
+                    dotted_key = setting.dotted_key or (*table_key, name)
+                    fields.append(SettingField(dotted_key, field_type, setting, default))
+    return fields
 
 
-class _WrongError(Exception):
-    """An unusable value; ``inner_key`` leads from the setting to it, inside a table."""
+class _InvalidValueError(Exception):
+    """An invalid value; ``inner_key`` is its key inside the table of the setting."""
 
     def __init__(self, text: str, *inner_key: str) -> None:
         super().__init__(text)
         self.inner_key = inner_key
 
 
-def _value_of(field: SettingField, value: object) -> Any:
-    """Return the value of a setting.
+def _converted_value(field: SettingField, value: object) -> Any:
+    """Return a value of the file, converted to the type of its setting.
 
     Raises:
-        _WrongError: The value cannot be used.
+        _InvalidValueError: The value cannot be used.
     """
     name = field.dotted_key[-1]
     setting = field.setting
     if isinstance(value, str):
         value = value.strip()
     if setting.item and isinstance(value, dict):
-        return {key: _item_of(field, key, item) for key, item in value.items()}
+        return {key: _converted_item(field, key, item) for key, item in value.items()}
     if field.dotted_key == ("keys", "preset") and isinstance(value, str) and value not in PRESETS:
-        raise _WrongError(f'there is no preset "{value}"{name_hint(value, PRESETS)}')
+        raise _InvalidValueError(f'there is no preset "{value}"{name_hint(value, PRESETS)}')
     try:
-        return convert(value, field.type, dec_hook=_path_of)
+        return convert(value, field.type, dec_hook=_convert_path)
     except ValidationError:
         head = ".".join(field.dotted_key)
         expected = setting.expected or f"a table: write [{head}] and a line for each value"
-        raise _WrongError(f"{name} must be {expected}") from None
+        raise _InvalidValueError(f"{name} must be {expected}") from None
 
 
-def _item_of(field: SettingField, key: str, item: object) -> Any:
-    text = f"{field.dotted_key[-1]}.{key} must be {field.setting.item}"
+def _converted_item(field: SettingField, key: str, item: object) -> Any:
+    """Return an item in the table of a setting, converted to its type.
+
+    Raises:
+        _InvalidValueError: The item cannot be used.
+    """
+    name = f"{field.dotted_key[-1]}.{key}"
     try:
         ((_, value),) = convert({key: item}, field.type).items()
         json.dumps(item)
     except ValidationError as error:
-        inner = re.search(r"(?:field `|\[\.\.\.\]\.)(\w+)`", str(error))
-        raise _WrongError(text, key, *([inner[1]] if inner else [])) from None
+        field_match = re.search(r"(?:field `|\[\.\.\.\]\.)(\w+)`", str(error))
+        field_key = [field_match[1]] if field_match else []
+        text = f"{name} must be {field.setting.item}"
+        raise _InvalidValueError(text, key, *field_key) from None
     except TypeError as error:
-        text = (
-            f"{field.dotted_key[-1]}.{key} must not hold dates or times, which JSON does not know"
-        )
-        raise _WrongError(text, key) from error
+        text = f"{name} must not hold dates or times, which JSON does not know"
+        raise _InvalidValueError(text, key) from error
     return value
 
 
-def _path_of(kind: type, value: object) -> Path:
+def _convert_path(kind: type, value: object) -> Path:
     return Path(convert(value, _Text)).expanduser()
 
 
@@ -433,10 +440,10 @@ def read_configuration(path: Path | None = None) -> Configuration:
     try:
         data = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
-        line = re.search(r"at line (\d+)", str(error))
-        lines: dict[DottedKey, int] = {(): int(line[1])} if line else {}
+        line_match = re.search(r"at line (\d+)", str(error))
+        lines: dict[DottedKey, int] = {(): int(line_match[1])} if line_match else {}
         return empty._replace(lines=lines).with_problems([((), f"{error}; the file is not used")])
-    return _read(empty._replace(lines=_lines(text)), data)
+    return _configuration_from(empty._replace(lines=_lines_by_key(text)), data)
 
 
 def with_theme(text: str, theme: str) -> str:
@@ -457,11 +464,11 @@ def with_theme(text: str, theme: str) -> str:
         raise ConfigurationError(f"config.toml is not valid; correct it first: {error}") from error
     lines = text.splitlines()
     setting = f'theme = "{theme}"'
-    theme_line = _lines(text).get(("theme",))
+    theme_line = _lines_by_key(text).get(("theme",))
     if theme_line is not None:
         lines[theme_line - 1] = setting
     else:
-        tables = (number for number, line in enumerate(lines) if line.lstrip().startswith("["))
+        tables = (index for index, line in enumerate(lines) if line.lstrip().startswith("["))
         first_table = next(tables, None)
         if first_table is None:
             lines.append(setting)
@@ -492,11 +499,13 @@ def prices_to_write(model: str) -> str:
 
 
 def _problem_text(path: Path, problems: Iterable[SettingProblem]) -> str:
-    (first, *more) = problems
+    """Return problems in one line: the path with the line of the first one, then all texts."""
+    (first, *later_problems) = problems
     first_line = "" if first.line is None else f":{first.line}"
-    texts = (
-        f"line {problem.line}: {problem.text}" if problem.line else problem.text for problem in more
-    )
+    texts = [
+        f"line {problem.line}: {problem.text}" if problem.line else problem.text
+        for problem in later_problems
+    ]
     return f"{path}{first_line}: {'; '.join([first.text, *texts])}"
 
 
@@ -511,12 +520,17 @@ def name_hint(name: str, valid_names: Iterable[str], otherwise: str | None = Non
     from difflib import get_close_matches  # start-up: only messages need it
 
     names = sorted(valid_names)
-    if near := get_close_matches(name, names, n=1):
-        return f"; did you mean {near[0]}?"
+    near_names = get_close_matches(name, names, n=1)
+    if near_names:
+        return f"; did you mean {near_names[0]}?"
     return f"; {otherwise or 'there are ' + ', '.join(names)}"
 
 
-def _read(empty: Configuration, data: Mapping[str, object]) -> Configuration:
+def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Configuration:
+    """Return a configuration with the values of a parsed file.
+
+    A value that cannot be used becomes a problem, and its setting keeps the default.
+    """
     problems: list[tuple[DottedKey, str]] = []
     values: dict[DottedKey, Any] = {}
     tables: dict[str, Mapping[str, object]] = {"": data}
@@ -533,8 +547,8 @@ def _read(empty: Configuration, data: Mapping[str, object]) -> Configuration:
         table = tables["".join(table_key)]
         if name in table:
             try:
-                values[field.dotted_key] = _value_of(field, table[name])
-            except _WrongError as error:
+                values[field.dotted_key] = _converted_value(field, table[name])
+            except _InvalidValueError as error:
                 table_name = f"[{table_key[0]}] " if table_key else ""
                 dotted_key = (*field.dotted_key, *error.inner_key)
                 problems.append((dotted_key, f"{table_name}{error}"))
@@ -547,32 +561,35 @@ def _read(empty: Configuration, data: Mapping[str, object]) -> Configuration:
         text = f"[judge] has no setting {name}{hint or name_hint(name, judge_names)}"
         problems.append((("judge", name), text))
     keys: dict[str, tuple[str, ...]] = {}
-    for action_key, pressed in _flat(tables["keys"]):
+    for action_key, value in _action_keys(tables["keys"]):
         action = ".".join(action_key)
-        listed = [pressed] if isinstance(pressed, str) else pressed
-        if isinstance(listed, list) and listed and all(isinstance(key, str) for key in listed):
-            keys[action] = tuple(listed)
+        pressed = [value] if isinstance(value, str) else value
+        if isinstance(pressed, list) and pressed and all(isinstance(key, str) for key in pressed):
+            keys[action] = tuple(pressed)
         else:
             text = f'{action} needs a key such as "m" or "ctrl+n", or a list of keys'
             problems.append((("keys", *action_key), text))
-    judge = {key[1]: value for key, value in values.items() if key[0] == "judge"}
-    if "redact" in judge:
-        judge["redact"] = empty.path.parent / judge["redact"]
+    judge_values = {key[1]: value for key, value in values.items() if key[0] == "judge"}
+    if "redact" in judge_values:
+        judge_values["redact"] = empty.path.parent / judge_values["redact"]
     return empty.with_problems(
         problems,
         annotator=values.get(("annotator",)),
         theme=values.get(("theme",)),
         preset=values.get(("keys", "preset"), "vim"),
         keys=keys,
-        judge=JudgeConfiguration(**judge),
+        judge=JudgeConfiguration(**judge_values),
     )
 
 
-def _flat(table: Mapping[str, object]) -> Iterable[tuple[DottedKey, object]]:
-    """Yield each action with its keys; ``annotate.note`` without quotes is a table in a table."""
+def _action_keys(table: Mapping[str, object]) -> Iterable[tuple[DottedKey, object]]:
+    """Yield the dotted key of each action in ``[keys]``, and the value with its keys.
+
+    TOML reads ``annotate.note`` without quotes as a table in a table. The preset is left out.
+    """
     for name, value in table.items():
         if isinstance(value, dict):
-            yield from (((name, inner), keys) for inner, keys in value.items())
+            yield from (((name, inner_name), keys) for inner_name, keys in value.items())
         elif name != "preset":
             yield (name,), value
 
@@ -581,15 +598,19 @@ _NAME: Final = r"""(?:[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _LINE: Final = re.compile(rf"\s*(\[*)\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*[\]=]")
 
 
-def _lines(text: str) -> dict[DottedKey, int]:
+def _lines_by_key(text: str) -> dict[DottedKey, int]:
     """Return the line of each dotted key and of each table's head in valid TOML."""
     lines: dict[DottedKey, int] = {}
     table: DottedKey = ()
     for number, line in enumerate(text.splitlines(), 1):
-        if match := _LINE.match(line):
-            names = tuple(name.strip("\"'") for name in re.findall(_NAME, match[2]))
-            table = names if match[1] else table
-            dotted_key = names if match[1] else (*table, *names)
-            for length in range(1, len(dotted_key) + 1):
-                lines.setdefault(dotted_key[:length], number)
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        brackets, name_text = match.groups()
+        names = tuple(name.strip("\"'") for name in re.findall(_NAME, name_text))
+        if brackets:
+            table = names
+        dotted_key = names if brackets else (*table, *names)
+        for length in range(1, len(dotted_key) + 1):
+            lines.setdefault(dotted_key[:length], number)
     return lines

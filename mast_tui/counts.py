@@ -16,20 +16,19 @@ def counted(count: int, singular: str, plural: str | None = None) -> str:
 
 def offset(seconds: float) -> str:
     """Return the time since the start of a run: ``0:41``, ``12:05``, ``1:02:03``."""
-    whole = max(0, int(seconds))
-    minutes, second = divmod(whole, 60)
+    minutes, second = divmod(max(0, int(seconds)), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minutes}:{second:02d}"
 
 
 def duration(seconds: float) -> str:
     """Return a length of time: ``340ms``, ``4.2s``, ``6m12s``, ``2h05m``."""
-    # Rounded first, so that 59.96 seconds are 1m00s and not 60.0s.
+    # Each unit is rounded before it is compared, so that 59.96 seconds are 1m00s and not 60.0s.
     milliseconds = round(max(0.0, seconds) * 1000)
     if milliseconds < 1000:
         return f"{milliseconds}ms"
     tenths = round(seconds * 10)
-    if tenths < 600:
+    if tenths < 10 * 60:
         return f"{tenths / 10:.1f}s"
     minutes, second = divmod(tenths // 10, 60)
     if minutes < 60:

@@ -86,8 +86,8 @@ class PassKind(StrEnum):
     def is_reading(self) -> bool:
         """True if the labels count as the annotator's labels of the trace.
 
-        Those of an adjudication are gold. A retest, in which the annotator labels a trace once more
-        without seeing the first labels, only measures self-agreement.
+        The labels of an adjudication are gold. A retest, in which the annotator labels a trace once
+        more without seeing the first labels, only measures self-agreement.
         """
         return self not in (PassKind.ADJUDICATION, PassKind.RETEST)
 
@@ -128,16 +128,18 @@ def annotator_kind(name: str) -> AnnotatorKind:
 
 
 def kind_fits_name(kind: str, name: str) -> bool:
-    """Return whether the name of an annotator has the prefix of its kind.
+    """Return whether the name of an annotator has the prefix of a kind.
+
+    A name without a prefix fits every kind of person. An unknown kind fits no name.
 
     Args:
         kind: The value of an ``AnnotatorKind``, as a file has it.
         name: The annotator's name.
     """
+    if kind not in set(AnnotatorKind):
+        return False
     name_kind = annotator_kind(name)
-    return kind in set(AnnotatorKind) and (
-        AnnotatorKind(kind).is_person if name_kind.is_person else kind == name_kind
-    )
+    return AnnotatorKind(kind).is_person if name_kind.is_person else kind == name_kind
 
 
 def label_origin(annotator: str, recorded: Origin) -> Origin:
@@ -154,6 +156,9 @@ def label_origin(annotator: str, recorded: Origin) -> Origin:
 
 RESERVED: Final = ("gold", "all")
 """The words for settled labels and for all labels, which no annotator may have as a name."""
+
+
+_MOST_NAME_CHARS: Final = 64
 
 
 class InvalidName(MastError, ValueError):
@@ -183,7 +188,7 @@ def checked_person(name: str) -> str:
         raise InvalidName(f"{name!r} is an agent's name; a person's may not begin with 'agent:'")
     if folded in RESERVED:
         raise ReservedName(f'"{name}" is reserved. Choose another name: --annotator NAME')
-    if len(name) > 64 or not name.isprintable():
+    if len(name) > _MOST_NAME_CHARS or not name.isprintable():
         raise InvalidName(f"{name!r} is no name: at most 64 printable characters")
     if "|" in name or "," in name:
         raise InvalidName(f"{name!r} is no name: '|' and ',' separate names in tables")
@@ -218,22 +223,29 @@ def check_unlike(name: str, existing: Iterable[str]) -> None:
     Raises:
         InvalidName: The name looks like an existing one, or like ``gold`` or ``all``.
     """
-    looks = _looks(name)
+    skeletons = _skeletons(name)
     for other in (*RESERVED, *existing):
-        if other != name and not looks.isdisjoint(_looks(other)):
+        if other != name and not skeletons.isdisjoint(_skeletons(other)):
             raise InvalidName(
                 f"{name!r} looks like {other!r}, which is another name in this workspace; use that "
                 "name, or one that looks different"
             )
 
 
-def _looks(name: str) -> frozenset[str]:
-    """Return two skeletons of a name, as it is and in small letters: ``I`` looks like ``l``."""
-    plain = " ".join(unicodedata.normalize("NFKC", one_line(name)).split())
-    return frozenset(_skeleton(text).casefold() for text in (plain, plain.casefold()))
+def _skeletons(name: str) -> frozenset[str]:
+    """Return the skeletons of a name and of its small letters; equal skeletons mean a likeness.
+
+    Two are needed because ``I`` looks like ``l``, but ``i`` does not.
+    """
+    normalized_name = " ".join(unicodedata.normalize("NFKC", one_line(name)).split())
+    return frozenset(
+        _confusable_skeleton(text).casefold()
+        for text in (normalized_name, normalized_name.casefold())
+    )
 
 
-def _skeleton(text: str) -> str:
+def _confusable_skeleton(text: str) -> str:
+    """Return a text with each letter replaced by its prototype, the same for look-alike letters."""
     # Start-up: large tables, which only a new name needs.
     from confusable_homoglyphs.confusables import confusables_data as alike
 
@@ -243,7 +255,8 @@ def _skeleton(text: str) -> str:
         if len(entries) != 1:
             return char
         (entry,) = entries
-        return entry if len(entry) > 1 or len(alike.get(entry, ())) > 1 else min(char, entry)
+        is_prototype = len(entry) > 1 or len(alike.get(entry, ())) > 1
+        return entry if is_prototype else min(char, entry)
 
     return "".join(prototype(char) for char in unicodedata.normalize("NFD", text))
 
@@ -261,15 +274,16 @@ CONFIDENCES: Final[Mapping[float | None, str]] = {
 def next_severity(severity: Severity | None) -> Severity | None:
     """Return the severity that a key sets after this one."""
     order: tuple[Severity | None, ...] = (None, *Severity)
-    return _following(order, severity)
+    return _next_in_cycle(order, severity)
 
 
 def next_confidence(confidence: float | None) -> float | None:
     """Return the confidence of ``CONFIDENCES`` that a key sets after this one."""
-    return _following(tuple(CONFIDENCES), confidence)
+    return _next_in_cycle(tuple(CONFIDENCES), confidence)
 
 
-def _following(values: tuple[Value, ...], value: Value) -> Value:
+def _next_in_cycle(values: tuple[Value, ...], value: Value) -> Value:
+    """Return the value after this one; the first follows the last, the second an unknown value."""
     position = values.index(value) if value in values else 0
     return values[(position + 1) % len(values)]
 
@@ -335,7 +349,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
         quote: The quoted words.
         match: The kind of match; None if it was not recorded.
         named: The first and last key of the spans that the judge named, if the quote was found in
-            others.
+            another span.
         wording: The judge's own wording, if it differs from the text of the trace.
         char_start: The first code point of the quote in the span's text; None if it was not found.
         char_end: The code point after the quote; None if it was not found.
@@ -412,7 +426,9 @@ class Finding:
     def target(self) -> Target:
         """The quote if it was found in the only span of the range; else the range."""
         quote = self.evidence
-        if quote is None or not quote.placed or not self.first == self.last == quote.key:
+        if quote is None or not quote.placed:
+            return Target(self.first, self.last)
+        if self.first != quote.key or self.last != quote.key:
             return Target(self.first, self.last)
         return Target(self.first, self.last, quote.quote, quote.char_start, quote.char_end)
 
@@ -432,7 +448,7 @@ class QuoteCounts(Struct, frozen=True, omit_defaults=True):
     def count(cls, evidence: Iterable[Evidence | None]) -> QuoteCounts:
         """Count the quotes of labels or findings by kind of match; None is not counted.
 
-        A quote without a recorded match was copied from the trace, as by a rule.
+        A quote without a recorded match counts as exact: a rule copied it from the trace.
         """
         counts = Counter(
             _COUNTED_AS[quote.match] if quote.placed else "not_found"
@@ -620,13 +636,16 @@ class TraceWork:
         return VerdictValue.PRESENT if self.labels_of(mode) else self.verdicts.get(mode)
 
     def verdicts_without_label(self, taxonomy: Taxonomy) -> dict[str, VerdictValue]:
-        """Return the verdicts absent and unsure on a taxonomy's modes, in their order."""
-        labelled = {label.mode for label in self.labels.values()}
-        negative = (VerdictValue.ABSENT, VerdictValue.UNSURE)
+        """Return the verdicts absent and unsure by mode, in the order of a taxonomy's modes.
+
+        Modes with a label are left out.
+        """
+        labelled_modes = {label.mode for label in self.labels.values()}
         return {
-            mode.slug: value
+            mode.slug: self.verdicts[mode.slug]
             for mode in taxonomy.modes
-            if mode.slug not in labelled and (value := self.verdicts.get(mode.slug)) in negative
+            if mode.slug not in labelled_modes
+            and self.verdicts.get(mode.slug) in (VerdictValue.ABSENT, VerdictValue.UNSURE)
         }
 
     def saw_judge(self, mode: str) -> bool:

@@ -94,14 +94,14 @@ class Outputs:
 
         Args:
             path: The file to write.
-            ours: Returns whether this program wrote a file, by its first ``LOOKED_AT`` bytes. With
-                it, files of other programs are not replaced, and those of this program always are.
+            ours: Returns True for the first ``LOOKED_AT`` bytes of a file that this program wrote.
+                With it, files of this program are replaced, and other files are not.
 
         Raises:
             OutputError: An existing file must stay, the path cannot be written, or it cannot be
                 examined.
         """
-        self._checked(path, ours)
+        self._checked_output(path, ours)
 
     def add(
         self, path: Path, content: Content, *, ours: Callable[[bytes], bool] | None = None
@@ -117,7 +117,7 @@ class Outputs:
         Raises:
             OutputError: As in ``check``; or the file was added before.
         """
-        output = self._checked(path, ours)
+        output = self._checked_output(path, ours)
         if any(output.target == other.target for other, _ in self._files):
             raise OutputError(f"{path}: two outputs of this command name this file; name two")
         self._files.append((output, content))
@@ -139,46 +139,52 @@ class Outputs:
             OutputError: The file must stay.
         """
         if path.exists() or path.is_symlink():
-            self._checked(path, None)
-            self._removed.append(_real(path.parent) / path.name)
+            self._checked_output(path, None)
+            self._removed.append(_real_path(path.parent) / path.name)
 
     def commit(self) -> None:
-        """Write all files and remove those to be removed; undo all of it if one step fails.
+        """Write the added files and remove files; if a step fails, undo all earlier steps.
 
-        Streams are written once everything else is on the disk, as what is written to a stream
-        cannot be undone. On a file system without hard links, replaced files cannot be restored.
+        Streams are written after all files are on the disk, because writing to a stream cannot be
+        undone. On a file system without hard links, replaced files cannot be restored.
 
         Raises:
             OSError: A file could not be written; the error has the name that the user gave.
         """
         streams = [(output, content) for output, content in self._files if output.is_stream]
         files = [(output, content) for output, content in self._files if not output.is_stream]
-        alone = len(files) + len(self._removed) == 1
-        set_aside: list[Path] = []
+        is_single_step = len(files) + len(self._removed) == 1  # then nothing must be undone
+        backups: list[Path] = []
         with ExitStack() as undo:
             for folder in self._folders:
                 _make_folder(folder, undo)
-            drafts = [(output, _draft(output, content, undo)) for output, content in files]
+            drafts = [(output, _write_draft(output, content, undo)) for output, content in files]
             for output, content in streams:
-                _write_through(output, content)
+                _write_stream(output, content)
             for output, draft in drafts:
-                with _named(output.path):
-                    if not alone:
-                        set_aside += _saved_for_undo(output.target, undo)
+                with _errors_named(output.path):
+                    if not is_single_step:
+                        backups += _back_up_for_undo(output.target, undo)
                     draft.replace(output.target)
             for target in self._removed:
-                aside = _hidden_beside(target)
-                undo.callback(_put_back, aside, target)
-                with _named(target):
-                    target.replace(aside)
-                set_aside.append(aside)
+                backup = _hidden_path_beside(target)
+                undo.callback(_restore_target, backup, target)
+                with _errors_named(target):
+                    target.replace(backup)
+                backups.append(backup)
             undo.pop_all()
-        for aside in set_aside:
-            aside.unlink(missing_ok=True)
-        for folder in {target.parent for target in (*(p.target for p, _ in files), *self._removed)}:
+        for backup in backups:
+            backup.unlink(missing_ok=True)
+        targets = [*(output.target for output, _ in files), *self._removed]
+        for folder in {target.parent for target in targets}:
             _sync_folder(folder)
 
-    def _checked(self, path: Path, ours: Callable[[bytes], bool] | None) -> _OutputPath:
+    def _checked_output(self, path: Path, ours: Callable[[bytes], bool] | None) -> _OutputPath:
+        """Return an output with its links followed, after the checks of ``check``.
+
+        Raises:
+            OutputError: The path cannot be written, or the existing file must stay.
+        """
         output = _output_path(path)
         if output.is_stream:
             return output
@@ -196,11 +202,16 @@ class Outputs:
         return output
 
     def _reason_to_stay(self, target: Path, ours: Callable[[bytes], bool] | None) -> str | None:
+        """Return why an existing file is replaced only with ``force``; None if it may be replaced.
+
+        A file that cannot be examined has a reason too.
+        """
         try:
             if ours is not None and target.exists():
-                head = _head(target)
-                replaceable = not head or ours(head)
-                return None if replaceable else "exists and was not written by mast-tui"
+                first_bytes = _first_bytes(target)
+                if not first_bytes or ours(first_bytes):
+                    return None
+                return "exists and was not written by mast-tui"
             return self._rules.precious(target)
         except OSError as error:
             return f"the existing file cannot be examined ({error.strerror})"
@@ -251,7 +262,7 @@ def _output_path(path: Path) -> _OutputPath:
     target = path
     for _ in range(_MOST_LINKS):
         has_name = target.name not in ("", "..")
-        target = _real(target.parent) / target.name if has_name else _real(target)
+        target = _real_path(target.parent) / target.name if has_name else _real_path(target)
         if str(target.parent) in own_descriptors and target.name.isdecimal():
             return _OutputPath(path, target, int(target.name))
         if not target.is_symlink():
@@ -267,7 +278,7 @@ def _output_path(path: Path) -> _OutputPath:
     raise OutputError(f"{path}: a link that leads to itself; name another file")
 
 
-def _real(path: Path) -> Path:
+def _real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))  # Path.resolve raises RuntimeError for links in a circle
 
 
@@ -275,12 +286,13 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _head(path: Path) -> bytes:
+def _first_bytes(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(LOOKED_AT)
 
 
-def _pieces(content: Content) -> Iterator[bytes]:
+def _byte_pieces(content: Content) -> Iterator[bytes]:
+    """Yield the pieces of a content; a text is encoded piece by piece."""
     if isinstance(content, str):
         for start in range(0, len(content), _PIECE):
             yield content[start : start + _PIECE].encode("utf-8", "backslashreplace")
@@ -288,29 +300,34 @@ def _pieces(content: Content) -> Iterator[bytes]:
         yield from content
 
 
-def _draft(output: _OutputPath, content: Content, undo: ExitStack) -> Path:
+def _write_draft(output: _OutputPath, content: Content, undo: ExitStack) -> Path:
     """Write the content to a new file beside the target, and sync it to the disk."""
-    draft = _hidden_beside(output.target)
-    with _named(output.path):
+    draft = _hidden_path_beside(output.target)
+    with _errors_named(output.path):
         # Exclusive and without links, as other users may have prepared files in the folder.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(draft, flags, 0o666)
-    undo.callback(_take_away, draft)
+    undo.callback(_unlink_quietly, draft)
     try:
-        with _named(output.path):
+        with _errors_named(output.path):
             if output.target.exists():
                 os.fchmod(descriptor, output.target.stat().st_mode & _PERMISSIONS)
         _write_all(descriptor, output.path, content)
-        with _named(output.path):
+        with _errors_named(output.path):
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
     return draft
 
 
-def _write_through(output: _OutputPath, content: Content) -> None:
+def _write_stream(output: _OutputPath, content: Content) -> None:
+    """Write the content to a pipe, a terminal, a device or an open descriptor.
+
+    Raises:
+        OutputError: A regular file is at the path now.
+    """
     sys.stdout.flush()
-    with _named(output.path):
+    with _errors_named(output.path):
         if output.descriptor is not None:
             descriptor = os.dup(output.descriptor)
         else:
@@ -324,56 +341,60 @@ def _write_through(output: _OutputPath, content: Content) -> None:
 
 
 def _write_all(descriptor: int, path: Path, content: Content) -> None:
-    for piece in _pieces(content):
-        left = memoryview(piece)
-        while left:
-            with _named(path):
-                left = left[os.write(descriptor, left) :]
+    """Write a content to an open file; one call of the system may write only a part."""
+    for piece in _byte_pieces(content):
+        unwritten = memoryview(piece)
+        while unwritten:
+            with _errors_named(path):
+                written_count = os.write(descriptor, unwritten)
+            unwritten = unwritten[written_count:]
 
 
-def _saved_for_undo(target: Path, undo: ExitStack) -> list[Path]:
-    """Let ``undo`` restore a file; return the names of its copies, to remove afterwards."""
+def _back_up_for_undo(target: Path, undo: ExitStack) -> list[Path]:
+    """Let ``undo`` restore a file or its absence; return its backup, if any, to remove later."""
     if not target.exists():
-        undo.callback(_take_away, target)
+        undo.callback(_unlink_quietly, target)
         return []
-    aside = _hidden_beside(target)
+    backup = _hidden_path_beside(target)
     try:
-        aside.hardlink_to(target)
+        backup.hardlink_to(target)
     except OSError:
         return []  # without hard links, no copy can be made without a gap
-    undo.callback(_put_back, aside, target)
-    return [aside]
+    undo.callback(_restore_target, backup, target)
+    return [backup]
 
 
-def _take_away(path: Path) -> None:
+def _unlink_quietly(path: Path) -> None:
     with suppress(OSError):  # the first error is the one to report
         path.unlink(missing_ok=True)
 
 
-def _put_back(aside: Path, target: Path) -> None:
+def _restore_target(backup: Path, target: Path) -> None:
     with suppress(OSError):  # as above
-        aside.replace(target)
-        aside.unlink(missing_ok=True)  # two names of one file: replacing did nothing
+        backup.replace(target)
+        backup.unlink(missing_ok=True)  # two names of one file: replacing did nothing
 
 
 def _make_folder(folder: Path, undo: ExitStack) -> None:
-    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
-    for parent in reversed(missing):
-        with _named(parent, "this folder cannot be created"):
+    """Create a folder and its missing parents; ``undo`` removes them if they are empty."""
+    missing_folders = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    for parent in reversed(missing_folders):
+        with _errors_named(parent, "this folder cannot be created"):
             parent.mkdir()
-        undo.callback(_remove_empty, parent)
+        undo.callback(_remove_if_empty, parent)
 
 
-def _remove_empty(folder: Path) -> None:
+def _remove_if_empty(folder: Path) -> None:
     with suppress(OSError):  # another program may have put a file into it
         folder.rmdir()
 
 
-def _hidden_beside(target: Path) -> Path:
+def _hidden_path_beside(target: Path) -> Path:
     return target.with_name(f".mast-tui-{secrets.token_hex(8)}.part")
 
 
 def _sync_folder(folder: Path) -> None:
+    """Write the names in a folder to the disk, if the file system can."""
     with suppress(OSError):  # not every file system can; the files themselves are on the disk
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -383,7 +404,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _named(path: Path, problem: str = "cannot be written") -> Iterator[None]:
+def _errors_named(path: Path, problem: str = "cannot be written") -> Iterator[None]:
     """Give errors of the file system the path that the user named."""
     try:
         yield

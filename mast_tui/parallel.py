@@ -64,7 +64,7 @@ LOST: Final = LostItem("each process that had it was ended; is there enough memo
 
 @dataclass(slots=True, eq=False)
 class WorkerTask:
-    """A batch with its results that were not yielded yet.
+    """A batch, and its results that were not yielded yet.
 
     Attributes:
         batch: The items.
@@ -72,8 +72,8 @@ class WorkerTask:
         results: The results to yield.
         done: True if all results were received.
         received: The number of results received from all processes.
-        sent_again: The number of results received from the process that has the batch now; the
-            first ones repeat those of a process that was ended.
+        sent_again: The number of results received from the process that has the batch now. The
+            first of them repeat results of a process that was ended.
     """
 
     batch: Sequence[Any]
@@ -84,8 +84,9 @@ class WorkerTask:
     sent_again: int = 0
 
     def add_results(self, results: Sequence[Any]) -> None:
-        """Add the next results of a process, without those that were received before."""
-        self.results.extend(results[max(0, self.received - self.sent_again) :])
+        """Add the next results of a process, without those that another process sent before."""
+        repeated_count = max(0, self.received - self.sent_again)
+        self.results.extend(results[repeated_count:])
         self.sent_again += len(results)
         self.received = max(self.received, self.sent_again)
 
@@ -98,7 +99,11 @@ class BatchResults(NamedTuple):
 
 
 BatchMessage = tuple[WorkerTask, BatchResults | LostItem | None]
-"""A batch with its results; ``LOST`` if its process was ended, None if it was not started then."""
+"""A batch with its results.
+
+``LOST`` instead of results means that its process was ended; None, that this happened before the
+process started the batch.
+"""
 
 
 class Workers(AbstractContextManager["Workers"], ABC):
@@ -107,8 +112,8 @@ class Workers(AbstractContextManager["Workers"], ABC):
     Attributes:
         count: The number of batches that run at a time.
         description: The number and location of the workers, as users read it.
-        is_remote: True if their working folder is not that of this process.
-        host: The address of this machine at which they reach it.
+        is_remote: True if the workers have another working folder than this process.
+        host: The address at which the workers reach this machine.
     """
 
     count: int
@@ -121,11 +126,11 @@ class Workers(AbstractContextManager["Workers"], ABC):
         """Return the number of batches that the workers accept now."""
 
     @abstractmethod
-    def _submit(self, work: Work[Any, Any], task: WorkerTask) -> None:
+    def _send_batch(self, work: Work[Any, Any], task: WorkerTask) -> None:
         """Send a batch to a worker."""
 
     @abstractmethod
-    def _receive(self, patience: float | None) -> Sequence[BatchMessage]:
+    def _receive_messages(self, patience: float | None) -> Sequence[BatchMessage]:
         """Wait for messages about batches, for at most ``patience`` seconds.
 
         Raises:
@@ -153,7 +158,7 @@ class Workers(AbstractContextManager["Workers"], ABC):
             work: A function of a module, or another object that can be pickled.
             batches: The items in batches, read as workers need them.
             patience: The seconds without a message after which None is yielded.
-            ahead: The batches per worker that may be done before their turn.
+            ahead: The batches per worker that may be running, queued, or done before their turn.
 
         Returns:
             The results; a ``LostItem`` for an item that ends every process.
@@ -163,17 +168,17 @@ class Workers(AbstractContextManager["Workers"], ABC):
             Exception: ``work`` raised it.
         """
         source = iter(batches)
-        tasks: deque[WorkerTask] = deque()
-        waiting: deque[WorkerTask] = deque()
+        tasks: deque[WorkerTask] = deque()  # whose results are not all yielded
+        unsent_tasks: deque[WorkerTask] = deque()
         while True:
             while self._free_slots() > 0:
-                if not waiting:
+                if not unsent_tasks:
                     batch = next(source, None) if len(tasks) < ahead * self.count else None
                     if batch is None:
                         break
                     tasks.append(WorkerTask(batch))
-                    waiting.append(tasks[-1])
-                self._submit(work, waiting.popleft())
+                    unsent_tasks.append(tasks[-1])
+                self._send_batch(work, unsent_tasks.popleft())
             if not tasks:
                 return
             while tasks[0].results:
@@ -181,14 +186,14 @@ class Workers(AbstractContextManager["Workers"], ABC):
             if tasks[0].done:
                 tasks.popleft()
                 continue
-            messages = self._receive(patience)
+            messages = self._receive_messages(patience)
             if not messages:
                 yield None
             for task, content in messages:
                 if content is None:
-                    waiting.appendleft(task)
+                    unsent_tasks.appendleft(task)
                 elif isinstance(content, LostItem):
-                    waiting.extendleft(_retries(task, tasks))
+                    unsent_tasks.extendleft(_tasks_to_repeat(task, tasks))
                 else:
                     task.add_results(content.results)
                     task.done = content.is_last
@@ -197,7 +202,7 @@ class Workers(AbstractContextManager["Workers"], ABC):
 def each(
     work: Work[Item, Result], items: Iterable[Item], workers: Workers | None
 ) -> Iterator[Result | LostItem]:
-    """Yield the results of all items, each a batch of its own, computed here or by workers.
+    """Yield the results of all items, computed in this process or by workers, item by item.
 
     Args:
         work: The function, as for ``Workers.map``.
@@ -205,7 +210,7 @@ def each(
         workers: The workers; None computes in this process.
 
     Returns:
-        The results in the order of the items; a ``LostItem`` for one that ends every process.
+        The results in the order of the items; a ``LostItem`` for an item that ends every process.
     """
     batches = ([item] for item in items)
     if workers is None:
@@ -215,8 +220,12 @@ def each(
     yield from (result for result in workers.map(work, batches) if result is not None)
 
 
-def _retries(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerTask]:
-    """Replace a lost batch by its items one by one; return the tasks to repeat, the last first."""
+def _tasks_to_repeat(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerTask]:
+    """Return the tasks to repeat after a process was ended, the last one first.
+
+    A batch of several items is replaced in ``tasks`` by a task for each item. A batch of one item
+    is repeated up to the limit of losses; after that ``LOST`` becomes its result.
+    """
     if len(task.batch) > 1:
         position = tasks.index(task)
         del tasks[position]
@@ -263,7 +272,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-_BEGIN: Final = """import sys
+_WORKER_CODE: Final = """import sys
 sys.path[:] = sys.argv[1].split(sys.argv[2])
 from mast_tui.parallel import serve
 serve(*map(int, sys.argv[3:]))
@@ -285,7 +294,7 @@ class _Process:
             str(int(low_priority)),
         )
         self._process = Popen(
-            [sys.executable, "-I", "-W", "ignore", "-c", _BEGIN, *arguments],
+            [sys.executable, "-I", "-W", "ignore", "-c", _WORKER_CODE, *arguments],
             stdin=DEVNULL,
             stdout=DEVNULL,
             stderr=DEVNULL,  # errors come through the pipe; the app's screen must stay clean
@@ -297,7 +306,7 @@ class _Process:
         self._work: object = None
 
     def submit(self, work: Work[Any, Any], task: WorkerTask) -> None:
-        """Send a batch, which waits until the batches before it are done.
+        """Send a batch to the process, which works on it after the earlier batches.
 
         Args:
             work: The function.
@@ -308,8 +317,8 @@ class _Process:
         self.tasks.append(task)
         try:
             self.connection.send((work if is_new else None, task.batch))
-        except (BrokenPipeError, ConnectionResetError):  # ``_receive`` notices that it has ended
-            return
+        except (BrokenPipeError, ConnectionResetError):
+            return  # ``_receive_messages`` notices that the process has ended
 
     def kill(self) -> None:
         """End the process at once."""
@@ -323,7 +332,7 @@ def serve(descriptor: int, low_priority: int) -> None:
 
     Args:
         descriptor: The descriptor of the open pipe.
-        low_priority: 1 if all other processes go first.
+        low_priority: 1 if all other processes of the machine take precedence, else 0.
     """
     from multiprocessing.connection import Connection  # start-up, as above
 
@@ -334,7 +343,7 @@ def serve(descriptor: int, low_priority: int) -> None:
                 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     connection = Connection(descriptor)
     received: SimpleQueue[tuple[Work[Any, Any] | None, Sequence[Any]]] = SimpleQueue()
-    Thread(target=_listen, args=(connection, received), name="batches", daemon=True).start()
+    Thread(target=_queue_batches, args=(connection, received), name="batches", daemon=True).start()
     work: Work[Any, Any] | None = None
     while True:
         new_work, batch = received.get()
@@ -347,12 +356,13 @@ def serve(descriptor: int, low_priority: int) -> None:
                     connection.send((BatchResults([result], is_last=False), None))
                 results = ()
             answer = pickle.dumps((BatchResults([*results]), None))
-        except Exception as error:  # noqa: BLE001 - ``_receive`` raises it
-            answer = pickle.dumps((None, _to_raise(error)))
+        except Exception as error:  # noqa: BLE001 - ``_receive_messages`` raises it
+            answer = pickle.dumps((None, _picklable_error(error)))
         connection.send_bytes(answer)
 
 
-def _listen(connection: Connection, received: SimpleQueue[Any]) -> None:
+def _queue_batches(connection: Connection, received: SimpleQueue[Any]) -> None:
+    """Put the batches from a pipe into a queue; end this process when the pipe is closed."""
     while True:
         try:
             received.put(connection.recv())
@@ -360,7 +370,7 @@ def _listen(connection: Connection, received: SimpleQueue[Any]) -> None:
             os._exit(1)  # also in the middle of a batch: no process waits for it
 
 
-def _to_raise(error: Exception) -> Exception:
+def _picklable_error(error: Exception) -> Exception:
     """Return an error that can be pickled, with the traceback as its note."""
     trace_text = "".join(traceback.format_exception(error))
     try:
@@ -379,7 +389,7 @@ class LocalProcesses(Workers):
 
         Args:
             count: The number of processes.
-            low_priority: All other processes of the machine go first.
+            low_priority: All other processes of the machine take precedence.
         """
         self.count = count
         self._low_priority = low_priority
@@ -389,13 +399,14 @@ class LocalProcesses(Workers):
     def _free_slots(self) -> int:
         return QUEUED * self.count - sum(len(process.tasks) for process in self._processes)
 
-    def _submit(self, work: Work[Any, Any], task: WorkerTask) -> None:
+    def _send_batch(self, work: Work[Any, Any], task: WorkerTask) -> None:
         all_busy = all(process.tasks for process in self._processes)
         if len(self._processes) < self.count and all_busy:
             self._processes.append(_Process(self._low_priority))
         min(self._processes, key=lambda process: len(process.tasks)).submit(work, task)
 
-    def _receive(self, patience: float | None) -> Sequence[BatchMessage]:
+    def _receive_messages(self, patience: float | None) -> Sequence[BatchMessage]:
+        """Wait for messages; a process whose pipe is closed is killed and its batches are lost."""
         from multiprocessing.connection import wait  # start-up, as above
 
         ready = wait([process.connection for process in self._processes], patience)
@@ -408,8 +419,8 @@ class LocalProcesses(Workers):
             except (EOFError, OSError):
                 self._processes.remove(process)
                 process.kill()
-                begun, *queued = process.tasks
-                messages += [(begun, LOST), *((task, None) for task in queued)]
+                started_task, *queued_tasks = process.tasks
+                messages += [(started_task, LOST), *((task, None) for task in queued_tasks)]
                 continue
             if error is not None:
                 raise error

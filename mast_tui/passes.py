@@ -20,24 +20,26 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
 
     Args:
         passes: Passes under one taxonomy.
-        which: ``first`` for the pass made before the annotator saw the work of others, which is
-            never a second look; ``last`` for the latest finished pass.
+        which: ``first`` for the first blind or assisted pass, made before the annotator saw the
+            work of others; ``last`` for the latest finished pass.
 
     Returns:
         The passes by annotator and trace id, without traces that have no such pass.
     """
-    counted: dict[tuple[str, str], Pass] = {}
-    for trace_pass in sorted(passes, key=lambda p: p.number, reverse=which == "first"):
+    passes_by_key: dict[tuple[str, str], Pass] = {}
+    # The last pass in this order replaces the others.
+    ordered_passes = sorted(passes, key=lambda p: p.number, reverse=which == "first")
+    for trace_pass in ordered_passes:
         if not trace_pass.kind.is_reading or trace_pass.finished_at is None:
             continue
         if which == "first" and trace_pass.kind not in _FIRST_LOOKS:
             continue
-        counted[trace_pass.annotator, trace_pass.trace_id] = trace_pass
-    return counted
+        passes_by_key[trace_pass.annotator, trace_pass.trace_id] = trace_pass
+    return passes_by_key
 
 
 def finished_by(names: Container[str], finished: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Count the traces that some people have finished; those with none are left out.
+    """Return the number of traces that each person has finished, without people with none.
 
     Args:
         names: The names of the people.

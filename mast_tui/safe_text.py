@@ -84,7 +84,7 @@ _INVISIBLE: Final = f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in _
 _UNSAFE_OR_BREAK: Final = re.compile(f"\r\n|[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
 
 
-def _visible(char: str) -> str:
+def _visible_text(char: str) -> str:
     """Return the visible text for an unsafe character of a line."""
     if char == "\t":
         return TAB
@@ -101,23 +101,23 @@ def _visible(char: str) -> str:
 
 
 def _visible_match(match: re.Match[str]) -> str:
-    return _visible(match[0])
+    return _visible_text(match[0])
 
 
-def _visible_in_one_line(match: re.Match[str]) -> str:
+def _visible_match_in_one_line(match: re.Match[str]) -> str:
     char = match[0]
     if char in ("\n", "\r\n"):
         return LINE_BREAK
-    return " " if char == "\t" else _visible(char)
+    return " " if char == "\t" else _visible_text(char)
 
 
 def _is_plain(text: str) -> bool:
-    """Check whether a text is printable ASCII, as most lines are; this is fast."""
+    """Return whether a text is printable ASCII, as most lines are; this is fast."""
     return text.isascii() and text.isprintable()
 
 
 def invisible_in(text: str) -> str | None:
-    """Return the first invisible character of a text as ``U+3164``; None without one."""
+    """Return the code of the first invisible character of a text, such as ``U+3164``, or None."""
     match = re.search(_INVISIBLE, text)
     return None if match is None else f"U+{ord(match[0]):04X}"
 
@@ -136,7 +136,7 @@ def safe_line_map(text: str, *, drops_colours: bool = False) -> tuple[str, list[
 
     Args:
         text: One physical line.
-        drops_colours: Whether sequences that only set colours (``COLOUR_SEQUENCE``) are left out
+        drops_colours: True if sequences of colours (``COLOUR_SEQUENCE``) are left out
             instead of made visible.
     """
     unsafe = re.compile(_UNSAFE_OR_COLOUR) if drops_colours else _UNSAFE
@@ -145,17 +145,17 @@ def safe_line_map(text: str, *, drops_colours: bool = False) -> tuple[str, list[
     parts: list[str] = []
     offsets: list[int] = []
     position = 0
-    displayed = 0
+    displayed_length = 0
     for match in unsafe.finditer(text):
         start = match.start()
-        offsets.extend(range(displayed, displayed + start - position + 1))
+        offsets.extend(range(displayed_length, displayed_length + start - position + 1))
         sequence = match[0]
-        symbol = _visible(sequence) if len(sequence) == 1 else ""
+        symbol = _visible_text(sequence) if len(sequence) == 1 else ""
         parts += (text[position:start], symbol)
-        displayed += start - position + len(symbol)
-        offsets.extend([displayed] * (len(sequence) - 1))
+        displayed_length += start - position + len(symbol)
+        offsets.extend([displayed_length] * (len(sequence) - 1))
         position = match.end()
-    offsets.extend(range(displayed, displayed + len(text) - position + 1))
+    offsets.extend(range(displayed_length, displayed_length + len(text) - position + 1))
     parts.append(text[position:])
     return "".join(parts), offsets
 
@@ -171,18 +171,19 @@ def one_line(text: str, limit: int | None = None) -> str:
             number.
     """
     if limit is None:
-        return _one_line(text)
+        return _unlimited_line(text)
     if limit < 1:
         return ""
-    head = text[: 2 * limit + 16]
-    line = _one_line(head)
-    if len(line) <= limit and len(head) < len(text):
-        line = _one_line(text)  # so much of the head was dropped that more of the text fits in
+    beginning = text[: 2 * limit + 16]
+    line = _unlimited_line(beginning)
+    if len(line) <= limit and len(beginning) < len(text):
+        # Characters of the beginning were dropped, so that more of the text fits.
+        line = _unlimited_line(text)
     return line if len(line) <= limit else line[: limit - 1] + ELLIPSIS
 
 
-def _one_line(text: str) -> str:
-    return text if _is_plain(text) else _UNSAFE_OR_BREAK.sub(_visible_in_one_line, text)
+def _unlimited_line(text: str) -> str:
+    return text if _is_plain(text) else _UNSAFE_OR_BREAK.sub(_visible_match_in_one_line, text)
 
 
 def line_ranges(text: str, start: int = 0) -> Iterator[tuple[int, int]]:

@@ -23,7 +23,7 @@ def parse_toml(text: str) -> dict[str, Any]:
         text: The content of the file.
 
     Raises:
-        tomllib.TOMLDecodeError: It is not TOML, or is nested too deeply.
+        tomllib.TOMLDecodeError: The text is not TOML, or is nested too deeply.
     """
     import tomllib  # start-up: a user without settings does not need it
 
@@ -36,13 +36,13 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError(too_deep) from None
     values: list[Any] = [document]
     for _ in range(MOST_LEVELS + 1):
-        inner: list[Any] = []
+        members: list[Any] = []
         for value in values:
             if isinstance(value, dict):
-                inner.extend(value.values())
+                members.extend(value.values())
             elif isinstance(value, list):
-                inner.extend(value)
-        values = [value for value in inner if isinstance(value, dict | list)]
+                members.extend(value)
+        values = [member for member in members if isinstance(member, dict | list)]
         if not values:
             return document
     raise tomllib.TOMLDecodeError(too_deep)

@@ -26,6 +26,7 @@ from functools import partial, wraps
 from time import monotonic, sleep
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
+from mast_tui.counts import counted
 from mast_tui.errors import WorkspaceGone
 
 Result = TypeVar("Result")
@@ -44,7 +45,7 @@ UNNOTICED: Final = 0.02
 
 @dataclass(slots=True)
 class WriteStatus:
-    """The state of a piece of work that the app carries out: what it waits for, and until when."""
+    """The state of a piece of work that the app carries out: its deadline and what it waits for."""
 
     deadline: float = field(default_factory=lambda: monotonic() + PATIENCE)
     waits_for_others: bool = False
@@ -62,16 +63,16 @@ def write_status() -> WriteStatus | None:
 
 
 def deadline() -> float:
-    """Return until when (``time.monotonic``) the caller waits for another program that writes.
+    """Return the time (``time.monotonic``) until which the caller waits for another writer.
 
-    All steps of a piece of work share one deadline.
+    All steps of a piece of work share one deadline. Other callers wait ``PATIENCE`` from now.
     """
     status = write_status()
     return monotonic() + PATIENCE if status is None else status.deadline
 
 
 def pause(seconds: float) -> None:
-    """Wait a moment for another program or thread that writes."""
+    """Sleep until another program or thread may have written; the status says so meanwhile."""
     status = write_status()
     if status is not None:
         status.waits_for_others = True
@@ -94,14 +95,20 @@ class HeldKeys(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _WorkPiece:
+    """A piece of work, the keys that wait for it, and the context of its caller."""
+
     work: Callable[[], Coroutine[Any, Any, object]]
     holds: HeldKeys
     context: Context
 
 
 class Writes:
-    """Pieces of work in the order in which they were asked for, and the writer thread."""
+    """The queue of pieces of work, and the writer thread.
+
+    ``when_gone`` is called if the workspace's file is gone. It returns True if there is another
+    file now, in which the step is repeated.
+    """
 
     def __init__(
         self,
@@ -111,68 +118,66 @@ class Writes:
         """Begin with nothing to write.
 
         Args:
-            changed: Called when held keys may be handled, or ``report`` is another text.
-            failed: Called with what a piece of work raised, which is a bug.
+            changed: Called when held keys may be handled, or ``report`` returns another text.
+            failed: Called with the exception of a piece of work, which is a bug.
         """
         self.when_gone: Callable[[], Awaitable[bool]] | None = None
-        """Called when the workspace's file is gone; returns whether there is another one now, in
-        which the step is repeated."""
         self._changed = changed
         self._failed = failed
         self._thread = ThreadPoolExecutor(1, "workspace-writer")
-        self._queue: deque[_Piece] = deque()
-        self._running: _Piece | None = None
+        self._queue: deque[_WorkPiece] = deque()
+        self._running: _WorkPiece | None = None
         self._status = WriteStatus()
         self._loop_task: asyncio.Task[None] | None = None
-        self._slow = False
-        self._asking = False
+        self._is_slow = False
+        self._is_asking = False
 
     @property
     def idle(self) -> bool:
-        """True once everything that was asked for is done."""
+        """True if no piece of work runs or waits."""
         return self._running is None and not self._queue
 
     @property
     def holds(self) -> HeldKeys:
         """The keys that have to wait now."""
-        if self._asking:
+        if self._is_asking:
             return HeldKeys.NOTHING
-        return max((piece.holds for piece in self._pieces), default=HeldKeys.NOTHING)
+        return max((piece.holds for piece in self._unfinished_pieces), default=HeldKeys.NOTHING)
 
     @property
     def asked_for(self) -> bool:
-        """True if a key has asked for the piece of work that is carried out now."""
+        """True if a key has requested the piece of work that is carried out now."""
         return self._running is not None and self._running.holds > HeldKeys.NOTHING
 
     @property
     def report(self) -> str:
-        """A text for the last line that says what is waited for, where that takes long."""
-        if not self._slow or self._running is None or self._asking:
+        """A text for the last line that says what the app waits for; empty unless it takes long."""
+        if not self._is_slow or self._running is None or self._is_asking:
             return ""
         status = self._status
         reason = "another program that writes" if status.waits_for_others else "the disk"
         if status.on_server:
             reason = "the server"
-        unsaved = sum(piece.holds > HeldKeys.NOTHING for piece in self._pieces)
-        count = f" · {unsaved} change{'' if unsaved == 1 else 's'} not saved" if unsaved else ""
-        return f"Waiting for {reason}{count}"
+        unsaved_count = sum(piece.holds > HeldKeys.NOTHING for piece in self._unfinished_pieces)
+        unsaved_text = f" · {counted(unsaved_count, 'change')} not saved" if unsaved_count else ""
+        return f"Waiting for {reason}{unsaved_text}"
 
     @property
-    def _pieces(self) -> tuple[_Piece, ...]:
-        """The piece that is carried out, and those that follow."""
+    def _unfinished_pieces(self) -> tuple[_WorkPiece, ...]:
+        """The piece that is carried out, and the queued pieces."""
         running = () if self._running is None else (self._running,)
         return (*running, *self._queue)
 
     def do(
         self, work: Callable[[], Coroutine[Any, Any, object]], holds: HeldKeys = HeldKeys.ALL
     ) -> None:
-        """Carry out a piece of work after all that was asked for before.
+        """Queue a piece of work, which is carried out after all earlier pieces.
 
         Args:
-            work: The piece; it shows its outcome itself, also where it cannot be done.
-            holds: Which keys wait for it.
+            work: The piece; it shows its result itself, and also its failure.
+            holds: The keys that wait for it.
         """
-        self._queue.append(_Piece(work, holds, copy_context()))
+        self._queue.append(_WorkPiece(work, holds, copy_context()))
         if self._loop_task is None:
             self._loop_task = create_task(self._carry_out_all())
 
@@ -180,52 +185,56 @@ class Writes:
         """Carry out a step in the writer thread, as a part of a piece of work.
 
         Args:
-            step: Reads or writes the workspace. Where the workspace's file is gone it has changed
-                nothing, and is repeated where there is another file now.
+            step: Reads or writes the workspace. If the workspace's file is gone it has changed
+                nothing, and is repeated if ``when_gone`` returns True.
 
         Returns:
-            What the step returns; what it raises is raised.
+            The result of the step.
+
+        Raises:
+            Exception: The step raised it.
         """
         assert self._running is not None, "only a piece of work uses the writer thread"
         while True:
-            future = self._thread.submit(copy_context().run, _with_status, self._status, step)
+            future = self._thread.submit(copy_context().run, _run_with_status, self._status, step)
             # Most steps end at once; their outcome is then drawn in one frame with the key's. A
             # label was on disk after 12 ms with this and 15 ms without, and drawn after 64 and 68.
-            done, _ = wait([future], UNNOTICED)
+            done_futures, _ = wait([future], UNNOTICED)
             try:
-                return future.result() if done else await asyncio.wrap_future(future)
+                return future.result() if done_futures else await asyncio.wrap_future(future)
             except WorkspaceGone:
                 if self.when_gone is None or not await self.when_gone():
                     raise
 
     async def ask(self, question: Callable[[Callable[[Answer], None]], None]) -> Answer:
-        """Ask the annotator something in the middle of a piece of work; keys go to the question.
+        """Ask the annotator a question within a piece of work; meanwhile no key has to wait.
 
         Args:
-            question: Shows the question, and passes the answer to its argument, once.
+            question: Shows the question, and calls its argument once with the answer.
 
         Returns:
-            The answer, when it has come.
+            The answer.
         """
         answered: Future[Answer] = get_running_loop().create_future()
-        self._asking = True
+        self._is_asking = True
         self._changed()
         try:
             question(answered.set_result)
             return await answered
         finally:
-            self._asking = False
+            self._is_asking = False
 
     async def _carry_out_all(self) -> None:
+        """Carry out all queued pieces; report an exception of a piece, and go on with the next."""
         while self._queue:
             piece = self._running = self._queue.popleft()
             self._status = WriteStatus()
             task = create_task(piece.work(), context=piece.context)
             while not (await asyncio.wait({task}, timeout=REPORTED_AFTER))[0]:
-                self._slow = True
+                self._is_slow = True
                 self._changed()
             self._running = None
-            self._slow = False
+            self._is_slow = False
             if not self._queue:
                 self._loop_task = None
             if not task.cancelled() and (error := task.exception()) is not None:
@@ -233,7 +242,7 @@ class Writes:
             self._changed()
 
 
-def _with_status(status: WriteStatus, step: Callable[[], Result]) -> Result:
+def _run_with_status(status: WriteStatus, step: Callable[[], Result]) -> Result:
     _STATUS.set(status)
     return step()
 
@@ -249,10 +258,10 @@ Writer = TypeVar("Writer", bound=_HasWrites)
 def piece_of_work(
     method: Callable[Concatenate[Writer, P], Coroutine[Any, Any, None]],
 ) -> Callable[Concatenate[Writer, P], None]:
-    """Make a method ask for its work as one piece, for which all keys wait.
+    """Turn a coroutine method into a method that queues its work, for which all keys wait.
 
     Args:
-        method: A coroutine method of something that has ``writes``.
+        method: A coroutine method of an object that has ``writes``.
 
     Returns:
         A method that returns at once; the work is carried out in its turn.

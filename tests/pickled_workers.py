@@ -23,10 +23,10 @@ class PickledWorkers(Workers):
     def _free_slots(self) -> int:
         return int(self._given is None)
 
-    def _submit(self, work: Work[Any, Any], task: WorkerTask) -> None:
+    def _send_batch(self, work: Work[Any, Any], task: WorkerTask) -> None:
         self._given = work, task
 
-    def _receive(
+    def _receive_messages(
         self, _patience: float | None
     ) -> list[tuple[WorkerTask, BatchResults | LostItem | None]]:
         assert self._given is not None

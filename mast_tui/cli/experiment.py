@@ -206,7 +206,7 @@ def experiment_command(request: ExperimentRequest) -> None:
         if visible is not None and request.judge is not None:
             of_judge = visibility_of_labels(viewer, request.judge)
             visible &= frozenset(() if of_judge is None else of_judge.seen)
-        viewer.reveal(() if visibility is None else visibility.told)
+        viewer.reveal(() if visibility is None else visibility.revealing)
         experiment = _experiment(workspace, taxonomy, viewer, request, arm_paths, visible)
         figures = experiment_figures(experiment)
         if not request.without_power:

@@ -316,7 +316,7 @@ def report_command(request: ReportRequest) -> None:
         visibility = visibility_of_labels(viewer, request.labels)
         inputs = _input(request, workspace, taxonomy, visibility)
         # Traces that are recorded as shown are no longer hidden, nor are their outcomes.
-        viewer.reveal(() if visibility is None else visibility.told)
+        viewer.reveal(() if visibility is None else visibility.revealing)
         inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
         letters = pseudonyms_of(workspace) if request.pseudonyms else None
         scores = None

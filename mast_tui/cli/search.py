@@ -121,8 +121,10 @@ def _print_hit(hit: Hit, as_json: bool) -> None:
         return
     kind = hit.kind.replace("_", " ")
     description = f"{kind} {hit.name}" if hit.name else kind
-    highlighted = click.style(one_line(hit.preview[hit.lit : hit.unlit]), fg="red", bold=True)
-    text = f"{one_line(hit.preview[: hit.lit])}{highlighted}{one_line(hit.preview[hit.unlit :])}"
+    match_text = one_line(hit.preview[hit.match_start : hit.match_end])
+    highlighted = click.style(match_text, fg="red", bold=True)
+    text_before = one_line(hit.preview[: hit.match_start])
+    text = f"{text_before}{highlighted}{one_line(hit.preview[hit.match_end :])}"
     failed = "  ✗" if hit.status == "error" else ""
     parts = (hit.place, hit.trace_id, f"#{hit.span + 1} {description}")
     click.echo(f"{'  '.join(map(one_line, parts))}{failed}  {text}".rstrip())
@@ -156,7 +158,7 @@ def _hit_json(hit: Hit) -> dict[str, Any]:
         "start": hit.start,
         "end": hit.end,
         "preview": hit.preview,
-        "lit": [hit.lit, hit.unlit],
+        "lit": [hit.match_start, hit.match_end],
     }
 
 

@@ -35,7 +35,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.figures.judge.worth import worth
 from mast_tui.labels import checked_person
 from mast_tui.session import (
-    known_trace,
+    register_open_trace,
     set_study,
     with_annotator,
     with_assignments,
@@ -614,7 +614,7 @@ def _trace_ids(workspace: Workspace, paths: Sequence[Path]) -> tuple[str, ...]:
     for report in scan(paths):
         if report.format is None and report.path in paths:
             say(f"{report.path}: no trace is recognised in it; see mast-tui inspect")
-        ids.update(known_trace(workspace, trace) for trace in report.traces)
+        ids.update(register_open_trace(workspace, trace) for trace in report.traces)
     if not ids:
         raise click.ClickException("there is no trace under the paths given")
     keep_missing_indices(workspace)

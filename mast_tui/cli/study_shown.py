@@ -289,7 +289,7 @@ def _progress_json(person: StudyProgress) -> dict[str, Any]:
 def _retests_json(person: StudyProgress) -> dict[str, int]:
     return {
         "planned": person.planned,
-        "due": len(person.retests.now),
+        "due": len(person.retests.current),
         "done": len(person.retests.done),
         "lost": len(person.retests.lost),
     }

@@ -169,7 +169,7 @@ class MaskedSpans(Spans):
         span = self._spans.span(index)
         agent = self._masks.text(span.agent)
         name = None if span.name is None else self._masks.text(span.name)
-        if span.whole:
+        if span.preview_is_complete:
             return replace(span, agent=agent, name=name, preview=self._masks.text(span.preview))
         # A preview may end within a secret.
         redacted = self.redacted(index)
@@ -177,7 +177,7 @@ class MaskedSpans(Spans):
             return replace(span, agent=agent, name=name)
         made = call_preview if span.kind is SpanKind.TOOL_CALL else preview
         line, whole = made(redacted.text)
-        return replace(span, agent=agent, name=name, preview=line, whole=whole)
+        return replace(span, agent=agent, name=name, preview=line, preview_is_complete=whole)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
         """Return columns of spans, with masks in the names of agents and tools.

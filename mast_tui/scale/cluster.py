@@ -75,11 +75,11 @@ class Cluster(Workers):
     def _free_slots(self) -> int:
         return QUEUED * self.count - len(self._under_way)
 
-    def _submit(self, work: Work[Any, Any], task: WorkerTask) -> None:
+    def _send_batch(self, work: Work[Any, Any], task: WorkerTask) -> None:
         future = self._client.submit(_all_of, work, task.batch, pure=False)
         self._under_way[future] = task
 
-    def _receive(self, patience: float | None) -> Sequence[BatchMessage]:
+    def _receive_messages(self, patience: float | None) -> Sequence[BatchMessage]:
         try:
             done, _ = self._dask.wait(
                 [*self._under_way], timeout=patience, return_when="FIRST_COMPLETED"

@@ -65,7 +65,7 @@ class ShardFolder:
         Raises:
             ShardsError: fsspec, or the package that it needs for the URL, is not installed.
         """
-        self.address = ADDRESSES.public(address)
+        self.address = ADDRESSES.remember(address)
         self._files: Any = None
         self._root = address
         if "://" in address:
@@ -83,7 +83,7 @@ class ShardFolder:
         # The process that receives it may have another working folder.
         if self._files is None:
             return ShardFolder, (str(Path(self._root).absolute()),)
-        return ShardFolder, (ADDRESSES.whole(self.address),)
+        return ShardFolder, (ADDRESSES.full_url(self.address),)
 
     def names(self) -> frozenset[str]:
         """Return the names of the files in the folder."""

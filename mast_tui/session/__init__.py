@@ -12,7 +12,7 @@ from mast_tui.session.progress import (
 from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.session.read_model import Suggestion
 from mast_tui.session.retests import Retests, retest_progress
-from mast_tui.session.session import Session, known_trace
+from mast_tui.session.session import Session, register_open_trace
 from mast_tui.session.study_setup import (
     check_changes,
     count_reassigned_traces,
@@ -70,7 +70,6 @@ __all__ = [
     "checked_new_name",
     "count_reassigned_traces",
     "hidden_traces_text",
-    "known_trace",
     "labelled_traces",
     "library_view",
     "login_person",
@@ -78,6 +77,7 @@ __all__ = [
     "progress",
     "queue",
     "record_reveal",
+    "register_open_trace",
     "remember_person",
     "resolve_blind",
     "retest_progress",

@@ -30,9 +30,13 @@ _ANSWERED = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The result of a command: a message, and where to look.
+    """The result of a command: a message, and the place of the change.
 
-    ``key`` is the span to which the cursor moves; None if it stays.
+    Attributes:
+        message: The message for the annotator.
+        mode: The slug of the mode; None if there is none.
+        target: The span range; None if there is none.
+        key: The span to which the cursor moves; None if it stays.
     """
 
     message: str
@@ -60,7 +64,7 @@ class ChangeMessages:
         return self._modes.get(slug, slug)
 
     def span(self, key: str) -> str:
-        """Return the number of a span, such as ``#13``, or the key of a missing one."""
+        """Return the number of a span, such as ``#13``; its key if it is not loaded."""
         index = self._trace.index_of(key)
         return key if index is None else f"#{index + 1}"
 
@@ -75,12 +79,12 @@ class ChangeMessages:
         return f"{self.span(target.first)} to {self.span(target.last)}"
 
     def change(self, facts: Sequence[Fact]) -> Change:
-        """Describe the change of some facts, of which the last is what the person requested."""
+        """Describe a change; its last fact is the one that the annotator requested."""
         match facts[-1]:
             case LabelAdded(label):
-                return self._label_change(label, f"{self.mode(label.mode)} on")
+                return self._placed_change(label, f"{self.mode(label.mode)} on")
             case LabelRemoved(label):
-                return self._label_change(label, f"{self.mode(label.mode)} taken off")
+                return self._placed_change(label, f"{self.mode(label.mode)} taken off")
             case LabelChanged(previous, label):
                 target = label.target
                 message = ", ".join(self._label_changes(previous, label))
@@ -90,7 +94,7 @@ class ChangeMessages:
             case ReviewSet(suggestion, previous, current):
                 answered_alike = _answered_alike(facts, current)
                 if current is not None and len(answered_alike) > 1:
-                    return self._answers_change(answered_alike, _ANSWERED[current.answer])
+                    return self._answers_summary(answered_alike, _ANSWERED[current.answer])
                 review = current or previous
                 answer = "waits again" if current is None else _ANSWERED[current.answer]
                 label_id = None if review is None else review.label
@@ -98,7 +102,7 @@ class ChangeMessages:
                     (candidate for candidate in _changed_labels(facts) if candidate.id == label_id),
                     None,
                 )
-                return self._answer_change(suggestion, answer, answer_label)
+                return self._answer_summary(suggestion, answer, answer_label)
             case SpanNoteSet(key, _, text):
                 return Change(_note_text(self.span(key), text), key=key)
             case PassFinished(_, read, spans):
@@ -107,15 +111,15 @@ class ChangeMessages:
                 raise AssertionError(f"no command ends with {unexpected}")
 
     def undone(self, facts: Sequence[Fact]) -> Change:
-        """Describe the undo of some facts, with the value that is valid again."""
+        """Describe the undo of a change, with the value that is valid again."""
         change = self.change(facts)
         match facts[-1]:
             case LabelChanged(previous, current):
-                restored = ", ".join(self._values(previous, current))
+                restored = ", ".join(self._differing_values(previous, current))
             case VerdictSet(_, previous, _):
                 restored = previous or "open"
             case SpanNoteSet(_, previous, _):
-                restored = _quoted(previous)
+                restored = _quoted_or_none(previous)
             case _:
                 restored = ""
         suffix = f" · again {restored}" if restored else ""
@@ -139,14 +143,14 @@ class ChangeMessages:
         if previous.severity is not current.severity:
             yield f"severity of {code} on {location}: {current.severity or 'none'}"
 
-    def _values(self, label: Label, other: Label) -> Iterator[str]:
-        """Yield the values of a label that differ from another label."""
+    def _differing_values(self, label: Label, other: Label) -> Iterator[str]:
+        """Yield those values of a label that differ from another label."""
         if label.mode != other.mode:
             yield self.mode(label.mode)
         if label.target != other.target:
             yield f"on {self.location(label.target)}"
         if label.note != other.note:
-            yield _quoted(label.note)
+            yield _quoted_or_none(label.note)
         if label.confidence != other.confidence:
             yield confidence_words(label.confidence)
         if label.severity is not other.severity:
@@ -188,28 +192,34 @@ class ChangeMessages:
             if previous is not current and VerdictValue.PRESENT not in (previous, current):
                 facts.append(VerdictSet(mode, previous, current))
         messages = [self.change([fact]).message for fact in facts[:most]]
-        more = len(facts) - most
-        return ", ".join([*messages, f"{more} more"] if more > 0 else messages)
+        more_count = len(facts) - most
+        return ", ".join([*messages, f"{more_count} more"] if more_count > 0 else messages)
 
-    def _label_change(self, label: Label, action: str) -> Change:
+    def _placed_change(self, label: Label, action: str) -> Change:
+        """Return a change whose message is the action, followed by the location of the label."""
         target = label.target
         return Change(f"{action} {self.location(target)}", label.mode, target, target.first)
 
-    def _answers_change(self, suggestions: Sequence[str], answer: str) -> Change:
-        visible = [
+    def _answers_summary(self, suggestion_ids: Sequence[str], answer: str) -> Change:
+        """Describe the same answer to several suggestions; the cursor moves to the first one."""
+        suggestions = [
             suggestion
-            for suggestion in map(self._suggestion, suggestions)
+            for suggestion in map(self._suggestion, suggestion_ids)
             if suggestion is not None
         ]
-        modes = list(dict.fromkeys(suggestion.mode for suggestion in visible))
+        modes = list(dict.fromkeys(suggestion.mode for suggestion in suggestions))
         mode_text = f" of {self.mode(modes[0])}" if len(modes) == 1 else ""
-        message = f"{answer}: {len(suggestions)} suggestions{mode_text}"
-        if not visible:
+        message = f"{answer}: {len(suggestion_ids)} suggestions{mode_text}"
+        if not suggestions:
             return Change(message)
-        first = visible[0]
+        first = suggestions[0]
         return Change(message, first.mode, first.target, first.evidence_key)
 
-    def _answer_change(self, suggestion_id: str, answer: str, label: Label | None) -> Change:
+    def _answer_summary(self, suggestion_id: str, answer: str, label: Label | None) -> Change:
+        """Describe an answer to a suggestion: with the label that it made, or as the judge gave it.
+
+        The message names no mode if the suggestion is hidden or unknown.
+        """
         suggestion = self._suggestion(suggestion_id)
         if suggestion is None:
             return Change(f"suggestion {answer}")
@@ -224,21 +234,22 @@ class ChangeMessages:
 
 
 def _note_text(location: str, text: str, prefix: str = "") -> str:
-    return (
-        f"note on {prefix}{location}: {text}" if text else f"note on {prefix}{location} taken off"
-    )
+    """Describe a new note; an empty text means that the note was removed."""
+    if text:
+        return f"note on {prefix}{location}: {text}"
+    return f"note on {prefix}{location} taken off"
 
 
-def _quoted(text: str) -> str:
+def _quoted_or_none(text: str) -> str:
     return f"“{text}”" if text else "none"
 
 
 def _answered_alike(facts: Sequence[Fact], last: ReviewGiven | None) -> list[str]:
-    """Return the suggestions that got the same answer as the last one."""
+    """Return the ids of the suggestions that got the same answer as ``last``."""
     reviews = {fact.suggestion: fact.after for fact in facts if isinstance(fact, ReviewSet)}
     return [
-        key
-        for key, review in reviews.items()
+        suggestion_id
+        for suggestion_id, review in reviews.items()
         if review is not None and last is not None and review.answer is last.answer
     ]
 

@@ -66,7 +66,7 @@ class OpenCode:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The added tags, then those in its text, in small letters; ``#13`` is a span."""
+        """The added tags, then the tags in its text, in small letters; ``#13`` is no tag."""
         written = (tag.casefold() for tag in _TAG.findall(self.text))
         return tuple(dict.fromkeys((*self.added_tags, *written)))
 
@@ -83,7 +83,7 @@ class OpenCode:
 
 @dataclass(frozen=True, slots=True)
 class CodeGroup:
-    """Open codes about the same failure, those of earlier traces first."""
+    """Open codes about the same failure, in the order of their traces."""
 
     name: str
     codes: tuple[OpenCode, ...]
@@ -97,7 +97,7 @@ class CodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class CodedTrace:
-    """A finished trace: the number of its kinds of failure, and those that were new in it.
+    """A finished trace: the number of its kinds of failure, and the kinds that were new in it.
 
     A kind is a mode (its slug) or a group of open codes (its name).
     """
@@ -187,7 +187,7 @@ def open_coding(
     retests = frozenset[str]()
     if reader is not None:
         passes = by_trace(workspace.passes(annotator=reader, taxonomy=ref))
-        retests = retests_of(workspace.study(ref), reader, passes).now
+        retests = retests_of(workspace.study(ref), reader, passes).current
 
     def may_see(annotator: str, trace_id: str) -> bool:
         if annotator_kind(annotator) is AnnotatorKind.JUDGE:
@@ -201,7 +201,9 @@ def open_coding(
         for reading in workspace.passes(taxonomy=ref)
         if reading.kind.is_reading and may_see(reading.annotator, reading.trace_id)
     ]
-    order = {trace_id: number for number, trace_id in enumerate(_in_order(readings))}
+    trace_order = {
+        trace_id: number for number, trace_id in enumerate(_traces_in_coding_order(readings))
+    }
     labels = [
         label
         for label in workspace.labels(taxonomy=ref)
@@ -237,23 +239,24 @@ def open_coding(
     ]
     added_tags = _added_tags(workspace, taxonomy.id, may_see)
     codes = [replace(code, added_tags=added_tags.get(code.identity, ())) for code in codes]
-    codes.sort(key=lambda code: order.get(code.trace_id, len(order)))
+    codes.sort(key=lambda code: trace_order.get(code.trace_id, len(trace_order)))
     model, proposed = proposed_groups(workspace, ref, reader, visible)
     groups = grouped(codes, proposed)
-    modes: dict[str, set[str]] = defaultdict(set)
+    modes_by_trace: dict[str, set[str]] = defaultdict(set)
     for label in labels:
         if label.mode != OPEN_SLUG:
-            modes[label.trace_id].add(label.mode)
-    finished = [reading for reading in readings if reading.finished]
+            modes_by_trace[label.trace_id].add(label.mode)
+    finished_readings = [reading for reading in readings if reading.finished]
     return OpenCoding(
         groups,
-        saturation(_in_order(finished), groups, modes),
+        saturation(_traces_in_coding_order(finished_readings), groups, modes_by_trace),
         frozenset(code.trace_id for code in codes if code.annotator != reader),
         model,
     )
 
 
-def _key(taxonomy: str, reader: str | None, visible: Collection[str] | None) -> str:
+def _groups_setting(taxonomy: str, reader: str | None, visible: Collection[str] | None) -> str:
+    """Return the name of the setting that stores the proposed groups for a reader."""
     # Names of groups follow from all that was shown to the model, which is not for everybody.
     return f"open_codes.groups:{taxonomy}:{'' if visible is None else reader or ''}"
 
@@ -270,9 +273,9 @@ def proposed_groups(
         visible: The traces on which they may see the codes of other annotators; None for all.
 
     Returns:
-        The name of the model, None without one, and the name of the group of each text.
+        The name of the model, None if no model proposed groups; and the group's name by text.
     """
-    stored = workspace.get_setting(_key(taxonomy, reader, visible))
+    stored = workspace.get_setting(_groups_setting(taxonomy, reader, visible))
     proposal = json.loads(stored) if stored else {"model": None, "groups": {}}
     return proposal["model"], proposal["groups"]
 
@@ -285,7 +288,7 @@ def keep_groups(
     model: str | None,
     groups: Mapping[str, str],
 ) -> None:
-    """Store the groups that a model has proposed, for those who may see what it was shown.
+    """Store the groups that a model has proposed, for readers who may see the same codes.
 
     Args:
         workspace: The workspace.
@@ -296,7 +299,7 @@ def keep_groups(
         groups: The name of the group of each text.
     """
     proposal = json.dumps({"model": model, "groups": dict(groups)}, ensure_ascii=False)
-    workspace.set_setting(_key(taxonomy, reader, visible), proposal)
+    workspace.set_setting(_groups_setting(taxonomy, reader, visible), proposal)
 
 
 def toggle_tag(
@@ -318,18 +321,22 @@ def toggle_tag(
         SessionError: The text cannot be a tag.
     """
     tag = checked_tag(tag)
-    all_added = dict(tags_by(workspace, taxonomy, annotator))
+    tags_by_code = dict(tags_by(workspace, taxonomy, annotator))
     identities = [code.identity for code in codes]
-    is_added = not all(tag in all_added.get(identity, ()) for identity in identities)
+    is_added = not all(tag in tags_by_code.get(identity, ()) for identity in identities)
     for identity in identities:
-        other_tags = tuple(other for other in all_added.get(identity, ()) if other != tag)
-        all_added[identity] = (*other_tags, tag) if is_added else other_tags
-    keep_tags(workspace, taxonomy, annotator, all_added)
+        other_tags = tuple(other for other in tags_by_code.get(identity, ()) if other != tag)
+        tags_by_code[identity] = (*other_tags, tag) if is_added else other_tags
+    keep_tags(workspace, taxonomy, annotator, tags_by_code)
     return is_added
 
 
 def checked_tag(text: str) -> str:
-    """Return a tag in small letters, without ``#``; raises ``SessionError`` if it cannot be one."""
+    """Return a tag in small letters and without ``#``.
+
+    Raises:
+        SessionError: The text cannot be a tag.
+    """
     match = _TAG.fullmatch(f"#{text.strip().removeprefix('#')}")
     if match is None:
         raise SessionError("a tag is one word that begins with a letter, such as #retry")
@@ -339,23 +346,24 @@ def checked_tag(text: str) -> str:
 def _added_tags(
     workspace: Workspace, taxonomy: str, may_see: Callable[[str, str], bool]
 ) -> Mapping[TaggedPlace, tuple[str, ...]]:
-    """Gather the tags of those annotators whose codes on the trace are visible."""
+    """Return the tags by open code, added by annotators whose codes on the trace are visible."""
     added_tags: dict[TaggedPlace, tuple[str, ...]] = {}
     for _, annotator, tags_of_codes in all_tags(workspace, [taxonomy]):
         for identity, tags in tags_of_codes.items():
-            if may_see(annotator, identity[1]):
+            _, trace_id, _, _ = identity
+            if may_see(annotator, trace_id):
                 earlier = added_tags.get(identity, ())
                 added_tags[identity] = tuple(dict.fromkeys((*earlier, *tags)))
     return added_tags
 
 
-def _in_order(readings: Iterable[Pass]) -> list[str]:
-    """Sort traces by the time at which an annotator first began them."""
-    first: dict[str, str] = {}
+def _traces_in_coding_order(readings: Iterable[Pass]) -> list[str]:
+    """Return the ids of the traces that were read, sorted by the start of the first reading."""
+    start_times: dict[str, str] = {}
     for reading in readings:
-        earliest = first.get(reading.trace_id, reading.started_at)
-        first[reading.trace_id] = min(reading.started_at, earliest)
-    return sorted(first, key=lambda trace_id: (first[trace_id], trace_id))
+        earliest = start_times.get(reading.trace_id, reading.started_at)
+        start_times[reading.trace_id] = min(reading.started_at, earliest)
+    return sorted(start_times, key=lambda trace_id: (start_times[trace_id], trace_id))
 
 
 def grouped(
@@ -363,76 +371,83 @@ def grouped(
 ) -> tuple[CodeGroup, ...]:
     """Group open codes about the same failure, the biggest group first.
 
-    A code with tags is in the group of its first one, another in the group that was proposed for
-    it. Each of the rest joins, in their order, the group with the highest mean similarity of texts,
-    so that later codes never move earlier ones.
+    - A code with tags is in the group of its first tag.
+    - Another code whose text has a proposed group is in that group.
+    - Each other code, in their order, joins the group with the most similar texts on average, or
+      begins a group. So later codes never move earlier codes.
 
     Args:
         codes: The open codes in the order of coding.
         proposed: The name of the proposed group of each text.
     """
-    tagged: dict[str, list[OpenCode]] = defaultdict(list)
-    named: dict[str, list[OpenCode]] = defaultdict(list)
-    ungrouped: list[OpenCode] = []
+    codes_by_tag: dict[str, list[OpenCode]] = defaultdict(list)
+    codes_by_name: dict[str, list[OpenCode]] = defaultdict(list)
+    ungrouped_codes: list[OpenCode] = []
     for code in codes:
         if code.tags:
-            tagged[code.tags[0]].append(code)
+            codes_by_tag[code.tags[0]].append(code)
         elif code.untagged_text in proposed:
-            named[proposed[code.untagged_text]].append(code)
+            codes_by_name[proposed[code.untagged_text]].append(code)
         else:
-            ungrouped.append(code)
-    groups = [CodeGroup(f"#{tag}", tuple(members), tag) for tag, members in tagged.items()]
-    for group in _grouped_by_words(ungrouped):
-        named[group.name] += group.codes
-    groups += [CodeGroup(name, tuple(members)) for name, members in named.items()]
+            ungrouped_codes.append(code)
+    groups = [CodeGroup(f"#{tag}", tuple(members), tag) for tag, members in codes_by_tag.items()]
+    for group in _groups_by_words(ungrouped_codes):
+        codes_by_name[group.name] += group.codes
+    groups += [CodeGroup(name, tuple(members)) for name, members in codes_by_name.items()]
     return tuple(sorted(groups, key=lambda group: -len(group.codes)))
 
 
-def _grouped_by_words(codes: Sequence[OpenCode]) -> list[CodeGroup]:
+def _groups_by_words(codes: Sequence[OpenCode]) -> list[CodeGroup]:
+    """Group codes with similar words under their shortest text; codes without words come last.
+
+    A code joins the group with the highest mean similarity to its texts, if that is at least
+    ``ALIKE``; else it begins a group.
+    """
     texts: list[str] = []
     group_of_text: list[int] = []
     groups: list[list[OpenCode]] = []
-    wordless = [code for code in codes if not code.untagged_text]
     for code in codes:
         if not code.untagged_text:
             continue
-        text = _stems(code.untagged_text)
-        similarity = [0.0] * len(groups)
-        for index, score in _similarities(text, texts):
-            similarity[group_of_text[index]] += score
-        best = max(range(len(groups)), key=lambda g: similarity[g] / len(groups[g]), default=-1)
-        if best < 0 or similarity[best] / len(groups[best]) < ALIKE:
-            best = len(groups)
+        text = _stemmed_text(code.untagged_text)
+        totals = [0.0] * len(groups)
+        for text_index, score in _text_similarities(text, texts):
+            totals[group_of_text[text_index]] += score
+        means = [total / len(group) for total, group in zip(totals, groups, strict=True)]
+        best_group = max(range(len(groups)), key=means.__getitem__, default=-1)
+        if best_group < 0 or means[best_group] < ALIKE:
+            best_group = len(groups)
             groups.append([])
-        groups[best].append(code)
+        groups[best_group].append(code)
         texts.append(text)
-        group_of_text.append(best)
-    named = [
+        group_of_text.append(best_group)
+    named_groups = [
         CodeGroup(min((code.untagged_text for code in group), key=len), tuple(group))
         for group in groups
     ]
-    return named + ([CodeGroup(NO_WORDS, tuple(wordless))] if wordless else [])
+    wordless = tuple(code for code in codes if not code.untagged_text)
+    return [*named_groups, CodeGroup(NO_WORDS, wordless)] if wordless else named_groups
 
 
-def _stems(text: str) -> str:
-    """Return the stems of the words that are no stop words, or of all if there are no others."""
+def _stemmed_text(text: str) -> str:
+    """Return the stems of a text's words, each once; stop words only if there are no others."""
     all_words = _WORD.findall(text.casefold())
     content_words = [word for word in all_words if word not in _STOP_WORDS] or all_words
     return " ".join(dict.fromkeys(word[:_STEM] for word in content_words))
 
 
-def _similarities(text: str, texts: Sequence[str]) -> list[tuple[int, float]]:
-    """Return the similarity of a text to each other one, 0 to 100, with the index of the other.
+def _text_similarities(text: str, texts: Sequence[str]) -> list[tuple[int, float]]:
+    """Return the index of each of ``texts`` and its similarity to ``text``, from 0 to 100.
 
-    It is the mean of two scores: that of all words, and that which counts a text within another one
-    as the same.
+    The similarity is the mean of two scores. The first compares all words. The second is 100 if
+    one text contains all words of the other.
     """
-    whole = process.extract(text, texts, scorer=fuzz.token_sort_ratio, limit=None)
-    part = {
+    all_word_scores = process.extract(text, texts, scorer=fuzz.token_sort_ratio, limit=None)
+    subset_scores = {
         index: score
         for _, score, index in process.extract(text, texts, scorer=fuzz.token_set_ratio, limit=None)
     }
-    return [(index, (score + part[index]) / 2) for _, score, index in whole]
+    return [(index, (score + subset_scores[index]) / 2) for _, score, index in all_word_scores]
 
 
 def saturation(
@@ -448,19 +463,19 @@ def saturation(
         groups: The groups of open codes; labels without a text are no kind.
         modes: The slugs of the modes that were labelled, by trace id.
     """
-    kinds: dict[str, dict[str, None]] = {
+    kinds_by_trace: dict[str, dict[str, None]] = {
         trace_id: dict.fromkeys(sorted(modes.get(trace_id, ()))) for trace_id in finished
     }
     for group in groups:
         if group.name == NO_WORDS and group.tag is None:
             continue
         for code in group.codes:
-            if code.trace_id in kinds:
-                kinds[code.trace_id][group.name] = None
-    seen: set[str] = set()
-    coded = []
-    for trace_id, trace_kinds in kinds.items():
-        new = tuple(kind for kind in trace_kinds if kind not in seen)
-        coded.append(CodedTrace(trace_id, len(trace_kinds), new))
-        seen.update(trace_kinds)
-    return Saturation(tuple(coded))
+            if code.trace_id in kinds_by_trace:
+                kinds_by_trace[code.trace_id][group.name] = None
+    earlier_kinds: set[str] = set()
+    coded_traces = []
+    for trace_id, kinds in kinds_by_trace.items():
+        new_kinds = tuple(kind for kind in kinds if kind not in earlier_kinds)
+        coded_traces.append(CodedTrace(trace_id, len(kinds), new_kinds))
+        earlier_kinds.update(kinds)
+    return Saturation(tuple(coded_traces))

@@ -57,7 +57,7 @@ class ReadSpans(Set[str]):
         if not self._runs or not isinstance(key, str):
             return False
         index = self._trace.index_of(key)
-        return index is not None and any(index in run for run in self._placed())
+        return index is not None and any(index in run for run in self._loaded_runs())
 
     def has_run(self, first: int, end: int) -> bool:
         """Return whether a run that was read has the spans from ``first`` up to ``end``.
@@ -66,12 +66,12 @@ class ReadSpans(Set[str]):
             first: The index of the first span.
             end: The index after the last span.
         """
-        return any(run.start <= first and end <= run.stop for run in self._placed())
+        return any(run.start <= first and end <= run.stop for run in self._loaded_runs())
 
     def __iter__(self) -> Iterator[str]:
         yield from self._keys
-        for stretch in _merged(self._placed()):
-            for index in stretch:
+        for indices in _merged_ranges(self._loaded_runs()):
+            for index in indices:
                 key = self._trace.span(index).key
                 if key not in self._keys:
                     yield key
@@ -84,24 +84,24 @@ class ReadSpans(Set[str]):
 
         Costs as much as was read, however long the trace is.
         """
-        places = (self._trace.index_of(key) for key in self._keys)
-        single = [range(index, index + 1) for index in places if index is not None]
-        return _merged([*single, *self._placed()])
+        key_indices = (self._trace.index_of(key) for key in self._keys)
+        single_spans = [range(index, index + 1) for index in key_indices if index is not None]
+        return _merged_ranges([*single_spans, *self._loaded_runs()])
 
     def unread(self) -> tuple[range, ...]:
         """Return the ranges of the loaded trace that were not read."""
-        ranges = []
+        unread_ranges = []
         end = 0
-        for stretch in self.stretches():
-            if stretch.start > end:
-                ranges.append(range(end, stretch.start))
-            end = stretch.stop
+        for read_range in self.stretches():
+            if read_range.start > end:
+                unread_ranges.append(range(end, read_range.start))
+            end = read_range.stop
         if end < len(self._trace):
-            ranges.append(range(end, len(self._trace)))
-        return tuple(ranges)
+            unread_ranges.append(range(end, len(self._trace)))
+        return tuple(unread_ranges)
 
-    def _placed(self) -> list[range]:
-        """Return the runs of which both ends are known by now."""
+    def _loaded_runs(self) -> list[range]:
+        """Return the index ranges of the runs whose ends are loaded; store new ranges."""
         for (first, last), indices in self._runs.items():
             if indices is None:
                 first_index = self._trace.index_of(first)
@@ -113,15 +113,15 @@ class ReadSpans(Set[str]):
         return [run for run in self._runs.values() if run is not None]
 
 
-def _merged(stretches: list[range]) -> list[range]:
-    """Return the same indices in order, each once, in as few ranges as possible."""
-    ranges: list[range] = []
-    for stretch in sorted(stretches, key=lambda indices: indices.start):
-        if ranges and stretch.start <= ranges[-1].stop:
-            ranges[-1] = range(ranges[-1].start, max(ranges[-1].stop, stretch.stop))
+def _merged_ranges(ranges: list[range]) -> list[range]:
+    """Return the ranges in order; overlapping or adjacent ranges become one range."""
+    merged: list[range] = []
+    for indices in sorted(ranges, key=lambda indices: indices.start):
+        if merged and indices.start <= merged[-1].stop:
+            merged[-1] = range(merged[-1].start, max(merged[-1].stop, indices.stop))
         else:
-            ranges.append(stretch)
-    return ranges
+            merged.append(indices)
+    return merged
 
 
 Value = TypeVar("Value")
@@ -172,7 +172,7 @@ class PassState(TraceWork):
             if part == "pass":
                 setattr(self, name, value)
             else:
-                _put(getattr(self, part), name, value)
+                _set_or_remove(getattr(self, part), name, value)
 
     def find(self, mode: str, target: Target) -> Label | None:
         """Return the label with exactly this mode and target."""
@@ -196,7 +196,8 @@ class PassState(TraceWork):
         )
 
 
-def _put(values: dict[str, Value], key: str, value: Value | None) -> None:
+def _set_or_remove(values: dict[str, Value], key: str, value: Value | None) -> None:
+    """Set the value under a key; None removes the key."""
     if value is None:
         values.pop(key, None)
     else:
@@ -205,7 +206,7 @@ def _put(values: dict[str, Value], key: str, value: Value | None) -> None:
 
 @dataclass(slots=True)
 class Action:
-    """The events of one key press, without those that only note something."""
+    """The events of one key press that undo can revert."""
 
     id: str
     pass_number: int
@@ -222,7 +223,7 @@ class Action:
         return any(isinstance(event.fact, PassStarted) for event in self.events)
 
     def undoing_facts(self) -> list[Fact]:
-        """Return the facts that undo it, in order."""
+        """Return the facts that undo this action, in order."""
         inverted = [inverse(event.fact) for event in reversed(self.events)]
         return [fact for fact in inverted if fact is not None]
 
@@ -230,8 +231,9 @@ class Action:
 class Passes:
     """All passes of one annotator over one trace under one taxonomy, and the undoable actions.
 
-    With ``in_retest`` the passes are those of a retest, which begins empty and shows nothing of the
-    earlier work; otherwise they are the annotator's work on the trace. ``read`` follows it.
+    Attributes:
+        in_retest: True to show only the retest, without the annotator's earlier work and reading.
+        last_seq: The sequence number of the last event.
     """
 
     def __init__(
@@ -250,7 +252,7 @@ class Passes:
         self._done: list[Action] = []
         self._undone: list[Action] = []
         self._read = ReadSpans(trace)
-        self._read_again = ReadSpans(trace)
+        self._read_in_retest = ReadSpans(trace)
         self._by_number: dict[int, PassState] = {}
         self._event_of_label: dict[str, str] = {}
         """The event that gave each label its current values."""
@@ -260,7 +262,7 @@ class Passes:
     def take(self, event: Event) -> None:
         """Apply the next event of this annotator, trace and taxonomy, in their order."""
         self.last_seq = max(self.last_seq, event.seq)
-        self._take_action(event)
+        self._update_actions(event)
         number = event.pass_number
         fact = event.fact
         if isinstance(fact, LabelAdded):
@@ -272,7 +274,7 @@ class Passes:
         state = self._by_number.get(number)
         if isinstance(fact, SpansRead):
             in_retest = state is not None and state.kind is PassKind.RETEST
-            (self._read_again if in_retest else self._read).take(fact)
+            (self._read_in_retest if in_retest else self._read).take(fact)
         elif state is not None:
             state.apply(fact, event.at)
         elif isinstance(fact, PassStarted):
@@ -287,11 +289,12 @@ class Passes:
             )
         # Only imported files have other events; their labels belong to no begun pass.
 
-    def _take_action(self, event: Event) -> None:
+    def _update_actions(self, event: Event) -> None:
+        """Add an event to the undoable actions, or move the action that it undoes or redoes."""
         if event.undoes is not None:
-            _move(event.undoes, self._done, self._undone)
+            _move_action(event.undoes, self._done, self._undone)
         elif event.redoes is not None:
-            _move(event.redoes, self._undone, self._done)
+            _move_action(event.redoes, self._undone, self._done)
         elif _can_be_undone(event):
             if not self._done or self._done[-1].id != event.action:
                 self._done.append(Action(event.action, event.pass_number or 0))
@@ -300,9 +303,9 @@ class Passes:
 
     def replaced_by(self, fact: Fact) -> tuple[str, ...]:
         """Return the ids of the events that a new fact makes void."""
-        event_id = (
-            self._event_of_label.get(fact.before.id) if isinstance(fact, LabelChanged) else None
-        )
+        if not isinstance(fact, LabelChanged):
+            return ()
+        event_id = self._event_of_label.get(fact.before.id)
         return () if event_id is None else (event_id,)
 
     @property
@@ -313,20 +316,22 @@ class Passes:
     @property
     def read(self) -> ReadSpans:
         """The spans that were read in any pass, or in the retest."""
-        return self._read_again if self.in_retest else self._read
+        return self._read_in_retest if self.in_retest else self._read
 
     @property
     def retest_open(self) -> bool:
-        """True if a retest was begun and not finished; a later pass ends it."""
+        """True if the last pass is an unfinished retest."""
         passes = self._valid_passes
-        last = passes[-1] if passes else None
-        return last is not None and last.kind is PassKind.RETEST and last.finished_at is None
+        if not passes:
+            return False
+        last_pass = passes[-1]
+        return last_pass.kind is PassKind.RETEST and last_pass.finished_at is None
 
     @property
     def current(self) -> PassState | None:
         """The annotator's last pass, or the retest.
 
-        Adjudication is about everybody's labels and is left out.
+        Passes of adjudication do not count, as they have no labels of the annotator's own.
         """
         passes = self._own_passes
         return passes[-1] if passes else None
@@ -342,7 +347,7 @@ class Passes:
     def frozen(self) -> bool:
         """True if the current pass can no longer change, so that an edit opens the next one.
 
-        An adjudication after it shows what others said, which ends it as finishing does.
+        A later adjudication freezes the pass too, because it shows others' labels.
         """
         current = self.current
         return current is not None and (
@@ -357,7 +362,10 @@ class Passes:
 
     @property
     def revealed(self) -> bool:
-        """True if hidden contents have been shown; a retest hides them once more."""
+        """True if others' labels and the outcome have been shown to the annotator.
+
+        This is so for an adjudicator, and after a reveal. A retest hides them again.
+        """
         passes = self._own_passes if self.in_retest else self._valid_passes
         return self.adjudicated or any(
             state.finished_at is not None and state.revealed_at is not None for state in passes
@@ -384,7 +392,7 @@ class Passes:
     def last_done(self) -> Action | None:
         """The action that undo reverts: the last one, if it belongs to the current pass.
 
-        Of a frozen pass only the finish can be undone, and not once the trace was adjudicated.
+        In a frozen pass only the finish can be undone, and only before an adjudication.
         """
         current = self.current
         if current is None or not self._done:
@@ -402,19 +410,20 @@ class Passes:
 
     @property
     def last_undone(self) -> Action | None:
-        """The action that redo repeats: of the current pass, or the one that opens the next."""
+        """The action that redo repeats, in the current pass or to open the next one, if any."""
         current = self.current
         if current is None or not self._undone:
             return None
         action = self._undone[-1]
         if action.opens_pass:
-            fits = self.frozen and action.pass_number == self.next_number
+            is_valid = self.frozen and action.pass_number == self.next_number
         else:
-            fits = not self.frozen and action.pass_number == current.number
-        return action if fits else None
+            is_valid = not self.frozen and action.pass_number == current.number
+        return action if is_valid else None
 
 
 def _can_be_undone(event: Event) -> bool:
+    """Return whether undo can revert an event: it is no import, decision or mere note."""
     # Decisions are undone in adjudication.
     return (
         not event.action.startswith(IMPORT_PREFIX)
@@ -423,8 +432,11 @@ def _can_be_undone(event: Event) -> bool:
     )
 
 
-def _move(action_id: str, source: list[Action], target: list[Action]) -> None:
-    """Move an action; the later events of one undo find it moved already."""
+def _move_action(action_id: str, source: list[Action], target: list[Action]) -> None:
+    """Move an action from one list to another; do nothing if the source does not have it.
+
+    Each event of one undo names the same action, so only the first event moves it.
+    """
     for index in range(len(source) - 1, -1, -1):
         if source[index].id == action_id:
             target.append(source.pop(index))

@@ -28,7 +28,7 @@ from mast_tui.workspace.ids import now
 
 
 class PendingChange:
-    """Facts in order, and the pass after them: ``state``.
+    """The facts of a change in order, and ``state``, the pass after these facts.
 
     Args:
         passes: The current passes.
@@ -51,12 +51,12 @@ class PendingChange:
         self._passes = passes
         self._new_id = new_id
         self._at = now()
-        self._renamed: dict[str, str] = {}
+        self._copied_ids: dict[str, str] = {}
         current = passes.current
         if current is not None and not passes.frozen:
             self.state = current.copy()
         else:
-            self._open(current, blind=blind, withheld=withheld)
+            self._open_pass(current, blind=blind, withheld=withheld)
         if judge_on_screen and not self.state.judge_seen:
             self.record(SuggestionsSeen())
         self._opening_facts = len(self.facts)
@@ -68,7 +68,7 @@ class PendingChange:
 
     @property
     def changes_something(self) -> bool:
-        """True if there are more facts than those that open the pass."""
+        """True if there are facts after the facts that open the pass."""
         return len(self.facts) > self._opening_facts
 
     def record(self, fact: Fact) -> None:
@@ -76,8 +76,9 @@ class PendingChange:
         self.facts.append(fact)
         self.state.apply(fact, self._at)
 
-    def _open(self, base: PassState | None, *, blind: bool, withheld: bool) -> None:
-        kind = self._first_kind(blind=blind) if base is None else PassKind.SECOND_LOOK
+    def _open_pass(self, base: PassState | None, *, blind: bool, withheld: bool) -> None:
+        """Add the facts that open the next pass, with copies of the work in ``base``, if any."""
+        kind = self._first_pass_kind(blind=blind) if base is None else PassKind.SECOND_LOOK
         number = self._passes.next_number
         self.state = PassState(
             self._passes.annotator,
@@ -93,14 +94,15 @@ class PendingChange:
             return
         for label in base.labels.values():
             copy = replace(label, id=self._new_id(), pass_number=number)
-            self._renamed[label.id] = copy.id
+            self._copied_ids[label.id] = copy.id
             self.record(LabelAdded(copy))
         for mode, value in base.verdicts.items():
             self.set_verdict(mode, value)
         for key, text in base.notes.items():
             self.set_note(key, text)
 
-    def _first_kind(self, *, blind: bool) -> PassKind:
+    def _first_pass_kind(self, *, blind: bool) -> PassKind:
+        """Return the kind of a pass that copies no other pass."""
         if self._passes.in_retest:
             return PassKind.RETEST
         if self._passes.adjudicated:
@@ -109,7 +111,7 @@ class PendingChange:
 
     def label(self, label_id: str) -> Label | None:
         """Return the label with this id, or its copy if the pass is opened as a copy."""
-        return self.state.labels.get(self._renamed.get(label_id, label_id))
+        return self.state.labels.get(self._copied_ids.get(label_id, label_id))
 
     def add_label(
         self,
@@ -167,14 +169,14 @@ class PendingChange:
         return changed
 
     def mark_as_edited(self, label: Label) -> None:
-        """Turn accepted suggestions of a label into edited ones."""
-        for suggestion, review in self._reviews_of(label):
+        """Change the answers that accept a suggestion with this label from accept to edit."""
+        for suggestion, review in self._reviews_with(label):
             if review.answer is ReviewAnswer.ACCEPT:
                 self.set_review(suggestion, replace(review, answer=ReviewAnswer.EDIT))
 
     def remove_label(self, label: Label) -> None:
         """Remove a label; suggestions that were answered with it wait again."""
-        for suggestion, _ in self._reviews_of(label):
+        for suggestion, _ in self._reviews_with(label):
             self.set_review(suggestion, None)
         self.record(LabelRemoved(label))
 
@@ -211,5 +213,10 @@ class PendingChange:
         if previous != text:
             self.record(SpanNoteSet(key, previous, text))
 
-    def _reviews_of(self, label: Label) -> list[tuple[str, ReviewGiven]]:
-        return [(s, review) for s, review in self.state.reviews.items() if review.label == label.id]
+    def _reviews_with(self, label: Label) -> list[tuple[str, ReviewGiven]]:
+        """Return the suggestions that were answered with a label, and their answers."""
+        return [
+            (suggestion, review)
+            for suggestion, review in self.state.reviews.items()
+            if review.label == label.id
+        ]

@@ -18,11 +18,11 @@ class StudyProgress:
     Attributes:
         name: The annotator.
         assigned: The number of assigned traces.
-        shared: Those that others label too.
-        withheld: Those without suggestions.
-        finished: Those that are finished.
-        begun: Those that are begun and not finished.
-        planned: Those that the study plans to retest.
+        shared: The number of traces that others label too.
+        withheld: The number of traces without suggestions.
+        finished: The number of finished traces.
+        begun: The number of traces that are begun and not finished.
+        planned: The number of traces that the study plans to retest.
         retests: The progress of retests, which only the study's lead may see.
     """
 
@@ -42,25 +42,24 @@ class StudyProgress:
 
 
 def progress(workspace: Workspace, study: Study) -> tuple[StudyProgress, ...]:
-    """Return everybody's progress, in the order of the study; one query.
+    """Return the progress of all annotators, in the order of the study, from one query.
 
     Args:
         workspace: The workspace of the study.
         study: The study.
     """
-    passes: dict[str, list[Pass]] = {name: [] for name in study.annotators}
-    for work in workspace.passes(taxonomy=study.taxonomy):
-        if work.annotator in passes:
-            passes[work.annotator].append(work)
-    shared = frozenset(overlap_traces(study))
+    passes_by_name: dict[str, list[Pass]] = {name: [] for name in study.annotators}
+    for reading in workspace.passes(taxonomy=study.taxonomy):
+        if reading.annotator in passes_by_name:
+            passes_by_name[reading.annotator].append(reading)
+    shared_traces = frozenset(overlap_traces(study))
     return tuple(
-        _progress(study, name, shared, annotator_passes)
-        for name, annotator_passes in passes.items()
+        _progress_of(study, name, shared_traces, passes) for name, passes in passes_by_name.items()
     )
 
 
 def anybody_finished(workspace: Workspace, study: Study) -> bool:
-    """Return whether an annotator has finished a trace of the study, so that its figures exist.
+    """Return whether an annotator has finished a trace of the study; then it has figures.
 
     Args:
         workspace: The workspace of the study.
@@ -76,13 +75,16 @@ def anybody_finished(workspace: Workspace, study: Study) -> bool:
     )
 
 
-def _progress(study: Study, name: str, shared: frozenset[str], passes: list[Pass]) -> StudyProgress:
+def _progress_of(
+    study: Study, name: str, shared_traces: frozenset[str], passes: list[Pass]
+) -> StudyProgress:
+    """Return the progress of an annotator, from all passes of this annotator under the study."""
     passes_by_trace = by_trace(passes)
     ids = assigned(study, name)
-    finished = [
+    finished_traces = [
         trace_id for trace_id in ids if first_finish(passes_by_trace.get(trace_id, ())) is not None
     ]
-    begun = [
+    begun_traces = [
         trace_id
         for trace_id in ids
         if any(work.kind.is_reading for work in passes_by_trace.get(trace_id, ()))
@@ -90,10 +92,10 @@ def _progress(study: Study, name: str, shared: frozenset[str], passes: list[Pass
     return StudyProgress(
         name,
         assigned=len(ids),
-        shared=sum(trace_id in shared for trace_id in ids),
+        shared=sum(trace_id in shared_traces for trace_id in ids),
         withheld=len(withheld_traces(study, name)),
-        finished=len(finished),
-        begun=len(set(begun).difference(finished)),
+        finished=len(finished_traces),
+        begun=len(set(begun_traces).difference(finished_traces)),
         planned=len(retest_traces(study, name)),
         retests=retests_of(study, name, passes_by_trace),
     )
@@ -101,10 +103,10 @@ def _progress(study: Study, name: str, shared: frozenset[str], passes: list[Pass
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorStatus:
-    """The number of an annotator's finished traces, and of those with an open pass.
+    """The number of an annotator's finished traces, and of traces whose last pass is unfinished.
 
-    A trace with an open second look counts as both: its finished pass counts in all figures, and
-    work is left.
+    A trace with an unfinished second look counts twice: as finished, as figures use its finished
+    pass, and as open.
     """
 
     name: str
@@ -129,20 +131,20 @@ def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
         workspace: The workspace.
         taxonomy: The taxonomy.
     """
-    passes: dict[str, dict[str, list[Pass]]] = {}
+    readings_by_name: dict[str, dict[str, list[Pass]]] = {}
     for reading in workspace.passes(taxonomy=taxonomy.ref):
         if reading.kind.is_reading:
-            passes.setdefault(reading.annotator, {}).setdefault(reading.trace_id, []).append(
-                reading
-            )
+            readings_by_trace = readings_by_name.setdefault(reading.annotator, {})
+            readings_by_trace.setdefault(reading.trace_id, []).append(reading)
     rows = []
     for info in workspace.annotators():
         if info.kind is AnnotatorKind.JUDGE:
             continue
-        traces = passes.get(info.name, {}).values()
-        finished = sum(any(reading.finished for reading in readings) for readings in traces)
+        all_readings = readings_by_name.get(info.name, {}).values()
+        finished = sum(any(reading.finished for reading in readings) for readings in all_readings)
         unfinished = sum(
-            not max(readings, key=lambda reading: reading.number).finished for readings in traces
+            not max(readings, key=lambda reading: reading.number).finished
+            for readings in all_readings
         )
         rows.append(AnnotatorStatus(info.name, info.kind, finished, unfinished))
     return StatusReport(taxonomy.ref, len(workspace.traces()), tuple(rows))

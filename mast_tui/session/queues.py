@@ -68,10 +68,12 @@ def queue(
 ) -> tuple[QueueItem, ...]:
     """Return the traces of a queue, in the order in which to take them.
 
-    Unfinished traces are in the annotator's own order under a study, else by trace id; retests
-    precede those that are not begun. Disagreements, also with a judge, reveal hidden labels: this
-    is recorded, and traces with a retest to come are left out. The number of queries does not
-    depend on the number of traces.
+    - Unfinished traces have the annotator's own order under a study, else that of their ids;
+      retests precede traces that are not begun.
+    - Disagreements, also with a judge, reveal hidden labels: the reveal is recorded in the
+      workspace. Traces with a retest to come are left out.
+
+    The number of queries does not depend on the number of traces.
 
     Args:
         workspace: The workspace.
@@ -119,7 +121,11 @@ class _AnnotatorWork:
         return retests_of(self.study, self.annotator, self.passes)
 
     def traces(self) -> Sequence[str]:
-        """Return the ids of the annotator's traces, in their order; for others all of the study."""
+        """Return the ids of the annotator's traces, in the annotator's order.
+
+        - Without a study these are all traces of the workspace.
+        - For a person who is no annotator of the study, these are all traces of the study.
+        """
         if self.study is None:
             return [record.trace_id for record in self.workspace.traces()]
         if self.annotator in self.study.annotators:
@@ -138,19 +144,25 @@ class _AnnotatorWork:
         return tuple(
             QueueItem(
                 trace_id,
-                self._in_order(() if modes is None else modes.get(trace_id, ())),
-                begun=trace_id in self.retests.begun or _begun(self.passes.get(trace_id, ())),
-                retest=trace_id in self.retests.now,
+                self._in_taxonomy_order(() if modes is None else modes.get(trace_id, ())),
+                begun=trace_id in self.retests.begun
+                or _has_open_reading(self.passes.get(trace_id, ())),
+                retest=trace_id in self.retests.current,
             )
             for trace_id in ids
         )
 
     def mine(self) -> tuple[QueueItem, ...]:
-        """Return the unfinished traces and due retests; none for people outside the study."""
+        """Return the unfinished traces, with retests before the first trace that is not begun.
+
+        The result is empty for a person outside the study.
+        """
         if self.study is not None and self.annotator not in self.study.annotators:
             return ()
         unfinished = self.items(
-            trace_id for trace_id in self.traces() if not _finished(self.passes.get(trace_id, ()))
+            trace_id
+            for trace_id in self.traces()
+            if not _has_finished_reading(self.passes.get(trace_id, ()))
         )
         retests = self.items([*sorted(self.retests.begun), *self.retests.due])
         first_untouched = next(
@@ -166,101 +178,114 @@ class _AnnotatorWork:
         """
         if self.study is None:
             return ()
-        batch_numbers = [draw.lot for draw in self.study.draws if draw.chances]
-        drawn = {trace_id for number in batch_numbers for trace_id in self.study.batches[number]}
-        return tuple(item for item in self.mine() if item.trace_id in drawn)
+        drawn_traces: set[str] = set()
+        for draw in self.study.draws:
+            if draw.chances:
+                drawn_traces.update(self.study.batches[draw.lot])
+        return tuple(item for item in self.mine() if item.trace_id in drawn_traces)
 
     def unsure(self) -> tuple[QueueItem, ...]:
         """Return the traces with a verdict unsure in the annotator's last reading."""
         modes: dict[str, list[str]] = defaultdict(list)
+        retests = self.retests.current
         for verdict in self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy):
-            if verdict.value is VerdictValue.UNSURE and verdict.trace_id not in self.retests.now:
+            if verdict.value is VerdictValue.UNSURE and verdict.trace_id not in retests:
                 modes[verdict.trace_id].append(verdict.mode)
         return self.items(self._in_own_order(modes), modes)
 
     def changed(self) -> tuple[QueueItem, ...]:
         """Return the traces with modes that a change of the codebook left open."""
         verdicts = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
-        judged = {(verdict.trace_id, verdict.mode) for verdict in verdicts}
-        candidates = self.workspace.look_again(self.annotator, self.taxonomy)
-        modes = {
-            trace_id: open_modes
-            for trace_id, split_modes in candidates.items()
-            if trace_id not in self.retests.now
-            and (open_modes := [mode for mode in split_modes if (trace_id, mode) not in judged])
-        }
+        judged_modes = {(verdict.trace_id, verdict.mode) for verdict in verdicts}
+        split_modes = self.workspace.look_again(self.annotator, self.taxonomy)
+        modes: dict[str, list[str]] = defaultdict(list)
+        for trace_id in split_modes.keys() - self.retests.current:
+            for mode in split_modes[trace_id]:
+                if (trace_id, mode) not in judged_modes:
+                    modes[trace_id].append(mode)
         return self.items(self._in_own_order(modes), modes)
 
     def differing(self, kind: Kind) -> tuple[QueueItem, ...]:
-        """Return the finished traces on which a person or a judge differs, most modes first."""
+        """Return the finished traces on which a person or a judge differs, most modes first.
+
+        Record in the workspace that others' labels on these traces are revealed.
+        """
         passes = self.workspace.passes(taxonomy=self.taxonomy)
-        counted = counted_passes(passes, "last")
-        visible = [
+        passes_by_key = counted_passes(passes, "last")
+        visible_traces = [
             trace_id
-            for annotator, trace_id in counted
+            for annotator, trace_id in passes_by_key
             if annotator == self.annotator
-            and _finished(self.passes[trace_id])
+            and _has_finished_reading(self.passes[trace_id])
             and trace_id not in self.retests.protected
         ]
-        modes = self._differing_modes(counted, frozenset(visible), kind)
-        # Where suggestions were visible, a judge's verdict reveals nothing.
-        revealed = (
-            visible
-            if kind is Kind.HUMAN
-            else [trace_id for trace_id in visible if self._judge_hidden(trace_id)]
-        )
+        modes = self._differing_modes(passes_by_key, frozenset(visible_traces), kind)
+        revealed_traces = visible_traces
+        source = "others"
+        if kind is Kind.JUDGE:
+            # If suggestions were visible, a judge's verdict reveals nothing.
+            revealed_traces = [
+                trace_id for trace_id in visible_traces if self._is_judge_hidden(trace_id)
+            ]
+            source = "judge"
         record_reveal(
-            self.workspace,
-            self.annotator,
-            self.taxonomy,
-            sorted(revealed),
-            source="others" if kind is Kind.HUMAN else "judge",
+            self.workspace, self.annotator, self.taxonomy, sorted(revealed_traces), source=source
         )
         order = sorted(self._in_own_order(modes), key=lambda trace_id: -len(modes[trace_id]))
         return self.items(order, modes)
 
     def _differing_modes(
-        self, counted: Mapping[tuple[str, str], Pass], visible: frozenset[str], kind: Kind
+        self,
+        passes_by_key: Mapping[tuple[str, str], Pass],
+        visible_traces: frozenset[str],
+        kind: Kind,
     ) -> dict[str, set[str]]:
-        """Return by trace id the modes on which verdicts of both exist and differ."""
+        """Return the modes on which the annotator's verdict differs from another, by trace id.
+
+        Args:
+            passes_by_key: The counted passes, by annotator and trace id.
+            visible_traces: The traces to compare.
+            kind: The kind of the other annotators: people or judges.
+        """
         own_verdicts: dict[tuple[str, str], VerdictValue] = {}
         other_verdicts: dict[tuple[str, str], set[VerdictValue]] = defaultdict(set)
         for verdict in self.workspace.verdicts(taxonomy=self.taxonomy, pass_number="finished"):
-            key = verdict.trace_id, verdict.mode
-            if verdict.trace_id not in visible:
+            if verdict.trace_id not in visible_traces:
                 continue
+            key = (verdict.trace_id, verdict.mode)
             if verdict.annotator == self.annotator:
                 own_verdicts[key] = verdict.value
-            elif (verdict.annotator, verdict.trace_id) in counted and (
+            elif (verdict.annotator, verdict.trace_id) in passes_by_key and (
                 annotator_kind(verdict.annotator) is kind
             ):
                 other_verdicts[key].add(verdict.value)
-        differing: dict[str, set[str]] = defaultdict(set)
+        differing_modes: dict[str, set[str]] = defaultdict(set)
         for (trace_id, mode), value in own_verdicts.items():
             if other_verdicts[trace_id, mode] - {value}:
-                differing[trace_id].add(mode)
-        return differing
+                differing_modes[trace_id].add(mode)
+        return differing_modes
 
-    def _judge_hidden(self, trace_id: str) -> bool:
+    def _is_judge_hidden(self, trace_id: str) -> bool:
         passes = self.passes[trace_id]
         blind = any(reading.kind is PassKind.BLIND for reading in passes)
         return blind or suggestions_withheld(passes, planned=False)
 
     def _in_own_order(self, ids: Iterable[str]) -> list[str]:
-        """Sort traces into the annotator's order; traces of others come last."""
+        """Return traces in the annotator's order; traces that are not the annotator's come last."""
         positions = {trace_id: number for number, trace_id in enumerate(self.traces())}
         return sorted(ids, key=lambda trace_id: (positions.get(trace_id, len(positions)), trace_id))
 
-    def _in_order(self, modes: Iterable[str]) -> tuple[str, ...]:
+    def _in_taxonomy_order(self, modes: Iterable[str]) -> tuple[str, ...]:
         selected = set(modes)
         return tuple(mode for mode in self._modes if mode in selected)
 
 
-def _finished(passes: Sequence[Pass]) -> bool:
-    """Return whether a reading is finished; a second look is not ordinary work."""
+def _has_finished_reading(passes: Sequence[Pass]) -> bool:
+    """Return whether a reading is finished, although a second look may be open."""
     return any(reading.finished for reading in passes if reading.kind.is_reading)
 
 
-def _begun(passes: Sequence[Pass]) -> bool:
+def _has_open_reading(passes: Sequence[Pass]) -> bool:
+    """Return whether the last reading is begun and not finished."""
     readings = [reading for reading in passes if reading.kind.is_reading]
     return bool(readings) and not readings[-1].finished

@@ -96,16 +96,16 @@ class Suggestion:
 
     @property
     def evidence_key(self) -> str | None:
-        """The span to show first: that of the quote, else the first of the range.
-
-        If the quote was not found, it is the span that the judge named, if any.
-        """
+        """The key of the span to show: that of the evidence, else the first of the target."""
         key = None if self.evidence is None else self.evidence.key
         return self.target.first if key is None else key
 
     @property
     def quote_offsets(self) -> tuple[int, int] | None:
-        """The start and end of the quote in that span's text (code points, end exclusive)."""
+        """The start and end of the quote in the text of its span (code points, end exclusive).
+
+        None if the quote was not found.
+        """
         evidence = self.evidence
         if evidence is None or evidence.char_start is None or evidence.char_end is None:
             return None
@@ -126,10 +126,13 @@ class OwnLabels:
         self._positions: dict[str, LabelPosition] = {}
         self._sorted_positions: list[LabelPosition] = []
         self._ids_by_end: dict[str, set[str]] = {}
-        self._ranges: set[str] = set()
-        self._unplaced: set[str] = set()
+        """The ids of the labels that begin or end at a span, by its key."""
+        self._range_ids: set[str] = set()
+        """The ids of the labels on more than one span."""
+        self._unplaced_ids: set[str] = set()
+        """The ids of the labels with a span that is not loaded."""
         self._in_order: tuple[Label, ...] | None = ()
-        self._spans = 0
+        self._span_count = 0
 
     def follow(self, labels: Mapping[str, Label], spans: int) -> None:
         """Take over the current labels.
@@ -138,25 +141,26 @@ class OwnLabels:
             labels: The labels by id.
             spans: The number of spans of the trace.
         """
-        current = self._labels
-        for label_id in [
-            label_id for label_id, label in current.items() if labels.get(label_id) is not label
-        ]:
-            self._drop(current[label_id])
-        for label in [label for label_id, label in labels.items() if label_id not in current]:
-            self._add(label)
-        self.grown(spans)
+        outdated_labels = [
+            label for label_id, label in self._labels.items() if labels.get(label_id) is not label
+        ]
+        for label in outdated_labels:
+            self._remove_label(label)
+        for label_id, label in labels.items():
+            if label_id not in self._labels:
+                self._add_label(label)
+        self.update_positions(spans)
 
-    def grown(self, spans: int) -> None:
-        """Position labels again whose span was missing, if the number of spans has changed."""
-        if spans != self._spans:
-            self._spans = spans
-            for label in [self._labels[label_id] for label_id in self._unplaced]:
-                self._drop(label)
-                self._add(label)
+    def update_positions(self, spans: int) -> None:
+        """Recompute positions of labels without a loaded span, if the trace has more spans now."""
+        if spans != self._span_count:
+            self._span_count = spans
+            for label in [self._labels[label_id] for label_id in self._unplaced_ids]:
+                self._remove_label(label)
+                self._add_label(label)
 
     def in_order(self) -> tuple[Label, ...]:
-        """Return all labels: first those on the whole trace, then in span order."""
+        """Return all labels: first labels on the whole trace, then the others in span order."""
         if self._in_order is None:
             self._in_order = tuple(
                 self._labels[position.label_id] for position in self._sorted_positions
@@ -172,14 +176,15 @@ class OwnLabels:
         """
         covering = set(self._ids_by_end.get(key, ()))
         if index is not None:
-            for label_id in self._ranges:
+            for label_id in self._range_ids:
                 position = self._positions[label_id]
                 if position.first < index < position.last < NOWHERE:
                     covering.add(label_id)
         positions = sorted(self._positions[label_id] for label_id in covering)
         return tuple(self._labels[position.label_id] for position in positions)
 
-    def _add(self, label: Label) -> None:
+    def _add_label(self, label: Label) -> None:
+        """Add a label to all tables, at the position of its spans."""
         position = self._position_of(label)
         self._labels[label.id] = label
         self._positions[label.id] = position
@@ -191,12 +196,13 @@ class OwnLabels:
             if key is not None:
                 self._ids_by_end.setdefault(key, set()).add(label.id)
         if first != last:
-            self._ranges.add(label.id)
+            self._range_ids.add(label.id)
         if NOWHERE in (position.first, position.last):
-            self._unplaced.add(label.id)
+            self._unplaced_ids.add(label.id)
         self._in_order = None
 
-    def _drop(self, label: Label) -> None:
+    def _remove_label(self, label: Label) -> None:
+        """Remove a label from all tables."""
         del self._labels[label.id]
         position = self._positions.pop(label.id)
         del self._sorted_positions[bisect_left(self._sorted_positions, position)]
@@ -208,15 +214,15 @@ class OwnLabels:
                 self._ids_by_end[key].discard(label.id)
                 if not self._ids_by_end[key]:
                     del self._ids_by_end[key]
-        self._ranges.discard(label.id)
-        self._unplaced.discard(label.id)
+        self._range_ids.discard(label.id)
+        self._unplaced_ids.discard(label.id)
         self._in_order = None
 
 
 class SuggestionList:
-    """Judges' suggestions in reading order, and those without an answer.
+    """Judges' suggestions in reading order, and the suggestions without an answer.
 
-    Suggestions with an altered quote follow all others; those whose quote was not found come last.
+    Suggestions with an altered quote come later, and suggestions without a found quote last.
     """
 
     def __init__(
@@ -227,16 +233,20 @@ class SuggestionList:
         self.by_id = {suggestion.id: suggestion for suggestion in suggestions}
         self.pending_by_id: dict[str, Suggestion] = {}
         self._position_of = position_of
-        self._spans = -1
+        self._span_count = -1
         self._has_unplaced = True
         self._in_order: tuple[Suggestion, ...] = ()
         self._pending: tuple[Suggestion, ...] = ()
         self._answered: Set[str] | None = None
 
     def in_order(self, spans: int) -> tuple[Suggestion, ...]:
-        """Return all suggestions by the position of their evidence, in a trace of so many spans."""
-        if self._has_unplaced and spans != self._spans:
-            self._spans = spans
+        """Return all suggestions by the position of their evidence.
+
+        Args:
+            spans: The number of spans of the trace.
+        """
+        if self._has_unplaced and spans != self._span_count:
+            self._span_count = spans
             positions = {
                 key: self._position_of(suggestion) for key, suggestion in self.by_id.items()
             }
@@ -259,6 +269,7 @@ class SuggestionList:
         """
         suggestions = self.in_order(spans)
         if answered is not self._answered:
+            # An equal set changes nothing, so that the result stays the same object.
             if answered != self._answered:
                 self._pending = tuple(
                     suggestion for suggestion in suggestions if suggestion.id not in answered
@@ -269,9 +280,12 @@ class SuggestionList:
 
 
 class OthersWork(NamedTuple):
-    """The labels on a trace of everybody, and the judges; see ``ReadModel.judges``.
+    """The labels that all annotators and judges have set on a trace.
 
-    ``look_here`` has the keys of the spans that probably contain the decisive step.
+    Attributes:
+        labels: The labels, with the labels of the session's annotator.
+        judges: The judges with labels; if there are none, the judges that have judged the trace.
+        look_here: The keys of the spans that probably contain the decisive step.
     """
 
     labels: tuple[Label, ...]
@@ -324,15 +338,17 @@ class ReadModel:
         self.verdicts = MappingProxyType(absent_or_unsure | present)
 
     def lacks(self, *, people: bool) -> bool:
-        """Return whether labels of judges, or also of ``people``, must be read before they are
-        shown.
+        """Return whether others' labels must be read before they are shown.
+
+        Args:
+            people: People's labels are to be shown, not only judges'.
         """
         return self._lacks_judges or (people and self._lacks_people)
 
     def read_others(self) -> OthersWork:
-        """Read the labels of judges and others without changing the state; may run in any thread.
+        """Read all labels on the trace from the workspace; may run in any thread.
 
-        While the server is away the result is that of the last reading.
+        The state does not change. While the server is away, return the result of the last reading.
         """
         workspace = self._workspace
         with suppress(ServerAway):
@@ -347,7 +363,7 @@ class ReadModel:
         return self._others_work
 
     def take_others(self, work: OthersWork, *, people: bool) -> None:
-        """Show what was read.
+        """Show labels that were read from the workspace.
 
         Args:
             work: The result of ``read_others``.
@@ -373,13 +389,13 @@ class ReadModel:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """The judges with suggestions; if there are none, those that have judged the trace."""
+        """The judges with suggestions; if there are none, the judges that have judged the trace."""
         return self._others_work.judges
 
     @property
     def own(self) -> OwnLabels:
         """The annotator's labels."""
-        self._own.grown(len(self._trace))
+        self._own.update_positions(len(self._trace))
         return self._own
 
     @property
@@ -403,29 +419,32 @@ class ReadModel:
         return self._suggestions.pending_by_id if self.pending else {}
 
     def suggestion(self, suggestion_id: str) -> Suggestion | None:
-        """Return a judge's suggestion; None if there is no such."""
+        """Return a judge's suggestion; None if there is none with this id."""
         return self._suggestions.by_id.get(suggestion_id)
 
-    def _index(self, key: str) -> int:
+    def _span_index(self, key: str) -> int:
+        """Return the index of a span, ``NOWHERE`` if it is not loaded."""
         index = self._trace.index_of(key)
         return NOWHERE if index is None else index
 
     def _label_position(self, label: Label) -> LabelPosition:
+        """Return the sort key of a label; labels on the whole trace come first."""
         target = label.target
         if target.first is None or target.last is None:
             return LabelPosition(-1, 0, 0, label.mode, label.id)
         return LabelPosition(
-            self._index(target.first),
+            self._span_index(target.first),
             target.char_start or 0,
-            self._index(target.last),
+            self._span_index(target.last),
             label.mode,
             label.id,
         )
 
     def _suggestion_position(self, suggestion: Suggestion) -> SuggestionPosition:
+        """Return the sort key of a suggestion; suggestions without a span come first."""
         key = suggestion.evidence_key
         offsets = suggestion.quote_offsets
-        index = -1 if key is None else self._index(key)
+        index = -1 if key is None else self._span_index(key)
         offset = offsets[0] if offsets else 0
         return SuggestionPosition(index, offset, suggestion.mode, suggestion.id)
 

@@ -20,7 +20,7 @@ class Retests:
     """The state of an annotator's retests, by trace id.
 
     Attributes:
-        due: Retests that are not begun, those finished longest ago first.
+        due: Retests that are not begun; the trace that was finished first comes first.
         begun: Retests that are begun and not finished.
         done: Finished retests.
         to_come: Retests that wait for the first reading or for other traces in between.
@@ -34,21 +34,21 @@ class Retests:
     lost: frozenset[str] = frozenset()
 
     @property
-    def now(self) -> frozenset[str]:
+    def current(self) -> frozenset[str]:
         """The current retests, for which nothing of the first reading is shown."""
         return self.begun.union(self.due)
 
     @property
     def protected(self) -> frozenset[str]:
-        """The current and future retests, for which nothing of others may be shown."""
-        return self.now | self.to_come
+        """The current and future retests, for which no label of others may be shown."""
+        return self.current | self.to_come
 
 
 def by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
     """Return passes of one annotator under one taxonomy by trace id, sorted by number."""
     passes_by_trace: dict[str, list[Pass]] = defaultdict(list)
-    for work in sorted(passes, key=lambda work: (work.trace_id, work.number)):
-        passes_by_trace[work.trace_id].append(work)
+    for reading in sorted(passes, key=lambda reading: (reading.trace_id, reading.number)):
+        passes_by_trace[reading.trace_id].append(reading)
     return passes_by_trace
 
 
@@ -63,7 +63,7 @@ def first_finish(passes: Iterable[Pass]) -> str | None:
 
 
 def retest_open(passes: Sequence[Pass]) -> bool:
-    """Return whether a retest is begun and not finished; a later pass ends it."""
+    """Return whether the last pass is an unfinished retest."""
     return bool(passes) and passes[-1].kind is PassKind.RETEST and not passes[-1].finished
 
 
@@ -72,12 +72,12 @@ def retests_of(
 ) -> Retests:
     """Return the state of an annotator's retests.
 
-    A begun retest continues whatever changes in the study.
+    A begun retest stays in ``begun`` even if the study no longer plans it.
 
     Args:
         study: The study, if there is one.
         annotator: The annotator.
-        passes_by_trace: All their passes, from ``by_trace``.
+        passes_by_trace: All passes of the annotator, from ``by_trace``.
     """
     begun = frozenset(
         trace_id for trace_id, passes in passes_by_trace.items() if retest_open(passes)
@@ -89,15 +89,18 @@ def retests_of(
         passes = passes_by_trace.get(trace_id, ())
         if any(work.kind is PassKind.RETEST and work.finished for work in passes):
             done.add(trace_id)
-        elif any(_spoils(work) for work in passes):
+        elif any(_spoils_retest(work) for work in passes):
             lost.add(trace_id)
     due: tuple[str, ...] = ()
     if study is not None and planned:
-        times = {trace_id: first_finish(passes) for trace_id, passes in passes_by_trace.items()}
-        order = sorted((time, trace_id) for trace_id, time in times.items() if time is not None)
-        due = retests_due(
-            study, annotator, [trace_id for _, trace_id in order], retested=begun | done | lost
+        finish_times = {
+            trace_id: first_finish(passes) for trace_id, passes in passes_by_trace.items()
+        }
+        finishes = sorted(
+            (time, trace_id) for trace_id, time in finish_times.items() if time is not None
         )
+        finished_traces = [trace_id for _, trace_id in finishes]
+        due = retests_due(study, annotator, finished_traces, retested=begun | done | lost)
     return Retests(
         due=due,
         begun=begun,
@@ -107,7 +110,8 @@ def retests_of(
     )
 
 
-def _spoils(work: Pass) -> bool:
+def _spoils_retest(work: Pass) -> bool:
+    """Return whether a pass makes a retest invalid: labels were revised or others' were shown."""
     return (
         work.kind in (PassKind.SECOND_LOOK, PassKind.ADJUDICATION, PassKind.RETEST)
         or work.revealed_at is not None

@@ -48,7 +48,7 @@ from mast_tui.workspace.records import SpanIndex, indices_in, missing_indices
 
 
 class Keep(Enum):
-    """A marker for an argument that leaves a value unchanged, where None has a meaning."""
+    """A marker for an argument that leaves a value unchanged; None would remove the value."""
 
     KEEP = "keep"
 
@@ -139,7 +139,7 @@ class Session:
             raise SessionError(f"{annotator!r} is a judge's name; give the name of a person")
         workspace.add_taxonomy(taxonomy)
         workspace.add_annotator(annotator, kind)
-        trace_id = known_trace(workspace, trace)
+        trace_id = register_open_trace(workspace, trace)
         conditions = conditions_for(workspace, annotator, trace_id, taxonomy.ref)
         return cls(
             workspace, trace, taxonomy, annotator, trace_id, blind=blind, conditions=conditions
@@ -165,11 +165,11 @@ class Session:
         self._conditions = conditions
         self.version = 0
         self._modes = {mode.slug for mode in taxonomy.all_modes}
-        self._messages = ChangeMessages(taxonomy, trace, self._suggestion)
+        self._messages = ChangeMessages(taxonomy, trace, self._find_visible_suggestion)
         self._read_model = ReadModel(workspace, trace, trace_id, taxonomy.ref, annotator)
         self._visible_version = -1
         self._judge_on_screen = False
-        self._news = ""
+        self._elsewhere_message = ""
         self._in_retest = conditions.retest
         self._registered_spans = len(trace) if trace.loaded.complete else None
         """The number of spans that the workspace has registered."""
@@ -177,28 +177,30 @@ class Session:
         """The writes of a command that ``planned`` executes; None outside of it."""
         self._stored_indices: dict[str, SpanIndex] = {}
         """The indices of spans that this session has stored in the workspace."""
-        self._take_passes(self._load())
+        self._take_passes(self._read_passes())
         self._leave_blind_pass()
 
     # The visible state
 
     def _visible_state(self) -> ReadModel:
-        """Return the visible state after the last change."""
+        """Return the visible state, brought up to date with the last change."""
         if self._visible_version != self.version:
             self._read_model.follow(self._passes.current, self._passes.reviews)
             self._visible_version = self.version
         return self._read_model
 
     def _visible_others(self) -> ReadModel:
-        """Return the visible state, after reading others' labels if they are missing."""
+        """Return the visible state; read others' labels from the workspace if they are missing."""
         state = self._visible_state()
         if state.lacks(people=self.others_shown):
             state.take_others(state.read_others(), people=self.others_shown)
         return state
 
-    def _suggestion(self, suggestion_id: str) -> Suggestion | None:
-        visible = self.suggestions_visible
-        return self._visible_others().suggestion(suggestion_id) if visible else None
+    def _find_visible_suggestion(self, suggestion_id: str) -> Suggestion | None:
+        """Return the suggestion with this id; None if there is none or suggestions are hidden."""
+        if not self.suggestions_visible:
+            return None
+        return self._visible_others().suggestion(suggestion_id)
 
     @property
     def current(self) -> Pass | None:
@@ -214,7 +216,7 @@ class Session:
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """The annotator's labels of this pass: those on the whole trace, then in span order."""
+        """The annotator's labels of this pass: on the whole trace, then in span order."""
         return self._visible_state().own.in_order()
 
     @property
@@ -229,7 +231,7 @@ class Session:
         return MappingProxyType(self._visible_state().own.by_mode)
 
     def labels_at(self, key: str) -> tuple[Label, ...]:
-        """Return the annotator's labels that cover a span; those on the whole trace cover none."""
+        """Return the annotator's labels that cover a span, without labels on the whole trace."""
         return self._visible_state().own.at(key, self.trace.index_of(key))
 
     @property
@@ -252,10 +254,10 @@ class Session:
 
         If a study withholds them, they are shown after the finish, on request (``reveal``).
         """
-        return self.hidden_visible and not self._withheld
+        return self.hidden_visible and not self._suggestions_withheld
 
     @property
-    def _withheld(self) -> bool:
+    def _suggestions_withheld(self) -> bool:
         """True if a study withholds suggestions from this pass, or from the next one."""
         if self._passes.revealed:
             return False
@@ -266,7 +268,7 @@ class Session:
     def open_modes_answer(self) -> Literal["leave", "absent"] | None:
         """The action of finishing for modes without a verdict; None to ask the annotator.
 
-        If everything is read they are absent; else a study may fix the action.
+        If all spans are read, these modes become absent; else a study may fix the action.
         """
         if not self.unread():
             return "absent"
@@ -276,7 +278,7 @@ class Session:
     def suggestions(self) -> tuple[Suggestion, ...]:
         """Judges' suggestions in the reading order of their evidence; none while hidden.
 
-        Those whose quote was not found come last.
+        Suggestions whose quote was not found come last.
         """
         return self._visible_others().suggestions if self.suggestions_visible else ()
 
@@ -284,15 +286,15 @@ class Session:
     def look_here(self) -> tuple[str, ...]:
         """The keys of the spans that probably contain the decisive step, in their order.
 
-        None while suggestions are hidden.
+        Empty while suggestions are hidden.
         """
         return self._visible_others().look_here if self.suggestions_visible else ()
 
     @property
     def judged_by(self) -> tuple[str, ...]:
-        """The judges with suggestions, or else those that have judged the trace.
+        """The judges with suggestions; if there are none, the judges that have judged the trace.
 
-        None while their verdicts are hidden.
+        Empty while their verdicts are hidden.
         """
         return self._visible_others().judges if self.suggestions_visible else ()
 
@@ -304,14 +306,14 @@ class Session:
     @property
     def pending_by_id(self) -> Mapping[str, Suggestion]:
         """The suggestions without an answer, by their ids."""
-        visible = self.suggestions_visible
-        return MappingProxyType(self._visible_others().pending_by_id if visible else {})
+        is_visible = self.suggestions_visible
+        return MappingProxyType(self._visible_others().pending_by_id if is_visible else {})
 
     @property
     def others_shown(self) -> bool:
         """True if others' labels may be shown.
 
-        That is after the finish on request (``reveal``), or to an adjudicator.
+        This is so after ``reveal``, which needs a finished trace, and for an adjudicator.
         """
         return self._passes.revealed
 
@@ -330,7 +332,7 @@ class Session:
     def read(self) -> Set[str]:
         """The keys of the spans that this annotator has read, in any pass.
 
-        A retest begins with none.
+        In a retest these are only the keys read in the retest.
         """
         return self._passes.read
 
@@ -358,19 +360,19 @@ class Session:
         target = self._checked_target(target)
         if suggestions_on_screen:
             self._judge_on_screen = True
-        change = self._begin()
+        change = self._begin_change()
         label = change.state.find(mode, target)
         if label is not None:
             change.remove_label(label)
         else:
             change.add_label(mode, target, saw_suggestions=suggestions_on_screen)
-        return self._commit(change)
+        return self._commit_change(change)
 
     def remove_label(self, label_id: str) -> Change:
         """Remove a label of the annotator; a suggestion that was answered with it waits again."""
-        change = self._begin()
+        change = self._begin_change()
         change.remove_label(self._own_label(change, label_id))
-        return self._commit(change)
+        return self._commit_change(change)
 
     def edit_label(
         self,
@@ -398,7 +400,7 @@ class Session:
             SessionError: A value is invalid, or the change would duplicate another label.
             WorkspaceError: The change cannot be written.
         """
-        change = self._begin()
+        change = self._begin_change()
         previous = self._own_label(change, label_id)
         changed = previous
         if mode is not None:
@@ -417,6 +419,11 @@ class Session:
         return self._change_label(change, previous, changed)
 
     def _change_label(self, change: PendingChange, previous: Label, changed: Label) -> Change:
+        """Replace a label by its changed copy and write the change, if they differ.
+
+        Raises:
+            SessionError: Another label has the same mode and target.
+        """
         duplicate = change.state.find(changed.mode, changed.target)
         if duplicate is not None and duplicate.id != changed.id:
             location = self._messages.location(changed.target)
@@ -430,7 +437,7 @@ class Session:
             change.mark_as_edited(previous)
             changed = structs.replace(changed, origin=Origin.EDITED)
         change.change_label(previous, changed)
-        return self._commit(change)
+        return self._commit_change(change)
 
     def set_verdict(
         self, mode: str, value: VerdictValue | None, *, remove_labels: bool = False
@@ -443,8 +450,8 @@ class Session:
             remove_labels: Remove labels of the mode.
 
         Raises:
-            SessionError: The mode has labels and they are not to be removed, or has no such
-                verdict.
+            SessionError: The mode has labels and ``remove_labels`` is False, or it cannot have
+                this verdict.
             WorkspaceError: The verdict cannot be written.
         """
         self._check_mode(mode)
@@ -452,7 +459,7 @@ class Session:
             raise SessionError("label a span or the whole trace to say that a mode shows")
         if all(candidate.slug != mode for candidate in self.taxonomy.modes):
             raise SessionError(f"{self._messages.mode(mode)} can only be labelled where it shows")
-        change = self._begin()
+        change = self._begin_change()
         labels = change.state.labels_of(mode)
         if labels and not remove_labels:
             count = counted(len(labels), "label")
@@ -466,7 +473,7 @@ class Session:
         change.set_verdict(mode, value)
         if not change.changes_something:
             return Change(f"{self._messages.mode(mode)} is open already", mode)
-        return self._commit(change)
+        return self._commit_change(change)
 
     def note_span(self, key: str, text: str) -> Change:
         """Write a note on a span; an empty text removes it.
@@ -480,17 +487,17 @@ class Session:
             WorkspaceError: The note cannot be written.
         """
         self._checked_target(Target(key, key))
-        change = self._begin()
+        change = self._begin_change()
         change.set_note(key, text.strip())
         if not change.changes_something:
             return Change("nothing changed", key=key)
-        return self._commit(change)
+        return self._commit_change(change)
 
     # Suggestions
 
     def accept(self, suggestion_id: str) -> Change:
         """Accept a suggestion as a label; an equal label that exists already is used."""
-        suggestion = self._visible(suggestion_id)
+        suggestion = self._require_visible_suggestion(suggestion_id)
         return self._accept_as(suggestion, suggestion.mode, suggestion.target, ReviewAnswer.ACCEPT)
 
     def edit(self, suggestion_id: str, mode: str, target: Target) -> Change:
@@ -505,7 +512,7 @@ class Session:
             SessionError: The suggestion is hidden or gone, or the mode or a span does not exist.
             WorkspaceError: The answer cannot be written.
         """
-        suggestion = self._visible(suggestion_id)
+        suggestion = self._require_visible_suggestion(suggestion_id)
         self._check_mode(mode)
         target = self._checked_target(target)
         if (mode, target) == (suggestion.mode, suggestion.target):
@@ -525,10 +532,10 @@ class Session:
             SessionError: The suggestion is hidden or gone.
             WorkspaceError: The answer cannot be written.
         """
-        suggestion = self._visible(suggestion_id)
+        suggestion = self._require_visible_suggestion(suggestion_id)
         self._judge_on_screen = True
-        change = self._begin()
-        self._reject(change, suggestion, reason)
+        change = self._begin_change()
+        self._add_rejection(change, suggestion, reason)
         return self._commit_answer(change, suggestion)
 
     def answer_all(
@@ -536,29 +543,34 @@ class Session:
         suggestion_ids: Sequence[str],
         answer: Literal[ReviewAnswer.ACCEPT, ReviewAnswer.REJECT],
     ) -> Change:
-        """Accept or reject several suggestions as one change, which is undone as one.
+        """Accept or reject several suggestions as one change, which one undo reverts.
 
         Args:
             suggestion_ids: The ids of the suggestions.
             answer: The answer to all.
 
         Raises:
-            SessionError: A suggestion is hidden or gone, or there is none.
+            SessionError: A suggestion is hidden or gone, or no id is given.
             WorkspaceError: The answers cannot be written.
         """
-        suggestions = [self._visible(suggestion_id) for suggestion_id in suggestion_ids]
+        suggestions = [
+            self._require_visible_suggestion(suggestion_id) for suggestion_id in suggestion_ids
+        ]
         if not suggestions:
             raise SessionError("there is no suggestion to answer")
         self._judge_on_screen = True
-        change = self._begin()
+        change = self._begin_change()
         for suggestion in suggestions:
             if answer is ReviewAnswer.REJECT:
-                self._reject(change, suggestion)
+                self._add_rejection(change, suggestion)
             else:
-                self._accept(change, suggestion, suggestion.mode, suggestion.target, answer)
+                self._add_acceptance(change, suggestion, suggestion.mode, suggestion.target, answer)
         return self._commit_answer(change, suggestions[-1])
 
-    def _reject(self, change: PendingChange, suggestion: Suggestion, reason: str = "") -> None:
+    def _add_rejection(
+        self, change: PendingChange, suggestion: Suggestion, reason: str = ""
+    ) -> None:
+        """Add the rejection of a suggestion to a change, without the label of an acceptance."""
         label = self._label_from(change, suggestion)
         if label is not None:
             change.remove_label(label)
@@ -567,13 +579,14 @@ class Session:
     def _accept_as(
         self, suggestion: Suggestion, mode: str, target: Target, answer: ReviewAnswer
     ) -> Change:
+        """Accept a suggestion with this mode and target, and write the change."""
         self._check_mode(mode)
         self._judge_on_screen = True
-        change = self._begin()
-        self._accept(change, suggestion, mode, target, answer)
+        change = self._begin_change()
+        self._add_acceptance(change, suggestion, mode, target, answer)
         return self._commit_answer(change, suggestion)
 
-    def _accept(
+    def _add_acceptance(
         self,
         change: PendingChange,
         suggestion: Suggestion,
@@ -581,12 +594,18 @@ class Session:
         target: Target,
         answer: ReviewAnswer,
     ) -> None:
+        """Add the acceptance of a suggestion to a change.
+
+        - A label with this mode and target is used; the label of an earlier answer is removed.
+        - Else the label of an earlier answer gets this mode and target.
+        - Else a label is added.
+        """
         origin = Origin.ACCEPTED if answer is ReviewAnswer.ACCEPT else Origin.EDITED
-        accepted = self._label_from(change, suggestion)
+        earlier_label = self._label_from(change, suggestion)
         label = change.state.find(mode, target)
-        if label is None and accepted is not None:
-            changed = structs.replace(accepted, mode=mode, target=target, origin=origin)
-            label = change.change_label(accepted, changed)
+        if label is None and earlier_label is not None:
+            changed = structs.replace(earlier_label, mode=mode, target=target, origin=origin)
+            label = change.change_label(earlier_label, changed)
         elif label is None:
             label = change.add_label(
                 mode,
@@ -596,19 +615,20 @@ class Session:
                 saw_suggestions=True,
                 severity=Severity.FATAL if suggestion.remedy else None,
             )
-        elif accepted is not None and accepted is not label:
-            change.remove_label(accepted)
+        elif earlier_label is not None and earlier_label is not label:
+            change.remove_label(earlier_label)
         change.set_review(suggestion.id, ReviewGiven(answer, label.id))
 
     def _commit_answer(self, change: PendingChange, suggestion: Suggestion) -> Change:
+        """Write a change with answers; if it changes nothing, only return a message."""
         if not change.changes_something:
             return Change(
                 "answered so already", suggestion.mode, suggestion.target, suggestion.evidence_key
             )
-        return self._commit(change)
+        return self._commit_change(change)
 
     def _label_from(self, change: PendingChange, suggestion: Suggestion) -> Label | None:
-        """Return the label from an earlier answer to this suggestion."""
+        """Return the label from an earlier answer to this suggestion, None if there is none."""
         labels = (
             label for label in change.state.labels.values() if label.suggestion == suggestion.id
         )
@@ -623,37 +643,39 @@ class Session:
             keys: The keys of single spans.
             runs: Ranges of span indices, of any length.
         """
-        single = list(keys)
+        single_keys = list(keys)
         long_runs = []
         for run in runs:
             if len(run) > SHORT_RUN:
                 long_runs.append(run)
             else:
-                single += [self.trace.span(index).key for index in run]
-        single = list(dict.fromkeys(single))
-        self._note(lambda: self._mark_read(single, long_runs))
+                single_keys += [self.trace.span(index).key for index in run]
+        single_keys = list(dict.fromkeys(single_keys))
+        self._retry_after_reload(lambda: self._mark_read(single_keys, long_runs))
 
-    def _note(self, step: Callable[[], None]) -> None:
-        """Run a step that records reading or seeing, also after a change in another window."""
+    def _retry_after_reload(self, record: Callable[[], None]) -> None:
+        """Call ``record``; after a change in another window reload, and call it again."""
         try:
-            step()
+            record()
         except ChangedElsewhere:
             self.reload()
-            step()
+            record()
 
     def _mark_read(self, keys: Sequence[str], runs: Sequence[range]) -> None:
-        read = self._passes.read
+        """Write the spans that were not read before, unless the pass is frozen."""
+        read_spans = self._passes.read
         index_of = self.trace.index_of
         span = self.trace.span
-        new = tuple(key for key in keys if key not in read and index_of(key) is not None)
-        ends = tuple(
+        new_keys = tuple(key for key in keys if key not in read_spans and index_of(key) is not None)
+        new_ranges = tuple(
             SpanRange(span(run.start).key, span(run.stop - 1).key)
             for run in runs
-            if not read.has_run(run.start, run.stop)
+            if not read_spans.has_run(run.start, run.stop)
         )
-        if (new or ends) and not self._passes.frozen:
-            change = self._begin()
-            self._append([*change.facts, SpansRead(new, ends)], change.state.number)
+        if (new_keys or new_ranges) and not self._passes.frozen:
+            change = self._begin_change()
+            read_fact = SpansRead(new_keys, new_ranges)
+            self._append_facts([*change.facts, read_fact], change.state.number)
 
     def note_suggestions_on_screen(self) -> None:
         """Record that a judge's suggestions are shown: later labels were made after seeing them.
@@ -663,15 +685,15 @@ class Session:
         if not self.suggestions_visible:
             return
         self._judge_on_screen = True
-        self._note(self._note_judge_seen)
+        self._retry_after_reload(self._note_judge_seen)
 
     def _note_judge_seen(self) -> None:
         current = self._passes.current
         if current is not None and not self._passes.frozen and not current.judge_seen:
-            self._append([SuggestionsSeen()], current.number)
+            self._append_facts([SuggestionsSeen()], current.number)
 
     def reveal(self) -> None:
-        """Show what was hidden; after that the finish cannot be undone.
+        """Show others' labels and the outcome; after that the finish cannot be undone.
 
         Raises:
             SessionError: The trace is not finished.
@@ -681,7 +703,7 @@ class Session:
         current = self._passes.current
         if current is None or current.finished_at is None:
             raise SessionError("what others say is shown once you have finished the trace")
-        self._write([Revealed("others")], current.number)
+        self._write_facts([Revealed("others")], current.number)
 
     # Finishing
 
@@ -705,16 +727,16 @@ class Session:
             WorkspaceError: The finish cannot be written.
         """
         parts = self.before_finish(open_modes) if split_modes is None else split_modes
-        change = self._begin()
+        change = self._begin_change()
         if open_modes == "absent":
-            judged = {label.mode for label in change.state.labels.values()}
-            judged |= change.state.verdicts.keys()
-            stay_open = frozenset(parts) if judged.isdisjoint(parts) else frozenset[str]()
+            judged_modes = {label.mode for label in change.state.labels.values()}
+            judged_modes |= change.state.verdicts.keys()
+            stay_open = set(parts) if judged_modes.isdisjoint(parts) else set[str]()
             for mode in self.taxonomy.modes:
-                if mode.slug not in judged and mode.slug not in stay_open:
+                if mode.slug not in judged_modes and mode.slug not in stay_open:
                     change.set_verdict(mode.slug, VerdictValue.ABSENT)
-        change.record(self._finish(open_modes))
-        return self._commit(change)
+        change.record(self._finish_fact(open_modes))
+        return self._commit_change(change)
 
     def before_finish(self, open_modes: Literal["leave", "absent"]) -> tuple[str, ...]:
         """Register spans that were added since the trace was opened, before it is finished.
@@ -739,16 +761,16 @@ class Session:
             )
         if len(self.trace) != self._registered_spans:
             # The trace has grown, or more of it was loaded.
-            known_trace(self.workspace, self.trace)
+            register_open_trace(self.workspace, self.trace)
             self._registered_spans = len(self.trace)
         if open_modes == "leave":
             return ()
         parts = self.workspace.look_again(self.annotator, self.taxonomy.ref, self.trace_id)
         return tuple(parts.get(self.trace_id, ()))
 
-    def _finish(self, open_modes: str) -> PassFinished:
-        read = sum(map(len, self._passes.read.stretches()))
-        return PassFinished(open_modes, read, len(self.trace))
+    def _finish_fact(self, open_modes: str) -> PassFinished:
+        read_count = sum(map(len, self._passes.read.stretches()))
+        return PassFinished(open_modes, read_count, len(self.trace))
 
     # Undo and redo
 
@@ -767,14 +789,19 @@ class Session:
         if action is None:
             return None
         facts: list[Fact] = [
-            self._finish(fact.open_modes) if isinstance(fact, PassFinished) else fact
+            self._finish_fact(fact.open_modes) if isinstance(fact, PassFinished) else fact
             for fact in action.facts
         ]
         change = self._messages.change(facts)
-        self._write(facts, action.pass_number, redoes=action.id)
+        self._write_facts(facts, action.pass_number, redoes=action.id)
         return replace(change, message=f"again: {change.message}")
 
     def _undo_action(self, action: Action) -> Change:
+        """Write the facts that undo an action.
+
+        Raises:
+            SessionError: Others' labels were shown since the finish.
+        """
         current = self._passes.current
         if current is not None and current.finished_at and current.revealed_at:
             raise SessionError(
@@ -782,7 +809,7 @@ class Session:
                 "an edit begins a new pass"
             )
         change = self._messages.undone(action.facts)
-        self._write(
+        self._write_facts(
             action.undoing_facts(),
             action.pass_number,
             undoes=action.id,
@@ -793,9 +820,9 @@ class Session:
     # Writing
 
     def planned(self, command: Callable[[Session], Result]) -> tuple[Result, SessionWrite | None]:
-        """Execute a command up to its write, which is left to the caller.
+        """Execute a command up to its write; the caller must then write.
 
-        Until the write is given to ``take_in``, or has failed, the session must not be used.
+        The session must not be used until ``take_in`` has got the write, or the write has failed.
 
         Args:
             command: Calls one method of this session.
@@ -818,60 +845,67 @@ class Session:
             write: The write of a command.
             recorded: The result of its ``record``.
         """
-        if not self.workspace.waiting:
+        if not self.workspace.waiting:  # a waiting change is stored later
             self._stored_indices |= write.indices
         for event in recorded:
             self._passes.take(event)
-        self._changed()
+        self._count_change()
 
     @property
     def needs_others(self) -> bool:
         """True if others' labels may be shown and were not read yet."""
-        visible = self.suggestions_visible or self.others_shown
-        return visible and self._read_model.lacks(people=self.others_shown)
+        is_visible = self.suggestions_visible or self.others_shown
+        return is_visible and self._read_model.lacks(people=self.others_shown)
 
     def refresh_suggestions(self) -> None:
         """Read others' labels again, after a judge's run or an import."""
         self._read_model.forget_others()
-        self._changed()
+        self._count_change()
 
     def reload(self) -> None:
         """Read everything again, after this annotator has changed the trace elsewhere."""
-        self.show_state(SessionState(self._load(), None))
+        self.show_state(SessionState(self._read_passes(), None))
 
     def read_state(self, *, passes: bool | None = None) -> SessionState:
-        """Read the current state from the workspace without changing the session; any thread.
+        """Return the current state in the workspace; may run in any thread.
 
         Args:
             passes: Read the annotator's own work; by default only if it was changed elsewhere.
         """
         if passes is None:
-            key = (self.annotator, self.trace_id, self.taxonomy.ref)
-            passes = self.workspace.last_seq(*key) != self._passes.last_seq
-        visible = self.suggestions_visible or self.others_shown
-        others = self._read_model.read_others() if visible else None
-        return SessionState(self._load() if passes else None, others)
+            last_seq = self.workspace.last_seq(self.annotator, self.trace_id, self.taxonomy.ref)
+            passes = last_seq != self._passes.last_seq
+        is_visible = self.suggestions_visible or self.others_shown
+        others_work = self._read_model.read_others() if is_visible else None
+        return SessionState(self._read_passes() if passes else None, others_work)
 
     def show_state(self, state: SessionState) -> None:
-        """Show the result of ``read_state``; others' labels that it lacks are read when shown."""
-        labels = dict(self.labels_by_id)
-        verdicts = dict(self.verdicts)
+        """Show the result of ``read_state``, and keep a message about changed labels.
+
+        If the state lacks others' labels, they are read when they are next shown.
+        """
+        previous_labels = dict(self.labels_by_id)
+        previous_verdicts = dict(self.verdicts)
         if state.passes is not None:
             self._take_passes(state.passes)
         self.refresh_suggestions()
         if state.others is not None:
             self._read_model.take_others(state.others, people=self.others_shown)
         if state.passes is not None:
-            news = self._messages.difference(labels, self.labels_by_id, verdicts, self.verdicts)
-            self._news = ", ".join(filter(None, (self._news, news)))
+            message = self._messages.difference(
+                previous_labels, self.labels_by_id, previous_verdicts, self.verdicts
+            )
+            messages = filter(None, (self._elsewhere_message, message))
+            self._elsewhere_message = ", ".join(messages)
 
     def pop_news(self) -> str:
-        """Return once a message about changes of the labels elsewhere; empty if there are none."""
-        news = self._news
-        self._news = ""
-        return news
+        """Return and clear the message about changes in another window; empty if there are none."""
+        message = self._elsewhere_message
+        self._elsewhere_message = ""
+        return message
 
-    def _load(self) -> Passes:
+    def _read_passes(self) -> Passes:
+        """Read the annotator's events on this trace, and return the passes that they make."""
         ref = self.taxonomy.ref
         events = self.workspace.events(
             trace_id=self.trace_id, annotator=self.annotator, taxonomy=ref
@@ -884,7 +918,12 @@ class Session:
         passes.in_retest = self._in_retest
         self._passes = passes
 
-    def _begin(self) -> PendingChange:
+    def _begin_change(self) -> PendingChange:
+        """Return an empty change; it opens the next pass if the current one is frozen.
+
+        Raises:
+            SessionError: The retest is finished, which cannot be changed.
+        """
         if self._passes.in_retest and self._passes.frozen:
             raise SessionError(
                 "this reading is finished and cannot be changed; undo reopens it, and opening "
@@ -894,57 +933,64 @@ class Session:
             self._passes,
             self.workspace.new_id,
             blind=self.blind,
-            withheld=self._withheld,
+            withheld=self._suggestions_withheld,
             judge_on_screen=self._judge_on_screen and self.suggestions_visible,
         )
 
-    def _commit(self, change: PendingChange) -> Change:
-        """Write a change; its last fact determines the message."""
+    def _commit_change(self, change: PendingChange) -> Change:
+        """Write a change, and return its message, which its last fact determines."""
         result = self._messages.change(change.facts)
         if change.opens_second_look:
             number = change.state.number
             message = f"reopened as pass {number}, finish it again · {result.message}"
             result = replace(result, message=message)
-        self._write(change.facts, change.state.number)
+        self._write_facts(change.facts, change.state.number)
         return result
 
-    def _write(
+    def _write_facts(
         self,
         facts: Sequence[Fact],
-        number: int,
+        pass_number: int,
         *,
         undoes: str | None = None,
         redoes: str | None = None,
         replaces: Sequence[str] = (),
     ) -> None:
-        """Write a change, unless the trace was changed in another window meanwhile."""
+        """Write facts as one change.
+
+        Raises:
+            ChangedMeanwhile: The trace was changed in another window; that change is shown.
+        """
         try:
-            self._append(facts, number, undoes=undoes, redoes=redoes, replaces=replaces)
+            self._append_facts(facts, pass_number, undoes=undoes, redoes=redoes, replaces=replaces)
         except ChangedElsewhere as error:
             self.reload()
             raise self.changed_meanwhile() from error
 
     def changed_meanwhile(self) -> ChangedMeanwhile:
-        """Return the error that describes the changes in another window, after reading them."""
-        news = self.pop_news() or "a change that is not visible here"
-        return ChangedMeanwhile(f"In another window meanwhile: {news}. Your key had no effect")
+        """Return an error that describes the changes in another window; clear their message."""
+        changes = self.pop_news() or "a change that is not visible here"
+        return ChangedMeanwhile(f"In another window meanwhile: {changes}. Your key had no effect")
 
-    def _append(
+    def _append_facts(
         self,
         facts: Sequence[Fact],
-        number: int,
+        pass_number: int,
         *,
         undoes: str | None = None,
         redoes: str | None = None,
         replaces: Sequence[str] = (),
     ) -> None:
-        """Write events in one transaction, and then show them, unless a command is only planned."""
+        """Write facts as events in one transaction, and show them.
+
+        Within ``planned`` only keep the write, which the caller then carries out.
+        """
         events = [
             NewEvent(
                 self.annotator,
                 self.trace_id,
                 self.taxonomy.ref,
-                number,
+                pass_number,
                 fact,
                 replaces=tuple(replaces) or self._passes.replaced_by(fact),
             )
@@ -966,13 +1012,15 @@ class Session:
             self._planned.append(write)
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
-        """Return the indices of the spans that the facts refer to, without those already stored."""
+        """Return the indices of the spans that facts refer to, without indices already stored."""
         keys: dict[str, bool] = {}
         for fact in facts:
             keys |= span_keys(fact)
-        return indices_in(self.trace, missing_indices(keys, self._stored_indices)) if keys else {}
+        if not keys:
+            return {}
+        return indices_in(self.trace, missing_indices(keys, self._stored_indices))
 
-    def _changed(self) -> None:
+    def _count_change(self) -> None:
         self.version += 1
 
     def _leave_blind_pass(self) -> None:
@@ -984,7 +1032,7 @@ class Session:
             and not self._passes.frozen
             and current.kind is PassKind.BLIND
         ):
-            self._write([PassKindSet(PassKind.BLIND, PassKind.ASSISTED)], current.number)
+            self._write_facts([PassKindSet(PassKind.BLIND, PassKind.ASSISTED)], current.number)
 
     # Checks
 
@@ -1022,22 +1070,22 @@ class Session:
             raise SessionError("this label is gone, or it is not yours")
         return label
 
-    def _visible(self, suggestion_id: str) -> Suggestion:
-        """Return a visible suggestion; read suggestions again for a new one.
+    def _require_visible_suggestion(self, suggestion_id: str) -> Suggestion:
+        """Return the suggestion with this id; if it is unknown, read suggestions again first.
 
         Raises:
             SessionError: The suggestion is not on this trace, or hidden.
         """
-        suggestion = self._suggestion(suggestion_id)
+        suggestion = self._find_visible_suggestion(suggestion_id)
         if suggestion is None and self.suggestions_visible:
             self.refresh_suggestions()
-            suggestion = self._suggestion(suggestion_id)
+            suggestion = self._find_visible_suggestion(suggestion_id)
         if suggestion is None:
             raise SessionError("this suggestion is not on this trace, or hidden until you finish")
         return suggestion
 
 
-def known_trace(workspace: Workspace, trace: Trace) -> str:
+def register_open_trace(workspace: Workspace, trace: Trace) -> str:
     """Register an open trace, and store the indices of its spans that events refer to.
 
     Args:

@@ -45,7 +45,7 @@ def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
         previous = workspace.study(study.taxonomy)
         if previous == study:
             return False
-        _check_traces(workspace, study)
+        _check_traces_registered(workspace, study)
         check_changes(workspace, study)
         for name in study.participants:
             workspace.add_annotator(name, AnnotatorKind.HUMAN)
@@ -79,7 +79,7 @@ def check_changes(workspace: Workspace, study: Study) -> None:
     changed = changes_to_figures(previous, study)
     if changed:
         raise SessionError(
-            f"traces have been finished under this study, so {_listed(changed)} can no longer "
+            f"traces have been finished under this study, so {_enumeration(changed)} can no longer "
             "change: its figures would mix two protocols. Set the other study up in a "
             "workspace of its own (--workspace PATH); traces can be taken in here as before, and "
             "adjudicators, retests and how adjudication goes can change"
@@ -87,7 +87,7 @@ def check_changes(workspace: Workspace, study: Study) -> None:
 
 
 def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int]:
-    """Count by annotator the begun traces that a changed study assigns to others.
+    """Return the number of begun traces, by annotator, that a changed study assigns to others.
 
     Args:
         workspace: The workspace of the study.
@@ -128,35 +128,39 @@ def with_sample(
     Raises:
         SessionError: There are fewer traces, or no such stratum.
     """
-    for name in by:
-        if name not in STRATA:
+    for stratum in by:
+        if stratum not in STRATA:
             raise SessionError(
-                f"a sample cannot be drawn over {name!r}; there are: {', '.join(STRATA)}"
+                f"a sample cannot be drawn over {stratum!r}; there are: {', '.join(STRATA)}"
             )
     study_traces = frozenset(study.traces)
     records = [record for record in traces if record.trace_id not in study_traces]
     _check_enough(n, len(records))
     lengths = sorted(record.spans for record in records if record.spans is not None)
-    strata: dict[str, list[str]] = defaultdict(list)
+    ids_by_stratum: dict[str, list[str]] = defaultdict(list)
     for record in records:
-        rank = 0 if record.spans is None else bisect_left(lengths, record.spans)
+        length_class = None
+        if record.spans is not None:
+            length_class = str(_LENGTHS * bisect_left(lengths, record.spans) // len(lengths))
         values = {
             "system": record.system,
             "model": record.model,
             "benchmark": record.benchmark,
             "outcome": record.outcome.value,
-            "length": None if record.spans is None else f"{_LENGTHS * rank // len(lengths)}",
+            "length": length_class,
         }
-        strata["\0".join(values[name] or "" for name in by)].append(record.trace_id)
-    strata_ids = {name: tuple(ids) for name, ids in strata.items()}
+        ids_by_stratum["\0".join(values[name] or "" for name in by)].append(record.trace_id)
+    strata = {name: tuple(ids) for name, ids in ids_by_stratum.items()}
     batch_number = len(study.batches)
-    chosen = stratified_sample(strata_ids, n, study.seed, batch_number=batch_number)
+    batch = stratified_sample(strata, n, study.seed, batch_number=batch_number)
     draw = Draw(batch_number, len(records), tuple(by), study.seed)
-    return replace(study, batches=(*study.batches, chosen), draws=(*study.draws, draw))
+    return replace(study, batches=(*study.batches, batch), draws=(*study.draws, draw))
 
 
 def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) -> Study:
-    """Return the study with one more batch, drawn with chances by the value of a label.
+    """Return the study with one more batch: a sample that prefers traces worth a label.
+
+    The chance of a trace grows with the value of a label on it.
 
     Args:
         study: The study.
@@ -168,13 +172,13 @@ def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) 
         SessionError: There are fewer traces.
     """
     study_traces = frozenset(study.traces)
-    sizes = {trace_id: size for trace_id, size in worth.items() if trace_id not in study_traces}
-    _check_enough(n, len(sizes))
+    weights = {trace_id: value for trace_id, value in worth.items() if trace_id not in study_traces}
+    _check_enough(n, len(weights))
     batch_number = len(study.batches)
-    chances = weighted_sample(sizes, n, study.seed, batch_number=batch_number)
+    chances = weighted_sample(weights, n, study.seed, batch_number=batch_number)
     draw = Draw(
         lot=batch_number,
-        of=len(sizes),
+        of=len(weights),
         by=(),
         seed=study.seed,
         chances=tuple(chances.values()),
@@ -192,13 +196,13 @@ def sample_texts(study: Study) -> list[str]:
     """Describe the random samples of a study, and warn if pooled shares are biased."""
     lines = []
     for draw in study.draws:
-        is_only = len(study.batches) == 1
-        strata_text = f", spread evenly over {', '.join(draw.by)}" if draw.by else ""
+        subject = "a" if len(study.batches) == 1 else f"lot {draw.lot + 1} is a"
+        method = f", spread evenly over {', '.join(draw.by)}" if draw.by else ""
         if draw.chances:
-            strata_text = f", preferring traces on which {draw.judge} is least certain"
+            method = f", preferring traces on which {draw.judge} is least certain"
         lines.append(
-            f"{'a' if is_only else f'lot {draw.lot + 1} is a'} random sample: "
-            f"{len(study.batches[draw.lot])} of {draw.of} traces{strata_text}; drawn by {draw.seed}"
+            f"{subject} random sample: "
+            f"{len(study.batches[draw.lot])} of {draw.of} traces{method}; drawn by {draw.seed}"
         )
     if study.chances_alike:
         return lines
@@ -216,19 +220,18 @@ def sample_texts(study: Study) -> list[str]:
 
 
 def with_traces(study: Study, trace_ids: Iterable[str]) -> Study:
-    """Return the study with one more batch: those traces that are not in it yet, if any.
+    """Return the study with one more batch: the given traces that are not in the study yet.
 
     Args:
-        study: The study.
+        study: The study; it is returned unchanged if all traces are in it already.
         trace_ids: The ids of the traces.
     """
-    study_traces = frozenset(study.traces)
-    new = tuple(sorted(set(trace_ids) - study_traces))
-    return replace(study, batches=(*study.batches, new)) if new else study
+    batch = tuple(sorted(set(trace_ids).difference(study.traces)))
+    return replace(study, batches=(*study.batches, batch)) if batch else study
 
 
 def with_annotator(study: Study, name: str, *, weight: float = 1.0) -> Study:
-    """Return the study with a new annotator, who gets traces of later batches and released ones.
+    """Return the study with a new annotator, who gets traces of later batches and released traces.
 
     Args:
         study: The study.
@@ -236,7 +239,7 @@ def with_annotator(study: Study, name: str, *, weight: float = 1.0) -> Study:
         weight: The share of traces relative to annotators with 1.
 
     Raises:
-        SessionError: They are an annotator already.
+        SessionError: This person is an annotator already.
     """
     if name in study.present:
         raise SessionError(f"{name} is an annotator of this study already")
@@ -262,16 +265,15 @@ def with_weights(study: Study, weights: Mapping[str, float]) -> Study:
         if name not in study.present:
             raise SessionError(f"{name} is no annotator of this study now, and has no weight")
     members = {membership.annotator for membership in study.memberships}
-    new = (Membership(name, 0) for name in weights if name not in members)
-    return replace(
-        study,
-        memberships=tuple(
-            replace(membership, weight=weights.get(membership.annotator, membership.weight))
-            if membership.end is None
-            else membership
-            for membership in (*study.memberships, *new)
-        ),
-    )
+    # Annotators from the first batch on have no membership as long as nothing about it changes.
+    added_memberships = (Membership(name, 0) for name in weights if name not in members)
+    memberships = [
+        replace(membership, weight=weights.get(membership.annotator, membership.weight))
+        if membership.end is None
+        else membership
+        for membership in (*study.memberships, *added_memberships)
+    ]
+    return replace(study, memberships=tuple(memberships))
 
 
 def with_assignments(study: Study, assigned: Mapping[str, Sequence[str]]) -> Study:
@@ -279,16 +281,21 @@ def with_assignments(study: Study, assigned: Mapping[str, Sequence[str]]) -> Stu
 
     Args:
         study: The study.
-        assigned: The annotators by trace id; both are in the study.
+        assigned: The annotators by trace id; all of them, and the traces, are in the study.
     """
-    fixed = {trace_id: tuple(sorted(names)) for trace_id, names in assigned.items()}
+    fixed_annotators = {trace_id: tuple(sorted(names)) for trace_id, names in assigned.items()}
     # Unchanged entries keep their position, so that equal studies compare equal.
-    previous = {assignment.trace_id: assignment.annotators for assignment in study.assignments}
-    return replace(study, assignments=tuple(starmap(Assignment, (previous | fixed).items())))
+    previous_annotators = {
+        assignment.trace_id: assignment.annotators for assignment in study.assignments
+    }
+    return replace(
+        study,
+        assignments=tuple(starmap(Assignment, (previous_annotators | fixed_annotators).items())),
+    )
 
 
 def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
-    """Return the study without an annotator: finished work stays, the rest goes to the others.
+    """Return the study without an annotator: the unfinished traces go to the other annotators.
 
     Args:
         workspace: The workspace of the study.
@@ -296,7 +303,7 @@ def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
         name: The annotator who leaves.
 
     Raises:
-        SessionError: They are not an annotator now, or the last one.
+        SessionError: This person is no annotator now, or the only one.
     """
     released = with_released_traces(workspace, study, name)
     if study.present == (name,):
@@ -307,11 +314,11 @@ def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
     other_memberships = [
         membership for membership in study.memberships if membership.annotator != name
     ]
-    ended = [
+    ended_memberships = [
         replace(membership, end=len(study.batches)) if membership.end is None else membership
         for membership in own_memberships
     ]
-    return replace(released, memberships=(*other_memberships, *ended))
+    return replace(released, memberships=(*other_memberships, *ended_memberships))
 
 
 def with_released_traces(workspace: Workspace, study: Study, name: str) -> Study:
@@ -325,21 +332,20 @@ def with_released_traces(workspace: Workspace, study: Study, name: str) -> Study
         name: The annotator.
 
     Raises:
-        SessionError: They are not an annotator now.
+        SessionError: This person is no annotator now.
     """
     if name not in study.present:
         present = ", ".join(study.present)
         raise SessionError(f"{name} is no annotator of this study now; there are {present}")
     finished = workspace.finished_traces(name, study.taxonomy)
     unfinished = tuple(trace_id for trace_id in assigned(study, name) if trace_id not in finished)
-    return (
-        replace(study, releases=(*study.releases, Release(name, unfinished)))
-        if unfinished
-        else study
-    )
+    if not unfinished:
+        return study
+    return replace(study, releases=(*study.releases, Release(name, unfinished)))
 
 
-def _check_traces(workspace: Workspace, study: Study) -> None:
+def _check_traces_registered(workspace: Workspace, study: Study) -> None:
+    """Raise ``SessionError`` if a trace of the study is not in the workspace."""
     registered = {record.trace_id for record in workspace.traces()}
     for trace_id in study.traces:
         if trace_id not in registered:
@@ -348,5 +354,5 @@ def _check_traces(workspace: Workspace, study: Study) -> None:
             )
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _enumeration(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -135,17 +135,17 @@ class Viewer:
         return self._labelled_by_others(judges=False)
 
     @cached_property
-    def _labelled(self) -> dict[str, frozenset[str]]:
+    def _traces_by_labeller(self) -> dict[str, frozenset[str]]:
         return labelled_traces(self.workspace, self.taxonomy)
 
     def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:
-        return frozenset[str]().union(
-            *(
-                traces
-                for name, traces in self._labelled.items()
-                if name != self.name and (annotator_kind(name) is AnnotatorKind.JUDGE) is judges
-            )
-        )
+        """Return the traces labelled by judges, or else by other people than the viewer."""
+        other_traces = frozenset[str]()
+        for name, traces in self._traces_by_labeller.items():
+            is_judge = annotator_kind(name) is AnnotatorKind.JUDGE
+            if name != self.name and is_judge == judges:
+                other_traces |= traces
+        return other_traces
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -157,25 +157,26 @@ class Viewer:
         return self.traces is None or trace_id in self.traces
 
     def may_see_judges(self) -> Callable[[str], bool]:
-        """Return a function that says whether judges' verdicts on a trace are visible now."""
-        return self._visible(judges=True)
+        """Return a function from a trace id to True if judges' verdicts on it are visible now."""
+        return self._visibility_test(judges=True)
 
     def may_see_outcomes(self) -> Callable[[str], bool]:
-        """Return a function that says whether the outcome of a trace is visible now."""
-        return self._visible(judges=False)
+        """Return a function from a trace id to True if the outcome of the trace is visible now."""
+        return self._visibility_test(judges=False)
 
-    def _visible(self, *, judges: bool) -> Callable[[str], bool]:
+    def _visibility_test(self, *, judges: bool) -> Callable[[str], bool]:
+        """Return a function from a trace id to True if judges' work, or the outcome, is visible."""
         if self.name is None or not self.limited:
             return lambda _trace_id: not self.blind
         view = library_view(self.workspace, self.name, self.taxonomy, blind=self.blind)
 
-        def visible(trace_id: str) -> bool:
+        def is_visible(trace_id: str) -> bool:
             entry = view.get(trace_id)
             if entry is None:
                 return not self.blind
             return entry.suggestions_visible if judges else entry.hidden_visible
 
-        return visible
+        return is_visible
 
     @property
     def judges_hidden(self) -> bool:
@@ -196,12 +197,12 @@ class Viewer:
         if self.name is None or self.traces is None:
             return
         shown_traces = self.traces.intersection(trace_ids)
-        revealed = shown_traces & self.others
+        revealed_traces = shown_traces & self.others
         if judges:
             may_see = self.may_see_judges()
-            judged = shown_traces & self._labelled_by_others(judges=True)
-            revealed |= {trace_id for trace_id in judged if not may_see(trace_id)}
-        record_reveal(self.workspace, self.name, self.taxonomy, sorted(revealed))
+            judged_traces = shown_traces & self._labelled_by_others(judges=True)
+            revealed_traces |= {trace_id for trace_id in judged_traces if not may_see(trace_id)}
+        record_reveal(self.workspace, self.name, self.taxonomy, sorted(revealed_traces))
 
 
 def visibility_json(viewer: Viewer, hidden: Sized) -> dict[str, dict[str, Any]]:
@@ -254,9 +255,9 @@ def viewer_of(
 ) -> Viewer:
     """Return the viewer for a command, and record that a person leaves blind work.
 
-    The person of this login counts before the name on the command line, so that nothing is shown or
-    recorded under another's name. A person labels here who has begun a trace, is an annotator of
-    the study, or has set how they work; a new name is about to label.
+    The person of this login takes precedence over the name on the command line, so that nothing is
+    shown or recorded under another's name. ``Viewer.limited`` is True for a person who labels: who
+    has begun a trace, is an annotator of the study, has chosen blind or assisted work, or is new.
 
     Args:
         workspace: The workspace.
@@ -333,7 +334,7 @@ def _leave_blind(workspace: Workspace, taxonomy: str | None, name: str) -> None:
 
 
 def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) -> str | None:
-    """Return the name of the person who asks if they work blind, by choice or by any study.
+    """Return the name of the person who asks, if this person works blind by choice or by a study.
 
     Args:
         workspace: The workspace.
@@ -346,19 +347,19 @@ def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) 
     name = login_person(workspace) or annotator
     if name is None:
         return None
-    blind: list[str | None] = []
+    blind_refs: list[str | None] = []  # None stands for the person's own setting.
     if any(info.blind for info in workspace.annotators() if info.name == name):
-        blind.append(None)
-    blind.extend(
+        blind_refs.append(None)
+    blind_refs.extend(
         taxonomy.ref
         for taxonomy in workspace.taxonomies()
         if blind_by_study(workspace, workspace.study(taxonomy.ref), name)
         and _is_labelling(workspace, taxonomy.ref, name)
     )
-    if not blind:
+    if not blind_refs:
         return None
     if not assisted:
         return name
-    for ref in blind:
+    for ref in blind_refs:
         _leave_blind(workspace, ref, name)
     return None

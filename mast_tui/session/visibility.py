@@ -40,8 +40,8 @@ def conditions_for(
 ) -> StudyConditions:
     """Return the conditions under the study of a taxonomy.
 
-    A retest is a condition if it is due; one that was begun is known by its pass. For a person who
-    is not assigned the trace only suggestions can be withheld.
+    ``retest`` is True only if a retest is due and not begun. For a person without this trace in the
+    study, only ``withheld`` can be True.
 
     Args:
         workspace: The workspace with the study.
@@ -52,21 +52,23 @@ def conditions_for(
     study = workspace.study(taxonomy)
     if study is None:
         return StudyConditions()
-    withheld = trace_id in withheld_traces_of(workspace, study, annotator)
+    is_withheld = trace_id in withheld_traces_of(workspace, study, annotator)
     if annotator not in annotators_of(study, trace_id):
-        return StudyConditions(withheld)
-    due = trace_id in retest_traces(study, annotator) and (
+        return StudyConditions(is_withheld)
+    is_due = trace_id in retest_traces(study, annotator) and (
         trace_id in retest_progress(workspace, annotator, taxonomy).due
     )
-    answers: Mapping[OpenModes, Literal["leave", "absent"]] = {
+    actions: Mapping[OpenModes, Literal["leave", "absent"]] = {
         OpenModes.LEAVE: "leave",
         OpenModes.ABSENT: "absent",
     }
-    return StudyConditions(withheld, due, answers.get(study.open_modes))
+    return StudyConditions(is_withheld, is_due, actions.get(study.open_modes))
 
 
 def blind_by_study(workspace: Workspace, study: Study | None, name: str) -> bool | None:
-    """Return whether a study makes a person work blind; None if it does not decide that.
+    """Return whether a study makes a person work blind; None if the study leaves it open.
+
+    It leaves it open for its adjudicators, and for others if its annotators see suggestions.
 
     Args:
         workspace: The workspace with the study.
@@ -94,10 +96,9 @@ def withheld_traces_of(workspace: Workspace, study: Study | None, name: str) -> 
 
 
 def _may_see_all(workspace: Workspace, study: Study, name: str) -> bool:
-    """Return whether a study hides no suggestions from a person.
+    """Return whether a study hides no suggestions from a person who is not its annotator.
 
-    These are its adjudicators, and members of a server without a part in it whom the lead allows to
-    see suggestions.
+    That is an adjudicator, or a member of the server whom the lead allows to see suggestions.
     """
     if name in study.annotators:
         return False
@@ -154,42 +155,47 @@ def library_view(
         taxonomy: The taxonomy, as ``id@version``.
         blind: The annotator works blind.
     """
-    sets = look_here(workspace, taxonomy)
-    sizes = {} if sets is None else sets.sizes
-    passes: dict[str, list[Pass]] = {}
-    for work in workspace.passes(taxonomy=taxonomy):
-        passes.setdefault(work.trace_id, []).append(work)
-    all_own = [work for works in passes.values() for work in works if work.annotator == annotator]
+    look_here_sets = look_here(workspace, taxonomy)
+    look_here_counts = {} if look_here_sets is None else look_here_sets.sizes
+    all_passes = workspace.passes(taxonomy=taxonomy)
+    passes_by_trace: dict[str, list[Pass]] = {}
+    for reading in all_passes:
+        passes_by_trace.setdefault(reading.trace_id, []).append(reading)
+    all_own_passes = [reading for reading in all_passes if reading.annotator == annotator]
     study = workspace.study(taxonomy)
-    retests = retests_of(study, annotator, by_trace(all_own)).now
+    retests = retests_of(study, annotator, by_trace(all_own_passes)).current
     withheld_traces = withheld_traces_of(workspace, study, annotator)
-    labels = workspace.label_counts(annotator, taxonomy)
-    waiting = workspace.waiting_counts(annotator, taxonomy)
+    label_counts = workspace.label_counts(annotator, taxonomy)
+    waiting_counts = workspace.waiting_counts(annotator, taxonomy)
     # In a retest all suggestions wait again: a person without a name has answered none.
-    all_waiting = workspace.waiting_counts("", taxonomy) if retests else {}
+    retest_waiting_counts = workspace.waiting_counts("", taxonomy) if retests else {}
     ids = dict.fromkeys([record.trace_id for record in workspace.traces()])
     view = {}
-    for trace_id in ids | dict.fromkeys(passes):
-        in_trace = passes.get(trace_id, [])
-        own_passes = [work for work in in_trace if work.annotator == annotator]
+    for trace_id in ids | dict.fromkeys(passes_by_trace):
+        trace_passes = passes_by_trace.get(trace_id, [])
+        own_passes = [reading for reading in trace_passes if reading.annotator == annotator]
         is_retest = trace_id in retests
-        counts = all_waiting if is_retest else waiting
-        revealed = not is_retest and _has_revealed(own_passes)
-        visible = not blind or revealed
-        withheld = not revealed and suggestions_withheld(own_passes, trace_id in withheld_traces)
+        counts = retest_waiting_counts if is_retest else waiting_counts
+        is_revealed = not is_retest and _has_revealed(own_passes)
+        is_visible = not blind or is_revealed
+        is_withheld = not is_revealed and suggestions_withheld(
+            own_passes, trace_id in withheld_traces
+        )
+        shows_judges = is_visible and not is_withheld
         view[trace_id] = LibraryEntry(
-            state=_state(own_passes, is_retest=is_retest),
-            finished_by=_finished_by(in_trace, without=annotator if is_retest else None),
-            own_labels=0 if is_retest else labels.get(trace_id, 0),
-            waiting=counts.get(trace_id, 0) if visible and not withheld else 0,
-            hidden_visible=visible,
-            withheld=withheld,
-            look_here=sizes.get(trace_id) if visible and not withheld else None,
+            state=_reading_state(own_passes, is_retest=is_retest),
+            finished_by=_finished_by(trace_passes, without=annotator if is_retest else None),
+            own_labels=0 if is_retest else label_counts.get(trace_id, 0),
+            waiting=counts.get(trace_id, 0) if shows_judges else 0,
+            hidden_visible=is_visible,
+            withheld=is_withheld,
+            look_here=look_here_counts.get(trace_id) if shows_judges else None,
         )
     return view
 
 
-def _state(own_passes: list[Pass], *, is_retest: bool) -> State:
+def _reading_state(own_passes: list[Pass], *, is_retest: bool) -> State:
+    """Return the state of an annotator's last reading; in a retest that of the retest."""
     if is_retest:
         return "open" if retest_open(own_passes) else "untouched"
     readings = [work for work in own_passes if work.kind.is_reading]
@@ -203,25 +209,27 @@ def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
 
     Args:
         own_passes: The annotator's passes over a trace.
-        planned: The study's plan, which counts before there is a pass.
+        planned: True if the study withholds suggestions; this counts before there is a pass.
     """
-    passes = [work for work in own_passes if work.kind is not PassKind.ADJUDICATION]
-    return passes[-1].withheld if passes else planned
+    readings = [work for work in own_passes if work.kind is not PassKind.ADJUDICATION]
+    return readings[-1].withheld if readings else planned
 
 
 def _finished_by(passes: list[Pass], *, without: str | None) -> tuple[str, ...]:
+    """Return the people who have finished a reading, by name, without one annotator."""
     names = {
-        work.annotator
-        for work in passes
-        if work.finished
-        and work.kind.is_reading
-        and work.annotator != without
-        and annotator_kind(work.annotator) is not AnnotatorKind.JUDGE
+        reading.annotator
+        for reading in passes
+        if reading.finished
+        and reading.kind.is_reading
+        and reading.annotator != without
+        and annotator_kind(reading.annotator) is not AnnotatorKind.JUDGE
     }
     return tuple(sorted(names))
 
 
 def _has_revealed(own_passes: Iterable[Pass]) -> bool:
+    """Return whether hidden contents were shown after a finish or for an adjudication."""
     return any(
         work.kind is PassKind.ADJUDICATION or (work.finished and work.revealed_at is not None)
         for work in own_passes
@@ -233,9 +241,9 @@ def visible_traces_for_agreement(
 ) -> frozenset[str]:
     """Return the ids of the traces whose figures an annotator may see.
 
-    These are the traces that they have finished or adjudicated, without those with a retest to
-    come: the figures would spoil it. Before figures are shown, ``record_reveal`` must be called, as
-    they reveal others' labels.
+    The annotator has finished or adjudicated these traces, and no retest of them is to come: the
+    figures would spoil it. The caller must call ``record_reveal`` before it shows figures, because
+    figures reveal others' labels.
 
     Args:
         workspace: The workspace.
@@ -253,7 +261,7 @@ def visible_traces_for_agreement(
 
 
 def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
-    """Return by name the traces that an annotator has finished, or a judge has judged.
+    """Return the traces that each annotator has finished or each judge has judged, by name.
 
     Args:
         workspace: The workspace.
@@ -281,12 +289,12 @@ class VisibleWork:
     Attributes:
         seen: The visible traces.
         hidden: The hidden traces.
-        told: The visible traces that reveal others' labels.
+        revealing: The visible traces that reveal others' labels.
     """
 
     seen: frozenset[str]
     hidden: frozenset[str] = frozenset()
-    told: frozenset[str] = frozenset()
+    revealing: frozenset[str] = frozenset()
 
 
 def visible_work(
@@ -298,7 +306,7 @@ def visible_work(
     blind: bool,
     labelled: Mapping[str, frozenset[str]],
 ) -> VisibleWork:
-    """Split traces by whether a person may see labels or figures of them.
+    """Return the traces whose labels or figures a person may see, and the hidden ones.
 
     Args:
         workspace: The workspace.
@@ -308,29 +316,31 @@ def visible_work(
         blind: The person works blind.
         labelled: The result of ``labelled_traces``.
     """
-    seen = visible_traces_for_agreement(workspace, annotator, taxonomy)
+    seen_traces = visible_traces_for_agreement(workspace, annotator, taxonomy)
     if labels == annotator:
-        # Without traces with a retest to come: a person's own labels would spoil it.
-        return VisibleWork(labelled.get(annotator, frozenset()) & seen)
+        # No trace with a retest to come is in ``seen``: a person's own labels would spoil it.
+        return VisibleWork(labelled.get(annotator, frozenset()) & seen_traces)
     is_judge = labels is not None and annotator_kind(labels) is AnnotatorKind.JUDGE
-    labelled_by_others = frozenset[str]().union(
-        *(
-            traces
-            for name, traces in labelled.items()
-            if name != annotator
-            and (is_judge or labels in (None, name))
-            and annotator_kind(name) is not AnnotatorKind.JUDGE
-        )
-    )
+    labelled_by_others = frozenset[str]()
+    for name, traces in labelled.items():
+        is_other_person = name != annotator and annotator_kind(name) is not AnnotatorKind.JUDGE
+        if is_other_person and (is_judge or labels in (None, name)):
+            labelled_by_others |= traces
     if labels is None or not is_judge:
-        return VisibleWork(seen, labelled_by_others - seen, labelled_by_others & seen)
+        return VisibleWork(
+            seen_traces, labelled_by_others - seen_traces, labelled_by_others & seen_traces
+        )
     view = library_view(workspace, annotator, taxonomy, blind=blind)
-    judged = labelled.get(labels, frozenset())
-    visible = frozenset(
-        trace for trace in judged if trace in view and view[trace].suggestions_visible
+    judged_traces = labelled.get(labels, frozenset())
+    visible_traces = frozenset(
+        trace for trace in judged_traces if trace in view and view[trace].suggestions_visible
     )
     # The gold beside the judge reveals its errors, and so others' labels.
-    return VisibleWork(visible, judged - visible, seen & judged & labelled_by_others)
+    return VisibleWork(
+        visible_traces,
+        judged_traces - visible_traces,
+        seen_traces & judged_traces & labelled_by_others,
+    )
 
 
 def record_reveal(
@@ -343,7 +353,7 @@ def record_reveal(
 ) -> None:
     """Record in one transaction that hidden contents of traces are shown to an annotator.
 
-    From then on the finishes of these traces cannot be undone. Traces that are recorded already are
+    After that, the finishes of these traces cannot be undone. Traces that are already recorded are
     skipped.
 
     Args:
@@ -367,8 +377,8 @@ def record_reveal(
             raise SessionError(
                 f"{annotator} has not finished {trace_id}: what others say is hidden"
             )
-        last = finished[-1]
-        events.append(NewEvent(annotator, trace_id, taxonomy, last.number, Revealed(source)))
+        pass_number = finished[-1].number
+        events.append(NewEvent(annotator, trace_id, taxonomy, pass_number, Revealed(source)))
     if events:
         workspace.append(events)
 
@@ -381,11 +391,13 @@ def resolve_blind(
     assisted: bool = False,
     taxonomy: str | None = None,
 ) -> bool:
-    """Return whether an annotator works blind, and record a change.
+    """Return whether an annotator works blind; record a new setting in the workspace.
 
-    ``blind`` and ``assisted`` are requests; only ``assisted`` leaves blind work. Without a request
-    the study decides (``blind_by_study``), else the last setting, which is assisted at first. Under
-    a study a request holds until the next start.
+    These decide, in this order:
+
+    - ``blind`` or ``assisted``, if one of them is True; under a study only until the next start.
+    - The study, if ``blind_by_study`` does not return None.
+    - The recorded setting; assisted if there is none.
 
     Args:
         workspace: The workspace.

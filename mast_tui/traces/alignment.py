@@ -33,7 +33,7 @@ MOST_PAIRS: Final = 40_000
 """In longer stretches without a step in common, steps are put together by kind and tool alone."""
 
 _SPACE: Final = re.compile(r"\s+")
-_CHANCE: Final = re.compile(r"\b0x[0-9a-f]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b|\d+")
+_RUN_SPECIFIC: Final = re.compile(r"\b0x[0-9a-f]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b|\d+")
 """The parts of tools' answers that differ from run to run: ids, times, counts."""
 
 
@@ -50,7 +50,7 @@ class Likeness(StrEnum):
 
 
 class Pair(NamedTuple):
-    """A place in both runs: the indices of the spans, None where a run has none there."""
+    """A row of two runs side by side: the indices of the spans, None if a run has none there."""
 
     a: int | None
     b: int | None
@@ -62,13 +62,13 @@ class RunAlignment:
     """Two runs side by side.
 
     Attributes:
-        pairs: All places, in an order that is that of either run.
-        actions: For each place whether an agent does something there, by a call or in words.
-        first: The first place where agents do something else; None where they never do.
-        fork: The place where the runs part; None where they stay together to the end. It is the
-            one action from which on they differ, with the fewest exceptions on both sides.
-        cause: The last place before the fork where one question was answered otherwise, if no
-            action stands between the two; None where there is none.
+        pairs: All rows; each run keeps its own order.
+        actions: For each row True if an agent acts there, by a call or in words.
+        first: The first row at which the agents act differently; None if there is none.
+        fork: The row at which the runs part; None if they stay together to the end. Before this
+            action the runs are alike, from it on they differ, with as few exceptions as possible.
+        cause: The last row before the fork at which one question got two answers, if no action
+            is between the two; None if there is none.
     """
 
     pairs: Sequence[Pair]
@@ -87,44 +87,46 @@ class RunAlignment:
         Returns:
             The number of same actions, and the number of all actions.
         """
-        same = [
-            pair.likeness is Likeness.SAME
+        likenesses = [
+            pair.likeness
             for pair, acts in zip(self.pairs[begin:end], self.actions[begin:end], strict=True)
             if acts
         ]
-        return sum(same), len(same)
+        return likenesses.count(Likeness.SAME), len(likenesses)
 
 
 def align(a: Trace, b: Trace) -> RunAlignment:
     """Put the steps of two runs side by side.
 
-    Steps that say the same are put together first (the longest common subsequence); between them
-    those of the same kind, tool and much the same text. Ids, times and counts in what tools answer
-    are no difference, and neither is wording: what an agent says much alike is the same.
+    Equal steps are paired first (the longest common subsequence). Between them, steps of the same
+    kind and tool with similar texts are paired. Ids, times and counts in the answers of tools make
+    no difference, and two similar messages of agents count as the same.
 
     Args:
         a: A run, read to its end.
-        b: Another, read to its end.
+        b: Another run, read to its end.
 
     Raises:
         OSError: A text cannot be read any more.
     """
-    steps_a = _steps(a)
-    steps_b = _steps(b)
-    pairs = list(_pairs(steps_a, steps_b))
+    steps_a = _compared_steps(a)
+    steps_b = _compared_steps(b)
+    pairs = list(_aligned_pairs(steps_a, steps_b))
     actions = [
         (pair.a is not None and steps_a[pair.a].acts)
         or (pair.b is not None and steps_b[pair.b].acts)
         for pair in pairs
     ]
-    unlike = [
+    differs = [
         acts and pair.likeness is not Likeness.SAME
         for pair, acts in zip(pairs, actions, strict=True)
     ]
-    alike = [acts and not differs for acts, differs in zip(actions, unlike, strict=True)]
-    first = next((position for position, differs in enumerate(unlike) if differs), None)
-    fork = _fork(pairs, unlike, alike)
-    return RunAlignment(pairs, actions, first, fork, _cause(pairs, actions, fork))
+    matches = [
+        acts and pair.likeness is Likeness.SAME for pair, acts in zip(pairs, actions, strict=True)
+    ]
+    first = differs.index(True) if True in differs else None
+    fork = _fork_row(pairs, differs, matches)
+    return RunAlignment(pairs, actions, first, fork, _cause_row(pairs, actions, fork))
 
 
 def is_action(span: Span) -> bool:
@@ -134,10 +136,15 @@ def is_action(span: Span) -> bool:
     )
 
 
-class _Step(NamedTuple):
-    """A span as it is compared. Equal steps have the same ``signature``.
+class _ComparedStep(NamedTuple):
+    """A span in the form in which it is compared.
 
-    ``call`` is the index of the call that a result answers, where it is known.
+    Attributes:
+        head: The kind, role and tool of the span.
+        text: The beginning of its text, without parts that differ from run to run.
+        signature: A hash of the head and the text.
+        acts: True if an agent acts in the step.
+        call: The index of the call that a result answers; None if it is unknown.
     """
 
     head: tuple[SpanKind, Role, str | None]
@@ -147,33 +154,43 @@ class _Step(NamedTuple):
     call: int | None
 
 
-def _steps(trace: Trace) -> Sequence[_Step]:
-    return [_step(trace, trace.span(index), trace.text(index)) for index in range(len(trace))]
+def _compared_steps(trace: Trace) -> Sequence[_ComparedStep]:
+    return [
+        _compared_step(trace, trace.span(index), trace.text(index)) for index in range(len(trace))
+    ]
 
 
-def _step(trace: Trace, span: Span, text: str) -> _Step:
+def _compared_step(trace: Trace, span: Span, text: str) -> _ComparedStep:
+    """Return a span in the form in which it is compared."""
     text = _SPACE.sub(" ", text[:COMPARED_CHARS]).strip()
     if span.kind is SpanKind.TOOL_RESULT:
-        text = _CHANCE.sub("0", text)
+        text = _RUN_SPECIFIC.sub("0", text)
     head = (span.kind, span.role, span.name)
     call = None
     if span.kind is SpanKind.TOOL_RESULT and span.parent is not None:
         call = trace.index_of(span.parent)
-    return _Step(head, text, hash((head, text)), is_action(span), call)
+    return _ComparedStep(head, text, hash((head, text)), is_action(span), call)
 
 
-def _pairs(steps_a: Sequence[_Step], steps_b: Sequence[_Step]) -> Iterator[Pair]:
-    matches = _common([step.signature for step in steps_a], [step.signature for step in steps_b])
-    same = dict(matches)
+def _aligned_pairs(
+    steps_a: Sequence[_ComparedStep], steps_b: Sequence[_ComparedStep]
+) -> Iterator[Pair]:
+    """Yield the rows of two runs: the same steps, and between them the rows of each gap."""
+    matches = _common_subsequence(
+        [step.signature for step in steps_a], [step.signature for step in steps_b]
+    )
+    same_steps = dict(matches)
     for (a, b), (next_a, next_b) in pairwise([(-1, -1), *matches, (len(steps_a), len(steps_b))]):
         if a >= 0:
             yield Pair(a, b, Likeness.SAME)
-        gap = _Gap(steps_a, steps_b, range(a + 1, next_a), range(b + 1, next_b), same)
+        gap = _Gap(steps_a, steps_b, range(a + 1, next_a), range(b + 1, next_b), same_steps)
         yield from gap.pairs()
 
 
-def _common(signatures_a: Sequence[int], signatures_b: Sequence[int]) -> Sequence[tuple[int, int]]:
-    """Return the indices of a longest common subsequence."""
+def _common_subsequence(
+    signatures_a: Sequence[int], signatures_b: Sequence[int]
+) -> Sequence[tuple[int, int]]:
+    """Return the pairs of indices of a longest common subsequence."""
     return [
         (block.src_start + step, block.dest_start + step)
         for block in LCSseq.opcodes(signatures_a, signatures_b)
@@ -184,10 +201,18 @@ def _common(signatures_a: Sequence[int], signatures_b: Sequence[int]) -> Sequenc
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """The steps between two steps that are the same in both runs; ``same`` has all that are."""
+    """The steps between two pairs of equal steps.
 
-    steps_a: Sequence[_Step]
-    steps_b: Sequence[_Step]
+    Attributes:
+        steps_a: All steps of the first run.
+        steps_b: All steps of the second run.
+        in_a: The indices of the steps in the gap, in the first run.
+        in_b: The indices of the steps in the gap, in the second run.
+        same: The equal steps of the whole runs: the index in the second run by that in the first.
+    """
+
+    steps_a: Sequence[_ComparedStep]
+    steps_b: Sequence[_ComparedStep]
     in_a: range
     in_b: range
     same: Mapping[int, int]
@@ -199,124 +224,151 @@ class _Gap:
         in_a = self.in_a
         in_b = self.in_b
         if len(in_a) * len(in_b) <= MOST_PAIRS:
-            matches = self._likeliest()
+            matches = self._best_matches()
         else:
-            heads = _common(
+            head_matches = _common_subsequence(
                 [hash(steps_a[a].head) for a in in_a], [hash(steps_b[b].head) for b in in_b]
             )
-            matches = [(in_a[a], in_b[b]) for a, b in heads]
+            matches = [(in_a[a], in_b[b]) for a, b in head_matches]
         ends = [(in_a.start - 1, in_b.start - 1), *matches, (in_a.stop, in_b.stop)]
         for (a, b), (next_a, next_b) in pairwise(ends):
             if a >= in_a.start:
-                yield Pair(a, b, _likeness(steps_a[a], steps_b[b]))
-            for left, right in zip_longest(range(a + 1, next_a), range(b + 1, next_b)):
-                alone = Likeness.ONLY_A if right is None else Likeness.ONLY_B
-                yield Pair(left, right, alone if None in (left, right) else Likeness.OTHER)
+                yield Pair(a, b, _step_likeness(steps_a[a], steps_b[b]))
+            for index_a, index_b in zip_longest(range(a + 1, next_a), range(b + 1, next_b)):
+                likeness = Likeness.OTHER
+                if index_b is None:
+                    likeness = Likeness.ONLY_A
+                elif index_a is None:
+                    likeness = Likeness.ONLY_B
+                yield Pair(index_a, index_b, likeness)
 
-    def _likeliest(self) -> Sequence[tuple[int, int]]:
-        """Return the pairs that together are most alike, in the order of both runs.
+    def _best_matches(self) -> Sequence[tuple[int, int]]:
+        """Return the pairs with the greatest sum of gains, in the order of both runs.
 
-        Needleman and Wunsch (1970), without a price for gaps: a pair counts by how far its
-        likeness is above ``ALIKE``, two answers to the same call in any case.
+        This is the algorithm of Needleman and Wunsch (1970) without a cost of gaps. The gain of a
+        pair grows with its likeness above ``ALIKE``; two answers to the same call gain most.
         """
-        left = [self.steps_a[a] for a in self.in_a]
-        right = [self.steps_b[b] for b in self.in_b]
-        if not left or not right:
+        left_steps = [self.steps_a[a] for a in self.in_a]
+        right_steps = [self.steps_b[b] for b in self.in_b]
+        if not left_steps or not right_steps:
             return []
-        heads = {step.head: number for number, step in enumerate((*left, *right))}
-        same_head = np.equal.outer(*([heads[step.head] for step in side] for side in (left, right)))
-        worth = cdist([step.text for step in left], [step.text for step in right], scorer=ratio)
-        gain = np.where(same_head & (worth >= ALIKE), worth - ALIKE + 1, 0.0)
-        asked = [-1 if step.call is None else self.same.get(step.call, -1) for step in left]
-        answered = [-2 if step.call is None else step.call for step in right]
-        gain[np.equal.outer(asked, answered)] = 100.0
-        best = np.zeros((len(left) + 1, len(right) + 1))
-        for row in range(len(left) - 1, -1, -1):
-            paired = np.where(gain[row] > 0, gain[row] + best[row + 1, 1:], 0.0)
-            skipped = np.maximum(paired, best[row + 1, :-1])
-            best[row, :-1] = np.maximum.accumulate(skipped[::-1])[::-1]
+        head_numbers = {
+            step.head: number for number, step in enumerate((*left_steps, *right_steps))
+        }
+        has_same_head = np.equal.outer(
+            [head_numbers[step.head] for step in left_steps],
+            [head_numbers[step.head] for step in right_steps],
+        )
+        likeness = cdist(
+            [step.text for step in left_steps], [step.text for step in right_steps], scorer=ratio
+        )
+        gain = np.where(has_same_head & (likeness >= ALIKE), likeness - ALIKE + 1, 0.0)
+        # The calls as indices in the second run; unknown calls must not equal each other.
+        left_calls = [
+            -1 if step.call is None else self.same.get(step.call, -1) for step in left_steps
+        ]
+        right_calls = [-2 if step.call is None else step.call for step in right_steps]
+        gain[np.equal.outer(left_calls, right_calls)] = 100.0
+        best_sum = np.zeros((len(left_steps) + 1, len(right_steps) + 1))
+        for row in range(len(left_steps) - 1, -1, -1):
+            if_paired = np.where(gain[row] > 0, gain[row] + best_sum[row + 1, 1:], 0.0)
+            row_sums = np.maximum(if_paired, best_sum[row + 1, :-1])
+            best_sum[row, :-1] = np.maximum.accumulate(row_sums[::-1])[::-1]
         matches = []
         row = 0
         column = 0
-        while row < len(left) and column < len(right):
-            value = gain[row, column]
-            if value and best[row, column] == value + best[row + 1, column + 1]:
+        while row < len(left_steps) and column < len(right_steps):
+            pair_gain = gain[row, column]
+            if pair_gain and best_sum[row, column] == pair_gain + best_sum[row + 1, column + 1]:
                 matches.append((self.in_a[row], self.in_b[column]))
-                row = row + 1
-                column = column + 1
-            elif best[row, column] == best[row + 1, column]:
+                row += 1
+                column += 1
+            elif best_sum[row, column] == best_sum[row + 1, column]:
                 row += 1
             else:
                 column += 1
         return matches
 
 
-def _likeness(a: _Step, b: _Step) -> Likeness:
-    """Compare two steps of one kind: calls must be equal, other texts much alike."""
+def _step_likeness(a: _ComparedStep, b: _ComparedStep) -> Likeness:
+    """Return ``SAME`` for equal calls and for other similar texts of one kind, else ``CHANGED``."""
     if a.text == b.text:
         return Likeness.SAME
-    gist = a.head[0] is not SpanKind.TOOL_CALL and ratio(a.text, b.text) >= SAME_WORDS
-    return Likeness.SAME if gist else Likeness.CHANGED
+    kind, _, _ = a.head
+    is_similar = kind is not SpanKind.TOOL_CALL and ratio(a.text, b.text) >= SAME_WORDS
+    return Likeness.SAME if is_similar else Likeness.CHANGED
 
 
-def _fork(pairs: Sequence[Pair], unlike: Sequence[bool], alike: Sequence[bool]) -> int | None:
-    """Return the row at which two runs part, or None where it is best not to cut at all.
+def _fork_row(
+    pairs: Sequence[Pair], differs: Sequence[bool], matches: Sequence[bool]
+) -> int | None:
+    """Return the row at which two runs part, None if they stay together.
 
-    The best cut has the fewest differences before it and the fewest likenesses after it. These
-    count a little more, as two runs that have parted seldom do the same. Between two likenesses
-    there are as many differences as the run with more of them has, so that one thing done in two
-    ways counts once.
+    The best cut has few differences before it and few matches after it. A match after the cut
+    weighs a little more, as two runs that have parted seldom act the same. Between two matches,
+    only the differences of the run with more of them count: an action done in two ways counts once.
+
+    Args:
+        pairs: The rows.
+        differs: For each row True if the agents act differently.
+        matches: For each row True if the agents act the same.
     """
     differences_before = [0]
-    in_a = in_b = passed = 0
-    for pair, differs, same in zip(pairs, unlike, alike, strict=True):
-        if same:
-            passed = passed + max(in_a, in_b)
-            in_a = 0
-            in_b = 0
-        in_a += differs and pair.a is not None
-        in_b += differs and pair.b is not None
-        differences_before.append(passed + max(in_a, in_b))
-    matches_after = list(accumulate(reversed(alike), initial=0))[::-1]
+    earlier_count = 0
+    count_a = 0
+    count_b = 0
+    for pair, is_difference, is_match in zip(pairs, differs, matches, strict=True):
+        if is_match:
+            earlier_count += max(count_a, count_b)
+            count_a = 0
+            count_b = 0
+        if is_difference:
+            count_a += pair.a is not None
+            count_b += pair.b is not None
+        differences_before.append(earlier_count + max(count_a, count_b))
+    matches_after = list(accumulate(reversed(matches), initial=0))[::-1]
     errors = [
-        wrong + LATE_MATCH_WEIGHT * missed
-        for wrong, missed in zip(differences_before, matches_after, strict=True)
+        difference_count + LATE_MATCH_WEIGHT * match_count
+        for difference_count, match_count in zip(differences_before, matches_after, strict=True)
     ]
     cut = min(range(len(errors)), key=errors.__getitem__)
-    return next((position for position in range(cut, len(unlike)) if unlike[position]), None)
+    return next((row for row in range(cut, len(differs)) if differs[row]), None)
 
 
-def _cause(pairs: Sequence[Pair], actions: Sequence[bool], fork: int | None) -> int | None:
-    """Return the last row before the fork, after the action before it, with another answer."""
-    for position in range((fork or 0) - 1, -1, -1):
-        if actions[position]:
+def _cause_row(pairs: Sequence[Pair], actions: Sequence[bool], fork: int | None) -> int | None:
+    """Return the last row before the fork at which a question got two answers.
+
+    Return None if an action is nearer to the fork, or if there is no such row.
+    """
+    for row in range((fork or 0) - 1, -1, -1):
+        if actions[row]:
             return None
-        if pairs[position].likeness is Likeness.CHANGED:
-            return position
+        if pairs[row].likeness is Likeness.CHANGED:
+            return row
     return None
 
 
 def sentences(alignment: RunAlignment) -> Iterator[str]:
-    """Yield sentences on whether two runs part, where, and how alike they are before and after."""
+    """Yield sentences that say at which row two runs part, and count the same actions around it."""
     if alignment.first is None:
         yield "The agents do the same in both."
         return
     if alignment.fork is None:
-        alike, actions = alignment.alike(0)
-        yield f"They stay together: {alike} of {actions} actions are the same."
+        same_count, action_count = alignment.alike(0)
+        yield f"They stay together: {same_count} of {action_count} actions are the same."
         yield f"They first differ at {_pair_name(alignment.pairs[alignment.first])}."
         return
-    alike_before, actions_before = alignment.alike(0, alignment.fork)
-    alike_after, actions_after = alignment.alike(alignment.fork)
+    same_before, actions_before = alignment.alike(0, alignment.fork)
+    same_after, actions_after = alignment.alike(alignment.fork)
     rows = _pair_name(alignment.pairs[alignment.fork])
     if actions_before:
         yield (
-            f"They part at {rows}. Before it {alike_before} of {actions_before} actions are the "
-            f"same, from there on {alike_after} of {actions_after}."
+            f"They part at {rows}. Before it {same_before} of {actions_before} actions are the "
+            f"same, from there on {same_after} of {actions_after}."
         )
     else:
         yield (
-            f"They part at the first action, {rows}: {alike_after} of {actions_after} are the same."
+            f"They part at the first action, {rows}: {same_after} of {actions_after} are the same."
         )
     if alignment.cause is not None:
         rows = _pair_name(alignment.pairs[alignment.cause])
@@ -327,6 +379,7 @@ def sentences(alignment: RunAlignment) -> Iterator[str]:
 
 
 def _pair_name(pair: Pair) -> str:
+    """Return the name of a row by its spans, such as ``A #3 and B #4``."""
     sides = [
         f"{name} #{index + 1}"
         for name, index in (("A", pair.a), ("B", pair.b))

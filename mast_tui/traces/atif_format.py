@@ -68,13 +68,13 @@ def atif_line(trace: Trace) -> bytes:
             "version": meta.version or "unknown",
             **({} if meta.model is None else {"model_name": meta.model}),
         },
-        "steps": _Steps(trace, agent).steps,
+        "steps": _StepBuilder(trace, agent).steps,
     }
     return dump_line(record)
 
 
-class _Steps:
-    """The steps made of the spans of a trace."""
+class _StepBuilder:
+    """The ATIF steps of a trace, built span by span."""
 
     def __init__(self, trace: Trace, agent: str) -> None:
         self.steps: list[Record] = []
@@ -82,48 +82,48 @@ class _Steps:
         self._turn: _Turn | None = None
         """The turn of an agent that the next span may still be a part of."""
         spans = [trace.span(index) for index in range(len(trace))]
-        self._called = {span.key for span in spans if span.kind is SpanKind.TOOL_CALL}
-        self._calls: dict[str, tuple[str, _Turn]] = {}
-        self._early: dict[str, list[Record]] = {}
+        self._call_keys = {span.key for span in spans if span.kind is SpanKind.TOOL_CALL}
+        self._turns_by_call: dict[str, tuple[str, _Turn]] = {}
+        self._early_results: dict[str, list[Record]] = {}
         """Results that come before their call, by the call's key."""
         for span in spans:
-            self._add(span, trace.text(span.index))
+            self._add_span(span, trace.text(span.index))
 
-    def _add(self, span: Span, text: str) -> None:
+    def _add_span(self, span: Span, text: str) -> None:
         """Add a span to the steps by its kind and role."""
         if span.kind is SpanKind.TOOL_CALL:
-            self._call(span, text)
+            self._add_call(span, text)
         elif span.kind is SpanKind.TOOL_RESULT or span.role is Role.TOOL:
-            self._result(span, text)
+            self._add_result(span, text)
         elif span.kind is SpanKind.LOG or span.role is Role.LOG:
             name_field = {} if span.name is None else {"name": span.name}
-            self._step(span, "system", text, kind="log", **name_field)
+            self._add_step(span, "system", text, kind="log", **name_field)
         elif span.role in _SOURCES and span.kind is SpanKind.MESSAGE:
-            self._step(span, _SOURCES[span.role], text)
+            self._add_step(span, _SOURCES[span.role], text)
         else:
-            self._say(span, text)
+            self._add_utterance(span, text)
 
-    def _say(self, span: Span, text: str) -> None:
-        """Add the thought or message of an agent; a blank one is a step of its own."""
-        blank = not text.strip()
-        thought = span.kind is SpanKind.REASONING
+    def _add_utterance(self, span: Span, text: str) -> None:
+        """Add the thought or message of an agent; a blank text is a step of its own."""
+        is_blank = not text.strip()
+        is_thought = span.kind is SpanKind.REASONING
         turn = self._turn
-        if blank or thought or turn is None or turn.agent != span.agent or turn.spoken:
-            turn = self._begin(span, "" if thought else text)
-            if thought and not blank:
+        if is_blank or is_thought or turn is None or turn.agent != span.agent or turn.spoken:
+            turn = self._begin_turn(span, "" if is_thought else text)
+            if is_thought and not is_blank:
                 turn.step["reasoning_content"] = text
         else:
             turn.step["message"] = text
             turn.keys.append(span.key)
-        turn.spoken = not thought
-        self._turn = None if blank else turn
-        self._count(turn, span)
+        turn.spoken = not is_thought
+        self._turn = None if is_blank else turn
+        self._set_token_counts(turn, span)
 
-    def _call(self, span: Span, text: str) -> None:
-        """Add a tool call to the turn of its agent."""
+    def _add_call(self, span: Span, text: str) -> None:
+        """Add a tool call to the turn of its agent, and the results that came before the call."""
         turn = self._turn
         if turn is None or turn.agent != span.agent:
-            turn = self._begin(span, "")
+            turn = self._begin_turn(span, "")
         else:
             turn.keys.append(span.key)
         turn.spoken = True
@@ -132,56 +132,63 @@ class _Steps:
             {
                 "tool_call_id": call_id,
                 "function_name": span.name or "",
-                "arguments": _arguments(text),
+                "arguments": _arguments_object(text),
             }
         )
         turn.step["tool_calls"] = turn.calls
         turn.tools[call_id] = span.name
-        self._calls[span.key] = (call_id, turn)
-        for result in self._early.pop(span.key, ()):
+        self._turns_by_call[span.key] = (call_id, turn)
+        for result in self._early_results.pop(span.key, ()):
             turn.answer(result, call_id)
-        self._count(turn, span)
+        self._set_token_counts(turn, span)
 
-    def _result(self, span: Span, text: str) -> None:
-        """Set a result at its call; one without a call is a step of its own."""
-        call = self._calls.get(span.parent or "")
+    def _add_result(self, span: Span, text: str) -> None:
+        """Add a result to the turn of its call.
+
+        - If its call comes later, the result is kept for ``_add_call``.
+        - A result without a call is a step of its own.
+        """
+        call_id, turn = self._turns_by_call.get(span.parent or "", (None, None))
         extra: Record = {"span": span.key}
-        if span.agent != (self._agent if call is None else call[1].agent):
+        if span.agent != (self._agent if turn is None else turn.agent):
             extra["agent"] = span.agent
-        if span.name is not None and (call is None or call[1].tools.get(call[0]) != span.name):
+        tool = None if turn is None or call_id is None else turn.tools.get(call_id)
+        if span.name is not None and span.name != tool:
             extra["name"] = span.name
         if span.status is not SpanStatus.UNKNOWN:
             extra["is_error"] = span.status is SpanStatus.ERROR
         result: Record = {"content": text, "extra": extra}
-        if call is not None:
-            call[1].answer(result, call[0])
+        if turn is not None:
+            turn.answer(result, call_id)
             self._turn = None
-        elif span.parent is not None and span.parent in self._called:
-            self._early.setdefault(span.parent, []).append(result)
+        elif span.parent is not None and span.parent in self._call_keys:
+            self._early_results.setdefault(span.parent, []).append(result)
         else:
-            self._begin(span, "").answer(result, None)
+            self._begin_turn(span, "").answer(result, None)
             self._turn = None
 
-    def _begin(self, span: Span, text: str) -> _Turn:
+    def _begin_turn(self, span: Span, text: str) -> _Turn:
+        """Add a step of an agent with a message, and return it as the open turn."""
         keys = [span.key]
-        self._turn = _Turn(self._step(span, "agent", text, spans=keys), span.agent, keys)
+        self._turn = _Turn(self._add_step(span, "agent", text, spans=keys), span.agent, keys)
         return self._turn
 
-    def _step(self, span: Span, source: str, text: str, **extra: object) -> Record:
-        """Add a step, which ends the turn that was open."""
+    def _add_step(self, span: Span, source: str, text: str, **extra: object) -> Record:
+        """Add a step and return it; the open turn ends."""
         self._turn = None
         step: Record = {"step_id": len(self.steps) + 1}
-        if span.start is not None and (timestamp := iso_time(span.start)) is not None:
+        timestamp = None if span.start is None else iso_time(span.start)
+        if timestamp is not None:
             step["timestamp"] = timestamp
-        usual = self._agent if source == "agent" else source
-        if span.agent != usual:
+        default_agent = self._agent if source == "agent" else source
+        if span.agent != default_agent:
             extra["agent"] = span.agent
         step |= {"source": source, "message": text, "extra": {"spans": [span.key]} | extra}
         self.steps.append(step)
         return step
 
-    def _count(self, turn: _Turn, span: Span) -> None:
-        """Note the tokens of a model call, of which this was the last span."""
+    def _set_token_counts(self, turn: _Turn, span: Span) -> None:
+        """Write the tokens of a span, if any, to its step, and end the turn with its model call."""
         if span.tokens is None:
             return
         counts = {
@@ -194,7 +201,17 @@ class _Steps:
 
 @dataclass(slots=True)
 class _Turn:
-    """A step of an agent while it is being made; ``spoken`` once only calls may follow."""
+    """A step of an agent, while spans may be added to it.
+
+    Attributes:
+        step: The step, as it is written.
+        agent: The agent.
+        keys: The keys of its spans, a list that is also in the step.
+        spoken: True after a message or call; then only calls may be added.
+        calls: Its calls, as they are written.
+        tools: The names of the tools by the id of their call.
+        results: Its results, as they are written.
+    """
 
     step: Record
     agent: str
@@ -215,7 +232,7 @@ class _Turn:
         self.step["observation"] = {"results": self.results}
 
 
-def _arguments(text: str) -> Record:
+def _arguments_object(text: str) -> Record:
     """Return the arguments of a call as an object, which ATIF requires."""
     try:
         value = load_json(text) if text.strip() else {}

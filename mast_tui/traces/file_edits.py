@@ -23,10 +23,10 @@ _MAX_CHARS: Final = 1 << 20
 _MAX_COMPARED_LINES: Final = 400
 """The most lines of a text that is compared line by line."""
 
-_PATHS: Final = ("file_path", "filePath", "path", "filename", "target_file", "notebook_path")
-_WHOLE: Final = ("file_text", "content", "contents", "new_source")
-_OLD: Final = ("old_string", "old_str", "oldString", "oldText", "old_text")
-_NEW: Final = ("new_string", "new_str", "newString", "newText", "new_text", "insert_text")
+_PATH_KEYS: Final = ("file_path", "filePath", "path", "filename", "target_file", "notebook_path")
+_FULL_TEXT_KEYS: Final = ("file_text", "content", "contents", "new_source")
+_OLD_TEXT_KEYS: Final = ("old_string", "old_str", "oldString", "oldText", "old_text")
+_NEW_TEXT_KEYS: Final = ("new_string", "new_str", "newString", "newText", "new_text", "insert_text")
 _WRITERS: Final = re.compile(r"write|create|save|notebook", re.IGNORECASE)
 _PATCH_FILE: Final = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
 _DIFF_FILE: Final = re.compile(r"^--- (?:a/)?(\S+).*\n\+\+\+ (?:b/)?(\S+).*$", re.MULTILINE)
@@ -43,9 +43,14 @@ _EDITOR: Final = "str_replace_editor"
 
 
 class Hunk(NamedTuple):
-    """A text in place of another, or of the lines ``first`` to ``last``.
+    """A change of one part of a file.
 
-    ``last`` is 0 where the text is inserted after the line ``first``.
+    Attributes:
+        old: The text that is replaced; empty if lines are replaced, or a text is inserted.
+        new: The text after the change.
+        first: The first line that is replaced, or the line after which the text is inserted; None
+            if the change has no line numbers.
+        last: The last line that is replaced; 0 if the text is inserted.
     """
 
     old: str
@@ -55,18 +60,18 @@ class Hunk(NamedTuple):
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the change, each with ``-``, ``+`` or a space before it."""
-        old = self.old.splitlines()
-        new = self.new.splitlines()
+        old_lines = self.old.splitlines()
+        new_lines = self.new.splitlines()
         if self.first is not None:
             range_text = (
                 f"lines {self.first} to {self.last}" if self.last else f"after {self.first}"
             )
             yield f"@@ {range_text} @@"
-        if len(old) + len(new) > _MAX_COMPARED_LINES:
-            yield from (f"-{line}" for line in old)
-            yield from (f"+{line}" for line in new)
+        if len(old_lines) + len(new_lines) > _MAX_COMPARED_LINES:
+            yield from (f"-{line}" for line in old_lines)
+            yield from (f"+{line}" for line in new_lines)
             return
-        for line in ndiff(old, new):
+        for line in ndiff(old_lines, new_lines):
             if not line.startswith("?"):
                 yield f"{line[0]}{line[2:]}"
 
@@ -75,14 +80,19 @@ class Hunk(NamedTuple):
 class FileEdit:
     """A change of one file by one call.
 
-    ``index`` is that of the call's span. ``whole`` is the text of the file afterwards if the call
-    gives all of it. ``failed`` says that the result of the call is an error, or refuses the edit.
+    Attributes:
+        index: The index of the call's span.
+        path: The path of the file; empty if the call does not name it.
+        hunks: The changes in their order.
+        full_text: The text of the file after the call; None if the call changes only parts.
+        deleted: True if the call deletes the file.
+        failed: True if the result of the call is an error, or refuses the edit.
     """
 
     index: int
     path: str
     hunks: tuple[Hunk, ...] = ()
-    whole: str | None = None
+    full_text: str | None = None
     deleted: bool = False
     failed: bool = False
 
@@ -90,37 +100,47 @@ class FileEdit:
         """Yield the lines of the change, each with ``-``, ``+`` or a space before it."""
         if self.deleted:
             yield "@@ deleted @@"
-        if self.whole is not None:
+        if self.full_text is not None:
             yield "@@ all of it @@"
-            yield from (f"+{line}" for line in self.whole.splitlines())
+            yield from (f"+{line}" for line in self.full_text.splitlines())
         for hunk in self.hunks:
             yield from hunk.lines()
 
     def applied_to(self, text: str | None) -> str | None:
-        """Return the text of the file after the edit; None where that is unknown."""
+        """Return the text of the file after the edit.
+
+        Args:
+            text: The text before the edit; None if it is unknown.
+
+        Returns:
+            The text; None if it is unknown, or the file is deleted.
+        """
         if self.failed:
             return text
         if self.deleted:
             return None
-        if self.whole is not None:
-            text = self.whole
+        if self.full_text is not None:
+            text = self.full_text
         for hunk in self.hunks:
-            text = None if text is None else _replaced(text, hunk)
+            if text is not None:
+                text = _text_with_hunk(text, hunk)
         return text
 
 
 def file_edits(trace: Trace, end: int) -> list[FileEdit]:
     """Return the changes of files in the order of the calls.
 
+    A change whose file neither the call nor a result names is left out.
+
     Args:
         trace: The trace.
-        end: The span up to which calls are looked at, exclusive.
+        end: The index after the last span to examine.
 
     Raises:
         OSError: A text cannot be read any more.
     """
     edits: list[FileEdit] = []
-    by_call: dict[str, list[int]] = {}
+    positions_by_call: dict[str, list[int]] = {}
     open_file = ""
     for index in range(end):
         span = trace.span(index)
@@ -128,15 +148,17 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
             text = trace.text(index)
             if len(text) <= _MAX_CHARS:
                 call_edits = [replace(edit, index=index) for edit in _edits_of(span.name, text)]
-                by_call[span.key] = list(range(len(edits), len(edits) + len(call_edits)))
+                end_position = len(edits) + len(call_edits)
+                positions_by_call[span.key] = list(range(len(edits), end_position))
                 edits += call_edits
-        elif span.parent in by_call and span.kind is SpanKind.TOOL_RESULT:
-            positions = by_call.pop(span.parent)
+        elif span.parent in positions_by_call and span.kind is SpanKind.TOOL_RESULT:
+            positions = positions_by_call.pop(span.parent)
             if positions:
                 result = trace.text(index)
                 failed = span.status is SpanStatus.ERROR or result.startswith(_REFUSED)
-                named = _OPEN_FILE.search(result)
-                open_file = open_file if named is None else named[1]
+                file_match = _OPEN_FILE.search(result)
+                if file_match is not None:
+                    open_file = file_match[1]
                 for position in positions:
                     edit = edits[position]
                     if edit.path in ("", _base_name(open_file)):
@@ -146,21 +168,22 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
 
 
 def edits_by_file(edits: Sequence[FileEdit]) -> dict[str, list[FileEdit]]:
-    """Return the edits of each file, the file that was changed last first.
+    """Return the edits of each file by path, the file that was changed last first.
 
-    A relative path is that of the one absolute path that ends with it.
+    If exactly one absolute path ends with a relative path, both are the same file.
     """
-    absolute = {edit.path for edit in edits if edit.path.startswith("/")}
+    absolute_paths = {edit.path for edit in edits if edit.path.startswith("/")}
     files: dict[str, list[FileEdit]] = {}
     for edit in edits:
-        same = [path for path in absolute if path.endswith(f"/{edit.path.removeprefix('./')}")]
-        path = same[0] if len(same) == 1 else edit.path
+        suffix = f"/{edit.path.removeprefix('./')}"
+        candidates = [path for path in absolute_paths if path.endswith(suffix)]
+        path = candidates[0] if len(candidates) == 1 else edit.path
         files.setdefault(path, []).append(edit)
     return dict(sorted(files.items(), key=lambda item: -item[1][-1].index))
 
 
 def file_text(edits: Sequence[FileEdit]) -> str | None:
-    """Return the text of a file after its edits; None where it is not known."""
+    """Return the text of a file after all its edits; None if it is unknown."""
     text: str | None = None
     for edit in edits:
         text = edit.applied_to(text)
@@ -171,17 +194,17 @@ def _base_name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _replaced(text: str, hunk: Hunk) -> str | None:
-    """Return a text with a hunk in it; None where the hunk does not fit."""
+def _text_with_hunk(text: str, hunk: Hunk) -> str | None:
+    """Return a text with a hunk in it; None if the hunk does not fit."""
     if hunk.first is not None:
         lines = text.splitlines(keepends=True)
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
-        new = [f"{line}\n" for line in hunk.new.splitlines()]
+        new_lines = [f"{line}\n" for line in hunk.new.splitlines()]
         if hunk.last:
-            lines[hunk.first - 1 : hunk.last] = new
+            lines[hunk.first - 1 : hunk.last] = new_lines
         else:
-            lines[hunk.first : hunk.first] = new
+            lines[hunk.first : hunk.first] = new_lines
         return "".join(lines)
     if not hunk.old:
         return text + hunk.new if text else hunk.new
@@ -189,15 +212,20 @@ def _replaced(text: str, hunk: Hunk) -> str | None:
 
 
 def _edits_of(name: str | None, text: str) -> Iterator[FileEdit]:
-    """Yield the edits of a call; their index and outcome are added later."""
+    """Yield the edits of a call, still without its index and without its success.
+
+    Args:
+        name: The name of the tool.
+        text: The arguments of the call, or a command.
+    """
     arguments: object = None
     if text[:1] in ("{", "["):
         with suppress(InvalidJSON):
             arguments = load_json(text)
-    strings = [text] if arguments is None else list(_strings(arguments))
+    texts = [text] if arguments is None else list(_texts_in(arguments))
     has_edits = False
-    for string in strings:
-        for edit in (*_patch_edits(string), *_diff_edits(string), *_heredoc_edits(string)):
+    for part in texts:
+        for edit in (*_patch_edits(part), *_diff_edits(part), *_heredoc_edits(part)):
             has_edits = True
             yield edit
     if has_edits:
@@ -208,51 +236,50 @@ def _edits_of(name: str | None, text: str) -> Iterator[FileEdit]:
         yield from _command_edits(text)
 
 
-def _strings(value: object) -> Iterator[str]:
-    """Yield the texts in a JSON value."""
+def _texts_in(value: object) -> Iterator[str]:
+    """Yield all texts in a JSON value, at any depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for held in value.values():
-            yield from _strings(held)
+        for member in value.values():
+            yield from _texts_in(member)
     elif isinstance(value, list):
-        for held in value:
-            yield from _strings(held)
+        for item in value:
+            yield from _texts_in(item)
 
 
-def _first(arguments: Mapping[str, object], names: Sequence[str]) -> str | None:
+def _first_text(arguments: Mapping[str, object], names: Sequence[str]) -> str | None:
+    """Return the text under the first of these names that has a text; None if none has."""
     values = (arguments.get(name) for name in names)
     return next((value for value in values if isinstance(value, str)), None)
 
 
 def _argument_edits(name: str, arguments: Mapping[str, object]) -> Iterator[FileEdit]:
     """Yield the edits that the arguments of a call describe by the names of their fields."""
-    path = _first(arguments, _PATHS)
+    path = _first_text(arguments, _PATH_KEYS)
     if not path:
         return
-    listed = arguments.get("edits")
-    changes = listed if isinstance(listed, list) else [arguments]
-    hunks = [
-        hunk
-        for change in changes
-        if isinstance(change, Mapping) and (hunk := _hunk_of(change)) is not None
-    ]
-    whole = _first(arguments, _WHOLE)
+    edit_list = arguments.get("edits")
+    changes = edit_list if isinstance(edit_list, list) else [arguments]
+    possible_hunks = [_hunk_of(change) for change in changes if isinstance(change, Mapping)]
+    hunks = [hunk for hunk in possible_hunks if hunk is not None]
+    full_text = _first_text(arguments, _FULL_TEXT_KEYS)
     if hunks and not hunks[0].old and hunks[0].first is None:  # a new file, as Claude Code has it
-        yield FileEdit(0, path, tuple(hunks[1:]), whole=hunks[0].new)
+        yield FileEdit(0, path, tuple(hunks[1:]), full_text=hunks[0].new)
     elif hunks:
         yield FileEdit(0, path, tuple(hunks))
-    elif whole is not None and (_WRITERS.search(name) or arguments.get("command") == "create"):
-        yield FileEdit(0, path, whole=whole)
+    elif full_text is not None and (_WRITERS.search(name) or arguments.get("command") == "create"):
+        yield FileEdit(0, path, full_text=full_text)
 
 
 def _hunk_of(change: Mapping[str, object]) -> Hunk | None:
-    new = _first(change, _NEW)
-    old = _first(change, _OLD)
+    """Return the hunk that the fields of a change describe; None if they describe none."""
+    new_text = _first_text(change, _NEW_TEXT_KEYS)
+    old_text = _first_text(change, _OLD_TEXT_KEYS)
     line = change.get("insert_line")
-    if isinstance(line, int) and new is not None:
-        return Hunk("", new, line)
-    return None if old is None else Hunk(old, new or "")
+    if isinstance(line, int) and new_text is not None:
+        return Hunk("", new_text, line)
+    return None if old_text is None else Hunk(old_text, new_text or "")
 
 
 def _patch_edits(text: str) -> Iterator[FileEdit]:
@@ -261,18 +288,20 @@ def _patch_edits(text: str) -> Iterator[FileEdit]:
     if start < 0:
         return
     files: list[tuple[str, str, list[str]]] = []
+    file_lines: list[str] = []
     for line in text[start:].splitlines()[1:]:
         match = _PATCH_FILE.fullmatch(line.rstrip())
         if match is not None:
-            files.append((match[1], match[2], []))
+            file_lines = []
+            files.append((match[1], match[2], file_lines))
         elif line.startswith("*** End Patch"):
             break
-        elif files and not line.startswith("*** "):
-            files[-1][2].append(line)
+        elif not line.startswith("*** "):
+            file_lines.append(line)
     for action, path, lines in files:
         if action == "Add":
-            added = [line[1:] for line in lines if line.startswith("+")]
-            yield FileEdit(0, path, whole="".join(f"{line}\n" for line in added))
+            added_lines = [line[1:] for line in lines if line.startswith("+")]
+            yield FileEdit(0, path, full_text="".join(f"{line}\n" for line in added_lines))
         else:
             yield FileEdit(0, path, tuple(_hunks_of(lines)), deleted=action == "Delete")
 
@@ -285,52 +314,58 @@ def _diff_edits(text: str) -> Iterator[FileEdit]:
         lines = text[match.end() : end].splitlines()
         hunks = tuple(_hunks_of(lines))
         if hunks:
-            deleted = match[2] == "/dev/null"
-            yield FileEdit(0, match[1] if deleted else match[2], hunks, deleted=deleted)
+            old_path, new_path = match.groups()
+            deleted = new_path == "/dev/null"
+            yield FileEdit(0, old_path if deleted else new_path, hunks, deleted=deleted)
 
 
 def _hunks_of(lines: Sequence[str]) -> Iterator[Hunk]:
-    """Yield the hunks of lines with ``-``, ``+`` or a space before them, apart at ``@@``."""
-    old: list[str] = []
-    new: list[str] = []
+    """Yield the hunks of a diff, which a line ``@@`` separates.
+
+    The other lines begin with ``-``, ``+`` or a space.
+    """
+    old_text = ""
+    new_text = ""
     for line in (*lines, "@@"):
         if line.startswith("@@"):
-            if old or new:
-                yield Hunk("".join(old), "".join(new))
-            old = []
-            new = []
+            if old_text or new_text:
+                yield Hunk(old_text, new_text)
+            old_text = ""
+            new_text = ""
         elif line[:1] in ("-", "+", " "):
             if line[0] != "+":
-                old.append(f"{line[1:]}\n")
+                old_text += f"{line[1:]}\n"
             if line[0] != "-":
-                new.append(f"{line[1:]}\n")
+                new_text += f"{line[1:]}\n"
 
 
 def _heredoc_edits(text: str) -> Iterator[FileEdit]:
     """Yield the files that a shell command writes with ``cat > FILE <<'EOF'`` or the like."""
     for match in _HEREDOC.finditer(text):
         redirections = f"{match['before']} {match['after']}"
-        target = _REDIRECTION.search(redirections)
-        if target is not None:
-            path = target[2].strip("'\"")
-            if target[1] == ">>":
+        redirection = _REDIRECTION.search(redirections)
+        if redirection is not None:
+            operator, target = redirection.groups()
+            path = target.strip("'\"")
+            if operator == ">>":
                 yield FileEdit(0, path, (Hunk("", match["text"]),))
             elif not path.startswith("/dev/"):
-                yield FileEdit(0, path, whole=match["text"])
+                yield FileEdit(0, path, full_text=match["text"])
 
 
 def _command_edits(text: str) -> Iterator[FileEdit]:
     """Yield the edit of a command of SWE-agent: ``create``, ``edit``, ``insert`` or its editor.
 
-    The file of ``edit`` and ``insert`` is the open one, which their result names.
+    ``edit`` and ``insert`` change the open file; their path stays empty, as only a result names it.
     """
     command = text.split(None, 1)[0] if text.strip() else ""
     if command not in ("create", "edit", "insert", _EDITOR):
         return
-    by_lines = _LINES.match(text)
-    if by_lines is not None:
-        new = by_lines[3].removesuffix("\n").removesuffix("end_of_edit")
-        yield FileEdit(0, "", (Hunk("", new, int(by_lines[1]), int(by_lines[2])),))
+    edit_match = _LINES.match(text)
+    if edit_match is not None:
+        first_line, last_line, new_text = edit_match.groups()
+        new_text = new_text.removesuffix("\n").removesuffix("end_of_edit")
+        yield FileEdit(0, "", (Hunk("", new_text, int(first_line), int(last_line)),))
         return
     try:
         tokens = shlex.split(text)
@@ -338,7 +373,7 @@ def _command_edits(text: str) -> Iterator[FileEdit]:
         return
     match tokens:
         case ["create", path]:
-            yield FileEdit(0, path, whole="")
+            yield FileEdit(0, path, full_text="")
         case ["edit", old, new]:
             yield FileEdit(0, "", (Hunk(old, new),))
         case ["insert", new, line] if line.isdigit():

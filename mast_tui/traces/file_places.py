@@ -10,9 +10,13 @@ _LINE: Final = re.compile(r"(?:(?P<file>.+) )?line (?P<line>\d+)(?: (?P<rest>/.*
 
 
 class FilePlace(NamedTuple):
-    """A location in a file: a line, where the source has lines, and a location within its value.
+    """A location in a file.
 
-    ``inside`` is a JSON pointer, or the source's own name for the location.
+    Attributes:
+        file: The path of the file.
+        line: The number of the line; None if the file has no lines.
+        inside: The location within the line or file, a JSON pointer or the source's own name; empty
+            if the location is the whole line.
     """
 
     file: Path
@@ -20,28 +24,24 @@ class FilePlace(NamedTuple):
     inside: str
 
     def __str__(self) -> str:
-        """Return ``file:line`` for a location on a line, ``file#/pointer`` for one in a document.
-
-        The pointer into a JSON value on a line follows after a ``#``.
-        """
+        """Return ``file:line``, ``file:line#/pointer``, ``file#/pointer`` or ``file: name``."""
         if self.line is None:
-            pointer = self.inside.startswith("/")
-            return f"{self.file}#{self.inside}" if pointer else f"{self.file}: {self.inside}"
+            is_pointer = self.inside.startswith("/")
+            return f"{self.file}#{self.inside}" if is_pointer else f"{self.file}: {self.inside}"
         return f"{self.file}:{self.line}" + (f"#{self.inside}" if self.inside else "")
 
 
 def place_in_file(path: Path, location: str) -> FilePlace:
-    """Find the file and the line of a span.
+    """Return the place of a span in its file.
 
-    A location that begins with the name of a sub-agent's file is one in that file; one that begins
-    with a pointer is on a line of a text inside a document, which is no line of the file.
+    - A location that begins with the name of a file is in that file, of a sub-agent.
+    - A location that begins with a pointer is a line of a text inside a document; it has no line
+      of the file.
 
     Args:
         path: The file of the trace.
         location: The location of a span, as it is in ``Span.place``.
 
-    Returns:
-        The file, the line and the rest of the location.
     """
     match = _LINE.fullmatch(location)
     if match is None:

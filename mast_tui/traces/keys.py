@@ -15,7 +15,7 @@ def identity_by_content(
 
     Args:
         path: The file of the record.
-        record: The number of the record in its file; None where the file is one trace.
+        record: The number of the record in its file; None if the file is one trace.
         content: The content of the record.
         reader: The name of the reader.
         key_scheme: The number of the way in which the reader makes span keys.
@@ -33,37 +33,37 @@ def identity_by_content(
 
 
 class UniqueKeys:
-    """Hands out keys; where one repeats, the later ones get ``~2``, ``~3`` and so on."""
+    """The keys of the spans of a trace; a repeated key gets ``~2``, ``~3`` and so on."""
 
     def __init__(self) -> None:
-        self._used: dict[str, int] = {}
-        self._repeats: dict[str, int] = {}
+        self._number_by_key: dict[str, int] = {}
+        self._last_suffixes: dict[str, int] = {}
 
     def take(self, preferred: str) -> str:
-        """Return ``preferred`` where it is free, else the first free ``preferred~N``."""
-        if preferred not in self._used:
-            self._used[preferred] = len(self._used)
+        """Return a unique key, and record it: ``preferred`` if it is free, else ``preferred~N``."""
+        if preferred not in self._number_by_key:
+            self._number_by_key[preferred] = len(self._number_by_key)
             return preferred
-        number = self._repeats.get(preferred, 1) + 1
-        while (key := f"{preferred}~{number}") in self._used:
-            number += 1
-        self._repeats[preferred] = number
-        self._used[key] = len(self._used)
+        suffix = self._last_suffixes.get(preferred, 1) + 1
+        while (key := f"{preferred}~{suffix}") in self._number_by_key:
+            suffix += 1
+        self._last_suffixes[preferred] = suffix
+        self._number_by_key[key] = len(self._number_by_key)
         return key
 
     def number(self, key: str) -> int:
-        """Return the number of keys that were taken before this one."""
-        return self._used[key]
+        """Return the number of a key: of the keys taken before it, or as ``renumber`` set it."""
+        return self._number_by_key[key]
 
     def renumber(self, key: str, number: int) -> None:
-        """Give a key another number, because what it names was moved.
+        """Set the number of a key whose span was moved.
 
         Args:
             key: A key that was taken.
             number: Its new number.
         """
-        self._used[key] = number
+        self._number_by_key[key] = number
 
     def find(self, key: str) -> int | None:
-        """Return the number of a key as ``number`` does; None for one that was never taken."""
-        return self._used.get(key)
+        """Return the number of a key, as ``number`` does; None if the key was never taken."""
+        return self._number_by_key.get(key)

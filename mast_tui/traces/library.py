@@ -29,7 +29,7 @@ MOST_REST: Final = 30.0
 
 
 def rest_after(seconds: float) -> float:
-    """Return how many seconds to wait after a look that took so many."""
+    """Return the seconds to wait before the next look, after a look that took ``seconds``."""
     return min(MOST_REST, LOOK_PAUSE_FACTOR * seconds)
 
 
@@ -51,20 +51,20 @@ def samples_folder() -> Path:
 def read_file(path: Path, named: bool) -> FileReport:
     """Read one file, or a folder that holds one run.
 
-    A line-based trace has been read up to its first slice and grows by ``advance``. Sub-agents
-    whose files lie beside it belong to its trace. What ``outcomes.csv`` in the same folder says
-    of the traces is filled in.
+    - A line-based trace is read up to its first slice; ``advance`` reads the rest.
+    - Sub-agents whose files are beside the file belong to its trace.
+    - The facts that ``outcomes.csv`` in the same folder has of the traces are filled in.
 
     Args:
         path: The file or folder.
-        named: Whether the user named just this file.
+        named: True if the user named just this file.
 
     Returns:
-        The traces and problems. Nothing is raised: what cannot be read is ``failed`` with the
-        reason.
+        The traces and problems. If the file cannot be read, ``failed`` is the reason; nothing is
+        raised.
     """
     if is_folder(path):
-        report = _walk().one_run(path)
+        report = _scan_class().one_run(path)
     else:
         report = read_run(path, sub_agents_of(path), named=named)
         if isinstance(path, RecordPath) and path.record is not None:
@@ -82,34 +82,34 @@ def read_fully(trace: Trace) -> None:
 
 
 def read_anew(trace: Trace) -> Trace | None:
-    """Read the file of a trace once more from its beginning, as far as its first slice.
+    """Return a trace after reading its file again from the beginning, up to its first slice.
 
-    Returns None where the file does not hold a trace at that position any more.
+    Return None if the file no longer has a trace with this record number.
     """
-    fresh = trace.anew()
-    if fresh is not trace:
-        fresh.advance()
-        return fresh
+    unread_trace = trace.anew()
+    if unread_trace is not trace:
+        unread_trace.advance()
+        return unread_trace
     traces = read_file(trace.path, named=True).traces
     return next((candidate for candidate in traces if candidate.record == trace.record), None)
 
 
 def read_again(path: Path, members: Sequence[Path]) -> FileReport:
-    """Read what a trace was known of without its spans, in the way in which a walk reads it.
+    """Read a file or folder as ``scan`` does, without the facts of ``outcomes.csv``.
 
     Args:
         path: The file, or the folder that holds one run.
         members: The files of its sub-agents.
 
     Returns:
-        What came of it.
+        The traces and problems.
     """
     if is_folder(path):
-        return _walk().one_run(path)
+        return _scan_class().one_run(path)
     return read_run(path, members, named=False)
 
 
-def _walk() -> type[Scan]:
+def _scan_class() -> type[Scan]:
     # Start-up: what walks over folders is not needed for the spans of one file.
     from mast_tui.traces.scan.scanning import Scan
 
@@ -124,20 +124,21 @@ def scan(
     keep_spans: bool = True,
     wait: Callable[[DocumentProcess], object] | None = None,
 ) -> Scan:
-    """Return a walk over files and folders that yields their reports in sorted order.
+    """Return an iterator over the reports of files and folders, in sorted order.
 
-    The ``outcomes.csv`` of a folder come last, as they speak of the traces before them. A trace
-    that is there twice is reported once. Of traces that share an id but not their content, the
-    later ones get ``~2``, ``~3`` and a problem.
+    - The report of ``outcomes.csv`` comes after the traces of its folder.
+    - Equal traces are reported once.
+    - If traces share an id but not their content, the later traces get ``~2``, ``~3`` and a
+      problem.
 
     Args:
         paths: Files and folders.
         without: Files that are left out of the reports.
         library: The cache of files that have not changed.
-        keep_spans: Whether spans are kept; else they are read when they are asked for.
-        wait: Called while another process reads a big document, until that is over.
+        keep_spans: Keep the spans in memory; else they are read on demand.
+        wait: Called while another process reads a big document, until that process is done.
 
     Returns:
-        The walk, which is done as its reports are drawn.
+        The scan; each file is read when its report is requested.
     """
-    return _walk()(paths, without, library, keep_spans=keep_spans, wait=wait)
+    return _scan_class()(paths, without, library, keep_spans=keep_spans, wait=wait)

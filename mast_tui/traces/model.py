@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from mast_tui.traces.io.opened_file import OpenedFile
 
 PREVIEW_CHARS = 200
-"""Length up to which a span's preview is cut, in code points."""
+"""The most code points of a span's preview."""
 
 _TASK_CHARS: Final = 400
 """The most characters of a task in a summary."""
 
 _TEXTS_AT_ONCE: Final = 512
-"""The most texts in memory that are searched at once."""
+"""The most texts in memory that are searched in one slice."""
 
 
 def shortened(text: str, most: int) -> str:
-    """Return the beginning of a text, with … where it is cut.
+    """Return a text; if it has more than ``most`` characters, its beginning and an ellipsis.
 
     Args:
         text: The text.
@@ -77,7 +77,7 @@ class Outcome(StrEnum):
 
 
 class Tokens(NamedTuple):
-    """The tokens that a model call read and wrote; None where the source does not state them."""
+    """The tokens that a model call read and wrote; None if the source does not state them."""
 
     input: int | None = None
     output: int | None = None
@@ -87,13 +87,22 @@ class Tokens(NamedTuple):
 class Span:
     """One step of a run, without its text.
 
-    ``index`` counts from 0 in reading order. ``key`` is the lasting name that labels refer to.
-    ``name`` is the tool's name for calls and results. ``parent`` is the key of the span this one
-    belongs to: for a tool result its call. ``start`` and ``end`` are Unix seconds. ``place`` is
-    the location of the span in its source: ``line 380`` or a JSON pointer. ``preview`` is one line,
-    at most ``PREVIEW_CHARS`` code points; ``whole`` says that it is the span's entire text.
-    ``tokens`` are those of the model call that the span came from; of several spans of one call
-    the last has them.
+    Attributes:
+        index: The position in reading order, from 0.
+        key: The lasting name that labels refer to.
+        kind: The kind.
+        role: The side that acts.
+        agent: The name of the acting agent, person or tool.
+        name: The name of the tool, for calls and results.
+        parent: The key of the span that this span belongs to: for a tool result its call.
+        start: The time of the beginning in Unix seconds; None if it is unknown.
+        end: The time of the end in Unix seconds; None if it is unknown.
+        status: The result of the step.
+        place: The location of the span in its source: ``line 380`` or a JSON pointer.
+        preview: The beginning of the text on one line, at most ``PREVIEW_CHARS`` code points.
+        preview_is_complete: True if the preview is the entire text.
+        tokens: The tokens of the model call that made the span; if a call made several spans, the
+            last one has them.
     """
 
     index: int
@@ -108,12 +117,12 @@ class Span:
     status: SpanStatus
     place: str
     preview: str
-    whole: bool
+    preview_is_complete: bool
     tokens: Tokens | None = None
 
 
 class Problem(NamedTuple):
-    """Something in a source that could not be read, and its location there."""
+    """A part of a source that could not be read: its location and the reason."""
 
     place: str
     message: str
@@ -126,13 +135,18 @@ Named = tuple[tuple[str, str], ...]
 class AnswerKey(NamedTuple):
     """The expected course of a run, and its scores.
 
-    An annotator working blind must not see any of it. ``expected_actions`` are tool calls, the
-    tool's name with its arguments as JSON; ``reference`` is the text of a right answer. ``scores``
-    are rewards, their parts and every other verdict by number or word, ``explanations`` a
-    scorer's reasons for them. ``step_scores`` go by the key of the span that was scored, or by its
-    number. ``patch`` are diffs: the submitted one and the right one. ``tests`` are the tests that
-    were run, with their results. ``failures`` are labels of failures by others. ``other`` is all
-    else that a benchmark keeps.
+    An annotator working blind must not see any of it.
+
+    Attributes:
+        expected_actions: Tool calls: the tool's name with its arguments as JSON.
+        reference: The text of a right answer.
+        scores: Rewards, their parts, and every other verdict by number or word.
+        explanations: A scorer's reasons for the scores.
+        step_scores: Scores by the key or the number of the span.
+        patch: The submitted diff and the right diff.
+        tests: The tests that were run, with their results.
+        failures: Labels of failures by other people.
+        other: Everything else that a benchmark keeps.
     """
 
     expected_actions: Named = ()
@@ -146,7 +160,7 @@ class AnswerKey(NamedTuple):
     other: Named = ()
 
     def sections(self) -> Iterator[tuple[str, Named]]:
-        """Yield the name and the entries of every section that has some."""
+        """Yield the name and the entries of every section that is not empty."""
         return ((name, entries) for name, entries in self._asdict().items() if entries)
 
     def entries(self) -> Named:
@@ -154,22 +168,31 @@ class AnswerKey(NamedTuple):
         return tuple(entry for _name, section in self.sections() for entry in section)
 
     def with_all_of(self, other: AnswerKey) -> AnswerKey:
-        """Return the key with what only ``other`` has at the end of each section."""
-        more = {
-            name: getattr(self, name) + tuple(e for e in entries if e not in getattr(self, name))
-            for name, entries in other.sections()
-        }
-        return self._replace(**more)
+        """Return the key with the entries that only ``other`` has at the end of each section."""
+        sections = {}
+        for name, entries in other.sections():
+            own_entries = getattr(self, name)
+            new_entries = (entry for entry in entries if entry not in own_entries)
+            sections[name] = (*own_entries, *new_entries)
+        return self._replace(**sections)
 
 
 class TraceMeta(NamedTuple):
-    """The facts of a run as a whole, as its source states them.
+    """The facts of a run as a whole, as its source states them; None for unknown facts.
 
-    ``task_id`` is the benchmark's name for the task, ``trial`` the benchmark's number of this run
-    among several runs of the task.
-    ``answer_key`` holds what an annotator working blind must not see. ``score`` lies in [0, 1].
-    ``version`` is that of the system that ran, ``started`` the time when the run began in Unix
-    seconds; an ``outcomes.csv`` states them, and in most runs the spans show when they began.
+    Attributes:
+        task: The words of the task.
+        system: The agent program that ran.
+        model: The model that it used.
+        benchmark: The benchmark of the task.
+        outcome: The result by the benchmark's own check.
+        score: A number in [0, 1].
+        answer_key: Everything that an annotator working blind must not see.
+        version: The version of the system.
+        started: The time when the run began in Unix seconds, if ``outcomes.csv`` states it. In most
+            runs the spans show it.
+        task_id: The benchmark's name for the task.
+        trial: The benchmark's number of this run among several runs of the task.
     """
 
     task: str | None = None
@@ -191,22 +214,19 @@ class TraceMeta(NamedTuple):
 
     @property
     def same_task(self) -> tuple[str, str] | None:
-        """A value that is equal for runs of one task; None where the task is unknown.
-
-        It is the benchmark with its name for the task, or else with the task's words.
-        """
+        """A value that is equal for runs of one task; None if the task is unknown."""
         return task_key(self.benchmark, self.task_id, self.task)
 
 
 def task_key(
     benchmark: str | None, task_id: str | None, task: str | None
 ) -> tuple[str, str] | None:
-    """Return a value that is equal for runs of one task; None where the task is unknown.
+    """Return a value that is equal for runs of one task; None if the task is unknown.
 
     Args:
         benchmark: The benchmark; equal names of tasks in two benchmarks are two tasks.
         task_id: The benchmark's name for the task.
-        task: The words of the task, which count where it has no name.
+        task: The words of the task, which count if the task has no name.
     """
     name = task_id or " ".join((task or "").split())
     return (benchmark or "", name) if name else None
@@ -218,10 +238,14 @@ _NO_META: Final = TraceMeta()
 class TraceIdentity(NamedTuple):
     """The identity of a trace, which does not depend on the path of its file.
 
-    ``trace_id`` is the native id where the format makes it unique, else
-    ``<stem>[:<record>]-<8 hex of the content hash>``. ``content_hash`` is the SHA-256 (hex) of
-    the record's content and ``content_bytes`` the number of bytes it covers. ``reader`` and
-    ``key_scheme`` say how span keys were made; ``native`` whether the id is the format's own.
+    Attributes:
+        trace_id: The native id if the format makes it unique, else
+            ``<stem>[:<record>]-<8 hex of the content hash>``.
+        content_hash: The SHA-256 (hex) of the record's content.
+        content_bytes: The number of bytes of the content.
+        reader: The name of the reader.
+        key_scheme: The number of the scheme by which the reader makes span keys.
+        native: True if the id is the format's own.
     """
 
     trace_id: str
@@ -233,10 +257,14 @@ class TraceIdentity(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """The progress of the index of a trace: ``done`` of ``total`` bytes.
+    """The progress of the index of a trace.
 
-    ``spans`` is the number of spans at an earlier reading, and ``all_spans`` whether those were
-    all; they are 0 and False for a trace that is read for the first time.
+    Attributes:
+        done: The number of bytes that were read.
+        total: The number of all bytes.
+        complete: True if everything was read.
+        spans: The number of spans at an earlier reading; 0 if there was none.
+        all_spans: True if an earlier reading has counted all spans.
     """
 
     done: int
@@ -247,11 +275,12 @@ class Loaded(NamedTuple):
 
 
 class Thread(NamedTuple):
-    """The thread of a run that a file holds, where sub-agents have files of their own.
+    """The thread of a run that is in a file, if sub-agents have files of their own.
 
-    ``id`` is the thread's own, ``parent`` that of the thread which began it; None for the run
-    itself. The keys of a sub-agent's spans begin with ``<id>/``. ``system`` is the agent program:
-    equal ids of two programs are different threads.
+    Attributes:
+        id: The id of the thread. The keys of a sub-agent's spans begin with ``<id>/``.
+        parent: The id of the thread that began this thread; None for the main thread.
+        system: The agent program; equal ids of two programs are different threads.
     """
 
     id: str
@@ -263,17 +292,20 @@ STATUSES: Final = (SpanStatus.UNKNOWN, SpanStatus.OK, SpanStatus.ERROR)
 """The statuses that the numbers in ``SpanColumns.statuses`` mean."""
 
 Shape = tuple[SpanKind, Role, str, str | None]
-"""Kind, role, agent and name: of these there are few combinations in a trace."""
+"""Kind, role, agent and name, of which a trace has few combinations."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpanColumns:
-    """The fields of a stretch of spans but for their texts, as columns of equal length.
+    """The fields of a range of spans without their texts, as columns of equal length.
 
-    ``first`` is the index of the first span. ``shapes`` holds for each a number into
-    ``shape_list``, which is one list for all stretches of a trace and only ever grows. ``statuses``
-    holds 0 for unknown, 1 for ok, 2 for an error; ``starts`` and ``ends`` are Unix seconds, NaN
-    where unknown.
+    Attributes:
+        first: The index of the first span.
+        shapes: For each span an index into ``shape_list``.
+        shape_list: The shapes of all spans of the trace; the list only grows.
+        statuses: For each span its index into ``STATUSES``.
+        starts: The times of the beginnings in Unix seconds; NaN if unknown.
+        ends: The times of the ends in Unix seconds; NaN if unknown.
     """
 
     first: int
@@ -288,10 +320,12 @@ class SpanColumns:
 
 
 class Candidates(NamedTuple):
-    """The texts that may hold a needle, by span, of those up to ``end`` (exclusive).
+    """The texts of a slice of spans that may hold a needle.
 
-    They come in reading order, each made on demand. ``rows`` says that no other span has the needle
-    in its row either, which is its preview and name.
+    Attributes:
+        end: The index after the last span of the slice.
+        texts: The index and the text of each candidate, in reading order, made on demand.
+        rows: True if the rows of the other spans (preview and name) have no needle either.
     """
 
     end: int
@@ -304,23 +338,23 @@ class Growth(Enum):
 
     NONE = "none"
     MORE = "more"
-    """There is more for ``advance`` to read."""
+    """The file has grown, and ``advance`` can read the rest."""
     ANEW = "anew"
-    """It has grown, and has to be read from its beginning."""
+    """The file has grown, and must be read from its beginning."""
 
 
 class Spans(ABC):
     """The source of a trace's spans: lines of a file, steps in memory, other traces.
 
-    Indices that are asked for are those of spans that are known. ``advance`` is called from one
-    thread at a time; the other methods may be called from another thread meanwhile.
+    Callers pass only indices below ``len``. ``advance`` is called from one thread at a time; the
+    other methods may be called from another thread meanwhile.
     """
 
     __slots__ = ()
 
     @property
     def loaded(self) -> Loaded | None:
-        """The progress of reading the source; None for one that was read whole before."""
+        """The progress of reading the source; None if it was read completely before."""
         return None
 
     @property
@@ -340,17 +374,17 @@ class Spans(ABC):
 
     @property
     def totals(self) -> SpanTotals | None:
-        """A new copy of the totals of the first spans, where they were kept."""
+        """A new copy of the totals of the first spans; None if none were stored."""
         return None
 
     @property
     def waiting(self) -> str | None:
-        """The progress of another process that reads the file, in words; None where none does."""
+        """The progress of another process that reads the file, in words; None if there is none."""
         return None
 
     @property
     def opened(self) -> Trace | None:
-        """The trace that was there, of a file that was known before it was read; else None."""
+        """The trace in the file, once a file known only from its facts was read; else None."""
         return None
 
     @abstractmethod
@@ -365,23 +399,23 @@ class Spans(ABC):
         """Return the whole text of the span at ``index``.
 
         Raises:
-            OSError: It cannot be read any more.
+            OSError: The text cannot be read any more.
         """
 
     @abstractmethod
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None if no such span is known (yet)."""
 
     def source_lines(self, _index: int, /) -> bytes | None:
-        """Return the lines of the file that hold the span; None where they are not at hand.
+        """Return the lines of the file that hold the span; None if the source has no such lines.
 
         Raises:
-            OSError: They cannot be read any more.
+            OSError: The lines cannot be read any more.
         """
         return None
 
     def advance(self, _max_bytes: int, /) -> bool:
-        """Read up to about so many bytes more of the source; False when nothing is left."""
+        """Read up to about so many bytes more of the source; return False if nothing is left."""
         return False
 
     @abstractmethod
@@ -390,7 +424,7 @@ class Spans(ABC):
 
         Args:
             first: The first span.
-            end: The span after the last; at least one is asked for.
+            end: The span after the last; greater than ``first``.
         """
 
     def one_thread(self, _first: int, _end: int, /) -> bool:
@@ -405,16 +439,16 @@ class Spans(ABC):
     def candidates(
         self, _prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts that may hold a needle; a text that cannot be read holds none.
+        """Return the texts of a slice of spans that may hold a needle.
+
+        Texts that cannot be read are left out. This method ignores the prefilter, because texts in
+        memory need none.
 
         Args:
             prefilter: The filter for the needle; None for all texts.
-            begin: The first span to look at; one at least is.
-            limit: The span after the last.
+            begin: The first span of the slice, which has at least one span.
+            limit: The span after the last that may be in the slice.
             max_bytes: About how much of the source to read.
-
-        Returns:
-            Without a prefilter every text; here too, as they are at hand.
         """
         texts: list[tuple[int, str]] = []
         chars = 0
@@ -428,43 +462,45 @@ class Spans(ABC):
         return Candidates(end, texts)
 
     def changed(self) -> str | None:
-        """Say why another file than that of the trace is not what was read; None where all is."""
+        """Return why a file beside the trace's is not the file that was read; None if all are."""
         return None
 
     def has_grown(self) -> bool:
-        """Return whether another file than that of the trace has grown.
+        """Return whether a file beside the trace's file has grown.
 
         Raises:
-            OSError: It was replaced.
+            OSError: The file was replaced.
         """
         return False
 
     def resume(self, _size: int, /) -> bool:
-        """Go on with ``advance`` in a file that has grown to so many bytes; False where what was
-        made of its end would be something else by now."""
+        """Let ``advance`` continue in a file that has grown to so many bytes.
+
+        Return False if the old end of the file would give other spans now.
+        """
         return False
 
     def load_totals(self) -> None:  # noqa: B027 - of most nothing is kept
-        """Load the totals of all spans that an earlier reading has kept.
+        """Load the totals of all spans that an earlier reading has stored.
 
-        It takes less time than ``load_cached``. Called by the thread that advances.
+        This takes less time than ``load_cached``. The thread that advances calls it.
         """
 
     def load_cached(self) -> None:  # noqa: B027 - of most nothing is kept
-        """Load what an earlier reading has kept, which takes no time.
+        """Load the index that an earlier reading has stored, which is fast.
 
-        Called by the thread that advances.
+        The thread that advances calls it.
         """
 
     def read_in_background(self) -> None:  # noqa: B027 - most are read here
-        """Have another process read what is not known, where that is worth it.
+        """Start another process that reads the rest of the source, if the rest is long.
 
-        Called by the thread that advances: ``advance`` then adds the spans that the process has
+        The thread that advances calls it; ``advance`` then adds the spans that the process has
         read. A caller that stops before everything is read calls ``stop_background_read``.
         """
 
     def stop_background_read(self) -> None:  # noqa: B027 - most wait for no process
-        """Stop another process that reads the file; called by the thread that advances."""
+        """Stop the other process that reads the file; the thread that advances calls it."""
 
 
 _COPIED_FACTS: Final = ("task", "system", "model", "benchmark", "score", "task_id", "trial")
@@ -474,9 +510,14 @@ _COPIED_FACTS: Final = ("task", "system", "model", "benchmark", "score", "task_i
 class TraceSummary(NamedTuple):
     """The facts of a trace without its spans.
 
-    ``outcome`` is the value of an ``Outcome``; ``spans`` is the number of spans read and
-    ``all_spans`` whether those were all; ``total`` is the size in bytes; ``problems`` are locations
-    and messages.
+    The fields have the meaning of those in ``TraceIdentity`` and ``TraceMeta``, and of these:
+
+    Attributes:
+        outcome: The value of an ``Outcome``.
+        spans: The number of spans read.
+        all_spans: True if these were all spans.
+        total: The size of the source in bytes.
+        problems: The locations and messages of the problems.
     """
 
     trace_id: str
@@ -500,7 +541,7 @@ class TraceSummary(NamedTuple):
 
     @property
     def identity(self) -> TraceIdentity:
-        """The facts by which the trace is known again."""
+        """The facts that identify the trace."""
         return TraceIdentity(
             trace_id=self.trace_id,
             content_hash=self.content_hash,
@@ -524,51 +565,52 @@ class TraceSummary(NamedTuple):
             trial=self.trial,
         )
 
-    def filled_in(self, also: TraceMeta) -> TraceSummary:
-        """Return the summary with what it lacks from ``also``."""
-        filled = fill_in(self.meta, also)
-        same = {name: getattr(filled, name) for name in _COPIED_FACTS}
-        return self._replace(outcome=filled.outcome.value, **same)
+    def filled_in(self, other: TraceMeta) -> TraceSummary:
+        """Return the summary with unknown facts taken from ``other``."""
+        meta = fill_in(self.meta, other)
+        facts = {name: getattr(meta, name) for name in _COPIED_FACTS}
+        return self._replace(outcome=meta.outcome.value, **facts)
 
 
 class UnreadSpans(Spans):
-    """Spans of a file that is read when it is asked to ``advance``: until then there are none."""
+    """Spans of a file that the first call of ``advance`` reads; before it there are no spans."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def was_named(self) -> bool:
-        """True if the user named the file, which is then read otherwise than one of a folder."""
+        """True if the user named the file; a file found in a folder is read otherwise."""
 
     @abstractmethod
     def unread_again(self, summary: TraceSummary, /) -> UnreadSpans:
-        """Return the spans as they were before anything was read, with the facts known by now."""
+        """Return new unread spans of the same file, with the facts in a newer summary."""
 
 
 class Trace:
-    """A recorded run: spans in reading order, their texts read when asked for.
+    """A recorded run: spans in reading order, whose texts are read on demand.
 
-    ``span`` is cheap. ``text`` may read the disk, and raises ``OSError`` where that cannot be done
-    any more: a note in place of a text would be quoted, or sent to a judge. While
-    ``loaded.complete`` is false, ``advance`` reads the next slice of the source; ``len`` only ever
-    grows. ``advance`` is called from one thread at a time; the other methods may be called from
-    another thread meanwhile. Indices outside ``range(len(trace))`` raise ``IndexError``; keys are
-    unique in a trace.
+    - ``span`` is cheap. ``text`` may read the disk, and raises ``OSError`` if that fails: a note in
+      place of a text would be quoted, or sent to a judge.
+    - While ``loaded.complete`` is false, ``advance`` reads the next slice of the source. ``len``
+      only grows.
+    - ``advance`` is called from one thread at a time; the other methods may be called from another
+      thread meanwhile.
+    - Indices outside ``range(len(trace))`` raise ``IndexError``. Keys are unique in a trace.
 
     Attributes:
-        file: The path of the file it is read from, or of the folder that holds it.
-        record: The place of the trace among those of its file; None for a file that is one trace.
-        opened: The file as it was when it was read, for ``changed``; None where it is unknown.
+        file: The path of the trace's file, or of the folder that holds it.
+        record: The number of the trace in its file; None if the file is one trace.
+        opened: The file as it was when it was read, for ``changed``; None if it is unknown.
     """
 
     __slots__ = (
         "__weakref__",
-        "_also",
+        "_added_facts",
         "_identity",
         "_meta",
+        "_new_id",
         "_problems",
-        "_renamed",
         "_spans",
         "_summary",
         "_unread",
@@ -587,15 +629,15 @@ class Trace:
         meta: TraceMeta | None = None,
         problems: Iterable[Problem] = (),
     ) -> None:
-        """Make a trace of what a reader has found.
+        """Create a trace from the results of a reader.
 
         Args:
-            identity: The identity by which it is known again.
-            path: The file it was read from.
-            spans: The source of its spans.
-            record: Its place among the traces of the file; None where that is one trace.
-            meta: The facts of the run; None where ``spans`` read them later.
-            problems: Problems of the source, beside those of ``spans``.
+            identity: The identity.
+            path: The file that was read.
+            spans: The source of the spans.
+            record: The number of the trace in the file; None if the file is one trace.
+            meta: The facts of the run; None if ``spans`` read them later.
+            problems: Problems of the source, in addition to those of ``spans``.
         """
         self.file = os.fspath(path)
         self.record = record
@@ -604,8 +646,8 @@ class Trace:
         self._identity: TraceIdentity | None = identity
         self._meta = meta
         self._problems = tuple(problems)
-        self._also: TraceMeta | None = None
-        self._renamed: str | None = None
+        self._added_facts: TraceMeta | None = None
+        self._new_id: str | None = None
         self._summary: TraceSummary | None = None
         self._unread: UnreadSpans | None = None
 
@@ -613,14 +655,14 @@ class Trace:
     def unread(
         cls, summary: TraceSummary, path: str, record: int | None, spans: UnreadSpans
     ) -> Trace:
-        """Make a trace known from an earlier reading, whose file is read by ``advance``.
+        """Create a trace from the facts of an earlier reading; ``advance`` reads its file.
 
-        Until then it has no spans, but ``loaded.spans`` says how many there will be.
+        Until then the trace has no spans, but ``loaded.spans`` has their number.
 
         Args:
             summary: The facts from the earlier reading.
             path: The path of the file.
-            record: The number of the trace in the file; None where the file is one trace.
+            record: The number of the trace in the file; None if the file is one trace.
             spans: Reads the file.
         """
         trace = cls.__new__(cls)
@@ -632,18 +674,18 @@ class Trace:
         trace._identity = None
         trace._meta = None
         trace._problems = ()
-        trace._also = trace._renamed = None
+        trace._added_facts = trace._new_id = None
         return trace
 
     @property
     def identity(self) -> TraceIdentity:
-        """By which the trace is known again."""
+        """The identity of the trace, in or outside of its file."""
         identity = self._identity
         return self.summary.identity if identity is None else identity
 
     @property
     def path(self) -> Path:
-        """The file the trace is read from."""
+        """The file or folder from which the trace is read."""
         return trace_path(self.file)
 
     @property
@@ -655,7 +697,7 @@ class Trace:
             meta = summary.meta
         elif meta is None:
             meta = self._spans.meta
-        return meta if self._also is None else fill_in(meta, self._also)
+        return meta if self._added_facts is None else fill_in(meta, self._added_facts)
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -668,7 +710,10 @@ class Trace:
 
     @property
     def spawned(self) -> Mapping[str, str]:
-        """The key of the span before which a sub-agent's spans belong, by thread id, so far."""
+        """The key of the span before which a sub-agent's spans belong, by thread id.
+
+        It has the sub-agents of the spans read so far.
+        """
         return self._spans.spawned
 
     @property
@@ -685,11 +730,12 @@ class Trace:
         """The facts of the trace without its spans."""
         summary = self._summary
         if summary is not None:
-            lost = self._spans.problems
-            if not lost:
+            read_problems = tuple(
+                (problem.place, problem.message) for problem in self._spans.problems
+            )
+            if not read_problems:
                 return summary
-            lost_problems = tuple((problem.place, problem.message) for problem in lost)
-            return summary._replace(problems=(*summary.problems, *lost_problems), spans=0)
+            return summary._replace(problems=(*summary.problems, *read_problems), spans=0)
         identity = self.identity
         meta = self.meta
         loaded = self.loaded
@@ -720,25 +766,25 @@ class Trace:
     def span(self, index: int, /) -> Span:
         """Return the span at ``index``."""
         if not 0 <= index < len(self._spans):
-            raise self._no_span(index)
+            raise self._index_error(index)
         return self._spans.span(index)
 
     def text(self, index: int, /) -> str:
         """Return the whole text of the span at ``index``, as read."""
         if not 0 <= index < len(self._spans):
-            raise self._no_span(index)
+            raise self._index_error(index)
         return self._spans.text(index)
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None if no such span is known (yet)."""
         return self._spans.index_of(key)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """Return columns of spans; another thread may read on meanwhile.
+        """Return columns of spans; another thread may call ``advance`` meanwhile.
 
         Args:
             first: The first span.
-            end: The span after the last; later ones than there are count as that.
+            end: The span after the last; greater values mean all spans.
         """
         end = min(end, len(self._spans))
         if first >= end:
@@ -775,45 +821,48 @@ class Trace:
         return self._spans.candidates(prefilter, begin, limit, max_bytes)
 
     def changed(self) -> str | None:
-        """Say why the file is not what was read; None where it is, just has grown, or nobody
-        knows."""
+        """Return why the file is not the file that was read.
+
+        Return None if it is the same, has only grown, or cannot be compared.
+        """
         reason = None if self.opened is None else self.opened.changed()
         return reason or self._spans.changed()
 
     @property
     def spans(self) -> Spans:
-        """The source of its spans."""
+        """The source of the spans."""
         return self._spans
 
     @property
     def totals(self) -> SpanTotals | None:
-        """A new copy of the totals of its first spans, where they were kept."""
+        """A new copy of the totals of the first spans; None if none were stored."""
         return self._spans.totals
 
     def advance(self, max_bytes: int = 1 << 20, /) -> bool:
-        """Read up to about ``max_bytes`` more of the source; False when nothing is left."""
-        more = self._spans.advance(max_bytes)
+        """Read up to about ``max_bytes`` more of the source; return False if nothing is left."""
+        has_more = self._spans.advance(max_bytes)
         opened_trace = self._spans.opened
         if opened_trace is not None:
             self._replace_with(opened_trace)
-        return more
+        return has_more
 
     def has_grown(self) -> bool:
-        """Return whether one of its files is longer than what was read.
-
-        Raises as ``follow`` does.
-        """
-        opened = self.opened
-        grown = opened is not None and opened.length() > opened.size
-        return grown or self._spans.has_grown()
-
-    def follow(self) -> Growth:
-        """Take in that the file has grown since it was read.
-
-        Called by the thread that advances, once ``loaded`` is complete.
+        """Return whether a file of the trace is longer than the part that was read.
 
         Raises:
-            OSError: It is not the file that was read, or cannot be read.
+            OSError: A file is not the file that was read, or cannot be read.
+        """
+        if self.opened is not None and self.opened.length() > self.opened.size:
+            return True
+        return self._spans.has_grown()
+
+    def follow(self) -> Growth:
+        """Return whether the file has grown; if so, let ``advance`` read the rest if it can.
+
+        The thread that advances calls it once ``loaded`` is complete.
+
+        Raises:
+            OSError: The file is not the file that was read, or cannot be read.
         """
         opened = self.opened
         if opened is None:
@@ -827,24 +876,25 @@ class Trace:
         return Growth.ANEW if self._spans.has_grown() else Growth.NONE
 
     def become(self, reading: Trace) -> None:
-        """Replace the spans with those of another reading of the same file."""
+        """Take the spans, facts and problems from another reading of the same file."""
         self._problems = reading._problems
         self._meta = reading._meta
         self.opened = reading.opened
         self._spans = reading._spans
 
-    def with_facts(self, also: TraceMeta) -> Trace:
-        """Return the trace with what it lacks from the facts in other files."""
+    def with_facts(self, facts: TraceMeta) -> Trace:
+        """Return the trace with unknown facts taken from other files."""
         trace = copy(self)
-        trace._also = also if self._also is None else fill_in(self._also, also)
+        earlier_facts = self._added_facts
+        trace._added_facts = facts if earlier_facts is None else fill_in(earlier_facts, facts)
         if self._summary is not None:
-            trace._summary = self._summary.filled_in(also)
+            trace._summary = self._summary.filled_in(facts)
         return trace
 
     def with_id(self, trace_id: str) -> Trace:
         """Return the trace under another id."""
         trace = copy(self)
-        trace._renamed = trace_id
+        trace._new_id = trace_id
         if self._identity is not None:
             trace._identity = self._identity._replace(trace_id=trace_id)
         if self._summary is not None:
@@ -858,63 +908,75 @@ class Trace:
 
     @property
     def is_amended(self) -> bool:
-        """True if its id or its facts are not from its file alone."""
-        return self._also is not None or self._renamed is not None
+        """True if the id or some facts do not come from the file of the trace."""
+        return self._added_facts is not None or self._new_id is not None
 
     @property
     def was_named(self) -> bool:
-        """True if the user named its file, which is then read otherwise than one of a folder."""
+        """True if the user named the file; a file found in a folder is read otherwise."""
         return self._unread is not None and self._unread.was_named
 
     def anew(self) -> Trace:
-        """Return the trace without its spans, which are then read again; itself where it cannot."""
+        """Return the trace without spans; ``advance`` reads its file again.
+
+        Return the trace itself if it was not made by ``unread``.
+        """
         if self._unread is None:
             return self
         summary = self.summary
         trace = Trace.unread(summary, self.file, self.record, self._unread.unread_again(summary))
-        trace._also = self._also
-        trace._renamed = self._renamed
+        trace._added_facts = self._added_facts
+        trace._new_id = self._new_id
         return trace
 
     def _replace_with(self, reading: Trace) -> None:
-        """Take over the identity, facts and spans from the reading of the file."""
+        """Take over the identity, facts and spans from a reading of the file."""
         identity = reading.identity
-        if self._renamed is not None:
-            identity = identity._replace(trace_id=self._renamed)
-        if reading._also is not None:
-            self._also = reading._also if self._also is None else fill_in(reading._also, self._also)
+        if self._new_id is not None:
+            identity = identity._replace(trace_id=self._new_id)
+        read_facts = reading._added_facts
+        if read_facts is not None:
+            own_facts = self._added_facts
+            self._added_facts = read_facts if own_facts is None else fill_in(read_facts, own_facts)
         self.opened = reading.opened
         self._meta = reading._meta
         self._problems = reading._problems
         self._identity = identity
         self._spans = reading._spans
-        self._summary = None  # the last, as others may ask meanwhile
+        self._summary = None  # last, as other threads may read meanwhile
 
-    def _no_span(self, index: int) -> IndexError:
+    def _index_error(self, index: int) -> IndexError:
         return IndexError(f"no span {index} in a trace of {len(self._spans)}")
 
 
-def fill_in(meta: TraceMeta, also: TraceMeta) -> TraceMeta:
-    """Return facts with what they lack from others.
+def fill_in(meta: TraceMeta, other: TraceMeta) -> TraceMeta:
+    """Return the facts of ``meta``, with unknown facts taken from ``other``.
 
     Args:
         meta: The facts.
-        also: The other facts.
+        other: The facts that fill in unknown ones; its answer key is added.
     """
     added = {
-        name: getattr(also, name)
+        name: getattr(other, name)
         for name, value in meta._asdict().items()
         if value in (None, "") or value is Outcome.UNKNOWN
     }
-    return meta._replace(**added, answer_key=meta.answer_key.with_all_of(also.answer_key))
+    return meta._replace(**added, answer_key=meta.answer_key.with_all_of(other.answer_key))
 
 
 class FileReport(NamedTuple):
     """The result of reading one file: its traces and problems.
 
-    Exactly one of ``format``, ``skipped`` and ``failed`` is set: the format's name, the reason
-    why the file is no trace, or why it could not be read at all. ``thread`` belongs to the one
-    trace of a file that may be part of a run of several files.
+    Exactly one of ``format``, ``skipped`` and ``failed`` is set.
+
+    Attributes:
+        path: The path of the file.
+        format: The name of the format.
+        traces: The traces.
+        problems: The problems of the file that belong to no trace.
+        skipped: The reason why the file is no trace.
+        failed: The reason why the file could not be read.
+        thread: The thread of the trace, if the file may be one of several files of a run.
     """
 
     path: Path

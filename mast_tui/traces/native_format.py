@@ -47,7 +47,7 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
 
     Args:
         trace: The trace; its index must be complete.
-        veiled: Leave out what an annotator working blind must not see.
+        veiled: Leave out everything that an annotator working blind must not see.
     """
     identity = trace.identity
     meta = trace.meta
@@ -76,7 +76,9 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
         "score": None if veiled else meta.score,
         "hidden": {} if veiled else dict(reversed(meta.hidden)),
         "answer_key": {} if veiled else as_json(meta.answer_key),
-        "spans": [_fields(trace.span(i), trace.text(i)) for i in range(len(trace))],
+        "spans": [
+            _span_fields(trace.span(index), trace.text(index)) for index in range(len(trace))
+        ],
         "problems": [
             {"place": problem.place, "message": problem.message} for problem in trace.problems
         ],
@@ -84,7 +86,7 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
     return dump_line(record)
 
 
-def _fields(span: Span, text: str) -> dict[str, object]:
+def _span_fields(span: Span, text: str) -> dict[str, object]:
     """Return a span as the fields of the format."""
     return {
         "key": span.key,
@@ -100,11 +102,12 @@ def _fields(span: Span, text: str) -> dict[str, object]:
         if span.tokens is None
         else {"input": span.tokens.input, "output": span.tokens.output},
         "place": span.place,
-        "preview": _preview_of_its_own(span, text),
+        "preview": _unusual_preview(span, text),
         "text": text,
     }
 
 
-def _preview_of_its_own(span: Span, text: str) -> str | None:
-    usual = call_preview(text) if span.kind is SpanKind.TOOL_CALL else preview(text)
-    return None if usual == (span.preview, span.whole) else span.preview
+def _unusual_preview(span: Span, text: str) -> str | None:
+    """Return the preview of a span; None if the text alone gives the same preview."""
+    usual_preview = call_preview(text) if span.kind is SpanKind.TOOL_CALL else preview(text)
+    return None if usual_preview == (span.preview, span.preview_is_complete) else span.preview

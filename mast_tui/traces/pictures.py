@@ -12,9 +12,8 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.file_places import FilePlace, place_in_file
 from mast_tui.traces.io.decoding import as_utf8
@@ -52,16 +51,29 @@ _NEIGHBOURS: Final = 64
 _FRAME_MARKERS: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """The markers of JPEG after which the size follows."""
 
-_Located = tuple[str, str, bool]
-"""A text that is a picture or names one, with its pointer; True if its field is for pictures."""
+
+class _LocatedText(NamedTuple):
+    """A text that is a picture or names a picture.
+
+    Attributes:
+        pointer: The JSON pointer of the text.
+        text: The text.
+        for_pictures: True if the name or type of a field around it says that it is a picture.
+    """
+
+    pointer: str
+    text: str
+    for_pictures: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A picture of a span.
 
-    ``name`` is the address or file that the trace names, empty for a picture within the trace.
-    ``data`` is None where the picture is not at hand; ``problem`` then says why.
+    Attributes:
+        name: The address or file that the trace names; empty for a picture within the trace.
+        data: The bytes of the picture; None if it could not be read.
+        problem: The reason why there is no data; else empty.
     """
 
     name: str
@@ -80,12 +92,12 @@ class Picture:
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """The width and height in pixels, where the picture states them."""
-        return None if self.data is None else _pixels(self.data)
+        """The width and height in pixels; None if the picture does not state them."""
+        return None if self.data is None else _pixel_size(self.data)
 
     @property
     def description(self) -> str:
-        """The type, pixels and bytes of a picture at hand, or the reason why it is not."""
+        """The type, pixels and number of bytes; without data the name and the reason for that."""
         if self.data is None:
             return f"{self.name} ({self.problem})"
         size = self.size
@@ -99,12 +111,12 @@ class Picture:
 
 
 def may_have_pictures(text: str) -> bool:
-    """Return whether a text may have a note of a picture; it costs next to nothing."""
+    """Return whether a text may have a note of a picture, by a fast check."""
     return "[" in text and any(word in text for word in _NOTE_WORDS)
 
 
 def picture_notes(text: str) -> int:
-    """Return how many pictures a text has notes of, such as ``[image]``."""
+    """Return the number of notes of pictures in a text, such as ``[image]``."""
     if not may_have_pictures(text):
         return 0
     contents = (match[1] for match in _BRACKETS.finditer(text))
@@ -126,7 +138,10 @@ class PictureFinder:
         self._document: tuple[Path, int | None, object] | None = None
 
     def of_span(self, index: int) -> tuple[Picture, ...]:
-        """Return the pictures of a span in the order of its notes; none where it has no note.
+        """Return the pictures of a span in the order of its notes; empty if it has no note.
+
+        Pictures are searched for at the span's location in the source; if there are none, in the
+        values around it.
 
         Raises:
             OSError: The source cannot be read any more.
@@ -136,37 +151,40 @@ class PictureFinder:
         location = place_in_file(trace.path, trace.span(index).place)
         if not notes or (location.line is None and not location.inside.startswith("/")):
             return ()
-        places = self._places_around(index, location)
-        record = self._record(index, location)
+        pointers = self._pointers_around(index, location)
+        record = self._source_value(index, location)
         pointer = location.inside
         while True:
-            matches = self._located(record, pointer, places)
+            matches = self._located_pictures(record, pointer, pointers)
             if matches or not pointer:
                 break
             pointer = pointer.rpartition("/")[0]
             if pointer.count("/") < location.inside.count("/") - 1:
                 break
         if pointer == location.inside:
-            matches = self._share(index, matches, places)
-        pictures = (self._picture(text, for_pictures) for _, text, for_pictures in matches)
+            matches = self._own_share(index, matches, pointers)
+        pictures = (self._picture_of_text(match.text, match.for_pictures) for match in matches)
         return tuple(picture for picture in pictures if picture is not None)
 
-    def _places_around(self, index: int, location: FilePlace) -> dict[int, str]:
-        """Return the places within the record of the spans of the same record, by index."""
+    def _pointers_around(self, index: int, location: FilePlace) -> dict[int, str]:
+        """Return the pointers of nearby spans from the same record, by the index of the span."""
         first = max(0, index - _NEIGHBOURS)
-        places = {}
-        for number in range(first, min(len(self._trace), index + _NEIGHBOURS)):
-            other = place_in_file(self._trace.path, self._trace.span(number).place)
+        pointers = {}
+        for other_index in range(first, min(len(self._trace), index + _NEIGHBOURS)):
+            other = place_in_file(self._trace.path, self._trace.span(other_index).place)
             if (other.file, other.line) == (location.file, location.line):
-                places[number] = other.inside
-        return places
+                pointers[other_index] = other.inside
+        return pointers
 
-    def _record(self, index: int, location: FilePlace) -> object:
-        """Return the JSON value of the file, or of the line; None where it is no JSON."""
-        document = self._document
-        if document is not None and document[:2] == (location.file, location.line):
-            return document[2]
-        value: object = None
+    def _source_value(self, index: int, location: FilePlace) -> object:
+        """Return the JSON value of the file, or of the line; None or [] if it is no JSON.
+
+        Keep the value for the next span.
+        """
+        if self._document is not None:
+            file, line, value = self._document
+            if (file, line) == (location.file, location.line):
+                return value
         if location.line is None:
             source = Source(location.file)
             value = source.json
@@ -186,8 +204,16 @@ class PictureFinder:
         return value
 
     @staticmethod
-    def _located(record: object, pointer: str, places: Mapping[int, str]) -> list[_Located]:
-        """Return the pictures under a pointer that are not under the location of another span."""
+    def _located_pictures(
+        record: object, pointer: str, pointers: Mapping[int, str]
+    ) -> list[_LocatedText]:
+        """Return the pictures under a pointer that are not under a deeper pointer of a span.
+
+        Args:
+            record: The JSON value of the file or line.
+            pointer: The pointer into it.
+            pointers: The pointers of the spans of the record.
+        """
         value = record
         for part in pointer.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
@@ -197,33 +223,41 @@ class PictureFinder:
                 value = value[int(name)]
             else:
                 return []
-        inner = tuple(f"{other}/" for other in places.values() if other.startswith(f"{pointer}/"))
+        deeper_pointers = tuple(
+            f"{other}/" for other in pointers.values() if other.startswith(f"{pointer}/")
+        )
         return [
             located
             for located in _pictures_in(value, pointer)
-            if not f"{located[0]}/".startswith(inner)
+            if not f"{located.pointer}/".startswith(deeper_pointers)
         ]
 
-    def _share(
-        self, index: int, matches: list[_Located], places: Mapping[int, str]
-    ) -> list[_Located]:
-        """Return the pictures of one of several spans with the same location, by their notes."""
-        same = [number for number, inside in places.items() if inside == places[index]]
-        if len(same) == 1:
-            return matches
-        notes = [picture_notes(self._trace.text(number)) for number in same]
-        if sum(notes) != len(matches):
-            return matches
-        position = same.index(index)
-        first = sum(notes[:position])
-        return matches[first : first + notes[position]]
+    def _own_share(
+        self, index: int, matches: list[_LocatedText], pointers: Mapping[int, str]
+    ) -> list[_LocatedText]:
+        """Return the pictures at a location that belong to one of its spans.
 
-    def _picture(self, text: str, for_pictures: bool) -> Picture | None:
+        The spans of the location share the pictures in order, by the number of their notes. If
+        there are more or fewer notes than pictures, each span has all pictures.
+        """
+        span_indices = [
+            other_index for other_index, other in pointers.items() if other == pointers[index]
+        ]
+        if len(span_indices) == 1:
+            return matches
+        note_counts = [picture_notes(self._trace.text(span_index)) for span_index in span_indices]
+        if sum(note_counts) != len(matches):
+            return matches
+        position = span_indices.index(index)
+        first = sum(note_counts[:position])
+        return matches[first : first + note_counts[position]]
+
+    def _picture_of_text(self, text: str, for_pictures: bool) -> Picture | None:
         """Return the picture that a text is or names; None for any other text."""
-        start = _DATA_URL.match(text)
-        encoded = text if start is None else text[start.end() :]
-        if start is not None or encoded.startswith(_ENCODED):
-            return _decoded(encoded, is_sure=start is not None)
+        data_url = _DATA_URL.match(text)
+        encoded = text if data_url is None else text[data_url.end() :]
+        if data_url is not None or encoded.startswith(_ENCODED):
+            return _decoded_picture(encoded, is_sure=data_url is not None)
         if not for_pictures:
             return None
         if _ADDRESS.fullmatch(text):
@@ -232,7 +266,7 @@ class PictureFinder:
         return None if match is None else self._from_file(match[1])
 
     def _from_file(self, name: str) -> Picture:
-        """Return the picture of a file; only files in the folder of the trace are read."""
+        """Return the picture in a file; without data if the file is outside the trace's folder."""
         folder = self._folder.resolve()
         path = (folder / name).resolve()
         if not path.is_relative_to(folder):
@@ -247,27 +281,30 @@ class PictureFinder:
         return Picture(name, data) if _type_of(data) else Picture(name, None, "no picture")
 
 
-def _pictures_in(value: object, pointer: str) -> Iterator[_Located]:
+def _pictures_in(value: object, pointer: str) -> Iterator[_LocatedText]:
     """Yield the texts in a JSON value that are pictures or may name one, in order."""
     pending: list[tuple[object, str, bool]] = [(value, pointer, False)]
     while pending:
         value, pointer, for_pictures = pending.pop()
         if isinstance(value, str):
-            encoded = len(value) >= _SHORTEST_ENCODED and value.startswith(_ENCODED)
-            if encoded or _DATA_URL.match(value) or (for_pictures and _names_picture(value)):
-                yield pointer, value, for_pictures
+            is_encoded = len(value) >= _SHORTEST_ENCODED and value.startswith(_ENCODED)
+            if is_encoded or _DATA_URL.match(value) or (for_pictures and _names_picture(value)):
+                yield _LocatedText(pointer, value, for_pictures)
         elif isinstance(value, Mapping):
             kind = value.get("type")
-            inside = for_pictures or (isinstance(kind, str) and bool(_PICTURE_KEY.search(kind)))
-            fields = [
-                (held, f"{pointer}/{_escaped(name)}", inside or bool(_PICTURE_KEY.search(name)))
-                for name, held in value.items()
+            for_pictures |= isinstance(kind, str) and bool(_PICTURE_KEY.search(kind))
+            members = [
+                (
+                    member,
+                    f"{pointer}/{_escaped_pointer_part(name)}",
+                    for_pictures or bool(_PICTURE_KEY.search(name)),
+                )
+                for name, member in value.items()
             ]
-            pending += reversed(fields)
+            pending += reversed(members)
         elif isinstance(value, list):
             items = [
-                (held, f"{pointer}/{number}", for_pictures)
-                for number, held in zip(count(), value, strict=False)
+                (item, f"{pointer}/{number}", for_pictures) for number, item in enumerate(value)
             ]
             pending += reversed(items)
 
@@ -276,12 +313,16 @@ def _names_picture(text: str) -> bool:
     return bool(_ADDRESS.fullmatch(text) or _FILE_NAME.fullmatch(text))
 
 
-def _escaped(name: str) -> str:
+def _escaped_pointer_part(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _decoded(encoded: str, *, is_sure: bool) -> Picture | None:
-    """Return the picture in a Base64 text; None where it is another text after all."""
+def _decoded_picture(encoded: str, *, is_sure: bool) -> Picture | None:
+    """Return the picture in a Base64 text.
+
+    If the text is no picture that can be read, return a picture with the problem if ``is_sure``,
+    else None.
+    """
     problem = "damaged"
     if len(encoded) > 4 * MAX_BYTES // 3:
         problem = "more than 32 MB"
@@ -296,7 +337,7 @@ def _decoded(encoded: str, *, is_sure: bool) -> Picture | None:
 
 
 def _type_of(data: bytes) -> str:
-    """Return the format that the first bytes show; empty for anything else."""
+    """Return the format of a picture by its first bytes; empty if it is no known format."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "PNG"
     if data.startswith(b"\xff\xd8\xff"):
@@ -306,15 +347,15 @@ def _type_of(data: bytes) -> str:
     return "WebP" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
 
 
-def _pixels(data: bytes) -> tuple[int, int] | None:
-    """Return the width and height that the head of a picture states."""
+def _pixel_size(data: bytes) -> tuple[int, int] | None:
+    """Return the width and height in the header of a picture; None if there are none."""
     match _type_of(data):
         case "PNG" if len(data) >= 24:
             return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
         case "GIF" if len(data) >= 10:
             return int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
         case "JPEG":
-            return _jpeg_pixels(data)
+            return _jpeg_pixel_size(data)
         case "WebP" if data[12:16] == b"VP8X" and len(data) >= 30:
             width = int.from_bytes(data[24:27], "little") + 1
             return width, int.from_bytes(data[27:30], "little") + 1
@@ -328,8 +369,8 @@ def _pixels(data: bytes) -> tuple[int, int] | None:
             return None
 
 
-def _jpeg_pixels(data: bytes) -> tuple[int, int] | None:
-    """Return the width and height in the first frame of a JPEG."""
+def _jpeg_pixel_size(data: bytes) -> tuple[int, int] | None:
+    """Return the width and height in the first frame of a JPEG; None if there is no frame."""
     offset = 2
     while offset + 9 <= len(data) and data[offset] == 0xFF:
         if data[offset + 1] in _FRAME_MARKERS:

@@ -17,51 +17,52 @@ from mast_tui.traces.model import PREVIEW_CHARS, shortened
 TASK_CHARS: Final = 2000
 """Length up to which a run's task is kept, in code points."""
 
-_LOOKED_AT: Final = 16 * PREVIEW_CHARS
-_NEAR: Final = (PREVIEW_CHARS + PREVIEW_CHARS // 8, 2 * PREVIEW_CHARS, _LOOKED_AT)
-"""So much of a text is looked at in turn until it fills a preview: mostly the first will do."""
-_PARSED_AT_MOST: Final = 64 * 1024
+_EXAMINED_CHARS: Final = 16 * PREVIEW_CHARS
+_WINDOW_SIZES: Final = (PREVIEW_CHARS + PREVIEW_CHARS // 8, 2 * PREVIEW_CHARS, _EXAMINED_CHARS)
+"""The lengths of the beginnings of a text that are tried until the text fills a preview; mostly the
+first is enough."""
+_MOST_PARSED_CHARS: Final = 64 * 1024
 _COMMAND_KEYS: Final = ("command", "cmd", "code", "script", "query")
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh"})
 _FIRST_VISIBLE: Final = re.compile(r"\S")
 
 
 def task_of_text(text: str) -> str:
-    """Return a run's task, with … where it is cut."""
+    """Return a run's task; a long task is cut and ends in an ellipsis."""
     return shortened(text, TASK_CHARS)
 
 
 def preview(text: str, lead: int = 0) -> tuple[str, bool]:
-    """Return the beginning of ``text`` on one line, and whether that is all of it.
+    """Return the beginning of ``text`` on one line, and True if nothing but whitespace is left out.
 
     Each run of whitespace becomes one space, and the line is cut at ``PREVIEW_CHARS`` code
-    points. The flag is true when nothing but whitespace was left out. The cost does not grow with
-    the text: only its beginning is looked at (and leading whitespace is passed over).
+    points. Only leading whitespace and the beginning of the text are examined, so that a long text
+    costs no more.
 
     Args:
         text: The text.
-        lead: The number of code points that the line leaves out at the beginning, unless nothing
-            follows there.
+        lead: The number of code points to leave out at the beginning; if nothing but whitespace
+            follows them, they are kept.
     """
-    first = _FIRST_VISIBLE.search(text, lead)
-    if first is None:
+    first_match = _FIRST_VISIBLE.search(text, lead)
+    if first_match is None:
         return preview(text) if lead else ("", True)
-    begin = first.start()
-    for near in _NEAR:
-        line = " ".join(text[begin : begin + near].split())
-        if len(line) > PREVIEW_CHARS or len(text) <= begin + near:
+    begin = first_match.start()
+    for size in _WINDOW_SIZES:
+        line = " ".join(text[begin : begin + size].split())
+        if len(line) > PREVIEW_CHARS or len(text) <= begin + size:
             break
-    whole = len(line) <= PREVIEW_CHARS and len(text) <= begin + _LOOKED_AT
-    return line[:PREVIEW_CHARS], whole and not text[:lead].strip()
+    is_complete = len(line) <= PREVIEW_CHARS and len(text) <= begin + _EXAMINED_CHARS
+    return line[:PREVIEW_CHARS], is_complete and not text[:lead].strip()
 
 
 def call_preview(arguments: str) -> tuple[str, bool]:
-    """Return the preview of a tool call: its arguments without the JSON around them.
+    """Return the preview of a tool call, and True if it is complete, as ``preview`` does.
 
     A command is shown as it was typed (``["bash", "-lc", "ls"]`` is ``ls``), other arguments as
     ``name=value``. Arguments that are no JSON object, or very long, are shown as they are.
     """
-    if not arguments.startswith("{") or len(arguments) > _PARSED_AT_MOST:
+    if not arguments.startswith("{") or len(arguments) > _MOST_PARSED_CHARS:
         return preview(arguments)
     try:
         values = orjson.loads(arguments)
@@ -70,14 +71,15 @@ def call_preview(arguments: str) -> tuple[str, bool]:
     if not isinstance(values, Mapping) or not values:
         return preview(arguments)
     for key in _COMMAND_KEYS:
-        command = _command(values.get(key))
+        command = _command_text(values.get(key))
         if command:
-            line, whole = preview(command)
-            return line, whole and len(values) == 1
-    return preview("  ".join(f"{name}={_argument(value)}" for name, value in values.items()))
+            line, is_complete = preview(command)
+            return line, is_complete and len(values) == 1
+    return preview("  ".join(f"{name}={_argument_text(value)}" for name, value in values.items()))
 
 
-def _command(value: object) -> str:
+def _command_text(value: object) -> str:
+    """Return a command, a text or a list of words, as it was typed; empty for another value."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
@@ -87,7 +89,8 @@ def _command(value: object) -> str:
     return " ".join(value)
 
 
-def _argument(value: object) -> str:
+def _argument_text(value: object) -> str:
+    """Return a text as it is, and another value as JSON."""
     if isinstance(value, str):
         return value
     try:

@@ -32,7 +32,9 @@ _EXIT_CODE: Final = re.compile(
 )
 """An exit code where a result begins."""
 
-_RAN: Final = re.compile(r"\s*(?:exitcode: -?\d{1,9} \(|<returncode>-?\d{1,9}</returncode>)")
+_CODE_OUTPUT: Final = re.compile(
+    r"\s*(?:exitcode: -?\d{1,9} \(|<returncode>-?\d{1,9}</returncode>)"
+)
 _TERMINALS: Final = frozenset({"computerterminal", "terminal", "codeexecutor"})
 """The participants of a conversation that report the output of code."""
 
@@ -93,7 +95,7 @@ _COMPLAINT: Final = re.compile(
 """A program's complaint (``cat: x: No such file or directory``) that is all there is."""
 
 _TRACEBACK: Final = "Traceback (most recent call last)"
-_RAISED: Final = re.compile(r"[A-Za-z_][\w.]{0,120}(?::|\Z)")
+_EXCEPTION_NAME: Final = re.compile(r"[A-Za-z_][\w.]{0,120}(?::|\Z)")
 _LINES_AFTER: Final = 12
 """The most lines of an exception's message after its first."""
 
@@ -118,86 +120,91 @@ def status_of_error_flag(failed: object) -> SpanStatus:
 
 
 def status_of_result(text: str) -> SpanStatus:
-    """Return whether a tool failed by what it gave back.
+    """Return the status of a tool call, from the text of its result.
 
     Args:
-        text: All that the tool gave back, as read.
+        text: The whole text of the result.
 
     Returns:
-        ``ERROR`` where the text says that it failed, ``OK`` where it states an exit code of 0,
+        ``ERROR`` if the text says that it failed, ``OK`` if it states an exit code of 0,
         else ``UNKNOWN``.
     """
     head = text[:_HEAD]
     if "xit" in head or "eturn" in head:
-        stated = _EXIT_CODE.match(head)
-        if stated is not None:
-            return _status_of_stated(stated)
-    last = text[-_LAST_LINE:].rstrip().rpartition("\n")[2].strip()
-    if "\x1b" in head or "\x1b" in last:
+        code_match = _EXIT_CODE.match(head)
+        if code_match is not None:
+            return _status_of_exit_code(code_match)
+    last_line = text[-_LAST_LINE:].rstrip().rpartition("\n")[2].strip()
+    if "\x1b" in head or "\x1b" in last_line:
         head = _COLOUR.sub("", head)
-        last = _COLOUR.sub("", last)
-    stated = _EXIT_CODE_AFTER.match(last)
-    if stated is not None:
-        return _status_of_stated(stated)
+        last_line = _COLOUR.sub("", last_line)
+    code_match = _EXIT_CODE_AFTER.match(last_line)
+    if code_match is not None:
+        return _status_of_exit_code(code_match)
     failed = (
         _REFUSED.match(head) is not None
         or _ERROR.match(head) is not None
         or (("Error" in head or "Exception" in head) and _EXCEPTION.match(head) is not None)
         or _BARE_ERROR.match(head) is not None
         or (len(text) < _HEAD and _COMPLAINT.match(head) is not None)
-        or ((" in " in last or "FAILED" in last) and _TESTS_FAILED.search(last) is not None)
+        or (
+            (" in " in last_line or "FAILED" in last_line)
+            and _TESTS_FAILED.search(last_line) is not None
+        )
         or _has_traceback(head, text)
         or _is_error_object(text)
     )
     return SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
 
 
-def _status_of_stated(stated: re.Match[str]) -> SpanStatus:
-    code = next(group for group in stated.groups() if group is not None)
+def _status_of_exit_code(match: re.Match[str]) -> SpanStatus:
+    code = next(group for group in match.groups() if group is not None)
     return SpanStatus.OK if int(code) == 0 else SpanStatus.ERROR
 
 
 def status_of_message(agent: str, text: str) -> SpanStatus:
-    """Tell how code went that a terminal ran which takes part as an agent.
+    """Return the status of code that was run, from the message of an agent with its output.
 
     Args:
         agent: The speaker.
         text: The whole text.
 
     Returns:
-        As ``status_of_result`` where a terminal speaks, or where the text begins as AutoGen and
-        mini-swe-agent begin what code gave back; ``UNKNOWN`` for any other speaker.
+        The result of ``status_of_result`` if the speaker is a terminal, or the text begins like
+        the output of code in AutoGen or mini-swe-agent; else ``UNKNOWN``.
     """
-    if _RAN.match(text) or agent.lower().replace("_", "") in _TERMINALS:
+    if _CODE_OUTPUT.match(text) or agent.lower().replace("_", "") in _TERMINALS:
         return status_of_result(text)
     return SpanStatus.UNKNOWN
 
 
 def _has_traceback(head: str, text: str) -> bool:
-    """Check whether a result begins or ends with a traceback.
+    """Return whether a result begins or ends with a traceback.
 
     A traceback amid other text, as in the output of a log viewer, is no failure of the tool.
     """
     if _TRACEBACK in head:
-        first = head.lstrip().partition("\n")[0]
-        if first.rstrip(" \r:").endswith(_TRACEBACK):
+        first_line = head.lstrip().partition("\n")[0]
+        if first_line.rstrip(" \r:").endswith(_TRACEBACK):
             return True
     elif text.find(_TRACEBACK, max(0, len(text) - _TAIL)) < 0:
         return False
     tail = _COLOUR.sub("", text[-_TAIL:])
-    begun = tail.rfind(_TRACEBACK)
-    if begun < 0:
+    heading_start = tail.rfind(_TRACEBACK)
+    if heading_start < 0:
         return False
-    indent = begun - (tail.rfind("\n", 0, begun) + 1)
-    for number, line in enumerate(lines := tail[begun:].rstrip().split("\n")):
-        # What was raised stands no deeper than the heading; the frames above it do.
-        if number and line.strip() and len(line) - len(line.lstrip()) <= indent:
-            return _RAISED.match(line.strip()) is not None and len(lines) - number <= _LINES_AFTER
+    indent = heading_start - (tail.rfind("\n", 0, heading_start) + 1)
+    lines = tail[heading_start:].rstrip().split("\n")
+    for number, line in enumerate(lines[1:], 1):
+        # The exception is indented no more than the heading; the frames above it are.
+        if line.strip() and len(line) - len(line.lstrip()) <= indent:
+            has_exception = _EXCEPTION_NAME.match(line.strip()) is not None
+            return has_exception and len(lines) - number <= _LINES_AFTER
     return False
 
 
 def _is_error_object(text: str) -> bool:
-    """Check whether a result is a JSON object with an error or a flag of failure."""
+    """Return whether a result is a JSON object with an error or a flag of failure."""
     if len(text) > _MOST_JSON or text.lstrip()[:1] != "{":
         return False
     try:

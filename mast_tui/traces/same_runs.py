@@ -16,7 +16,7 @@ LEAST_SHARED: Final = 3
 """The fewest texts that two traces must share."""
 
 SHARE: Final = 0.8
-"""The share of the shorter one's texts that must be in the other."""
+"""The share of the texts of the trace with fewer texts that must be in the other trace."""
 
 _TASK_CHARS: Final = 120
 _TEXT_CHARS: Final = 40
@@ -26,21 +26,20 @@ _MOST_BYTES: Final = 64 << 20
 
 
 def same_runs(traces: Iterable[Trace]) -> Mapping[str, tuple[str, ...]]:
-    """Find the traces that are the same run as another.
+    """Find traces that are the same run as another trace.
 
-    Only traces of one task from different files are compared, and not more of them than can be
-    read in a moment.
+    Only traces of one task from different files are compared, up to limits of number and size.
 
     Args:
         traces: All traces; each is read again, and dropped from memory afterwards.
 
     Returns:
-        By trace id the ids of the others.
+        The ids of the same runs by trace id; traces without any are left out.
     """
-    groups = _of_one_task(traces)
-    # Held together: traces of one file share one reading.
+    groups = _groups_by_task(traces)
+    # All unread traces are made first: traces of one file share one reading.
     unread = {id(trace): trace.anew() for group in groups for trace in group}
-    texts = {trace_key: _agents_texts(trace) for trace_key, trace in unread.items()}
+    texts = {identity: _agent_texts(trace) for identity, trace in unread.items()}
     same_ids: dict[str, list[str]] = {}
     for group in groups:
         for first, second in combinations(group, 2):
@@ -52,14 +51,16 @@ def same_runs(traces: Iterable[Trace]) -> Mapping[str, tuple[str, ...]]:
     return {trace_id: tuple(ids) for trace_id, ids in same_ids.items()}
 
 
-def _of_one_task(traces: Iterable[Trace]) -> Sequence[Sequence[Trace]]:
+def _groups_by_task(traces: Iterable[Trace]) -> Sequence[Sequence[Trace]]:
+    """Return groups of traces with the same task from at least two files, up to the limits."""
     by_task: dict[str, list[Trace]] = {}
     for trace in traces:
-        task = _letters(trace.summary.task or "")[:_TASK_CHARS]
+        task = _letters_and_digits(trace.summary.task or "")[:_TASK_CHARS]
         if task:
             by_task.setdefault(task, []).append(trace)
     groups: list[list[Trace]] = []
-    count = size = 0
+    count = 0
+    size = 0
     for group in by_task.values():
         if len(group) > _MOST_OF_ONE_TASK or len({trace.path for trace in group}) < 2:
             continue
@@ -71,14 +72,14 @@ def _of_one_task(traces: Iterable[Trace]) -> Sequence[Sequence[Trace]]:
     return groups
 
 
-def _agents_texts(trace: Trace) -> frozenset[str]:
-    """Return the texts of the agents but for short ones; none for a trace that cannot be read."""
+def _agent_texts(trace: Trace) -> frozenset[str]:
+    """Return the texts of the agents, without short texts and texts that cannot be read."""
     read_fully(trace)
     texts = set()
     for index in range(len(trace)):
         if trace.span(index).role is Role.AGENT:
             try:
-                text = _letters(trace.text(index))
+                text = _letters_and_digits(trace.text(index))
             except OSError:
                 continue
             if len(text) >= _TEXT_CHARS:
@@ -86,11 +87,12 @@ def _agents_texts(trace: Trace) -> frozenset[str]:
     return frozenset(texts)
 
 
-def _letters(text: str) -> str:
-    """Return a text without what formats write differently: spaces, punctuation, capitals."""
+def _letters_and_digits(text: str) -> str:
+    """Return the letters and digits of a text in small letters, which all formats write alike."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _are_same(texts_a: frozenset[str], texts_b: frozenset[str]) -> bool:
-    shared = len(texts_a & texts_b)
-    return shared >= LEAST_SHARED and shared >= SHARE * min(len(texts_a), len(texts_b))
+    shared_count = len(texts_a & texts_b)
+    least_count = max(LEAST_SHARED, SHARE * min(len(texts_a), len(texts_b)))
+    return shared_count >= least_count

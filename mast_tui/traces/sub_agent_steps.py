@@ -21,9 +21,9 @@ class SubAgentFinder:
     def __init__(self) -> None:
         self.seen = 0
         self._previous_key = ""
-        self._open: list[tuple[str, int]] = []
+        self._open_sub_agents: list[tuple[str, int]] = []
         self._lock = Lock()
-        self._firsts = array("I")
+        self._first_steps = array("I")
         self._ends = array("I")  # 0 while the sub-agent may continue
 
     def read(self, spans: Iterable[Span]) -> None:
@@ -39,7 +39,7 @@ class SubAgentFinder:
 
         Args:
             trace: The trace; always the same one.
-            end: The first span that is not read yet.
+            end: The index after the last span to read.
         """
         first = self.seen
         if trace.one_thread(first, end):
@@ -50,61 +50,62 @@ class SubAgentFinder:
             self.read(trace.span(index) for index in range(first, end))
 
     def beginning_at(self, index: int) -> tuple[int, int] | None:
-        """Return the steps of the sub-agent that begins with a span, as first and end (exclusive).
+        """Return the first step and the end (exclusive) of the sub-agent that begins with a span.
 
-        Returns None if no sub-agent begins there. For one that may continue, the end is the last
-        span read.
+        Return None if no sub-agent begins there. If the sub-agent may continue, the end is the
+        number of spans read so far.
         """
         with self._lock:
-            position = bisect_left(self._firsts, index)
-            if position == len(self._firsts) or self._firsts[position] != index:
+            position = bisect_left(self._first_steps, index)
+            if position == len(self._first_steps) or self._first_steps[position] != index:
                 return None
             return index, self._ends[position] or self.seen
 
     def _read_span(self, index: int, span: Span) -> None:
-        thread = _prefix(span.key)
+        """End the sub-agents that a span ends, and begin the sub-agent that it begins, if any."""
+        thread = _thread_of(span.key)
         # A sub-agent ends with the next step of the agent that began it.
-        depth = len(self._open)
-        while depth and self._open[depth - 1][0] != thread:
-            depth -= 1
-        begins = not depth and bool(thread) and _begins(span, thread, self._previous_key)
+        depth = self._depth_of(thread)
+        begins = not depth and bool(thread) and _is_beginning(span, thread, self._previous_key)
         if begins:
-            depth = self._depth_of(_prefix(span.parent or ""))
-        if depth < len(self._open) or begins:
+            depth = self._depth_of(_thread_of(span.parent or ""))
+        if depth < len(self._open_sub_agents) or begins:
             with self._lock:
-                for _, position in self._open[depth:]:
+                for _, position in self._open_sub_agents[depth:]:
                     self._ends[position] = index
-                del self._open[depth:]
+                del self._open_sub_agents[depth:]
                 if begins:
-                    self._open.append((thread, len(self._firsts)))
-                    self._firsts.append(index)
+                    self._open_sub_agents.append((thread, len(self._first_steps)))
+                    self._first_steps.append(index)
                     self._ends.append(0)
         self._previous_key = span.key
 
     def _depth_of(self, thread: str) -> int:
-        """Return how many open sub-agents stay open when ``thread`` begins another one."""
-        for depth in range(len(self._open), 0, -1):
-            if self._open[depth - 1][0] == thread:
+        """Return the number of open sub-agents up to a thread; 0 if the thread is not open."""
+        for depth in range(len(self._open_sub_agents), 0, -1):
+            open_thread, _ = self._open_sub_agents[depth - 1]
+            if open_thread == thread:
                 return depth
         return 0
 
 
-def _prefix(key: str) -> str:
+def _thread_of(key: str) -> str:
+    """Return the id of the sub-agent's thread in a span key; empty for the main thread."""
     return key.partition("/")[0] if "/" in key else ""
 
 
-def _begins(span: Span, thread: str, previous_key: str) -> bool:
-    """Check if a span begins a sub-agent, and not just another part of one record."""
+def _is_beginning(span: Span, thread: str, previous_key: str) -> bool:
+    """Return whether a span begins a sub-agent; another part of the same record does not."""
     if (
         span.kind is SpanKind.TOOL_RESULT
         or previous_key == thread
-        or _prefix(previous_key) == thread
+        or _thread_of(previous_key) == thread
     ):
         return False
     parent = span.parent
     if parent is not None:
-        return parent != thread and _prefix(parent) != thread
-    # The place of a span in a sub-agent's own file begins with the name of that file.
+        return parent != thread and _thread_of(parent) != thread
+    # The place of a span in a sub-agent's own file begins with the name of the file.
     return not span.place.startswith(("line ", "/"))
 
 
@@ -118,4 +119,4 @@ def acting_agent(trace: Trace, first: int, end: int) -> str:
     """
     spans = (trace.span(index) for index in range(first, end))
     agents = (span.agent for span in islice(spans, 16) if span.role is Role.AGENT)
-    return next(agents, _prefix(trace.span(first).key))
+    return next(agents, _thread_of(trace.span(first).key))

@@ -29,26 +29,27 @@ def unix_seconds(value: object) -> float | None:
     if isinstance(value, str):
         try:
             moment = _from_iso(value.strip())
-            return moment.timestamp() if moment.tzinfo is UTC else _seconds(moment)
+            return moment.timestamp() if moment.tzinfo is UTC else _timestamp(moment)
         except ValueError:
-            return _seconds_of_other_text(value.strip())
+            return _seconds_of_plain_text(value.strip())
     number = as_number(value)
-    return None if number is None else _scaled(number)
+    return None if number is None else _seconds_by_size(number)
 
 
-def _seconds_of_other_text(text: str) -> float | None:
+def _seconds_of_plain_text(text: str) -> float | None:
+    """Return the seconds of a number, or of a date of RFC 1123; None for another text."""
     if _NUMBER.fullmatch(text):
-        return _scaled(float(text))
+        return _seconds_by_size(float(text))
     if not _RFC_1123.match(text):
         return None
     try:
-        return _seconds(parsedate_to_datetime(text))
+        return _timestamp(parsedate_to_datetime(text))
     except ValueError:
         return None
 
 
-def _scaled(number: float) -> float | None:
-    """Return seconds from a number of the unit that its size gives away."""
+def _seconds_by_size(number: float) -> float | None:
+    """Return the seconds of a number, whose size shows its unit; None if it is not positive."""
     if number <= 0:
         return None
     for unit, scale in ((_NANOSECONDS, 1e9), (_MICROSECONDS, 1e6), (_MILLISECONDS, 1e3)):
@@ -58,7 +59,7 @@ def _scaled(number: float) -> float | None:
 
 
 def iso_time(seconds: float) -> str | None:
-    """Return the ISO 8601 text of Unix seconds, in UTC; None where no calendar has them."""
+    """Return the ISO 8601 text of Unix seconds, in UTC; None if they are beyond the calendar."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (OverflowError, ValueError, OSError):
@@ -66,7 +67,7 @@ def iso_time(seconds: float) -> str | None:
 
 
 def parse_time(text: str, pattern: str) -> float | None:
-    """Return the Unix seconds of a time; None where it does not fit the pattern.
+    """Return the Unix seconds of a time; None if it does not fit the pattern.
 
     Args:
         text: The time.
@@ -76,10 +77,11 @@ def parse_time(text: str, pattern: str) -> float | None:
         moment = datetime.strptime(text, pattern)
     except ValueError:
         return None
-    return _seconds(moment)
+    return _timestamp(moment)
 
 
-def _seconds(moment: datetime) -> float | None:
+def _timestamp(moment: datetime) -> float | None:
+    """Return the seconds of a moment, in UTC if it has no zone; None if they are out of range."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     try:

@@ -18,7 +18,7 @@ CostOf = Callable[[int, int], float]
 
 @dataclass(slots=True)
 class UsageSums:
-    """The sums of one agent or tool: steps, failed ones, seconds, and tokens."""
+    """The sums of one agent or tool: steps, failed steps, seconds, and tokens."""
 
     name: str
     steps: int = 0
@@ -30,11 +30,12 @@ class UsageSums:
 
 @dataclass(frozen=True, slots=True)
 class RunUsage:
-    """The sums of a run by agent and by tool, those that took longest first.
+    """The sums of a run by agent and by tool, the longest time first.
 
-    A call of a tool counts as a step of its agent and of the tool. Time counts once: from the step
-    before to a result, and while a call runs, it is the tool's; all other time is that of the agent
-    or person who acts next. Tokens are the agent's.
+    - A call of a tool counts as a step of its agent and of the tool.
+    - Time counts once. The time from the previous step to a result, and the time during which a
+      call runs, belong to the tool. All other time belongs to the agent or person who acts next.
+    - Tokens belong to the agent.
     """
 
     agents: tuple[UsageSums, ...]
@@ -84,16 +85,18 @@ def _add_times(
             tool.seconds += gap
         else:
             agent.seconds += gap
-    reached = span.start if latest is None else max(latest, span.start)
-    if span.end is not None and span.end > reached:
-        (agent if tool is None else tool).seconds += span.end - reached
-        reached = span.end
-    return reached
+    latest = span.start if latest is None else max(latest, span.start)
+    if span.end is not None and span.end > latest:
+        owner = agent if tool is None else tool
+        owner.seconds += span.end - latest
+        latest = span.end
+    return latest
 
 
-def _longest_first(usages: dict[str, UsageSums]) -> tuple[UsageSums, ...]:
-    used = (usage for usage in usages.values() if usage.steps or usage.seconds or usage.failed)
-    return tuple(sorted(used, key=lambda usage: (-usage.seconds, -usage.steps, usage.name)))
+def _longest_first(sums_by_name: dict[str, UsageSums]) -> tuple[UsageSums, ...]:
+    """Return the sums, the longest time first, without agents or tools that did nothing."""
+    active = (sums for sums in sums_by_name.values() if sums.steps or sums.seconds or sums.failed)
+    return tuple(sorted(active, key=lambda sums: (-sums.seconds, -sums.steps, sums.name)))
 
 
 class UsageTable(NamedTuple):
@@ -112,25 +115,24 @@ def usage_tables(usage: RunUsage, cost_of: CostOf | None = None) -> Iterator[Usa
         cost_of: Returns the cost of tokens; None without prices.
     """
 
-    def cost(row: UsageSums) -> str:
-        tokens = row.tokens_in or row.tokens_out
-        return (
-            "" if cost_of is None or not tokens else f"{cost_of(row.tokens_in, row.tokens_out):.3g}"
-        )
+    def cost_text(row: UsageSums) -> str:
+        if cost_of is None or not (row.tokens_in or row.tokens_out):
+            return ""
+        return f"{cost_of(row.tokens_in, row.tokens_out):.3g}"
 
-    def count(number: int) -> str:
+    def count_text(number: int) -> str:
         return f"{number:,}" if number else ""
 
     columns: tuple[TableColumn[UsageSums], ...] = (
         TableColumn("name", lambda row: row.name),
-        TableColumn("steps", lambda row: count(row.steps), right=True),
-        TableColumn("failed", lambda row: count(row.failed), right=True),
+        TableColumn("steps", lambda row: count_text(row.steps), right=True),
+        TableColumn("failed", lambda row: count_text(row.failed), right=True),
         TableColumn("time", lambda row: duration(row.seconds) if row.seconds else "", right=True),
-        TableColumn("tokens read", lambda row: count(row.tokens_in), right=True),
-        TableColumn("tokens written", lambda row: count(row.tokens_out), right=True),
-        TableColumn("cost", cost, right=True),
+        TableColumn("tokens read", lambda row: count_text(row.tokens_in), right=True),
+        TableColumn("tokens written", lambda row: count_text(row.tokens_out), right=True),
+        TableColumn("cost", cost_text, right=True),
     )
     for title, rows in (("By agent", usage.agents), ("By tool", usage.tools)):
-        used = [column for column in columns if any(column.cell(row) for row in rows)]
+        filled_columns = [column for column in columns if any(map(column.cell, rows))]
         if rows:
-            yield UsageTable(title, used, rows)
+            yield UsageTable(title, filled_columns, rows)

@@ -76,7 +76,7 @@ _HEADERS: Final = {
 
 def _full_addresses(paths: Sequence[str]) -> dict[str, str]:
     """Return the environment that gives apps the addresses of paths, with users and queries."""
-    addresses = "\n".join(map(ADDRESSES.whole, paths))
+    addresses = "\n".join(map(ADDRESSES.full_url, paths))
     return {ENVIRONMENT: addresses} if "://" in addresses else {}
 
 

@@ -14,7 +14,7 @@ from mast_tui.adjudication.trace_files import (
 )
 from mast_tui.figures.source.spans import UnknownSpan
 from mast_tui.labels import Target
-from mast_tui.session import known_trace
+from mast_tui.session import register_open_trace
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import TraceRecord, WorkspaceError
@@ -124,7 +124,7 @@ def test_opening_a_trace_corrects_what_is_kept(conversations: Path) -> None:
     trace_id, trace = labelled(office, conversations)
     wrong = {trace.span(0).key: SpanIndex(7), trace.span(2).key: SpanIndex(None)}
     office.workspace.keep_span_indices({trace_id: wrong})
-    assert known_trace(office.workspace, trace) == trace_id
+    assert register_open_trace(office.workspace, trace) == trace_id
     kept = office.workspace.span_indices(trace_id)[trace_id]
     assert [kept[trace.span(index).key] for index in range(3)] == [SpanIndex(i) for i in range(3)]
 
@@ -134,7 +134,7 @@ def test_a_key_that_is_not_in_the_whole_trace_has_no_index(conversations: Path) 
     trace_id, trace = labelled(office, conversations)
     office.finish("cat", Target("gone", "gone"), trace=trace_id)
     office.workspace.keep_span_indices({trace_id: {"gone": SpanIndex(1)}})
-    known_trace(office.workspace, trace)
+    register_open_trace(office.workspace, trace)
     assert office.workspace.span_indices(trace_id)[trace_id]["gone"] == SpanIndex(None)
     assert SpanOrders(office.workspace)(trace_id)("gone") is None
 

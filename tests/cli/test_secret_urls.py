@@ -24,8 +24,8 @@ SAMPLE = Path(__file__).parents[2] / "sample_traces" / "support_desk_exchange.js
 
 @pytest.fixture(autouse=True)
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mast_tui.traces.io.remote._folder", lambda: tmp_path / "fetched")
-    monkeypatch.setattr("mast_tui.traces.io.remote._PAUSE", 0.0)
+    monkeypatch.setattr("mast_tui.traces.io.remote._copies_folder", lambda: tmp_path / "fetched")
+    monkeypatch.setattr("mast_tui.traces.io.remote._RETRY_SECONDS", 0.0)
 
 
 @pytest.fixture

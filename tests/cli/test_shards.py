@@ -272,7 +272,7 @@ def test_shards_lie_on_object_storage_too(cli: Cli, runs: Path, tmp_path: Path) 
 def test_traces_lie_elsewhere_too(
     cli: Cli, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_tui.traces.io.remote._folder", lambda: tmp_path / "fetched")
+    monkeypatch.setattr("mast_tui.traces.io.remote._copies_folder", lambda: tmp_path / "fetched")
     monkeypatch.setattr("mast_tui.cli.shared.workers.workers_of", lambda _wanted: PickledWorkers())
     judge(cli, runs)
     place = "memory://traces-elsewhere"

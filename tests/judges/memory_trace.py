@@ -58,7 +58,7 @@ class MemoryTrace(MadeTrace):
                 status=status,
                 place=f"line {index + 1}",
                 preview=text[:PREVIEW_CHARS],
-                whole=len(text) <= PREVIEW_CHARS,
+                preview_is_complete=len(text) <= PREVIEW_CHARS,
             )
         )
         self._texts.append(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.labels import VerdictValue
-from mast_tui.session import QueueItem, QueueKind, known_trace, progress, queue
+from mast_tui.session import QueueItem, QueueKind, progress, queue, register_open_trace
 from mast_tui.study import retest_traces
 from mast_tui.workspace import Workspace
 from tests.session.build import finding, put, span
@@ -26,7 +26,7 @@ def test_without_a_study_all_is_to_do_that_is_not_finished() -> None:
     with_study = Class(4)
     workspace = Workspace.open(":memory:")
     for trace in with_study.traces.values():
-        known_trace(workspace, trace)
+        register_open_trace(workspace, trace)
     assert [x.trace_id for x in queue(workspace, MAST, "alice")] == list(with_study.traces)
 
 

@@ -100,7 +100,7 @@ def check_sound(trace: Trace) -> None:
         assert span.parent is None or keys[span.parent] < index
         assert len(span.preview) <= PREVIEW_CHARS
         assert "\n" not in span.preview
-        if span.whole and span.kind is not SpanKind.TOOL_CALL:
+        if span.preview_is_complete and span.kind is not SpanKind.TOOL_CALL:
             assert span.preview == " ".join(text.split())
         text.encode("utf-8")
         assert span.place

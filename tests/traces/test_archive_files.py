@@ -24,7 +24,7 @@ GOOD = json.dumps({"messages": [{"role": "user", "content": "hello"}]}).encode()
 @pytest.fixture(autouse=True)
 def _small_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = "mast_tui.traces.io.archive_files"
-    monkeypatch.setattr("mast_tui.traces.io.remote._folder", lambda: tmp_path / "fetched")
+    monkeypatch.setattr("mast_tui.traces.io.remote._copies_folder", lambda: tmp_path / "fetched")
     monkeypatch.setattr(f"{limits}.MOST_MEMBER_BYTES", 2 * MB)
     monkeypatch.setattr(f"{limits}.MOST_BYTES", 4 * MB)
     monkeypatch.setattr(f"{limits}.MOST_MEMBERS", 10)

@@ -154,7 +154,7 @@ def test_a_process_that_is_killed_is_told_of_and_keeps_nothing(
 
 def process_that(does: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> DocumentProcess:
     """A process that does something else than it should."""
-    monkeypatch.setattr(document_process, "_BEGIN", does)
+    monkeypatch.setattr(document_process, "_WORKER_CODE", does)
     return DocumentProcess(chat(folder, ["one"]), DocumentCache(folder / "kept"))
 
 

@@ -159,7 +159,7 @@ def test_a_span_of_ten_megabytes(tmp_path: Path) -> None:
     trace = trace_of(write(tmp_path, meta(), call("a"), output("a", text), message("user", "x")))
     assert trace.text(1) == text
     assert len(trace.span(1).preview) <= 200
-    assert not trace.span(1).whole
+    assert not trace.span(1).preview_is_complete
     assert trace.text(2) == "x"
 
 

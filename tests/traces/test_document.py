@@ -47,7 +47,7 @@ def test_a_preview_passes_over_the_lead_but_does_not_claim_to_be_whole() -> None
     steps.add("x", SpanKind.MESSAGE, Role.AGENT, "a", "[prompt]\n\nanswer", place="/0", lead=8)
     span = trace_of(steps).span(0)
     assert span.preview == "answer"
-    assert not span.whole
+    assert not span.preview_is_complete
 
 
 def test_an_id_rests_on_stem_record_and_content_but_not_on_the_folder() -> None:

@@ -79,7 +79,7 @@ def test_a_hit_tells_the_trace_the_span_its_place_and_the_text_around(rollout: P
     assert (first.path, first.record) == (str(rollout), None)
     assert first.place == f"{rollout}:4"
     assert (first.kind, first.name, first.matches) == ("tool_result", "shell", 2)
-    assert first.preview[first.lit : first.unlit] == "no zebra"
+    assert first.preview[first.match_start : first.match_end] == "no zebra"
     assert last.place == f"{rollout}:7"
     assert last.preview == "There is no zebra."
     assert (last.start, last.end) == (9, 17)
@@ -253,14 +253,14 @@ def test_processes_find_the_same_in_the_order_of_the_files(folder: Path) -> None
     found = [one for one in search.results() if one is not None]
     assert found == hits(Query("zebra"), folder)
     assert len(found) == 4
-    assert (search.looked_at, search.total) == (12, 12)
+    assert (search.searched_count, search.total) == (12, 12)
 
 
 def test_what_a_big_file_holds_is_told_as_it_is_found(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_processes, "_BYTES_AT_ONCE", 1)
-    monkeypatch.setattr(file_search, "_BLOCK", 5000)
+    monkeypatch.setattr(file_search, "_BLOCK_BYTES", 5000)
     lines = [message("user", f"zebra {number}" + 6000 * "y") for number in range(5)]
     write(folder, meta(), *lines, name="run-00.jsonl")
     listed = [*files_to_search([folder / "run-00.jsonl"])]
@@ -285,7 +285,7 @@ def test_a_file_that_ends_every_process_costs_itself(folder: Path) -> None:
     (lost,) = (one for one in told if isinstance(one, NotSearched))
     assert ("run-01" in lost.path, "was ended" in lost.reason) == (True, True)
     assert len(told) == 5
-    assert search.looked_at == 12
+    assert search.searched_count == 12
 
 
 def test_a_bug_in_a_process_is_told(folder: Path) -> None:

@@ -182,7 +182,7 @@ def test_an_index_is_the_same_however_the_file_is_cut(
         patch.setattr(lines, "_FIRST_BLOCK", first)
         patch.setattr(lines, "state_of", flat_state_of)
         patch.setattr(line_ranges, "RANGE_BYTES", length)
-        patch.setattr(line_ranges, "_READ_HERE", 1 + first // 4)
+        patch.setattr(line_ranges, "_OWN_BYTES", 1 + first // 4)
         late = PickledWorkers(late=range(30))
         path = Path(folder, "rollout.jsonl")
         path.write_bytes(b"".join(lines_of(begin, *records)) + end)
@@ -243,8 +243,8 @@ def test_so_do_several_processes(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = (
-        "_BEGIN",
-        document_process._BEGIN.replace(
+        "_WORKER_CODE",
+        document_process._WORKER_CODE.replace(
             "main(*", "sys.modules[main.__module__]._WORTH_PROCESSES = 0; main(*"
         ),
     )
@@ -396,7 +396,7 @@ def test_a_damaged_index_costs_nothing_but_time(
 def test_what_a_process_does_not_tell_is_read_here(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_process, "_BEGIN", "raise SystemExit(1)")
+    monkeypatch.setattr(document_process, "_WORKER_CODE", "raise SystemExit(1)")
     assert told(read_in_background(rollout, big)) == told(read_here(rollout))
     assert not list((rollout.parent / "kept").iterdir())
 

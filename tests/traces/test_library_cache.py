@@ -54,13 +54,13 @@ def traces_of(reports: list[FileReport]) -> list[Trace]:
 def files_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that are read, not taken from the cache."""
     names: list[str] = []
-    original = one_file._read
+    original = one_file._read_by_recognition
 
     def noted(source: Source, named: bool) -> FileReport:
         names.append(source.path.name)
         return original(source, named)
 
-    monkeypatch.setattr(one_file, "_read", noted)
+    monkeypatch.setattr(one_file, "_read_by_recognition", noted)
     return names
 
 

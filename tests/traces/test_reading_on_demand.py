@@ -74,7 +74,7 @@ def test_a_line_is_read_once_and_only_when_its_preview_is_looked_at() -> None:
     spans = [trace.span(index) for index in range(3)]
     assert [span.place for span in spans] == ["line 1", "line 2", "line 3"]
     assert (parser.asked, content.bytes_read) == (0, 0)
-    assert (spans[1].preview, spans[1].whole) == ("two", True)
+    assert (spans[1].preview, spans[1].preview_is_complete) == ("two", True)
     assert (parser.asked, content.bytes_read) == (1, len(b"two\n"))
     assert (trace.span(1).preview, trace.text(1)) == ("two", "two")
     assert parser.asked == 1
@@ -110,7 +110,7 @@ def test_only_the_beginning_of_many_lines_is_read_for_their_preview(
     trace, content = trace_of(WholeParser(), first + b"\nline" * 100_000)
     span = trace.span(0)
     assert span.preview == ("begin" + " line" * 100)[:PREVIEW_CHARS]
-    assert not span.whole
+    assert not span.preview_is_complete
     assert content.bytes_read <= most
 
 
@@ -138,7 +138,7 @@ def test_previews_are_those_of_the_texts(path: Path) -> None:
     assert len(trace) > 0
     for span in map(trace.span, range(len(trace))):
         made = call_preview if span.kind is SpanKind.TOOL_CALL else preview
-        assert (span.preview, span.whole) == made(trace.text(span.index))
+        assert (span.preview, span.preview_is_complete) == made(trace.text(span.index))
 
 
 def test_a_late_span_can_be_changed_and_moved_like_any_other() -> None:
@@ -171,7 +171,7 @@ def test_a_late_span_can_be_changed_and_moved_like_any_other() -> None:
         "parent",
     )
     assert not looks
-    assert (there.preview, there.whole) == ("seen", False)
+    assert (there.preview, there.preview_is_complete) == ("seen", False)
     changed = replace(span, name="tool")
     assert (changed.name, changed.preview) == ("tool", "seen")
     assert changed != span

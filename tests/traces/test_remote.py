@@ -33,7 +33,7 @@ def run_of(task: str) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mast_tui.traces.io.remote._folder", lambda: tmp_path / "fetched")
+    monkeypatch.setattr("mast_tui.traces.io.remote._copies_folder", lambda: tmp_path / "fetched")
 
 
 @pytest.fixture
@@ -320,8 +320,8 @@ def test_what_object_storage_refuses_is_told(s3: S3Server) -> None:
 @pytest.fixture
 def web(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
     """The same server as one of the web, which is asked without pauses."""
-    monkeypatch.setattr("mast_tui.traces.io.remote._PAUSE", 0.0)
-    monkeypatch.setattr("mast_tui.traces.io.remote._SILENT", 0.3)
+    monkeypatch.setattr("mast_tui.traces.io.remote._RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("mast_tui.traces.io.remote._SILENCE_SECONDS", 0.3)
     return s3
 
 

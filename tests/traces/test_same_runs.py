@@ -66,7 +66,7 @@ def test_another_task_is_not_even_read(tmp_path: Path, monkeypatch: pytest.Monke
     write(tmp_path / "a.json", SAID)
     write(tmp_path / "b.json", SAID, "Another task, of which the words are others altogether.")
     traces: list[Trace] = [trace for report in scan([tmp_path]) for trace in report.traces]
-    monkeypatch.setattr("mast_tui.traces.same_runs._agents_texts", pytest.fail)
+    monkeypatch.setattr("mast_tui.traces.same_runs._agent_texts", pytest.fail)
     assert same_runs(traces) == {}
 
 

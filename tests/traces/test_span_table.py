@@ -117,7 +117,7 @@ def test_what_is_told_of_spans_is_known_of_them(
             status=one.status,
             place=f"line {one.line}",
             preview="a preview",
-            whole=True,
+            preview_is_complete=True,
             tokens=one.tokens,
         )
         assert table.index_of(keys[index]) == index

@@ -42,10 +42,10 @@ def test_a_broken_address_of_a_workspace_says_what_to_write() -> None:
 )
 def test_a_path_names_the_file_and_reads_with_the_whole_url(typed: str, public: str) -> None:
     addresses = AddressBook()
-    assert addresses.public(typed) == public
+    assert addresses.remember(typed) == public
     read = typed.replace("AKIA:ab/cd+e@", "")  # stores take keys from elsewhere
-    assert addresses.whole(public) == read
-    assert AddressBook(typed).whole(public) == read
+    assert addresses.full_url(public) == read
+    assert AddressBook(typed).full_url(public) == read
     path = trace_path(typed)
     assert str(path) == public
     assert str(pickle.loads(pickle.dumps(path))) == public
@@ -53,8 +53,8 @@ def test_a_path_names_the_file_and_reads_with_the_whole_url(typed: str, public: 
 
 def test_files_below_a_host_are_read_with_its_user() -> None:
     addresses = AddressBook("https://u:p@h/runs")
-    assert addresses.whole("https://h/runs/a.json") == "https://u:p@h/runs/a.json"
-    assert addresses.whole("https://other/runs/a.json") == "https://other/runs/a.json"
+    assert addresses.full_url("https://h/runs/a.json") == "https://u:p@h/runs/a.json"
+    assert addresses.full_url("https://other/runs/a.json") == "https://other/runs/a.json"
 
 
 def test_another_process_reads_with_the_whole_url() -> None:
@@ -84,6 +84,6 @@ def test_messages_keep_what_is_no_secret() -> None:
     assert addresses.without_secrets(error) == (
         "403, url='http://h/a.json', postgresql://ada@h/db?sslmode=require"
     )
-    addresses.public("https://ada:p%40ss@h/a.json?sig=abcdef")
+    addresses.remember("https://ada:p%40ss@h/a.json?sig=abcdef")
     assert addresses.without_secrets("p@ss sig=abcdef") == "… …"
     assert json.loads(addresses.without_secrets('{"a": "b"}')) == {"a": "b"}

@@ -35,7 +35,7 @@ class SmallTrace(MadeTrace):
             status=SpanStatus.OK,
             place=f"line {index + 1}",
             preview=text[:200],
-            whole=len(text) <= 200,
+            preview_is_complete=len(text) <= 200,
         )
 
     def text(self, index: int, /) -> str:

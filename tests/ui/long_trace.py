@@ -61,7 +61,7 @@ class LongTrace(MadeTrace):
             status=SpanStatus.OK,
             place=f"line {index + 1}",
             preview=f"step {index:b}".replace("0", "o").replace("1", "i"),
-            whole=True,
+            preview_is_complete=True,
         )
         return self.change(span) if self.change is not None else span
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.widgets import Static
 
-from mast_tui.session import known_trace, set_study
+from mast_tui.session import register_open_trace, set_study
 from mast_tui.study import Membership, OpenModes, Study, assigned
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.study import screen as study_screen
@@ -104,7 +104,7 @@ async def test_all_that_the_command_sets_can_be_set_and_a_change_is_shown_before
     office: Office,
 ) -> None:
     store = Workspace.open(office.workspace)
-    ids = [known_trace(store, office.trace(name)) for name in ("one", "two", "three")]
+    ids = [register_open_trace(store, office.trace(name)) for name in ("one", "two", "three")]
     store.close()
     set_up(office, study_of(tuple(sorted(ids))))
     async with stage(office.folder, workspace=office.workspace) as on:
@@ -143,7 +143,7 @@ async def test_the_traces_of_a_study_are_those_that_the_library_lists(office: Of
 
 async def test_people_join_give_back_and_leave(office: Office) -> None:
     store = Workspace.open(office.workspace)
-    ids = [known_trace(store, office.trace(name)) for name in ("one", "two", "three")]
+    ids = [register_open_trace(store, office.trace(name)) for name in ("one", "two", "three")]
     store.close()
     set_up(office, study_of(tuple(sorted(ids)), per_trace=1))
     async with stage(office.folder, workspace=office.workspace, annotator="carol") as on:
@@ -171,7 +171,7 @@ async def test_keys_are_heard_while_the_study_is_still_counted(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Workspace.open(office.workspace)
-    ids = (known_trace(store, office.trace("one")),)
+    ids = (register_open_trace(store, office.trace("one")),)
     store.close()
     set_up(office, study_of(ids))
     counted = Event()
@@ -205,7 +205,7 @@ async def test_who_has_left_is_told(office: Office) -> None:
         study = Study(MAST.ref, ("alice", "bob", "eve"), batches=(traces,), memberships=left)
         store = Workspace.open(office.workspace)
         for trace in on.app.catalog.traces.values():
-            known_trace(store, trace)
+            register_open_trace(store, trace)
         set_study(store, "olga", study)
         store.close()
         await on.press("Y")

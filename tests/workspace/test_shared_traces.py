@@ -40,7 +40,7 @@ def test_each_trace_of_one_place_is_dealt_to_whom_the_study_says_wherever_its_fi
     team = Team(postgres)
 
     def at(machine: str) -> None:
-        monkeypatch.setattr("mast_tui.traces.io.remote._folder", lambda: tmp_path / machine)
+        monkeypatch.setattr("mast_tui.traces.io.remote._copies_folder", lambda: tmp_path / machine)
 
     with s3_server() as s3:
         monkeypatch.setitem(fsspec.config.conf, "s3", s3.options)

@@ -23,6 +23,7 @@ _HEAD: Final = Struct("=4sIQII")
 
 _MARK: Final = b"MTB2" if sys.byteorder == "little" else b"mtb2"
 _BYTES: Final = "B"
+_CHECKSUM_BITS: Final = 0xFFFFFFFF
 _READ_BYTES: Final = 1 << 30
 """The bytes that are read at once; the system reads no more than 2 GB."""
 
@@ -31,14 +32,14 @@ Column: TypeAlias = "array[Any] | bytearray"
 
 
 class Block(NamedTuple):
-    """Facts by name and columns by name: all that has come since the block before."""
+    """Facts and columns by name: the part of an index since the previous block."""
 
     facts: Mapping[str, Any]
     columns: Mapping[str, Any]
 
 
 def from_json(data: bytes) -> Any:
-    """Return the value of a line; texts that are no Unicode are read too."""
+    """Return the value of a line of JSON, also with lone surrogates or huge numbers."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -46,7 +47,7 @@ def from_json(data: bytes) -> Any:
 
 
 def to_json(value: object) -> bytes:
-    """Return the value on one line."""
+    """Return a value as JSON on one line."""
     try:
         return orjson.dumps(value)
     except TypeError:  # a lone surrogate, or a number beyond 64 bits
@@ -68,12 +69,12 @@ def write_block(file: IO[bytes], block: Block) -> int:
         for name, column in block.columns.items()
     ]
     facts = to_json((block.facts, [(name, code, data.nbytes) for name, code, data in columns]))
-    check = 0
+    checksum = 0
     size = 0
     for _name, _code, data in columns:
-        check = crc32(data, check)
-        size = size + data.nbytes
-    file.write(_HEAD.pack(_MARK, len(facts), size, crc32(facts), check))
+        checksum = crc32(data, checksum)
+        size += data.nbytes
+    file.write(_HEAD.pack(_MARK, len(facts), size, crc32(facts), checksum))
     file.write(facts)
     for _name, _code, data in columns:
         file.write(data)
@@ -84,20 +85,17 @@ def blocks_in(file: int, end: int | None = None) -> Iterator[Block | None]:
     """Read an index file from its beginning.
 
     Args:
-        file: Its descriptor.
-        end: The offset after its last block; None while it is being written.
+        file: The descriptor of the file.
+        end: The offset after the last block; None while the file is being written.
 
     Yields:
-        Its blocks, and None where the next one is not whole: it may be by the next time.
+        The blocks; None if the next block is not complete yet. The caller may try again.
     """
     offset = 0
     while end is None or offset < end:
-        block = block_at(file, offset)
-        if block is None:
-            yield None
-        else:
-            offset += block[1]
-            yield block[0]
+        block, size = block_at(file, offset) or (None, 0)
+        offset += size
+        yield block
 
 
 def block_at(file: int, offset: int) -> tuple[Block, int] | None:
@@ -108,7 +106,7 @@ def block_at(file: int, offset: int) -> tuple[Block, int] | None:
         offset: The first byte of the block.
 
     Returns:
-        The block and its length in bytes; None where no whole block is.
+        The block and its length in bytes; None if there is no complete block.
     """
     head = os.pread(file, _HEAD.size, offset)
     if len(head) < _HEAD.size:
@@ -123,13 +121,13 @@ def block_at(file: int, offset: int) -> tuple[Block, int] | None:
     facts, column_heads = from_json(facts_json)
     columns: dict[str, Column] = {}
     position = offset + _HEAD.size + facts_bytes
-    check = 0
+    checksum = 0
     for name, typecode, length in column_heads:
         column = _empty_column(typecode, length)
-        check = _read(file, position, column, check)
+        checksum = _fill_column(file, position, column, checksum)
         position += length
         columns[name] = column
-    return (Block(facts, columns), size) if check == data_check else None
+    return (Block(facts, columns), size) if checksum == data_check else None
 
 
 def _empty_column(typecode: str, length: int) -> Column:
@@ -140,38 +138,39 @@ def _empty_column(typecode: str, length: int) -> Column:
     return item * (length // item.itemsize)
 
 
-def _read(file: int, position: int, column: Column, checksum: int) -> int:
-    """Fill a column with the bytes of a file from a position on.
+def _fill_column(file: int, position: int, column: Column, checksum: int) -> int:
+    """Fill a column with the bytes of a file from a position on, and return the checksum.
 
-    Return the checksum of the column on top of ``checksum``, or a wrong one where the file is
-    shorter.
+    The checksum covers the earlier columns with ``checksum`` and this one. It is wrong if the file
+    ends before the column is full.
     """
-    left = memoryview(column).cast(_BYTES)
-    while len(left):
-        length = os.preadv(file, [left[:_READ_BYTES]], position)
+    unfilled = memoryview(column).cast(_BYTES)
+    while len(unfilled):
+        length = os.preadv(file, [unfilled[:_READ_BYTES]], position)
         if not length:
-            return ~checksum & 0xFFFFFFFF
-        checksum = crc32(left[:length], checksum)
-        position = position + length
-        left = left[length:]
+            return ~checksum & _CHECKSUM_BITS
+        checksum = crc32(unfilled[:length], checksum)
+        position += length
+        unfilled = unfilled[length:]
     return checksum
 
 
-def extended_column(column: array[Any], more: array[Any]) -> array[Any]:
-    """Return a column with ``more`` at its end.
+def extended_column(column: array[Any], tail: array[Any]) -> array[Any]:
+    """Return a column with ``tail`` at its end.
 
     Args:
-        column: The column. It is extended where it has the type of ``more``; others who read it see
-            no change in what they have.
-        more: The numbers to append.
+        column: The column. If it has the type of ``tail``, it is extended in place.
+        tail: The numbers to append.
 
     Returns:
-        One of the two arguments where possible, else a new column.
+        - ``tail`` itself, if the column is empty and its type is not wider;
+        - ``column`` itself, if both have the same type;
+        - else a new column of the wider type.
     """
-    if not column and column.itemsize <= more.itemsize:
-        return more
-    if column.typecode == more.typecode:
-        column.extend(more)
+    if not column and column.itemsize <= tail.itemsize:
+        return tail
+    if column.typecode == tail.typecode:
+        column.extend(tail)
         return column
-    wide = max(column, more, key=lambda array_: array_.itemsize).typecode
-    return array(wide, column) + array(wide, more)
+    wide = max(column, tail, key=lambda array_: array_.itemsize).typecode
+    return array(wide, column) + array(wide, tail)

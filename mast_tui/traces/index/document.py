@@ -29,10 +29,13 @@ from mast_tui.traces.result_status import status_of_result
 class Step:
     """A span as a reader made it, before it has an index and a preview.
 
-    ``key`` may repeat when a step is handed to ``StepList.add``; everything else is as in
-    ``Span``. ``text`` is the span's whole text as read; its first ``lead`` code points (a
-    heading, a prompt that every turn repeats) are passed over by the preview, and ``shown``
-    replaces the preview where that is known from an earlier reading.
+    The other fields are those of ``Span``.
+
+    Attributes:
+        text: The whole text, as read.
+        lead: The number of code points at the beginning of the text that the preview leaves out,
+            such as a heading, or a prompt that every turn repeats.
+        shown: The text of the preview, if an earlier reading has made it.
     """
 
     key: str
@@ -51,7 +54,7 @@ class Step:
     shown: str | None = None
 
     def row(self) -> tuple[str, bool]:
-        """Return the preview, and whether that is the entire text."""
+        """Return the preview, and True if that is the entire text."""
         if self.shown is not None:
             return " ".join(self.shown[:PREVIEW_CHARS].splitlines()), False
         if self.kind is SpanKind.TOOL_CALL:
@@ -60,7 +63,7 @@ class Step:
 
 
 class More(TypedDict, total=False):
-    """Further fields of a step for ``StepList.add``; ``place`` is the key where it is missing."""
+    """Further fields of a step for ``StepList.add``; without ``place`` the key is the place."""
 
     place: str
     name: str | None
@@ -97,18 +100,18 @@ class StepList:
     ) -> str:
         """Append a step.
 
-        The status of a tool's result is decided by its text where ``more`` leaves it unknown.
+        If ``more`` has no status of a tool's result, its text determines the status.
 
         Args:
-            key: The key that the step should have; also its place where ``more`` has none.
+            key: The key that the step should have; also its place if ``more`` has none.
             kind: The kind of the step.
             role: The side that acts.
-            agent: The name of who acts.
+            agent: The name of the acting agent, person or tool.
             text: The whole text.
             more: Further fields of the step.
 
         Returns:
-            The key that the step has: ``key``, or ``key~2`` where that is in use.
+            The key that the step has: ``key``, or such as ``key~2`` if ``key`` is in use.
         """
         if more.get("place") is None:
             more["place"] = key
@@ -147,7 +150,7 @@ class StepList:
         return self.add(key, SpanKind.TOOL_RESULT, Role.TOOL, agent, text, **more)
 
     def log(self, key: str, text: str, **more: Unpack[More]) -> str:
-        """Append a log entry that belongs to no one.
+        """Append a log entry, which belongs to no agent.
 
         Args:
             key: The key that the step should have.
@@ -184,26 +187,26 @@ class StepList:
         step.text = step.text if text is None else text
 
     def move_after_call(self, result: str, call: str) -> None:
-        """Move a result that came before its call to the end, and tie it to the call.
+        """Move a result that came before its call to the end, and make the call its parent.
 
-        A result that is far from its call stays where it is, so that the cost stays small.
+        A result that is more than 50 steps before the end stays unchanged, to limit the cost.
 
         Args:
             result: The key of the result.
             call: The key of the call, which was added last.
         """
         first = self._keys.number(result)
-        moved = self.steps[first]
+        result_step = self.steps[first]
         if len(self.steps) - first > _FARTHEST_MOVE:
             return
-        moved.parent = call
+        result_step.parent = call
         self.steps.append(self.steps.pop(first))
         for number in range(first, len(self.steps)):
             self._keys.renumber(self.steps[number].key, number)
 
 
 class StepSpans(Spans):
-    """The spans of a source that was parsed once, with their texts in memory."""
+    """The spans of a source that was parsed completely, with their texts in memory."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = tuple(steps)
@@ -211,7 +214,7 @@ class StepSpans(Spans):
         self._columns = ColumnsOfSteps()
 
     @cached_property
-    def _index(self) -> dict[str, int]:
+    def _index_by_key(self) -> dict[str, int]:
         return {step.key: index for index, step in enumerate(self._steps)}
 
     def __len__(self) -> int:
@@ -219,14 +222,14 @@ class StepSpans(Spans):
 
     @property
     def steps(self) -> Sequence[Step]:
-        """The steps that are the spans."""
+        """The steps of which the spans are made."""
         return self._steps
 
     def span(self, index: int, /) -> Span:
         """Return the span at ``index``; its preview is made on first use."""
         span = self._spans[index]
         if span is None:
-            span = self._spans[index] = _span(index, self._steps[index])
+            span = self._spans[index] = _span_of_step(index, self._steps[index])
         return span
 
     def text(self, index: int, /) -> str:
@@ -243,41 +246,42 @@ class StepSpans(Spans):
         return self._columns.columns(first, self._steps[first:end])
 
     @cached_property
-    def _first_at(self) -> dict[str, int]:
-        """The first span in each place of the source, and in all that is around it."""
+    def _first_by_location(self) -> dict[str, int]:
+        """The first span at or within each location of the source."""
         first: dict[str, int] = {}
         for index, step in enumerate(self._steps):
-            for position in _places_around(step.place):
-                first.setdefault(position, index)
+            for location in _enclosing_locations(step.place):
+                first.setdefault(location, index)
         return first
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None.
+        """Return the index of the span with this key; None if there is none.
 
-        A key that is the place of a message which is now read as several spans, such as ``/3`` or
-        ``line 4``, is that of the first of them, so that earlier labels find their text.
+        A key such as ``/3`` or ``line 4`` may be the location of a message that is now read as
+        several spans. Then the index is that of the first of these spans, so that labels from an
+        earlier version find their text.
         """
-        index = self._index.get(key)
-        if index is None and _POSITION.match(key):
-            return self._first_at.get(key)
+        index = self._index_by_key.get(key)
+        if index is None and _LOCATION_KEY.match(key):
+            return self._first_by_location.get(key)
         return index
 
 
-_POSITION: Final = re.compile(r"line [0-9]+|/[^:]*\Z")
+_LOCATION_KEY: Final = re.compile(r"line [0-9]+|/[^:]*\Z")
 """Keys that may be a location in the source."""
 
 
-def _places_around(position: str) -> Iterator[str]:
-    """Yield a location, ``line 3 /message/content/1``, then ``line 3 /message`` and so on."""
-    yield position
-    while "/" in position[1:]:
-        position = position.rpartition("/")[0].rstrip()
-        yield position
+def _enclosing_locations(location: str) -> Iterator[str]:
+    """Yield a location, such as ``line 3 /message/1``, then ``line 3 /message`` and ``line 3``."""
+    yield location
+    while "/" in location[1:]:
+        location = location.rpartition("/")[0].rstrip()
+        yield location
 
 
-_ALIKE: Final = attrgetter(*(field.name for field in fields(Span)[1:-3]))
-"""The fields that a span and its step share."""
+_shared_fields: Final = attrgetter(*(field.name for field in fields(Span)[1:-3]))
+"""Returns the fields that a step and its span share, from ``key`` to ``place``."""
 
 
-def _span(index: int, step: Step) -> Span:
-    return Span(*(index, *_ALIKE(step), *step.row(), step.tokens))
+def _span_of_step(index: int, step: Step) -> Span:
+    return Span(*(index, *_shared_fields(step), *step.row(), step.tokens))

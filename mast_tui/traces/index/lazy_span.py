@@ -9,16 +9,16 @@ from typing import Final
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Tokens
 
 _FIELDS: Final = tuple(field.name for field in fields(Span))
-_LATE: Final = ("preview", "whole")
-_AT_ONCE: Final = tuple(name for name in _FIELDS if name not in _LATE)
+_PREVIEW_FIELDS: Final = ("preview", "preview_is_complete")
+_OTHER_FIELDS: Final = tuple(name for name in _FIELDS if name not in _PREVIEW_FIELDS)
 _set: Final = object.__setattr__
 
 
 class LazySpan(Span):
-    """A span like any other, except that ``look`` is asked for ``preview`` and ``whole``.
+    """A span that calls ``look`` for its preview when the preview is first read.
 
-    That is done once, when one of the two is first wanted. Most of what goes through all spans of
-    a trace wants neither.
+    ``look`` returns ``preview`` and ``preview_is_complete``. Most loops over all spans of a trace
+    read neither.
     """
 
     __slots__ = ("look",)
@@ -26,23 +26,23 @@ class LazySpan(Span):
     look: Callable[[], tuple[str, bool]]
 
     def __getattr__(self, name: str) -> str | bool:
-        """Make ``preview`` and ``whole`` when one of them is read first."""
-        if name not in _LATE:
+        """Set ``preview`` and ``preview_is_complete``, and return the one that was read."""
+        if name not in _PREVIEW_FIELDS:
             raise AttributeError(name)
-        line, whole = self.look()
+        line, is_complete = self.look()
         _set(self, "preview", line)
-        _set(self, "whole", whole)
-        return line if name == "preview" else whole
+        _set(self, "preview_is_complete", is_complete)
+        return line if name == "preview" else is_complete
 
     def __eq__(self, other: object) -> bool:
-        """Compare all fields but the preview."""
+        """Compare all fields of two spans."""
         if not isinstance(other, Span):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
 
     def __hash__(self) -> int:
         """Return a hash that is equal for equal lazy spans, without making the preview."""
-        return hash(tuple(getattr(self, name) for name in _AT_ONCE))
+        return hash(tuple(getattr(self, name) for name in _OTHER_FIELDS))
 
 
 def lazy_span(
@@ -63,12 +63,12 @@ def lazy_span(
     """Return a span whose preview is made when it is first read.
 
     Args:
-        look: Returns the preview, and whether that is the entire text.
+        look: Returns the preview, and True if that is the entire text.
         index: The index of the span.
         key: Its key.
         kind: Its kind.
         role: The side that acts.
-        agent: The name of who acts.
+        agent: The name of the acting agent, person or tool.
         name: The name of the tool.
         parent: The key of the span that it belongs to.
         start: The time of its beginning in Unix seconds.
@@ -104,7 +104,7 @@ def relocated_span(span: Span, index: int, location: str, parent: str | None) ->
         parent: The key of the span that it belongs to.
     """
     return lazy_span(
-        lambda: (span.preview, span.whole),
+        lambda: (span.preview, span.preview_is_complete),
         index,
         span.key,
         span.kind,

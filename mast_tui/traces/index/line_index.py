@@ -15,13 +15,13 @@ from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.source import Source
 
 READ_BYTES: Final = 4 << 20
-"""The bytes read at once of a very long text."""
+"""The bytes of a very long text that are read in one step."""
 
 _PIECE_BYTES: Final = 256 * 1024
-"""The bytes read at once to find lines in them."""
+"""The bytes of the content that are read and split into lines in one step."""
 
 _AHEAD_BYTES: Final = 128 * 1024
-"""The bytes read at once for lines that are requested in order."""
+"""The bytes that are read in advance for lines that are requested in order."""
 
 _MOST_NARROW: Final = (1 << 32) - 1
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
@@ -56,10 +56,16 @@ class MemoryContent:
 
 
 class LineIndex:
-    """The places of the lines of some content, split at ``\\n`` only; lines count from 1.
+    """The offsets of the lines of a content, split at ``\\n`` only; lines count from 1.
 
     The index grows by ``advance``, called from one thread; ``read`` may be called from others.
-    It covers the content as long as it was at the beginning: what is appended later is not read.
+    It covers the length that the content had at the beginning, until ``resume`` is called.
+
+    Attributes:
+        path: The path of the file, which may grow; None if the content is in memory.
+        size: The length of the content in bytes.
+        done: The offset after the last line that was returned.
+        ends_open: True if the last line has no line feed.
     """
 
     # The file is read in pieces of a fixed size, so that small slices cost as little as big ones,
@@ -67,14 +73,18 @@ class LineIndex:
 
     def __init__(self, content: Content, size: int) -> None:
         self._content = content
-        self._starts = array("I" if size <= _MOST_NARROW else "Q", [0])
-        self._piece_lines: list[bytes] = []  # the lines of the last piece, some of them returned
-        self._returned = 0
-        self._carry: list[bytes] = []  # the part read of the line after those
+        self._line_starts = array("I" if size <= _MOST_NARROW else "Q", [0])
+        """The offset of each line that was found, and the end of the last one."""
+        self._piece_lines: list[bytes] = []
+        """The lines of the last piece, of which some may have been returned."""
+        self._returned_count = 0
+        """The number of lines that were returned."""
+        self._open_line_parts: list[bytes] = []
+        """The parts of the line after ``_piece_lines`` that were read."""
         self._read_to = 0
-        self._ahead = (0, b"")  # an offset, and the bytes read ahead from it on
+        self._ahead_cache = (0, b"")
+        """An offset, and the bytes that were read in advance from there."""
         self.path = content.local_path if isinstance(content, OpenedFile) else None
-        """The file itself, to which lines may come; None where the content is in memory."""
         self._last_read_end = size
         self.size = size
         self.done = 0
@@ -82,7 +92,7 @@ class LineIndex:
 
     @classmethod
     def of_source(cls, source: Source) -> LineIndex:
-        """Return the index of a file; one in UTF-16 or UTF-32, or compressed, is held in memory."""
+        """Return the index of a file; a compressed, UTF-16 or UTF-32 file is held in memory."""
         if source.packing is not None or source.head.startswith(_WIDE_MARKS):
             data = as_utf8(source.data)
             return cls(MemoryContent(data), len(data))
@@ -91,12 +101,12 @@ class LineIndex:
         return cls(opened, opened.size)
 
     def __len__(self) -> int:
-        return self._returned
+        return self._returned_count
 
     @property
     def typecode(self) -> str:
         """The type of the array of offsets."""
-        return self._starts.typecode
+        return self._line_starts.typecode
 
     @property
     def complete(self) -> bool:
@@ -104,14 +114,16 @@ class LineIndex:
         return self.done >= self.size
 
     def advance(self, max_bytes: int) -> Sequence[bytes]:
-        """Return the next lines of about ``max_bytes`` in all, without their line feeds.
+        """Return the next lines of about ``max_bytes`` in total, without their line feeds.
 
-        A line is never cut: there is at least one, however long, until the end is reached.
-        ``ends_open`` is true once the last line turned out to have no line feed. ``OSError`` from
-        the file system comes through and leaves the index as it was.
+        Return at least one complete line, however long it is; none only at the end. Set
+        ``ends_open`` if the last line has no line feed.
+
+        Raises:
+            OSError: The content cannot be read, and no line is left to return.
         """
         end = self.done + max(max_bytes, 1)
-        lines = self._next_lines(max_bytes)
+        lines = self._take_lines(max_bytes)
         while self.done < end and not self.complete:
             try:
                 self._read_lines()
@@ -119,11 +131,11 @@ class LineIndex:
                 if lines:
                     break  # It is reported when no line is left to return.
                 raise
-            lines += self._next_lines(end - self.done)
+            lines += self._take_lines(end - self.done)
         return lines
 
     def _read_lines(self) -> None:
-        """Read on until there are whole lines to return, or the content is at its end."""
+        """Read pieces until there is a complete line to return, or the content ends."""
         self._piece_lines = []
         while not self._piece_lines and self._read_to < self.size:
             length = min(_PIECE_BYTES, self.size - self._read_to)
@@ -132,76 +144,77 @@ class LineIndex:
                 self.size = self._read_to
                 break
             self._read_to += len(piece)
-            self._add_lines(piece)
-        if not self._piece_lines and self._carry:
+            self._add_piece_lines(piece)
+        if not self._piece_lines and self._open_line_parts:
             self.ends_open = True
-            self._piece_lines = [b"".join(self._carry)]
-            self._starts.append(self._read_to)
-            self._carry = []
+            self._piece_lines = [b"".join(self._open_line_parts)]
+            self._line_starts.append(self._read_to)
+            self._open_line_parts = []
         elif not self._piece_lines:
             self.done = self.size
 
-    def _add_lines(self, piece: bytes) -> None:
+    def _add_piece_lines(self, piece: bytes) -> None:
+        """Split the next piece of the content into lines, and add the lines that end in it."""
         lines = piece.split(b"\n")
         remainder = lines.pop()
-        if lines and self._carry:
-            lines[0] = b"".join((*self._carry, lines[0]))
-            self._carry = []
+        if lines and self._open_line_parts:
+            lines[0] = b"".join((*self._open_line_parts, lines[0]))
+            self._open_line_parts = []
         if remainder:
-            self._carry.append(remainder)
+            self._open_line_parts.append(remainder)
         lengths = accumulate(map(len, lines))
-        self._starts.extend(map(add, lengths, count(self._starts[-1] + 1)))
+        self._line_starts.extend(map(add, lengths, count(self._line_starts[-1] + 1)))
         self._piece_lines = lines
 
-    def _next_lines(self, max_bytes: int) -> list[bytes]:
-        """Return the next of the lines that were found, about ``max_bytes`` of them."""
-        first = self._returned
-        count = len(self._starts) - 1
-        if first == count:
+    def _take_lines(self, max_bytes: int) -> list[bytes]:
+        """Return the next lines that were found and not yet returned, about ``max_bytes``."""
+        first = self._returned_count
+        line_count = len(self._line_starts) - 1
+        if first == line_count:
             return []
-        end = bisect_left(self._starts, self.done + max_bytes, first + 1, count)
-        lines = self._piece_lines[first - count : end - count or None]
-        self._returned = end
-        self.done = self._starts[end]
+        end = bisect_left(self._line_starts, self.done + max_bytes, first + 1, line_count)
+        lines = self._piece_lines[first - line_count : end - line_count or None]
+        self._returned_count = end
+        self.done = self._line_starts[end]
         return lines
 
     def ends_since(self, lines: int) -> array[int]:
         """Return the ends of the lines after the first ``lines`` that were returned."""
-        return self._starts[lines + 1 : self._returned + 1]
+        return self._line_starts[lines + 1 : self._returned_count + 1]
 
     def append_lines(self, ends: array[int], lines_before: int) -> None:
         """Append lines whose ends are known, as if they had been returned.
 
         Args:
             ends: The offsets at which the lines end.
-            lines_before: The number of lines before them: none, or all that were returned.
+            lines_before: The number of lines to keep: 0, or all that were returned.
         """
-        begins = self._starts
-        if len(begins) > lines_before + 1:
-            begins = begins[: lines_before + 1]
+        line_starts = self._line_starts
+        if len(line_starts) > lines_before + 1:
+            line_starts = line_starts[: lines_before + 1]
         self._piece_lines = []
-        self._carry = []
-        self._starts = extended_column(begins, ends)
-        self._returned = len(self._starts) - 1
-        self.done = self._read_to = self._starts[-1]
+        self._open_line_parts = []
+        self._line_starts = extended_column(line_starts, ends)
+        self._returned_count = len(self._line_starts) - 1
+        self.done = self._read_to = self._line_starts[-1]
         self.size = max(self.size, self.done)
 
     def check(self) -> None:
-        """Raise ``OSError`` where the content is not what it was."""
+        """Raise ``OSError`` if the content has changed."""
         self._content.read(self.done, 0)
 
     def whole_lines(self) -> int:
-        """Return the byte up to which all lines are ended.
+        """Return the offset after the last line feed.
 
         Raises:
-            OSError: from the file system.
+            OSError: The content cannot be read.
         """
         end = self.size
         while end > self.done:
             begin = max(self.done, end - _PIECE_BYTES)
-            feed = self._content.read(begin, end - begin).rfind(b"\n")
-            if feed >= 0:
-                return begin + feed + 1
+            position = self._content.read(begin, end - begin).rfind(b"\n")
+            if position >= 0:
+                return begin + position + 1
             end = begin
         return self.done
 
@@ -210,37 +223,38 @@ class LineIndex:
 
         Args:
             size: The new length in bytes.
-            keep_tail: Whether a last line without a line feed was whole, as the first new byte ends
-                it. Else it is returned once more.
+            keep_tail: True if the first new byte is the line feed of an open last line. If False,
+                ``advance`` returns this line again.
         """
-        if size > _MOST_NARROW and self._starts.typecode == "I":
-            self._starts = array("Q", self._starts)
+        if size > _MOST_NARROW and self._line_starts.typecode == "I":
+            self._line_starts = array("Q", self._line_starts)
         if self.ends_open:
             if keep_tail:
                 self._read_to += 1
-                self._starts[-1] = self._read_to
+                self._line_starts[-1] = self._read_to
             else:
-                self._starts.pop()
-                self._returned -= 1
-                self._read_to = self._starts[-1]
+                self._line_starts.pop()
+                self._returned_count -= 1
+                self._read_to = self._line_starts[-1]
             self.done = self._read_to
             self.ends_open = False
         self._piece_lines = []
         self.size = size
 
     def tail_is_ended(self) -> bool | None:
-        """Return whether new bytes end a last line that had no line feed.
-
-        Returns:
-            None where nothing can be added.
+        """Return whether the first new byte is a line feed; None if the content cannot grow.
 
         Raises:
-            OSError: from the file system.
+            OSError: The content cannot be read.
         """
-        return self._content.read(self.size, 1) == b"\n" if self.path is not None else None
+        if self.path is None:
+            return None
+        return self._content.read(self.size, 1) == b"\n"
 
     def read(self, first: int, last: int, most: int | None = None) -> bytes:
-        """Read lines, without the last line feed. Lines that are read in order are read ahead.
+        """Read lines, without the last line feed.
+
+        If the lines follow the lines read last, later lines are read in advance.
 
         Args:
             first: The number of the first line, from 1 on.
@@ -248,20 +262,20 @@ class LineIndex:
             most: The most bytes to read; None for all.
 
         Raises:
-            OSError: from the file system.
+            OSError: The content cannot be read.
         """
         begin, end = self.range_of(first, last)
         if most is not None and most < end - begin:
             return self.read_range(begin, begin + most)
-        offset, ahead = self._ahead
-        if not offset <= begin <= end <= offset + len(ahead):
+        offset, data = self._ahead_cache
+        if not offset <= begin <= end <= offset + len(data):
             follows = 0 <= begin - self._last_read_end <= _AHEAD_BYTES
             self._last_read_end = end
-            stop = min(begin + _AHEAD_BYTES, self._starts[-1]) if follows else end
+            stop = min(begin + _AHEAD_BYTES, self._line_starts[-1]) if follows else end
             offset = begin
-            ahead = self.read_range(begin, max(stop, end))
-            self._ahead = (offset, ahead) if follows and stop > end else (0, b"")
-        return ahead[begin - offset : end - offset].removesuffix(b"\n")
+            data = self.read_range(begin, max(stop, end))
+            self._ahead_cache = (offset, data) if follows and stop > end else (0, b"")
+        return data[begin - offset : end - offset].removesuffix(b"\n")
 
     def range_of(self, first: int, last: int) -> tuple[int, int]:
         """Return the byte at which lines begin, and the byte after their end.
@@ -270,11 +284,14 @@ class LineIndex:
             first: The number of the first line, from 1 on.
             last: The number of the last line.
         """
-        return self._starts[first - 1], self._starts[last]
+        return self._line_starts[first - 1], self._line_starts[last]
 
     def line_at(self, offset: int) -> int:
-        """Return the line that holds the byte at ``offset``; after the last known line the next."""
-        return bisect_right(self._starts, offset)
+        """Return the number of the line that has the byte at ``offset``.
+
+        If the byte is after the last known line, return the number of the next line.
+        """
+        return bisect_right(self._line_starts, offset)
 
     def read_range(self, begin: int, end: int) -> bytes:
         """Read bytes of the content.
@@ -284,6 +301,6 @@ class LineIndex:
             end: The byte after the last.
 
         Raises:
-            OSError: from the file system.
+            OSError: The content cannot be read.
         """
         return self._content.read(begin, end - begin)

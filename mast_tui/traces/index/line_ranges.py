@@ -25,33 +25,33 @@ from mast_tui.traces.io.regular_files import open_regular
 RANGE_BYTES: Final = 1 << 20
 """The bytes of a file that one process digests at a time."""
 
-_PATIENCE: Final = 0.02
-"""The seconds of waiting for another process, after which the file is read on here."""
+_WAIT_SECONDS: Final = 0.02
+"""The seconds of waiting for another process, after which this process reads lines itself."""
 
-_READ_HERE: Final = 4 << 20
-"""The bytes that are read here before the next wait; digests of them by others are not used."""
+_OWN_BYTES: Final = 4 << 20
+"""The bytes that this process reads before the next wait; their digests are not used."""
 
-_BEYOND_BYTES: Final = 16 * 1024
-"""The bytes read at once after a range whose last line reaches over the end."""
+_TAIL_BYTES: Final = 16 * 1024
+"""The bytes read at once after the end of a range, for the rest of its last line."""
 
 
 @runtime_checkable
 class DigestingParser(LineParser, Protocol):
-    """A parser of lines that also takes what others have made of one."""
+    """A parser of lines that also accepts digests of lines, which other processes have made."""
 
     @property
     def digest(self) -> Callable[[bytes], Any]:
         """A function of a module that returns the digest of a line, or the line itself."""
 
     def take(self, number: int, digest: Any, /) -> bool:
-        """Read the digest of a line.
+        """Parse the digest of a line.
 
         Args:
             number: The number of the line, from 1 on.
             digest: The digest that another process made of the line.
 
         Returns:
-            False where the line itself is needed.
+            False if the line itself is needed.
         """
 
 
@@ -62,17 +62,23 @@ class Range(NamedTuple):
     end: int
 
 
-class _Lines(NamedTuple):
-    """The lines in a range: where the first begins and each ends, and what each comes down to."""
+class _DigestedLines(NamedTuple):
+    """The digested lines of a range.
+
+    Attributes:
+        begin: The offset of the first line.
+        ends: The offset at which each line ends.
+        digests: The digest of each line, or the line itself.
+    """
 
     begin: int
     ends: array[int]
-    lines: Sequence[Any]
+    digests: Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class DigestLines:
-    """Looks at the lines in ranges of a file; it can be sent to other processes.
+    """A function that digests the lines in ranges of a file; it can be sent to other processes.
 
     Attributes:
         path: The file.
@@ -84,26 +90,29 @@ class DigestLines:
     digest: Callable[[bytes], Any]
     typecode: str
 
-    def __call__(self, ranges: Sequence[Range]) -> list[_Lines]:
+    def __call__(self, ranges: Sequence[Range]) -> list[_DigestedLines]:
         """Digest the lines in each range."""
         with uncollected(), open_regular(self.path) as file:
             return [
-                self._digest_lines(*_lines_in(file.fileno(), byte_range)) for byte_range in ranges
+                self._digested_lines(*_lines_in(file.fileno(), byte_range)) for byte_range in ranges
             ]
 
-    def _digest_lines(self, begin: int, lines: Sequence[bytes]) -> _Lines:
+    def _digested_lines(self, begin: int, lines: Sequence[bytes]) -> _DigestedLines:
         ends = accumulate((len(line) + 1 for line in lines), initial=begin)
         next(ends)
-        return _Lines(begin, array(self.typecode, ends), [*map(self.digest, lines)])
+        return _DigestedLines(begin, array(self.typecode, ends), [*map(self.digest, lines)])
 
 
 def _lines_in(file: int, byte_range: Range) -> tuple[int, list[bytes]]:
-    """Return the offset of the first line in a range, and all lines without their line feeds."""
+    """Return the offset of the first line that begins in a range, and all such lines.
+
+    The lines are without line feeds. A last line that ends after the range is read to its end.
+    """
     data_begin = max(0, byte_range.begin - 1)
     data = _read_range(file, data_begin, byte_range.end)
     *lines, remainder = data.split(b"\n")
     begin = byte_range.begin
-    if begin and not lines:  # a line goes on here that begins before
+    if begin and not lines:  # all of the range is the middle of a line
         return byte_range.end, []
     if begin:
         begin = data_begin + len(lines.pop(0)) + 1
@@ -113,42 +122,47 @@ def _lines_in(file: int, byte_range: Range) -> tuple[int, list[bytes]]:
 
 
 def _rest_of_line(file: int, begin: int) -> bytes:
+    """Return the bytes from ``begin`` up to the next line feed, or the end of the file."""
     pieces = []
-    while more := _read_range(file, begin, begin + _BEYOND_BYTES):
-        piece, feed, _ = more.partition(b"\n")
+    while data := _read_range(file, begin, begin + _TAIL_BYTES):
+        piece, line_feed, _ = data.partition(b"\n")
         pieces.append(piece)
-        if feed:
+        if line_feed:
             break
-        begin += len(more)
+        begin += len(data)
     return b"".join(pieces)
 
 
 def _read_range(file: int, begin: int, end: int) -> bytes:
+    """Return the bytes in a range, fewer only at the end of the file."""
     data = os.pread(file, end - begin, begin)
-    while data and begin + len(data) < end:  # the system may give less
-        more = os.pread(file, end - begin - len(data), begin + len(data))
-        if not more:
+    while data and begin + len(data) < end:  # the system may return fewer bytes than it could
+        piece = os.pread(file, end - begin - len(data), begin + len(data))
+        if not piece:
             break
-        data += more
+        data += piece
     return data
 
 
 class DigestFeed:
-    """Gives a parser what others make of the lines of a file, all of which are ended.
+    """A function that feeds a parser with digests that workers make of the lines of a file.
 
-    Where it is called for the first time the file is cut into ranges from there on.
+    The first call divides the rest of the file into ranges. All lines must end with a line feed.
     """
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._ranges: Iterator[Range] = iter(())
-        self._digested: Iterator[_Lines | LostItem | None] | None = None
+        self._digested: Iterator[_DigestedLines | LostItem | None] | None = None
 
     def __call__(self, index: LineIndex, parser: LineParser, max_bytes: int) -> None:
         """Feed about ``max_bytes`` of lines to the parser.
 
+        Lines that no worker has digested in time are parsed here. So are the lines of a parser that
+        accepts no digests.
+
         Raises:
-            OSError: from the file system, or the file has changed.
+            OSError: The file cannot be read, or has changed.
         """
         if not isinstance(parser, DigestingParser) or index.path is None:
             feed_lines(index, parser, max_bytes)
@@ -159,30 +173,36 @@ class DigestFeed:
             ranges = [Range(begin, min(begin + RANGE_BYTES, index.size)) for begin in begins]
             self._ranges = iter(ranges)
             self._digested = self._workers.map(
-                work, [[byte_range] for byte_range in ranges], _PATIENCE
+                work, [[byte_range] for byte_range in ranges], _WAIT_SECONDS
             )
         end = min(index.done + max_bytes, index.size)
         while index.done < end:
             digested = next(self._digested, LOST)
             index.check()
             if digested is None:
-                feed_lines(index, parser, min(_READ_HERE, end - index.done))
+                feed_lines(index, parser, min(_OWN_BYTES, end - index.done))
                 continue
             byte_range = next(self._ranges, None)
             if byte_range is None:
                 raise OSError(ESTALE, "the file has changed")
-            if isinstance(digested, _Lines) and digested.lines and index.done <= digested.begin:
-                _feed_digests(index, parser, digested)
-            elif index.done < byte_range.end:  # it was lost, or a part of it was read here
+            lines = None if isinstance(digested, LostItem) else digested
+            if lines is not None and lines.digests and index.done <= lines.begin:
+                _feed_digests(index, parser, lines)
+            elif index.done < byte_range.end:  # the range was lost, or partly read here
                 feed_lines(index, parser, byte_range.end - index.done)
 
 
-def _feed_digests(index: LineIndex, parser: DigestingParser, digested: _Lines) -> None:
+def _feed_digests(index: LineIndex, parser: DigestingParser, digested: _DigestedLines) -> None:
+    """Add digested lines to an index, and feed them to its parser.
+
+    Raises:
+        OSError: The lines do not begin at the end of the index, as the file has changed.
+    """
     if digested.begin != index.done:
         raise OSError(ESTALE, "the file has changed")
     lines_before = len(index)
     index.append_lines(digested.ends, lines_before)
-    for number, digest in enumerate(digested.lines, lines_before + 1):
+    for number, digest in enumerate(digested.digests, lines_before + 1):
         if type(digest) is bytes:
             parser.feed(number, digest, False)
         elif not parser.take(number, digest):

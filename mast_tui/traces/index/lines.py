@@ -32,7 +32,7 @@ from mast_tui.traces.model import (
 from mast_tui.traces.preview import call_preview, preview
 
 _TABLE: Final = "table"
-_OURS: Final = "mast_tui.traces."
+_OWN_MODULES: Final = "mast_tui.traces."
 
 
 def state_of(parser: LineParser) -> bytes:
@@ -66,9 +66,9 @@ def parser_in(state: bytes, table: SpanTable) -> LineParser:
         def find_class(self, module: str, name: str, /) -> Any:
             if (module, name) == ("collections", "OrderedDict"):
                 return OrderedDict
-            if module.startswith(_OURS) and "." not in name:
+            if module.startswith(_OWN_MODULES) and "." not in name:
                 class_ = super().find_class(module, name)
-                # What a module of ours has only imported is no part of a parser.
+                # A class that a module has only imported is no part of a parser.
                 if isinstance(class_, type) and class_.__module__ == module:
                     return class_
             raise pickle.UnpicklingError(f"no part of a parser: {module}.{name}")
@@ -81,21 +81,24 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Value]):
-    """Values by the index of their span; what was asked for longest ago goes first.
+    """A cache of values by the index of their span, which drops the least recently used values.
 
-    ``room`` is how much is kept, in what ``size`` counts; without it each value counts as one. The
-    last value is kept however big it is. Any thread may ask and add.
+    Any thread may use it.
+
+    Args:
+        room: The greatest sum of the sizes of all values. The last value is kept in any case.
+        size: Returns the size of a value; by default each has size 1.
     """
 
     def __init__(self, room: int, size: Callable[[Value], int] = lambda _value: 1) -> None:
         self._room = room
         self._size = size
-        self._used = 0
+        self._total_size = 0
         self._values: OrderedDict[int, Value] = OrderedDict()
         self._lock = Lock()
 
     def get(self, index: int) -> Value | None:
-        """Return the value, or None where it is not kept."""
+        """Return the value of a span, None if it is not in the cache."""
         with self._lock:
             value = self._values.get(index)
             if value is not None:
@@ -106,16 +109,18 @@ class LruCache(Generic[Value]):
         """Keep a value, and drop the least recently used ones that no longer fit.
 
         Args:
-            index: The key of the value.
+            index: The index of the span.
             value: The value.
         """
         with self._lock:
-            old = self._values.pop(index, None)
-            self._used += self._size(value) - (0 if old is None else self._size(old))
+            replaced_value = self._values.pop(index, None)
+            if replaced_value is not None:
+                self._total_size -= self._size(replaced_value)
+            self._total_size += self._size(value)
             self._values[index] = value
-            while self._used > self._room and len(self._values) > 1:
-                _index, dropped = self._values.popitem(last=False)
-                self._used -= self._size(dropped)
+            while self._total_size > self._room and len(self._values) > 1:
+                _index, dropped_value = self._values.popitem(last=False)
+                self._total_size -= self._size(dropped_value)
 
 
 FIRST_SLICE: Final = 128 * 1024
@@ -135,7 +140,7 @@ _STRIDE: Final = 32
 
 
 class LineParser(Protocol):
-    """Makes spans of the lines of one file, which it is given once and in order."""
+    """A parser that makes the spans of a file from its lines, which it gets once and in order."""
 
     @property
     def table(self) -> SpanTable: ...
@@ -147,7 +152,7 @@ class LineParser(Protocol):
         Args:
             number: The number of the line, from 1 on.
             line: The line without its line feed.
-            cut_off: Whether it is a last line without a line feed.
+            cut_off: True for a last line without a line feed.
         """
 
     def finish(self) -> None:
@@ -157,7 +162,7 @@ class LineParser(Protocol):
         """Return the text of a span.
 
         Args:
-            data: The content of its lines; of a span of many lines perhaps only the beginning.
+            data: The content of its lines; for a span of many lines maybe only the beginning.
             kind: The kind of the span.
             index: The index of the span.
 
@@ -167,31 +172,36 @@ class LineParser(Protocol):
 
 
 Feed = Callable[[LineIndex, LineParser, int], None]
-"""Gives a parser the next lines of an index, about so many bytes of them."""
+"""A function that feeds the next lines of an index to a parser, about so many bytes."""
 
 
 class BackgroundReader(Protocol):
-    """The blocks of an index that another process makes of a file, or made earlier."""
+    """The blocks of a file's index that another process makes now, or made earlier."""
 
     @property
     def over(self) -> bool:
         """True if no more blocks follow."""
 
     def next(self, *, wait: bool) -> Block | None:
-        """Return the next block; None where it is not there yet or nothing follows.
+        """Return the next block; None if it is not there yet or nothing follows.
 
-        With ``wait`` it is waited for, but only for a moment.
+        Args:
+            wait: Wait a moment for the block.
         """
 
     def stop(self, *, complete: bool) -> None:
-        """Stop the other process; ``complete`` says that all of its blocks were read."""
+        """Stop the other process.
+
+        Args:
+            complete: True if all of its blocks were read.
+        """
 
 
 class IndexedSpans(Spans):
-    """Spans on lines of a file, known up to some line; a text is read on demand.
+    """Spans on lines of a file, whose texts and previews are read on demand.
 
-    A preview is made when its span is first looked at. Where the file has gone or changed, ``text``
-    raises ``OSError``, and the preview is a note in brackets.
+    If the file is missing or has changed, ``text`` raises ``OSError``, and the preview is a note in
+    brackets.
     """
 
     def __init__(self, index: LineIndex, table: SpanTable) -> None:
@@ -205,27 +215,31 @@ class IndexedSpans(Spans):
 
     @abstractmethod
     def _text_of(self, index: int, data: bytes, /) -> str:
-        """Return the text of the span at ``index``, whose lines hold these bytes.
+        """Return the text of the span at ``index``, from the bytes of its lines.
 
         Raises:
-            OSError: They hold no text.
+            OSError: The bytes hold no text.
         """
 
     def _preview_of_lines(self, index: int, first: int, last: int, /) -> tuple[str, bool]:
-        """Return the preview of the span at ``index``, and whether that is all of its text.
+        """Return the preview of the span at ``index``, and True if that is its entire text.
 
-        Of a span of very many lines only the beginning is read. ``OSError`` comes through.
+        If the span has very many lines, only their beginning is read.
+
+        Raises:
+            OSError: The lines cannot be read.
         """
         begin, end = self._index.range_of(first, last)
         if last > first and end - begin > _PREVIEWED_BYTES:
             text = self._text_of(index, self._index.read(first, last, _PREVIEWED_BYTES))
             if text.strip():
-                return preview(text)[0], False
-        number, text = self._last_text
-        if number != index:
-            text = self._texts.get(index) or self._read(index)
-        call = self._table.kind_of(index) is SpanKind.TOOL_CALL
-        return call_preview(text) if call else preview(text)
+                line, _is_complete = preview(text)
+                return line, False
+        last_index, text = self._last_text
+        if last_index != index:
+            text = self._texts.get(index) or self._read_text(index)
+        is_call = self._table.kind_of(index) is SpanKind.TOOL_CALL
+        return call_preview(text) if is_call else preview(text)
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -239,20 +253,20 @@ class IndexedSpans(Spans):
 
     @property
     def totals(self) -> SpanTotals | None:
-        """A copy of the totals that an earlier reading has kept; None where there are none."""
+        """A copy of the totals that an earlier reading has kept; None if there are none."""
         return None if self._totals is None else self._totals.copy()
 
     def __len__(self) -> int:
         return len(self._table)
 
     def span(self, index: int, /) -> Span:
-        """Return the span at ``index``; for its preview its line is read once that is looked at."""
-        return self._table.span(index, partial(self._preview, index))
+        """Return the span at ``index``; its lines are read when its preview is first used."""
+        return self._table.span(index, partial(self._cached_preview, index))
 
     def text(self, index: int, /) -> str:
         """Return the whole text of the span at ``index``, from the file or from a small cache."""
         cached = self._texts.get(index)
-        return self._read(index) if cached is None else cached
+        return self._read_text(index) if cached is None else cached
 
     def source_lines(self, index: int, /) -> bytes | None:
         """Return the lines that hold the span."""
@@ -261,9 +275,9 @@ class IndexedSpans(Spans):
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts that may hold a needle; a text that cannot be read holds none.
+        """Return the texts that may hold a needle, without texts that cannot be read.
 
-        Rows are searched with the texts where possible, as previews are not at hand.
+        Rows are searched too, because previews are not in memory.
 
         Args:
             prefilter: The filter for the needle; None for all texts.
@@ -272,22 +286,23 @@ class IndexedSpans(Spans):
             max_bytes: About how much of the source to read.
         """
         lines = Lines(self._index, *self._table.lines)
-        rows_to_check = (
-            _no_others if prefilter is None else partial(self._table.rows_to_check, prefilter)
-        )
+        rows_to_check = _no_spans
+        if prefilter is not None:
+            rows_to_check = partial(self._table.rows_to_check, prefilter)
         try:
             end, matches = lines.candidates(prefilter, begin, limit, max_bytes, rows_to_check)
         except OSError:
             return Candidates(limit, ())
-        return Candidates(end, self._candidates(matches), rows=True)
+        return Candidates(end, self._candidate_texts(matches), rows=True)
 
-    def _candidates(self, matches: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
+    def _candidate_texts(self, matches: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
+        """Yield the index and text of each span whose lines have a text; keep the last text."""
         for index, data in matches:
             try:
                 text = self._text_of(index, data)
             except OSError:
                 continue
-            self._last_text = index, text  # its row is asked for next, if it is
+            self._last_text = index, text  # the caller may need the preview of this span next
             yield index, text
         self._last_text = -1, ""
 
@@ -310,17 +325,21 @@ class IndexedSpans(Spans):
         return self._table.columns(first, end)
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None if no such span is known (yet)."""
         return self._table.index_of(key)
 
-    def _read(self, index: int) -> str:
+    def _read_text(self, index: int) -> str:
+        """Read the text of a span from the file, and cache it."""
         data = self._index.read(*self._table.lines_of(index))
         text = self._text_of(index, data)
         self._texts.add(index, text)
         return text
 
-    def _preview(self, index: int) -> tuple[str, bool]:
-        """Return the preview of the span at ``index``, and whether it is the entire text."""
+    def _cached_preview(self, index: int) -> tuple[str, bool]:
+        """Return the preview of the span at ``index``, and True if it is the entire text.
+
+        If the lines cannot be read, the preview is a note that says so.
+        """
         cached = self._previews.get(index)
         if cached is not None:
             return cached
@@ -333,21 +352,22 @@ class IndexedSpans(Spans):
 
 
 class LineSpans(IndexedSpans):
-    """Spans that a parser makes of the lines of an opened file.
-
-    Line feeds end lines; nothing else does.
-    """
+    """Spans that a parser makes from the lines of an opened file; only line feeds end lines."""
 
     def __init__(self, index: LineIndex, parser: LineParser) -> None:
         super().__init__(index, parser.table)
         self._parser = parser
-        self._at_end = self._table.state
+        self._state_at_end = self._table.state
         self.begin_background_read: Callable[[bool], BackgroundReader | None] | None = None
-        """Returns the index of an earlier reading, or of another process that it starts where
-        that is worth it."""
+        """A function that returns the stored index of an earlier reading, if there is one.
+
+        Else, if its argument is True and the rest is long, it starts another process and returns
+        the index that the process makes.
+        """
         self._background: BackgroundReader | None = None
-        self._counted_to = 0  # up to which byte of the file the totals reach
-        self._settle()
+        self._totals_end = 0
+        """The byte of the file up to which ``_totals`` counts."""
+        self._finish_if_complete()
 
     @property
     def meta(self) -> TraceMeta:
@@ -362,29 +382,30 @@ class LineSpans(IndexedSpans):
         totals = self._totals
         if totals is None or totals.seen <= len(self):
             return Loaded(done, size, self._finished)
-        return Loaded(done, size, self._finished, totals.seen, self._counted_to == size)
+        return Loaded(done, size, self._finished, totals.seen, self._totals_end == size)
 
     def advance(self, max_bytes: int, /) -> bool:
-        """Read about ``max_bytes`` more; False when nothing is left.
+        """Read about ``max_bytes`` more; return False if nothing is left.
 
-        An error of the file system ends the trace there and becomes a problem.
+        An error of the file system becomes a problem and ends the trace.
         """
         if self._finished:
             return False
-        number = len(self._index)
+        line_count = len(self._index)
         try:
             if self._background is None or not self._take_from_background(self._background):
                 feed_lines(self._index, self._parser, max_bytes)
         except OSError as error:
             reason = error.strerror or str(error)
-            self._table.add_problem(number + 1, f"the rest of the file cannot be read: {reason}")
-            self._finish()
+            message = f"the rest of the file cannot be read: {reason}"
+            self._table.add_problem(line_count + 1, message)
+            self._finish_parsing()
             return False
-        self._settle()
+        self._finish_if_complete()
         return not self._finished
 
     def load_totals(self) -> None:
-        """Take in what an earlier reading has counted."""
+        """Load the totals of an earlier reading, if they are stored."""
         self._begin_background(False)
         if self._background is not None:
             block = self._background.next(wait=False)
@@ -392,95 +413,99 @@ class LineSpans(IndexedSpans):
                 self.append_block(block)
 
     def load_cached(self) -> None:
-        """Take in what an earlier reading has kept."""
+        """Load the index of an earlier reading, if it is stored."""
         self._begin_background(False)
         if self._background is not None:
             self.advance(0)
 
     def read_in_background(self) -> None:
-        """Have the rest read by another process, where that is worth it."""
+        """Let another process read the rest, if the rest is long."""
         self._begin_background(True)
         if self._background is None and not self._finished:
             self.begin_background_read = None
 
-    def _begin_background(self, begins: bool) -> None:
+    def _begin_background(self, may_start_process: bool) -> None:
+        """Set ``_background`` to a stored index, or to that of a new process if one may start."""
         begin = self.begin_background_read
         if begin is not None and self._background is None and not self._finished:
-            self._background = begin(begins)
+            self._background = begin(may_start_process)
 
     def stop_background_read(self) -> None:
-        """Stop the other process; the rest is read here."""
+        """Stop the other process; ``advance`` reads the rest."""
         background = self._background
         self._background = None
         if background is not None:
             background.stop(complete=self._finished)
 
     def _take_from_background(self, background: BackgroundReader) -> bool:
-        """Take in what has come, if anything; False where all that follows is to be read here."""
+        """Append the blocks that have come from the background reader, if any.
+
+        Return False, and stop the reader, if it has no more blocks or its block does not fit.
+        """
         block = background.next(wait=True)
         if block is None and not background.over:
             return True
-        self._index.check()  # what came is of the file that is in this place now
+        self._index.check()  # the block must be of the file that is at the path now
         if block is None or not self.append_block(block):
             self.begin_background_read = self._totals = None
             self.stop_background_read()
             return False
-        while (more := background.next(wait=False)) is not None and self.append_block(more):
-            pass
+        next_block = background.next(wait=False)
+        while next_block is not None and self.append_block(next_block):
+            next_block = background.next(wait=False)
         return True
 
     def append_block(self, block: Block) -> bool:
-        """Append a block of the index; return False where it does not follow on what is here.
+        """Append a block of the index, or set the totals that it has.
 
-        A block that is here already is passed over.
+        A block whose lines are in the index already is skipped. Return False if the block does not
+        begin at the end of the index.
         """
         facts, columns = block
         if "totals" in facts:
             self._totals = SpanTotals.of_block(Block(facts["totals"], columns))
-            self._counted_to = facts["read_to"]
+            self._totals_end = facts["read_to"]
             return True
-        read_so_far = len(self._index), len(self._table)
-        lines, spans = facts["behind"]
-        if facts["lines"] <= read_so_far[0]:
+        lines_before, spans_before = facts["behind"]
+        if facts["lines"] <= len(self._index):
             return True
-        whole = lines == 0
-        if not whole and (lines, spans) != read_so_far:
+        is_first = lines_before == 0
+        if not is_first and (lines_before, spans_before) != (len(self._index), len(self._table)):
             return False
-        table = type(self._table)() if whole else self._table
-        self._index.append_lines(columns["lines"], lines)
+        table = type(self._table)() if is_first else self._table
+        self._index.append_lines(columns["lines"], lines_before)
         table.append_block(Block(facts["table"], columns))
         self._parser = parser_in(bytes(columns["parser"]), table)
         self._table = table
         return True
 
     def blocks(self, later_feed: Feed | None = None) -> Iterator[Block]:
-        """Read the file on, as far as its lines are ended, and yield the index in blocks.
+        """Read the rest of the file up to the last line feed, and yield the index in blocks.
 
-        A block says no less than a parser that has read so far would know.
+        Each block has the state of the parser after its lines, so that reading can continue there.
 
         Args:
-            later_feed: Feeds the parser with the lines after the first block; None for
+            later_feed: Feeds the lines after the first block to the parser; None for
                 ``feed_lines``.
 
         Raises:
-            OSError: from the file system.
+            OSError: The file cannot be read.
         """
         index = self._index
         table = self._table
-        most = _FIRST_BLOCK
+        block_bytes = _FIRST_BLOCK
         index.size = index.whole_lines()
         table.begin_block()
         feed: Feed = feed_lines
         while not index.complete:
-            lines = len(index)
-            spans = len(table)
-            feed(index, self._parser, most)
-            yield self._block((lines, spans), table.block())
-            most = min(2 * most, _MOST_BLOCK)
+            sizes_before = (len(index), len(table))
+            feed(index, self._parser, block_bytes)
+            yield self._block(sizes_before, table.block())
+            block_bytes = min(2 * block_bytes, _MOST_BLOCK)
             feed = later_feed or feed_lines
 
     def whole(self) -> tuple[Block, Block]:
-        """Return the totals of all spans, and the whole index from the first line on."""
+        """Return the totals of all spans as a block, and the whole index as a block."""
         totals = SpanTotals()
         totals.take(self.columns(0, len(self)))
         facts, columns = totals.block()
@@ -488,14 +513,21 @@ class LineSpans(IndexedSpans):
         return totals_block, self._block((0, 0), self._table.whole())
 
     def _block(self, sizes_before: tuple[int, int], table_block: Block) -> Block:
+        """Return a block of the index: line ends, spans, and the state of the parser.
+
+        Args:
+            sizes_before: The numbers of lines and spans before the block.
+            table_block: The spans of the block.
+        """
+        lines_before, _spans_before = sizes_before
         facts = {"behind": sizes_before, "lines": len(self._index), "table": table_block.facts}
         state = bytearray(state_of(self._parser))
-        ends = self._index.ends_since(sizes_before[0])
+        ends = self._index.ends_since(lines_before)
         return Block(facts, {**table_block.columns, "lines": ends, "parser": state})
 
     @property
     def in_file(self) -> bool:
-        """True if its lines are read from the file itself, to which lines may be added."""
+        """True if the lines are read from the file itself, which may grow, and not from memory."""
         return self._index.path is not None
 
     @property
@@ -504,34 +536,41 @@ class LineSpans(IndexedSpans):
         return self._index.done
 
     def resume(self, size: int, /) -> bool:
-        """Continue where the file has grown, if its old end caused nothing but problems."""
+        """Let ``advance`` continue in a file that has grown to ``size`` bytes.
+
+        Return False if that is impossible: the old end of the file has made spans, or changed
+        spans, that would be different now. If the last line without a line feed could not be
+        parsed, its problem is removed, and it is read again.
+        """
         index = self._index
         table = self._table
-        ended = index.tail_is_ended()
-        at_tail = table.at_tail
-        at_end = self._at_end
-        now = table.state
-        if not self._finished or ended is None or at_end.differs(now):
+        tail_is_ended = index.tail_is_ended()
+        before_tail = table.at_tail
+        at_end = self._state_at_end
+        if not self._finished or tail_is_ended is None or at_end.differs(table.state):
             return False
-        keeps = at_end
-        if index.ends_open and at_tail is not None:
-            broken = at_tail.problems < at_end.problems
-            if (broken and at_tail.differs(at_end)) or not (broken or ended):
+        valid_state = at_end
+        if index.ends_open and before_tail is not None:
+            tail_is_broken = before_tail.problems < at_end.problems
+            if tail_is_broken and before_tail.differs(at_end):
                 return False
-            keeps = at_tail if broken else at_end
-            index.resume(size, keep_tail=not broken)
+            if not tail_is_broken and not tail_is_ended:
+                return False
+            if tail_is_broken:
+                valid_state = before_tail
+            index.resume(size, keep_tail=not tail_is_broken)
         else:
             index.resume(size, keep_tail=True)
-        del table.problems[keeps.problems :]
+        del table.problems[valid_state.problems :]
         self._finished = False
         return True
 
-    def _settle(self) -> None:
+    def _finish_if_complete(self) -> None:
         if self._index.complete:
-            self._finish()
+            self._finish_parsing()
 
-    def _finish(self) -> None:
-        self._at_end = self._table.state
+    def _finish_parsing(self) -> None:
+        self._state_at_end = self._table.state
         self._parser.finish()
         self._finished = True
 
@@ -540,29 +579,36 @@ class LineSpans(IndexedSpans):
 
 
 def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
-    """Feed the next lines of an index to a parser.
+    """Feed the next lines of an index to a parser; store its state before an open last line.
 
     Args:
         index: The index of the file.
         parser: The parser.
         max_bytes: About how many bytes of lines to feed.
     """
-    number = len(index) + 1
+    first_number = len(index) + 1
     lines = index.advance(max_bytes)
     feed = parser.feed
-    last = len(lines) if index.ends_open else -1
-    for offset, line in enumerate(lines):
-        if offset + 1 == last:
+    open_line = len(index) if index.ends_open else None
+    for number, line in enumerate(lines, first_number):
+        is_open = number == open_line
+        if is_open:
             parser.table.at_tail = parser.table.state
-        feed(number + offset, line, offset + 1 == last)
+        feed(number, line, is_open)
 
 
-def _no_others(_first: int, _end: int) -> Sequence[int]:
+def _no_spans(_first: int, _end: int) -> Sequence[int]:
     return ()
 
 
 class Lines(NamedTuple):
-    """The lines that hold the text of each span, from the first to the last."""
+    """The lines that hold the texts of the spans.
+
+    Attributes:
+        line_index: The index of the lines.
+        first: The first line of each span.
+        last: The last line of each span.
+    """
 
     line_index: LineIndex
     first: array[int]
@@ -574,9 +620,9 @@ class Lines(NamedTuple):
         begin: int,
         limit: int,
         max_bytes: int,
-        extra_spans: Callable[[int, int], Sequence[int]] = _no_others,
+        extra_spans: Callable[[int, int], Sequence[int]] = _no_spans,
     ) -> tuple[int, Iterator[tuple[int, bytes]]]:
-        """Find the spans of a slice of the file that may hold a needle.
+        """Return the spans of a slice of the file that may hold a needle, with their bytes.
 
         Args:
             prefilter: The filter for the needle; None for all spans.
@@ -589,46 +635,54 @@ class Lines(NamedTuple):
             The end of the slice, and the index and the bytes of each candidate.
 
         Raises:
-            OSError: from the file system.
+            OSError: The file cannot be read.
         """
-        end, start, stop = self._slice(begin, limit, max_bytes)
+        end, start, stop = self._next_slice(begin, limit, max_bytes)
         if prefilter is None:
-            return end, self._cut(self.line_index.read_range(start, stop), start, range(begin, end))
+            data = self.line_index.read_range(start, stop)
+            return end, self._span_bytes(data, start, range(begin, end))
         extra = extra_spans(begin, end)
-        if (
-            stop - start > max_bytes
-            and not extra
-            and not self._any(prefilter, start, stop, max_bytes)
-        ):
+        is_long = stop - start > max_bytes
+        if is_long and not extra and not self._may_have_match(prefilter, start, stop, max_bytes):
             return end, iter(())
-        block = self.line_index.read_range(start, stop)
-        hits = self._spans_hit(prefilter.hits(block), start, begin, end)
-        return end, self._cut(block, start, sorted({*hits, *extra}) if extra else hits)
+        data = self.line_index.read_range(start, stop)
+        spans = self._spans_hit(prefilter.hits(data), start, begin, end)
+        if extra:
+            spans = sorted({*spans, *extra})
+        return end, self._span_bytes(data, start, spans)
 
-    def _slice(self, begin: int, limit: int, max_bytes: int) -> tuple[int, int, int]:
-        """Return the end of a range of spans on consecutive lines, and the bytes they lie in."""
+    def _next_slice(self, begin: int, limit: int, max_bytes: int) -> tuple[int, int, int]:
+        """Return the next slice: the end of its spans, its first byte, and the byte after it.
+
+        The first lines of the spans in a slice do not decrease, and their lines lie in about
+        ``max_bytes`` bytes. Spans are added many at a time, and at the end one by one.
+        """
         line = self.first[begin]
         start, stop = self.line_index.range_of(line, self.last[begin])
-        beyond = self.line_index.line_at(start + max_bytes)
+        line_limit = self.line_index.line_at(start + max_bytes)
         end = begin + 1
-        most = min(limit, begin + _SPANS_AT_ONCE)
-        while end < most:
-            firsts = self.first[end : min(most, end + _STRIDE)]
-            last_line = max(self.last[end : end + len(firsts)])
-            if last_line >= beyond or firsts[0] < line or any(map(gt, firsts, firsts[1:])):
+        span_limit = min(limit, begin + _SPANS_AT_ONCE)
+        while end < span_limit:
+            first_lines = self.first[end : min(span_limit, end + _STRIDE)]
+            last_line = max(self.last[end : end + len(first_lines)])
+            decreases = first_lines[0] < line or any(map(gt, first_lines, first_lines[1:]))
+            if decreases or last_line >= line_limit:
                 break
             stop = max(stop, self.line_index.range_of(line, last_line)[1])
-            line = firsts[-1]
-            end += len(firsts)
-        most = min(most, end + _STRIDE)
-        while end < most and line <= self.first[end] and self.last[end] < beyond:
+            line = first_lines[-1]
+            end += len(first_lines)
+        span_limit = min(span_limit, end + _STRIDE)
+        while end < span_limit and line <= self.first[end] and self.last[end] < line_limit:
             line = self.first[end]
             stop = max(stop, self.line_index.range_of(line, self.last[end])[1])
             end += 1
         return end, start, stop
 
-    def _any(self, prefilter: Prefilter, start: int, stop: int, max_bytes: int) -> bool:
-        """Return whether a very long line may hold the needle; it is read piece by piece."""
+    def _may_have_match(self, prefilter: Prefilter, start: int, stop: int, max_bytes: int) -> bool:
+        """Return whether a range of bytes may hold the needle; the range is read piece by piece.
+
+        Pieces overlap, so that no match is lost. If the file ends early, return False.
+        """
         length = max(max_bytes, 2 * prefilter.overlap)
         while start < stop:
             piece = self.line_index.read_range(start, min(stop, start + length))
@@ -638,16 +692,23 @@ class Lines(NamedTuple):
         return False
 
     def _spans_hit(self, hits: Sequence[int], start: int, begin: int, end: int) -> list[int]:
-        """Return the spans on whose lines there is a hit; hits count from byte ``start`` on."""
+        """Return the spans from ``begin`` to ``end`` with a hit on their lines.
+
+        Args:
+            hits: The sorted offsets of the hits, counted from byte ``start``.
+            start: A byte of the file.
+            begin: The first span.
+            end: The span after the last.
+        """
         indices: list[int] = []
         if not hits:
             return indices
-        first = self.first[begin:end]
-        last = self.last[begin:end]
-        if first == last:
+        first_lines = self.first[begin:end]
+        last_lines = self.last[begin:end]
+        if first_lines == last_lines:
             for line in dict.fromkeys(self.line_index.line_at(start + hit) for hit in hits):
-                low = bisect_left(first, line)
-                indices += range(begin + low, begin + bisect_right(first, line, low))
+                low = bisect_left(first_lines, line)
+                indices += range(begin + low, begin + bisect_right(first_lines, line, low))
             return indices
         for index in range(begin, end):
             low, high = self.line_index.range_of(self.first[index], self.last[index])
@@ -656,7 +717,10 @@ class Lines(NamedTuple):
                 indices.append(index)
         return indices
 
-    def _cut(self, block: bytes, start: int, spans: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+    def _span_bytes(
+        self, data: bytes, start: int, spans: Iterable[int]
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield each span with the bytes of its lines; ``data`` begins at byte ``start``."""
         for index in spans:
             low, high = self.line_index.range_of(self.first[index], self.last[index])
-            yield index, block[low - start : high - start].removesuffix(b"\n")
+            yield index, data[low - start : high - start].removesuffix(b"\n")

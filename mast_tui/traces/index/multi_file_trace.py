@@ -23,15 +23,21 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 
-_SIFTED_AT_ONCE: Final = 4096
+_MOST_CANDIDATES: Final = 4096
 
-_WATCHED: Final = 50
+_MOST_WATCHED_FILES: Final = 50
 """The number of sub-agents whose files are watched for growth."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberFile:
-    """One file of a run: the thread it holds, its trace, and its name as places show it."""
+    """One file of a run.
+
+    Attributes:
+        thread: The thread in the file.
+        trace: The trace of the file.
+        name: The name of the file, as it begins the places of its spans in the run.
+    """
 
     thread: Thread
     trace: Trace
@@ -39,11 +45,14 @@ class MemberFile:
 
 
 @dataclass(slots=True)
-class _Progress:
-    """The progress of a member, a file of the run, in being merged into the run.
+class _MemberProgress:
+    """The progress of merging one file into the run.
 
-    ``places`` has the index in the run of each merged span; ``parent`` is the key of the call that
-    began the member.
+    Attributes:
+        member: The file.
+        parent: The key of the call that began the thread of the file; None if it is unknown.
+        begun: True once spans of the file may be merged.
+        places: The index in the run of each merged span.
     """
 
     member: MemberFile
@@ -53,23 +62,26 @@ class _Progress:
 
 
 class RunSpans(Spans):
-    """The spans of a run's main thread with those of its sub-agents where they were at work.
+    """The spans of a run's main thread and of its sub-agents, merged.
 
-    A sub-agent's spans come before the span that its spawner names, which is the result of the
-    call that began it; one that is named nowhere comes at the end. Places of sub-agents' spans
-    begin with the file's name.
+    A sub-agent's spans come before the result of the call that began the sub-agent. The spans of a
+    sub-agent whose call is unknown come at the end. The places of sub-agents' spans begin with the
+    name of their file.
     """
 
     def __init__(self, main: MemberFile, sub_agents: Iterable[MemberFile]) -> None:
-        self._files = [_Progress(main), *(_Progress(other) for other in sub_agents)]
-        self._read_last = self._files[0]
+        self._files = [_MemberProgress(main), *(_MemberProgress(other) for other in sub_agents)]
+        self._last_read_member = self._files[0]
         self._by_thread = {
             progress.member.thread.id: progress for progress in reversed(self._files)
         }
-        self._order = array("Q")
-        self._inner = array("Q")
+        self._file_numbers = array("Q")
+        """The number of the file of each merged span."""
+        self._inner_indices = array("Q")
+        """The index of each merged span in its own file."""
         self._columns = ColumnsOfParts()
-        self._stack = [0]
+        self._open_files = [0]
+        """The numbers of the files that are being merged: each was begun by the one before."""
         self._files[0].begun = True
         self._finished = False
         self._merge_new_spans()
@@ -93,51 +105,54 @@ class RunSpans(Spans):
     @property
     def loaded(self) -> Loaded:
         """The progress of the indices of all files together."""
-        each = [progress.member.trace.loaded for progress in self._files]
+        file_progresses = [progress.member.trace.loaded for progress in self._files]
         return Loaded(
-            sum(loaded.done for loaded in each),
-            sum(loaded.total for loaded in each),
+            sum(loaded.done for loaded in file_progresses),
+            sum(loaded.total for loaded in file_progresses),
             self._finished,
         )
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self._file_numbers)
 
     def span(self, index: int, /) -> Span:
         """Return the span at ``index``, under its index in the run."""
-        progress, inner = self._member_at(index)
-        span = progress.member.trace.span(inner)
-        if progress is self._files[0]:
-            return span if inner == index else relocated_span(span, index, span.place, span.parent)
-        return relocated_span(
-            span, index, f"{progress.member.name} {span.place}", span.parent or progress.parent
-        )
+        progress, inner_index = self._member_at(index)
+        span = progress.member.trace.span(inner_index)
+        if progress is not self._files[0]:
+            place = f"{progress.member.name} {span.place}"
+            return relocated_span(span, index, place, span.parent or progress.parent)
+        if inner_index == index:
+            return span
+        return relocated_span(span, index, span.place, span.parent)
 
     def text(self, index: int, /) -> str:
         """Return the whole text of the span at ``index``."""
-        progress, inner = self._member_at(index)
-        self._read_last = progress
-        return progress.member.trace.text(inner)
+        progress, inner_index = self._member_at(index)
+        self._last_read_member = progress
+        return progress.member.trace.text(inner_index)
 
     def source_lines(self, index: int, /) -> bytes | None:
-        """Return the lines of its file that hold the span."""
-        progress, inner = self._member_at(index)
-        return progress.member.trace.spans.source_lines(inner)
+        """Return the lines that hold the span, from the file of its thread."""
+        progress, inner_index = self._member_at(index)
+        return progress.member.trace.spans.source_lines(inner_index)
 
     def changed(self) -> str | None:
-        """Say why the file of the text read last is not what was read.
+        """Return why the sub-agent's file of the text read last has changed, None if it has not.
 
-        A run may have hundreds of files, and this is asked with each text that is shown.
+        Only this file is checked: a run may have hundreds of files, and each displayed text causes
+        a check.
         """
-        last = self._read_last
-        if last is self._files[0]:
+        if self._last_read_member is self._files[0]:
             return None
-        reason = last.member.trace.changed()
-        return None if reason is None else f"{last.member.name}: {reason}"
+        member = self._last_read_member.member
+        reason = member.trace.changed()
+        return None if reason is None else f"{member.name}: {reason}"
 
     def has_grown(self) -> bool:
-        """Return whether the file of a sub-agent has grown."""
-        return any(progress.member.trace.has_grown() for progress in self._files[1 : 1 + _WATCHED])
+        """Return whether the file of one of the first 50 sub-agents has grown."""
+        watched_files = self._files[1 : 1 + _MOST_WATCHED_FILES]
+        return any(progress.member.trace.has_grown() for progress in watched_files)
 
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
@@ -150,16 +165,19 @@ class RunSpans(Spans):
             limit: The span after the last.
             max_bytes: About how much of the source to read.
         """
-        number = self._order[begin]
-        inner = self._inner[begin]
-        last = min(limit, begin + _SIFTED_AT_ONCE)
+        number = self._file_numbers[begin]
+        inner_index = self._inner_indices[begin]
+        end_limit = min(limit, begin + _MOST_CANDIDATES)
         end = begin + 1
-        while end < last and self._order[end] == number:
+        while end < end_limit and self._file_numbers[end] == number:
             end += 1
         trace = self._files[number].member.trace
-        done, texts, rows = trace.candidates(prefilter, inner, inner + end - begin, max_bytes)
-        shift = begin - inner
-        return Candidates(done + shift, ((index + shift, text) for index, text in texts), rows)
+        inner_end, texts, rows = trace.candidates(
+            prefilter, inner_index, inner_index + end - begin, max_bytes
+        )
+        shift = begin - inner_index
+        run_texts = ((index + shift, text) for index, text in texts)
+        return Candidates(inner_end + shift, run_texts, rows)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
         """Return columns of spans.
@@ -168,94 +186,104 @@ class RunSpans(Spans):
             first: The first span.
             end: The span after the last.
         """
-        return self._columns.columns(first, self._parts(first, end))
+        return self._columns.columns(first, self._file_columns(first, end))
 
-    def _parts(self, first: int, end: int) -> Iterator[tuple[int, SpanColumns]]:
-        """Yield the columns of each stretch of one file's spans, with the number of the file."""
-        for number, stretch in groupby(self._order[first:end]):
-            length = len(list(stretch))
-            inner = self._inner[first]
-            yield number, self._files[number].member.trace.columns(inner, inner + length)
+    def _file_columns(self, first: int, end: int) -> Iterator[tuple[int, SpanColumns]]:
+        """Yield the number of a file and the columns of its spans, for each range of one file."""
+        for number, group in groupby(self._file_numbers[first:end]):
+            length = len(list(group))
+            inner_index = self._inner_indices[first]
+            yield (
+                number,
+                self._files[number].member.trace.columns(inner_index, inner_index + length),
+            )
             first += length
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None if no such span is known (yet)."""
         for progress in self._files:
-            inner = progress.member.trace.index_of(key)
-            if inner is not None and inner < len(progress.places):
-                return progress.places[inner]
+            inner_index = progress.member.trace.index_of(key)
+            if inner_index is not None and inner_index < len(progress.places):
+                return progress.places[inner_index]
         return None
 
     def advance(self, max_bytes: int, /) -> bool:
-        """Read about ``max_bytes`` more of the file whose turn it is; False when all is read."""
+        """Read about ``max_bytes`` more of the file that is being merged; False if all is read."""
         if self._finished:
             return False
-        self._files[self._stack[-1]].member.trace.advance(max_bytes)
+        self._files[self._open_files[-1]].member.trace.advance(max_bytes)
         self._merge_new_spans()
         return not self._finished
 
     def read_in_background(self) -> None:
-        """Have other processes read the biggest of the files, one after the other."""
+        """Let another process read the file that is being merged, if its rest is long."""
         if not self._finished:
-            self._files[self._stack[-1]].member.trace.spans.read_in_background()
+            self._files[self._open_files[-1]].member.trace.spans.read_in_background()
 
     def stop_background_read(self) -> None:
-        """Stop all background reads; the rest is read here."""
+        """Stop all other processes; ``advance`` reads the rest."""
         for progress in self._files:
             progress.member.trace.spans.stop_background_read()
 
     def _merge_new_spans(self) -> None:
-        """Merge every span that is known and whose turn has come."""
-        while self._stack:
-            number = self._stack[-1]
+        """Merge the known spans in their order; begin a sub-agent before the span that it precedes.
+
+        Stop at a file that is not read completely; after the last file the run is finished.
+        """
+        while self._open_files:
+            number = self._open_files[-1]
             progress = self._files[number]
             trace = progress.member.trace
-            awaited = self._awaited(trace)
+            unbegun = self._unbegun_by_key(trace)
             while len(progress.places) < len(trace):
-                inner = len(progress.places)
-                child = awaited.pop(trace.span(inner).key, None) if awaited else None
-                if child is not None:
-                    self._begin(child, trace.span(inner).parent)
+                inner_index = len(progress.places)
+                sub_agent = unbegun.pop(trace.span(inner_index).key, None) if unbegun else None
+                if sub_agent is not None:
+                    self._begin_member(sub_agent, trace.span(inner_index).parent)
                     break
-                progress.places.append(len(self._order))
-                self._order.append(number)
-                self._inner.append(inner)
+                progress.places.append(len(self._file_numbers))
+                self._file_numbers.append(number)
+                self._inner_indices.append(inner_index)
             else:
                 if not trace.loaded.complete:
                     return
-                self._stack.pop()
-            if not self._stack:
-                self._begin_unnamed()
+                self._open_files.pop()
+            if not self._open_files:
+                self._begin_unnamed_member()
         self._finished = True
 
-    def _awaited(self, trace: Trace) -> dict[str, int]:
-        """Return the sub-agents that have not begun, by the key of the span they precede."""
-        awaited = {}
+    def _unbegun_by_key(self, trace: Trace) -> dict[str, int]:
+        """Return the numbers of sub-agents' files that have not begun.
+
+        They are by the key of the span before which the sub-agent's spans belong.
+        """
+        numbers_by_key = {}
         for thread, key in trace.spawned.items():
             progress = self._by_thread.get(thread)
             if progress is not None and not progress.begun:
-                awaited[key] = self._files.index(progress)
-        return awaited
+                numbers_by_key[key] = self._files.index(progress)
+        return numbers_by_key
 
-    def _begin(self, number: int, parent: str | None) -> None:
+    def _begin_member(self, number: int, parent: str | None) -> None:
+        """Let the spans of a file be merged next, with the key of the call that began it."""
         progress = self._files[number]
         progress.begun = True
         progress.parent = parent
-        self._stack.append(number)
+        self._open_files.append(number)
 
-    def _begin_unnamed(self) -> None:
-        """Begin the first sub-agent that no other thread names."""
-        waiting = (number for number, progress in enumerate(self._files) if not progress.begun)
-        number = next(waiting, None)
+    def _begin_unnamed_member(self) -> None:
+        """Begin the first sub-agent whose call is unknown, if there is one."""
+        unbegun = (number for number, progress in enumerate(self._files) if not progress.begun)
+        number = next(unbegun, None)
         if number is not None:
-            self._begin(number, None)
+            self._begin_member(number, None)
 
-    def _member_at(self, index: int) -> tuple[_Progress, int]:
-        return self._files[self._order[index]], self._inner[index]
+    def _member_at(self, index: int) -> tuple[_MemberProgress, int]:
+        return self._files[self._file_numbers[index]], self._inner_indices[index]
 
 
 def join_members(main: MemberFile, members: Sequence[MemberFile]) -> Trace:
-    """Join the files of a run to one trace; a thread that is there twice is used once.
+    """Return the files of a run as one trace; if two files have a thread, the first is used.
 
     Args:
         main: The file of the main thread.

@@ -12,21 +12,21 @@ from mast_tui.traces.model import STATUSES, Role, Shape, SpanColumns, SpanKind, 
 
 
 class ShapeNumbers(dict[Shape, int]):
-    """Numbers the shapes of one trace in the order in which they are met, in one thread."""
+    """The numbers of the shapes of one trace, in order of appearance; for one thread."""
 
     def __init__(self) -> None:
         super().__init__()
         self.shape_list: list[Shape] = []
 
     def __missing__(self, shape: Shape) -> int:
-        """Give a new shape the next number."""
+        """Add a new shape, and return its number, the next one."""
         number = self[shape] = len(self.shape_list)
         self.shape_list.append(shape)
         return number
 
 
 class SpanFields(Protocol):
-    """The fields of a span, or of the step that becomes one, that columns hold."""
+    """The fields of a span or step that ``SpanColumns`` has."""
 
     @property
     def kind(self) -> SpanKind: ...
@@ -45,7 +45,7 @@ class SpanFields(Protocol):
 
 
 class ColumnsOfSteps:
-    """Makes the columns of one trace from its steps, one by one."""
+    """A builder of the columns of one trace from its steps."""
 
     def __init__(self) -> None:
         self._numbers = ShapeNumbers()
@@ -72,11 +72,11 @@ class ColumnsOfSteps:
 
 
 class ColumnsOfParts:
-    """Makes the columns of a run from those of the traces that it is made up of."""
+    """A builder of the columns of a run from the columns of its files' traces."""
 
     def __init__(self) -> None:
         self._numbers = ShapeNumbers()
-        self._in_run: dict[int, tuple[Sequence[Shape], array[int]]] = {}
+        self._numbers_by_file: dict[int, tuple[Sequence[Shape], array[int]]] = {}
         self._lock = Lock()
 
     def columns(self, first: int, parts: Iterable[tuple[int, SpanColumns]]) -> SpanColumns:
@@ -84,27 +84,26 @@ class ColumnsOfParts:
 
         Args:
             first: The index of the first span.
-            parts: The columns of each part, with the number of its trace.
+            parts: The columns of each part, with the number of its file.
         """
         shapes = array("I")
         statuses = bytearray()
         starts = array("d")
         ends = array("d")
         with self._lock:
-            for number, part in parts:
-                shapes.extend(
-                    map(self._numbers_of(number, part.shape_list).__getitem__, part.shapes)
-                )
+            for file_number, part in parts:
+                run_numbers = self._run_numbers_of(file_number, part.shape_list)
+                shapes.extend(map(run_numbers.__getitem__, part.shapes))
                 statuses += part.statuses
                 starts += part.starts
                 ends += part.ends
         return SpanColumns(first, shapes, self._numbers.shape_list, bytes(statuses), starts, ends)
 
-    def _numbers_of(self, number: int, shapes: Sequence[Shape]) -> array[int]:
-        """Return the numbers in the run of the shapes of the trace with this number."""
-        numbered, numbers = self._in_run.get(number, (shapes, array("I")))
-        if numbered is not shapes:
-            numbers = array("I")
-        numbers.extend(map(self._numbers.__getitem__, shapes[len(numbers) :]))
-        self._in_run[number] = shapes, numbers
-        return numbers
+    def _run_numbers_of(self, file_number: int, shape_list: Sequence[Shape]) -> array[int]:
+        """Return the number in the run of each shape in the list of a file, and store them."""
+        earlier_list, run_numbers = self._numbers_by_file.get(file_number, (None, array("I")))
+        if earlier_list is not shape_list:
+            run_numbers = array("I")
+        run_numbers.extend(map(self._numbers.__getitem__, shape_list[len(run_numbers) :]))
+        self._numbers_by_file[file_number] = shape_list, run_numbers
+        return run_numbers

@@ -30,36 +30,46 @@ if TYPE_CHECKING:
     from mast_tui.traces.index.document import Step
 
 _NUMBER_BITS: Final = 32
-_NUMBER: Final = (1 << _NUMBER_BITS) - 1
-_TAG: Final = _NUMBER << _NUMBER_BITS
+_NUMBER_MASK: Final = (1 << _NUMBER_BITS) - 1
+_HASH_MASK: Final = _NUMBER_MASK << _NUMBER_BITS
 """The bits of a key's hash in a block, above the number of its span from 1 on."""
 _LINE: Final = "line "
 _MOST_DIGITS: Final = 12
-_REMEMBERED: Final = 8
-"""Repetitions of one key from which on the next free number is not looked for from the start."""
+_MANY_REPEATS: Final = 8
+"""The number of repetitions of a key after which the last free number is remembered."""
 
 
 class KeyTable:
-    """Assigns keys like ``UniqueKeys``, and finds the span of each.
+    """The unique keys of the spans of a trace; a repeated key gets ``~2``, ``~3`` and so on.
 
-    A span without an id of its own goes by its first line, which ``lines`` knows already; other
-    keys are kept as UTF-8 in one piece. One thread adds; others may ask meanwhile.
+    The key of a span without an id is made of its first line, such as ``line 12``. One thread adds
+    keys; other threads may read meanwhile.
+
+    Keys are in one of three places, so that a big file needs little memory:
+
+    - Of keys made of lines, while the lines grow from span to span, only the index of the span is
+      stored, in ``_line_key_spans``.
+    - Other keys of ``add`` are in the dictionary ``_indices``.
+    - Other keys of ``append_block`` are found by sorted hashes, equal in all processes.
     """
-
-    # Spans that go by their lines are not in the dictionary as long as their lines follow each
-    # other. Neither are those that were taken in with a block, whose hashes come sorted and are the
-    # same in all processes: so a window that shows a big file holds no key of it as a text.
 
     def __init__(self, lines: Sequence[int]) -> None:
         self._lines = lines
+        """The first line of each span."""
         self._key_bytes = bytearray()
-        self._ends = array("I", [0])
+        """The keys in UTF-8, without keys made of growing lines."""
+        self._key_ends = array("I", [0])
+        """The offset in ``_key_bytes`` at which the key of each span ends, after a 0."""
         self._indices: dict[str, int] = {}
-        self._by_line = array("I")
+        self._line_key_spans = array("I")
         self._last_line = 0
-        self._looks_like_line = False  # whether some other key does
+        """The line of the last key in ``_line_key_spans``."""
+        self._has_other_line_key = False
+        """True if a key that was given to ``add`` looks like one made of a line."""
         self._free_numbers: dict[str, int] = {}
-        self._block_hashes: list[Column] = []  # for each block hashes with numbers, sorted
+        """The last number that was given to a key with many repetitions."""
+        self._block_hashes: list[Column] = []
+        """For each block the hashes of its keys with the numbers of their spans, sorted."""
         self.repeats = 0
         """The number of keys that were in use when they were requested."""
 
@@ -75,82 +85,83 @@ class KeyTable:
         encoded_keys = [key.encode("utf-8", "surrogatepass") for key in indices]
         table._key_bytes = bytearray().join(encoded_keys)
         size = len(table._key_bytes)
-        table._ends = array(
-            "I" if size <= _NUMBER else "Q", accumulate(map(len, encoded_keys), initial=0)
+        table._key_ends = array(
+            "I" if size <= _NUMBER_MASK else "Q", accumulate(map(len, encoded_keys), initial=0)
         )
         table._indices = indices
-        table._looks_like_line = any(key.startswith(_LINE) for key in indices)
+        table._has_other_line_key = any(key.startswith(_LINE) for key in indices)
         return table
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return len(self._key_ends) - 1
 
     def __getitem__(self, index: int) -> str:
         """Return the key of the span at ``index``."""
-        begin = self._ends[index]
-        end = self._ends[index + 1]
+        begin = self._key_ends[index]
+        end = self._key_ends[index + 1]
         if begin == end:
             return f"{_LINE}{self._lines[index]}"
         return self._key_bytes[begin:end].decode("utf-8", "surrogatepass")
 
     def any_holds(self, part: bytes, first: int, end: int) -> bool:
-        """Return whether bytes are in the keys of spans, but for keys made of line numbers.
+        """Return whether the keys of some spans contain bytes; keys of growing lines do not count.
 
         Args:
             part: The bytes.
             first: The first span.
             end: The span after the last.
         """
-        return self._key_bytes.find(part, self._ends[first], self._ends[end]) >= 0
+        return self._key_bytes.find(part, self._key_ends[first], self._key_ends[end]) >= 0
 
     def find(self, key: str) -> int | None:
-        """Return the index of the span with this key."""
-        if key.startswith(_LINE) and (index := self._on_line(key)) is not None:
-            return index
-        return self._index(key)
+        """Return the index of the span with this key, None if there is none."""
+        index = self._index_of_line_key(key) if key.startswith(_LINE) else None
+        return self._index_of_other_key(key) if index is None else index
 
     def add(self, explicit_key: str | None) -> None:
-        """Give the next span a key; one that is in use gets ``~2`` or a higher number.
+        """Add the key of the next span; a key that is in use gets ``~2`` or a higher number.
 
-        ``lines`` must know the span's line by now.
+        The line of the span must be in ``lines`` already.
 
         Args:
             explicit_key: The key; None for one made of the number of the span's first line.
         """
-        index = len(self._ends) - 1
+        index = len(self._key_ends) - 1
         if explicit_key:
             key = explicit_key
-            like_line = explicit_key.startswith(_LINE)
-            self._looks_like_line |= like_line
+            is_like_line = explicit_key.startswith(_LINE)
+            self._has_other_line_key |= is_like_line
         else:
             line = self._lines[index]
-            if line > self._last_line and not self._looks_like_line:
+            if line > self._last_line and not self._has_other_line_key:
                 self._last_line = line
-                self._ends.append(self._ends[-1])
-                self._by_line.append(index)
+                self._key_ends.append(self._key_ends[-1])
+                self._line_key_spans.append(index)
                 return
             key = f"{_LINE}{line}"
-            like_line = True
-        is_used = key in self._indices or (self._block_hashes and self._index(key) is not None)
-        if is_used or (like_line and self._on_line(key) is not None):
+            is_like_line = True
+        is_used = key in self._indices
+        if not is_used and self._block_hashes:
+            is_used = self._index_of_other_key(key) is not None
+        if is_used or (is_like_line and self._index_of_line_key(key) is not None):
             self.repeats += 1
-            explicit_key = key = self._free(key)
+            explicit_key = key = self._free_key(key)
         if explicit_key:
             self._key_bytes += explicit_key.encode("utf-8", "surrogatepass")
         end = len(self._key_bytes)
         try:
-            self._ends.append(end)  # From here on the span is known; its key is found last.
+            self._key_ends.append(end)  # From here on the span is known; its key is found last.
         except OverflowError:
-            self._ends = widened_column(self._ends, end)
+            self._key_ends = widened_column(self._key_ends, end)
         self._indices[key] = index
 
-    def _on_line(self, key: str) -> int | None:
-        """Return the index of the span with this key among those with keys of consecutive lines."""
+    def _index_of_line_key(self, key: str) -> int | None:
+        """Return the index of the span with this key in ``_line_key_spans``, None if not there."""
         digits = key[len(_LINE) :]
         if not (digits.isascii() and digits.isdecimal()) or digits[0] == "0":
             return None
         line = int(digits[:_MOST_DIGITS])
-        spans = self._by_line
+        spans = self._line_key_spans
         position = bisect_left(spans, line, key=self._lines.__getitem__)
         if (
             position < len(spans)
@@ -160,136 +171,131 @@ class KeyTable:
             return spans[position]
         return None
 
-    def _free(self, key: str) -> str:
+    def _free_key(self, key: str) -> str:
+        """Return the first free ``key~N``, and remember the number if it is high."""
         number = self._free_numbers.get(key, 1) + 1
-        while self._index(free_key := f"{key}~{number}") is not None:
+        while self._index_of_other_key(free_key := f"{key}~{number}") is not None:
             number += 1
-        if number > _REMEMBERED:
+        if number > _MANY_REPEATS:
             self._free_numbers[key] = number
         return free_key
 
-    def _index(self, key: str) -> int | None:
-        """Return the index of the span with this key among those that are not in ``_by_line``."""
+    def _index_of_other_key(self, key: str) -> int | None:
+        """Return the index of the span with this key in the dictionary or a block, None if not."""
         index = self._indices.get(key)
         if index is not None or not self._block_hashes:
             return index
-        code = crc32(key.encode("utf-8", "surrogatepass")) << _NUMBER_BITS
-        for block in self._block_hashes:
-            for position in range(bisect_left(block, code), len(block)):
-                if (block[position] ^ code) & _TAG:
+        key_hash = crc32(key.encode("utf-8", "surrogatepass")) << _NUMBER_BITS
+        for hashes in self._block_hashes:
+            for position in range(bisect_left(hashes, key_hash), len(hashes)):
+                entry = hashes[position]
+                if entry & _HASH_MASK != key_hash:
                     break
-                if self[(block[position] & _NUMBER) - 1] == key:
-                    return int(block[position] & _NUMBER) - 1
+                span_number = int(entry & _NUMBER_MASK)
+                if self[span_number - 1] == key:
+                    return span_number - 1
         return None
 
     @property
     def by_line(self) -> int:
         """The number of spans with keys made of line numbers, which grow from span to span."""
-        return len(self._by_line)
+        return len(self._line_key_spans)
 
-    def block_since(self, spans: int, by_line: int) -> Block:
-        """Return the keys of later spans as a block.
+    def block_since(self, first_span: int, first_line_key: int) -> Block:
+        """Return the keys of the later spans as a block.
 
         Args:
-            spans: The first span.
-            by_line: The first of those with keys made of line numbers, counted among these alone.
+            first_span: The first span of the block.
+            first_line_key: The position of the first span of the block in ``_line_key_spans``.
         """
-        ends = self._ends[spans:]
-        begin = self._ends[spans]
+        ends = self._key_ends[first_span:]
+        begin = self._key_ends[first_span]
         key_bytes = self._key_bytes[begin:]
-        lined = self._by_line[by_line:]
-        lined_too = frozenset(lined)
-        hashes = array(
-            "Q",
-            sorted(
-                crc32(
-                    key_bytes[low - begin : high - begin]
-                    or b"%s%d" % (b"line ", self._lines[index])
-                )
-                << _NUMBER_BITS
-                | index + 1
-                for index, (low, high) in enumerate(pairwise(ends), spans)
-                if index not in lined_too
-            ),
-        )
+        line_key_spans = self._line_key_spans[first_line_key:]
+        without_hash = frozenset(line_key_spans)
+        entries: list[int] = []
+        for index, (low, high) in enumerate(pairwise(ends), first_span):
+            if index not in without_hash:
+                key = key_bytes[low - begin : high - begin] or b"line %d" % self._lines[index]
+                entries.append(crc32(key) << _NUMBER_BITS | index + 1)
+        hashes = array("Q", sorted(entries))
         facts = {
             "repeats": self.repeats,
             "last_line": self._last_line,
-            "looks_like_line": self._looks_like_line,
+            "looks_like_line": self._has_other_line_key,
             "free_numbers": self._free_numbers,
         }
-        columns = {"own": key_bytes, "ends": ends[1:], "by_line": lined, "hashes": hashes}
+        columns = {"own": key_bytes, "ends": ends[1:], "by_line": line_key_spans, "hashes": hashes}
         return Block(facts, columns)
 
     def append_block(self, block: Block, lines: Sequence[int]) -> None:
         """Append the keys of a block that ``block_since`` of another table returned.
 
-        The other table was like this one before.
+        The block must begin at the end of this table.
 
         Args:
             block: The keys.
-            lines: The first line of each span, those of the block among them.
+            lines: The first line of each span, with the spans of the block.
         """
         facts, columns = block
         self._lines = lines
         self.repeats = facts["repeats"]
         self._last_line = facts["last_line"]
-        self._looks_like_line = facts["looks_like_line"]
+        self._has_other_line_key = facts["looks_like_line"]
         self._free_numbers.update(facts["free_numbers"])
         if self._key_bytes:
             self._key_bytes += columns["own"]
         else:
             self._key_bytes = columns["own"]
-        self._by_line = extended_column(self._by_line, columns["by_line"])
+        self._line_key_spans = extended_column(self._line_key_spans, columns["by_line"])
         if columns["hashes"]:
             self._block_hashes.append(columns["hashes"])
-        self._ends = extended_column(
-            self._ends, columns["ends"]
-        )  # from here on the spans are known
+        # This comes last, because it makes the spans known.
+        self._key_ends = extended_column(self._key_ends, columns["ends"])
 
 
 def widened_column(column: array[int], number: int) -> array[int]:
-    """Return a copy of a column with a number at its end that does not fit the column's type.
+    """Return a copy of a column of a wider type, with a number at its end.
 
-    Others may go on reading the old column.
+    The old column stays as it is, so that other threads can go on reading it.
 
     Args:
         column: The column.
-        number: The number.
+        number: The number, which does not fit the type of the column.
 
     Raises:
         OverflowError: The number has more than 64 bits.
     """
-    narrow = column.typecode == "H" and number >> 32 == 0
-    room = array("I" if narrow else "Q", column)
-    room.append(number)
-    return room
+    fits_32_bits = column.typecode == "H" and number >> 32 == 0
+    wider_column = array("I" if fits_32_bits else "Q", column)
+    wider_column.append(number)
+    return wider_column
 
 
 def _narrow_column(numbers: Sequence[int]) -> array[int]:
-    """Return the numbers as a column of as few bytes as most tables need."""
+    """Return the numbers as a column of 16 bits if all of them fit, else of 32 bits."""
     try:
         return array("H", numbers)
     except OverflowError:
         return array("I", numbers)
 
 
-_LISTED_PROBLEMS: Final = 200
+_MOST_PROBLEMS: Final = 200
 _UNKNOWN: Final = SpanStatus.UNKNOWN
-_MOST_COUNTED: Final = (1 << 32) - 1
+_MOST_TOKENS: Final = (1 << 32) - 1
 
 
 def list_problem(problems: list[Problem], line: int, message: str) -> None:
-    """Note a problem on a line of a file that may be broken all over: only the first are listed.
+    """Add a problem on a line of a file to a list; after 200 problems only say that there are more.
 
     Args:
         problems: The list to which it is added.
         line: The line, counted from 1.
         message: The problem in words.
     """
-    if len(problems) < _LISTED_PROBLEMS:
+    if len(problems) < _MOST_PROBLEMS:
         problems.append(Problem(f"line {line}", message))
-    elif len(problems) == _LISTED_PROBLEMS:
+    elif len(problems) == _MOST_PROBLEMS:
         problems.append(Problem(f"line {line}", "from here on problems are not listed"))
 
 
@@ -301,12 +307,12 @@ class TableState(NamedTuple):
     problems: int
 
     def differs(self, later: TableState) -> bool:
-        """Return whether more than problems was added until ``later``."""
-        return self[:2] != later[:2]
+        """Return whether a later state has other spans or changes; problems do not count."""
+        return (self.spans, self.amended) != (later.spans, later.amended)
 
 
 class BlockStart(NamedTuple):
-    """The sizes of a table's parts at the end of the block before."""
+    """The sizes of a table's parts at the end of the previous block."""
 
     spans: int = 0
     by_line: int = 0
@@ -316,9 +322,9 @@ class BlockStart(NamedTuple):
 
 
 class SpanTable:
-    """The spans found so far, each with the lines that hold its text.
+    """The spans of a trace as columns, each with the lines that hold its text.
 
-    One thread adds and amends; others may ask meanwhile for spans below ``len``.
+    One thread adds and changes spans; other threads may read spans below ``len`` meanwhile.
     """
 
     def __init__(self) -> None:
@@ -330,26 +336,28 @@ class SpanTable:
         self.amended = 0
         """The number of changes to spans that were there already."""
         self.spawned: dict[str, str] = {}
-        """By thread id the key of the span before which a sub-agent's spans belong."""
+        """The key of the span before which a sub-agent's spans belong, by thread id."""
         self._shapes = ShapeNumbers()
         self._first = array("I")
         self._last = self._first  # a column of its own once a span lies on several lines
         self._shape = array("H")
         self._status = bytearray()
-        self._parent = array("H")  # so many spans before this one; 0 for none
+        self._parent = array("H")
+        """The distance of each span from its parent; 0 if it has none."""
         self._start = array("d")
         self._end = array("d")
         self._tokens = _TokenColumn()
         self._keys = KeyTable(self._first)
         self._block_start: BlockStart | None = None
-        self._late: set[int] = set()  # spans of earlier blocks that have changed since
+        self._changed_earlier: set[int] = set()
+        """The spans of earlier blocks that have changed since the last block."""
 
     def __len__(self) -> int:
         return len(self._keys)
 
     @property
     def repeats(self) -> int:
-        """The number of spans whose key was in use, so that they have another."""
+        """The number of spans that got another key because their key was in use."""
         return self._keys.repeats
 
     def add(
@@ -376,25 +384,25 @@ class SpanTable:
         Returns:
             The index of the span.
         """
-        number = len(self._first)
+        index = len(self._first)
         if last != first or self._last is not self._first:
-            self._add_last(last)
+            self._append_last_line(last)
         self._first.append(first)
         shape_number = self._shapes[shape]
         try:
             self._shape.append(shape_number)
         except OverflowError:
             self._shape = widened_column(self._shape, shape_number)
-        back = 0 if parent is None else number - parent
+        distance = 0 if parent is None else index - parent
         try:
-            self._parent.append(back)
+            self._parent.append(distance)
         except OverflowError:
-            self._parent = widened_column(self._parent, back)
+            self._parent = widened_column(self._parent, distance)
         self._status.append(0 if status is _UNKNOWN else STATUSES.index(status))
         self._start.append(nan if start is None else start)
         self._end.append(nan)
-        self._keys.add(key)  # the last, as it makes the span known
-        return number
+        self._keys.add(key)  # last, because it makes the span known
+        return index
 
     def fill(self, spans: Sequence[Step | Span]) -> dict[int, str]:
         """Add all spans of a document, each on a line of its own, to an empty table.
@@ -403,22 +411,22 @@ class SpanTable:
             spans: The spans; their keys are all different.
 
         Returns:
-            By index the parents that do not come before their children, which the table cannot
-            hold.
+            The parents that do not come before their child, by the index of the child; the table
+            cannot hold them.
         """
         index_of = {span.key: index for index, span in enumerate(spans)}
         odd_parents: dict[int, str] = {}
-        backs = [0] * len(spans)
+        distances = [0] * len(spans)
         for index, span in enumerate(spans):
             if span.parent is not None:
                 parent_index = index_of.get(span.parent, index)
                 if parent_index < index:
-                    backs[index] = index - parent_index
+                    distances[index] = index - parent_index
                 else:
                     odd_parents[index] = span.parent
             if span.tokens is not None:
                 self.set_tokens(index, span.tokens)
-        self._parent = _narrow_column(backs)
+        self._parent = _narrow_column(distances)
         numbers = self._shapes
         self._shape = _narrow_column(
             [numbers[span.kind, span.role, span.agent, span.name] for span in spans]
@@ -430,7 +438,8 @@ class SpanTable:
         self._keys = KeyTable.of_unique_keys(index_of, self._first)
         return odd_parents
 
-    def _add_last(self, last: int) -> None:
+    def _append_last_line(self, last: int) -> None:
+        """Append the last line of a span; the first lines are copied if they were shared so far."""
         if self._last is self._first:
             self._last = self._first[:]
         self._last.append(last)
@@ -446,7 +455,7 @@ class SpanTable:
             self._end[index] = end
             self.amended += 1
             if self._block_start is not None:
-                self._late.add(index)
+                self._changed_earlier.add(index)
 
     def set_status(self, index: int, status: SpanStatus) -> None:
         """Set the result of a span.
@@ -458,7 +467,7 @@ class SpanTable:
         self._status[index] = STATUSES.index(status)
         self.amended += 1
         if self._block_start is not None:
-            self._late.add(index)
+            self._changed_earlier.add(index)
 
     def set_tokens(self, index: int, tokens: Tokens) -> None:
         """Set the tokens of the model call that made a span.
@@ -481,19 +490,20 @@ class SpanTable:
         self.amended += 1
 
     def begin_block(self) -> None:
-        """Begin the first block after the spans that there are now."""
-        self._block_start = self._now()
-        self._late.clear()
+        """Let the next block begin after the current spans."""
+        self._block_start = self._current_sizes()
+        self._changed_earlier.clear()
         self._tokens.first_unsent = len(self._tokens)
 
     def whole(self) -> Block:
         """Return the whole table as a block, for ``append_block`` of an empty table."""
         self._block_start = BlockStart()
         self._tokens.first_unsent = 0
-        self._late.clear()
+        self._changed_earlier.clear()
         return self.block()
 
-    def _now(self) -> BlockStart:
+    def _current_sizes(self) -> BlockStart:
+        """Return the sizes of the parts of the table."""
         return BlockStart(
             len(self),
             self._keys.by_line,
@@ -503,12 +513,20 @@ class SpanTable:
         )
 
     def block(self) -> Block:
-        """Return all that was added since the last block, for ``append_block`` of another table."""
+        """Return everything that was added since the last block, and begin the next block.
+
+        The result is for ``append_block`` of another table.
+
+        Raises:
+            ValueError: ``begin_block`` was not called.
+        """
         block_start = self._block_start
         if block_start is None:
             raise ValueError("nothing says where the block begins")
         first = block_start.spans
-        late = array("I", sorted(index for index in self._late if index < first))
+        changed_spans = array(
+            "I", sorted(index for index in self._changed_earlier if index < first)
+        )
         tokens, huge = self._tokens.unsent_columns()
         keys = self._keys.block_since(first, block_start.by_line)
         facts = {
@@ -530,9 +548,9 @@ class SpanTable:
             "parent": self._parent[first:],
             "start": self._start[first:],
             "end": self._end[first:],
-            "late": late,
-            "late_status": bytearray(map(self._status.__getitem__, late)),
-            "late_end": array("d", map(self._end.__getitem__, late)),
+            "late": changed_spans,
+            "late_status": bytearray(map(self._status.__getitem__, changed_spans)),
+            "late_end": array("d", map(self._end.__getitem__, changed_spans)),
             **tokens,
             **keys.columns,
         }
@@ -542,15 +560,16 @@ class SpanTable:
         return Block(facts, columns)
 
     def append_block(self, block: Block) -> None:
-        """Append a block of another table, which was like this one."""
+        """Append a block of another table, which begins at the end of this table."""
         facts, columns = block
         for kind, role, agent, name in facts["shapes"]:
             self._shapes[SpanKind(kind), Role(role), agent, name]
-        shared = self._last is self._first
+        is_shared = self._last is self._first
         if "last" in columns:
-            self._last = extended_column(self._first[:] if shared else self._last, columns["last"])
+            last_lines = self._first[:] if is_shared else self._last
+            self._last = extended_column(last_lines, columns["last"])
         self._first = extended_column(self._first, columns["first"])
-        if shared and "last" not in columns:
+        if is_shared and "last" not in columns:
             self._last = self._first
         self._shape = extended_column(self._shape, columns["shape"])
         self._parent = extended_column(self._parent, columns["parent"])
@@ -568,7 +587,7 @@ class SpanTable:
         self.problems += [Problem(location, message) for location, message in facts["problems"]]
         self.spawned.update(facts["spawned"])
         keys = Block(facts["keys"], columns)
-        self._keys.append_block(keys, self._first)  # the last: it makes the spans known
+        self._keys.append_block(keys, self._first)  # last, because it makes the spans known
 
     def add_problem(self, line: int, message: str) -> None:
         """Record a problem on a line.
@@ -585,7 +604,7 @@ class SpanTable:
 
     @property
     def state(self) -> TableState:
-        """The size of the table by now."""
+        """The current size of the table."""
         return TableState(len(self), self.amended, len(self.problems))
 
     @property
@@ -594,15 +613,12 @@ class SpanTable:
         return self._first, self._last
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return the spans whose rows must be checked though their lines cannot match.
+        """Return the spans whose names may hold the needle, although their lines may not.
 
         Args:
             prefilter: The filter for the needle.
             first: The first span.
             end: The span after the last.
-
-        Returns:
-            Those whose rows may hold what is looked for beside the text in their lines.
         """
         shapes = self._shape[first:end]
         matching = {
@@ -615,8 +631,8 @@ class SpanTable:
         return [index for index, number in enumerate(shapes, first) if number in matching]
 
     def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
-        """Return whether the name in rows of this shape may hold the needle of the prefilter."""
-        name = shape[3]
+        """Return whether the tool's name in a shape may hold the needle of the prefilter."""
+        _kind, _role, _agent, name = shape
         return name is not None and prefilter.may_be_in(name)
 
     def key_of(self, index: int) -> str:
@@ -632,7 +648,7 @@ class SpanTable:
         return self._shapes.shape_list[self._shape[index]][3]
 
     def one_thread(self, first: int, end: int) -> bool:
-        """Return whether the keys of the spans name no thread but that of the prefix, if any.
+        """Return whether the keys of the spans name no other thread than the prefix of the table.
 
         Args:
             first: The first span.
@@ -641,11 +657,11 @@ class SpanTable:
         return not self._keys.any_holds(b"/", first, end)
 
     def find_own(self, key: str) -> int | None:
-        """Return the index of the span with this key, which is written without the prefix."""
+        """Return the index of the span with this key, without the prefix; None if there is none."""
         return self._keys.find(key)
 
     def index_of(self, key: str) -> int | None:
-        """Return the index of the span with this key."""
+        """Return the index of the span with this key, None if there is none."""
         if not key.startswith(self.prefix):
             return None
         return self._keys.find(key[len(self.prefix) :])
@@ -671,10 +687,10 @@ class SpanTable:
 
         Args:
             index: The index of the span.
-            look: Returns the preview, and whether that is the entire text.
+            look: Returns the preview, and True if that is the entire text.
         """
         kind, role, agent, name = self._shapes.shape_list[self._shape[index]]
-        back = self._parent[index]
+        distance = self._parent[index]
         start = self._start[index]
         end = self._end[index]
         return lazy_span(
@@ -685,7 +701,7 @@ class SpanTable:
             role,
             agent,
             name,
-            self.prefix + self._keys[index - back] if back else None,
+            self.prefix + self._keys[index - distance] if distance else None,
             start if start == start else None,
             end if end == end else None,
             STATUSES[self._status[index]],
@@ -695,26 +711,30 @@ class SpanTable:
 
 
 class _TokenColumn:
-    """The tokens of those spans that have any, in the order of the spans."""
+    """The tokens of the spans that have any, in the order of the spans.
+
+    The columns hold counts plus 1; 0 means that the source states no count.
+    """
 
     def __init__(self) -> None:
-        self._index = array("I")
-        self._input = array("I")  # counted from 1; 0 where the source has none
-        self._output = array("I")
+        self._indices = array("I")
+        self._input_counts = array("I")
+        self._output_counts = array("I")
         self._huge: dict[int, Tokens] = {}
+        """The tokens of spans with a count of more than 32 bits, by the index of the span."""
         self.first_unsent = 0
-        """The position from which on they differ from the last block."""
+        """The first position that is not in a block, or has changed since."""
 
     def __len__(self) -> int:
-        return len(self._index)
+        return len(self._indices)
 
     def unsent_columns(self) -> tuple[dict[str, array[int]], list[tuple[int, str, str]]]:
-        """Return the columns that no block has yet, and the counts of more than 32 bits."""
+        """Return the columns from ``first_unsent`` on, and all counts of more than 32 bits."""
         columns = {
             "token_from": array("I", [self.first_unsent]),
-            "token_index": self._index[self.first_unsent :],
-            "token_input": self._input[self.first_unsent :],
-            "token_output": self._output[self.first_unsent :],
+            "token_index": self._indices[self.first_unsent :],
+            "token_input": self._input_counts[self.first_unsent :],
+            "token_output": self._output_counts[self.first_unsent :],
         }
         return columns, [
             (index, str(tokens.input), str(tokens.output)) for index, tokens in self._huge.items()
@@ -735,19 +755,23 @@ class _TokenColumn:
             for index, *counts in huge
         }
         # The index last: another thread may look up a span in it meanwhile.
-        self._input = _replaced_from(self._input, first, columns["token_input"])
-        self._output = _replaced_from(self._output, first, columns["token_output"])
-        self._index = _replaced_from(self._index, first, columns["token_index"])
+        self._input_counts = _column_replaced_from(
+            self._input_counts, first, columns["token_input"]
+        )
+        self._output_counts = _column_replaced_from(
+            self._output_counts, first, columns["token_output"]
+        )
+        self._indices = _column_replaced_from(self._indices, first, columns["token_index"])
 
     def tokens_of(self, index: int) -> Tokens | None:
         """Return the tokens of the span at ``index``, if it has any."""
         if self._huge and index in self._huge:
             return self._huge[index]
-        position = bisect_left(self._index, index)
-        if position == len(self._index) or self._index[position] != index:
+        position = bisect_left(self._indices, index)
+        if position == len(self._indices) or self._indices[position] != index:
             return None
-        input_count = self._input[position]
-        output_count = self._output[position]
+        input_count = self._input_counts[position]
+        output_count = self._output_counts[position]
         return Tokens(
             input_count - 1 if input_count else None, output_count - 1 if output_count else None
         )
@@ -762,26 +786,26 @@ class _TokenColumn:
         """
         input_count = 0 if input_tokens is None else input_tokens + 1
         output_count = 0 if output_tokens is None else output_tokens + 1
-        if input_count > _MOST_COUNTED or output_count > _MOST_COUNTED:
+        if input_count > _MOST_TOKENS or output_count > _MOST_TOKENS:
             self._huge[index] = Tokens(input_tokens, output_tokens)
             return
         self._huge.pop(index, None)
-        if not self._index or self._index[-1] < index:  # as it nearly always is
-            self._input.append(input_count)
-            self._output.append(output_count)
-            self._index.append(index)
+        if not self._indices or self._indices[-1] < index:  # as it nearly always is
+            self._input_counts.append(input_count)
+            self._output_counts.append(output_count)
+            self._indices.append(index)
             return
-        position = bisect_left(self._index, index)
+        position = bisect_left(self._indices, index)
         self.first_unsent = min(self.first_unsent, position)
-        if self._index[position] == index:
-            self._input[position] = input_count
-            self._output[position] = output_count
+        if self._indices[position] == index:
+            self._input_counts[position] = input_count
+            self._output_counts[position] = output_count
             return
-        self._input.insert(position, input_count)
-        self._output.insert(position, output_count)
-        self._index.insert(position, index)
+        self._input_counts.insert(position, input_count)
+        self._output_counts.insert(position, output_count)
+        self._indices.insert(position, index)
 
 
-def _replaced_from(column: array[int], position: int, more: array[int]) -> array[int]:
-    """Return a column with ``more`` from a position on; the old column stays as it was."""
-    return extended_column(column, more) if position == len(column) else column[:position] + more
+def _column_replaced_from(column: array[int], position: int, tail: array[int]) -> array[int]:
+    """Return a column with ``tail`` from a position on; the old column stays as it was."""
+    return extended_column(column, tail) if position == len(column) else column[:position] + tail

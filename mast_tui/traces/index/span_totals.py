@@ -12,14 +12,14 @@ from mast_tui.traces.index.blocks import Block, Column
 from mast_tui.traces.model import STATUSES, Role, Shape, Span, SpanColumns, SpanKind, SpanStatus
 
 MOST_AGENTS: Final = 1000
-"""Of more agents the names are not kept."""
+"""The most agents whose names are kept."""
 
 MOST_BUCKETS: Final = 1024
-"""The most buckets; when there would be more, each two become one."""
+"""The most buckets; before there are more, each two neighbours become one."""
 
 USER, AGENT, TOOL, OTHER = KINDS = range(4)
-"""On whose account a span goes. It is counted in each stretch; of equally many the first is
-shown."""
+"""The kinds of spans that are counted. If a bucket has equally many spans of several kinds, the
+first of these kinds is shown."""
 
 _ERROR: Final = STATUSES.index(SpanStatus.ERROR)
 
@@ -39,33 +39,39 @@ def kind_of(kind: SpanKind, role: Role) -> int:
 
 
 class Buckets(NamedTuple):
-    """For each of ``KINDS`` how many spans there are in each stretch of ``1 << shift`` spans."""
+    """The number of spans of each kind in each bucket of ``1 << shift`` consecutive spans.
+
+    ``counts`` has the counts of the buckets, by the index in ``KINDS``.
+    """
 
     shift: int
     counts: tuple[array[int], ...]
 
     def halved(self) -> Buckets:
-        """Return the counts in buckets of twice the length."""
-        pairs = (zip(counts[::2], counts[1::2], strict=True) for counts in self.counts)
-        return Buckets(self.shift + 1, tuple(array("I", map(sum, each)) for each in pairs))
+        """Return the counts in buckets of twice the length; the number of buckets must be even."""
+        halved_counts = (
+            array("I", map(sum, zip(counts[::2], counts[1::2], strict=True)))
+            for counts in self.counts
+        )
+        return Buckets(self.shift + 1, tuple(halved_counts))
 
 
 class SpanTotals:
-    """The totals of the spans looked at so far, which are given in order.
+    """The totals of the first spans of a trace.
 
-    Kinds are counted in at most ``MOST_BUCKETS`` stretches of 1, 2, 4, … spans. Of spans that are
-    errors the index is kept, so that one can go from one to the next. One thread may ``take``
-    while others ask.
+    One thread may call ``take`` while other threads read.
 
     Attributes:
         seen: The number of spans counted.
-        start: The first time that is known, in Unix seconds.
-        lasted: The seconds from there to the last one.
+        start: The first known time, in Unix seconds.
+        lasted: The seconds from ``start`` to the last known time.
         agents: The agents in order of appearance.
+        errors: The indices of the spans that are errors.
+        buckets: The counts of kinds in at most ``MOST_BUCKETS`` buckets of 1, 2, 4, … spans.
     """
 
-    # Whoever asks meanwhile reads arrays that only grow, or ``buckets``, which is replaced as a
-    # whole; ``seen`` is set last, when what it counts is there.
+    # Other threads read arrays that only grow, or ``buckets``, which is replaced in one step.
+    # ``seen`` is set last, when everything that it counts is there.
 
     def __init__(self) -> None:
         self.seen = 0
@@ -75,31 +81,34 @@ class SpanTotals:
         self.errors: array[int] = array("I")
         self.buckets = Buckets(0, tuple(array("I") for _ in KINDS))
         self._shape_list: Sequence[Shape] = ()
-        self._seen_shapes: set[int] = set()  # shapes that were looked at
-        self._kinds = bytearray()  # the index in KINDS of the kind of each shape
+        self._seen_shapes: set[int] = set()
+        """The numbers of the shapes whose agents were added."""
+        self._kinds = bytearray()
+        """The index in ``KINDS`` of the kind of each shape."""
 
     def take(self, columns: SpanColumns) -> None:
-        """Count the spans that follow those counted."""
+        """Count the spans that follow the counted ones."""
         if columns.shape_list is not self._shape_list:
             self._shape_list = columns.shape_list
             self._seen_shapes = set()
             self._kinds = bytearray()
-        self._look_at_times(columns.starts, columns.ends)
-        self._look_at_agents(columns)
-        self._count(columns)
+        self._take_times(columns.starts, columns.ends)
+        self._take_agents(columns)
+        self._count_kinds_and_errors(columns)
         self.seen += len(columns)
 
     def peek(self, span: Span) -> None:
-        """Take in the times of a span further on, such as the last one."""
+        """Extend the time by that of a later span, such as the last one, without counting it."""
         if self.start is not None and span.start is not None:
-            self._look_at_times((span.start,), (nan if span.end is None else span.end,))
+            self._take_times((span.start,), (nan if span.end is None else span.end,))
 
-    def _look_at_times(self, starts: Sequence[float], ends: Sequence[float]) -> None:
-        # What is unknown is NaN, which equals nothing. A step without a beginning has no time.
+    def _take_times(self, starts: Sequence[float], ends: Sequence[float]) -> None:
+        """Set ``start`` if it is unknown, and extend ``lasted``, by the times of spans."""
+        # Unknown times are NaN, which equals nothing. An end without a start is ignored.
         if self.start is None:
             self.start = next((start for start in starts if start == start), None)
         if self.start is not None:
-            last = max(
+            last_time = max(
                 (
                     end if end == end else start
                     for start, end in zip(starts, ends, strict=True)
@@ -107,21 +116,22 @@ class SpanTotals:
                 ),
                 default=self.start,
             )
-            self.lasted = max(self.lasted, last - self.start)
+            self.lasted = max(self.lasted, last_time - self.start)
 
-    def _look_at_agents(self, columns: SpanColumns) -> None:
+    def _take_agents(self, columns: SpanColumns) -> None:
+        """Add the agents of shapes that no earlier span had."""
         shapes = columns.shapes
-        new = set(shapes) - self._seen_shapes
-        for number in sorted(new, key=shapes.index) if len(new) > 1 else new:
+        new_shapes = set(shapes) - self._seen_shapes
+        for number in sorted(new_shapes, key=shapes.index) if len(new_shapes) > 1 else new_shapes:
             self._seen_shapes.add(number)
             _kind, role, agent, _name = columns.shape_list[number]
             if role is Role.AGENT and len(self.agents) < MOST_AGENTS:
                 self.agents[agent] = None
 
-    def _count(self, columns: SpanColumns) -> None:
-        """Count the kinds of spans in their buckets, and record the errors."""
-        for kind, role, *_ in columns.shape_list[len(self._kinds) :]:
-            self._kinds.append(kind_of(kind, role))
+    def _count_kinds_and_errors(self, columns: SpanColumns) -> None:
+        """Count the kinds of spans in their buckets, and add the indices of errors."""
+        for span_kind, role, *_ in columns.shape_list[len(self._kinds) :]:
+            self._kinds.append(kind_of(span_kind, role))
         kinds = bytes(map(self._kinds.__getitem__, columns.shapes))
         size = len(kinds)
         position = 0
@@ -132,19 +142,19 @@ class SpanTotals:
                 buckets = self.buckets = buckets.halved()
             bucket = index >> buckets.shift
             end = min(size, position + ((bucket + 1) << buckets.shift) - index)
-            for number, counts in enumerate(buckets.counts):
+            for kind, counts in zip(KINDS, buckets.counts, strict=True):
                 if bucket == len(counts):
                     counts.append(0)
-                counts[bucket] += kinds.count(number, position, end)
+                counts[bucket] += kinds.count(kind, position, end)
             position = end
         statuses = columns.statuses
-        error = statuses.find(_ERROR)
-        while error >= 0:
-            self.errors.append(self.seen + error)
-            error = statuses.find(_ERROR, error + 1)
+        error_position = statuses.find(_ERROR)
+        while error_position >= 0:
+            self.errors.append(self.seen + error_position)
+            error_position = statuses.find(_ERROR, error_position + 1)
 
     def kinds_in(self, first: int, end: int) -> list[int]:
-        """Count the spans of each kind; a bucket that reaches into the range is counted whole.
+        """Return the number of spans of each kind in all buckets that have spans of a range.
 
         Args:
             first: The first span.
@@ -156,7 +166,7 @@ class SpanTotals:
         return [sum(counts[low:high]) for counts in buckets.counts]
 
     def errors_in(self, first: int, end: int) -> int:
-        """Count the errors in a range of spans.
+        """Return the number of errors in a range of spans.
 
         Args:
             first: The first span.
@@ -173,7 +183,7 @@ class SpanTotals:
             step: Positive for errors after the span, negative for errors before it.
 
         Returns:
-            The index of the error, or None.
+            The index of the error; None if there is none.
         """
         errors = self.errors
         if step > 0:

@@ -1,8 +1,8 @@
-"""A document that was read once, as a file of spans that can be read again by offset.
+"""The file of spans of a document, from which its traces are read again by offset.
 
-The file holds for each trace its texts, one line a span, and after them a block of columns.
-After them all come the facts of the document and of each trace, and at the very end the offset
-of the facts and their checksum, so that a file that was not written to its end is recognised.
+For each trace the file has its texts, one line a span, and then a block of columns. After all
+traces come the facts of the document and of each trace. At the end are the offset of the facts and
+their checksum, which an incomplete file lacks.
 """
 
 from __future__ import annotations
@@ -49,16 +49,17 @@ from mast_tui.traces.model import (
 )
 
 FORMAT: Final = 4
-"""Changes with everything that changes in such files."""
+"""The version of the format, which grows with every change of it."""
 
 BEFORE_TEXT: Final = b',"text":'
 """The separator in a line; quotes within a JSON string are escaped, so it occurs only once."""
 
 _END: Final = b"%020d %08x end of mast-tui spans\n"
+_OFFSET_DIGITS: Final = 20
 END_BYTES: Final = len(_END % (0, 0))
 
 Tell = Callable[[int, int], None]
-"""Hears how many of how many spans have been written."""
+"""Called with the number of spans written, and the number of all spans."""
 
 _REPORT_EVERY: Final = 100
 """The number of spans written between two reports of progress."""
@@ -69,35 +70,37 @@ def write_cached(file: IO[bytes], report: FileReport | None, tell: Tell) -> None
 
     Args:
         file: The file.
-        report: The report, all of its traces complete; None says that no reader knows the document.
-        tell: Called with the number of spans written, and the number of all.
+        report: The report, whose traces are complete; None if no reader knows the document.
+        tell: Called with the number of spans written, and the number of all spans.
 
     Raises:
-        OSError: from the file system.
+        OSError: The file cannot be written, or a text cannot be read.
     """
     traces = () if report is None else report.traces
     total = sum(map(len, traces))
-    done = 0
+    written_count = 0
     begin = 0
     heads = []
     for trace in traces:
         spans = _spans_of(trace)
-        texts = array("Q", [0])
-        for (preview, whole), text in _previews_and_texts(trace, spans):
-            line = to_json({"preview": preview, "whole": whole, "text": text}) + b"\n"
+        text_ends = array("Q")
+        text_bytes = 0
+        for (preview, is_complete), text in _previews_and_texts(trace, spans):
+            line = to_json({"preview": preview, "whole": is_complete, "text": text}) + b"\n"
             file.write(line)
-            texts.append(texts[-1] + len(line))
-            done += 1
-            if done % _REPORT_EVERY == 0:
-                tell(done, total)
-        rows = write_block(file, _columns(spans, texts[1:]))
-        heads.append(_trace_head(trace, begin, texts[-1], rows))
-        begin += texts[-1] + rows
+            text_bytes += len(line)
+            text_ends.append(text_bytes)
+            written_count += 1
+            if written_count % _REPORT_EVERY == 0:
+                tell(written_count, total)
+        column_bytes = write_block(file, _column_block(spans, text_ends))
+        heads.append(_trace_head(trace, begin, text_bytes, column_bytes))
+        begin += text_bytes + column_bytes
     write_end(file, begin, {"report": _report_facts(report), "traces": heads})
 
 
 def write_end(file: IO[bytes], begin: int, facts: Mapping[str, object]) -> None:
-    """Write the facts after the spans, and the mark that makes the file whole.
+    """Write the facts after the spans, and the mark that makes the file complete.
 
     Args:
         file: The file.
@@ -110,18 +113,17 @@ def write_end(file: IO[bytes], begin: int, facts: Mapping[str, object]) -> None:
 
 
 def facts_at_end(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
-    """Return the facts after the spans of a file, and their offset.
-
-    Returns:
-        None for a file that was not written to its end.
-    """
+    """Return the facts after the spans of a file, and their offset; None if it is incomplete."""
     size = os.fstat(file.fileno()).st_size
     end = os.pread(file.fileno(), END_BYTES, max(0, size - END_BYTES))
-    if not end[:20].isdigit():
+    offset_digits = end[:_OFFSET_DIGITS]
+    if not offset_digits.isdigit():
         return None
-    begin = min(int(end[:20]), size)
+    begin = min(int(offset_digits), size)
     data = os.pread(file.fileno(), max(0, size - END_BYTES - begin), begin)
-    return (json.loads(data), begin) if _END % (begin, crc32(data)) == end else None
+    if _END % (begin, crc32(data)) != end:
+        return None
+    return json.loads(data), begin
 
 
 def _spans_of(trace: Trace) -> Sequence[Step | Span]:
@@ -135,16 +137,16 @@ def _spans_of(trace: Trace) -> Sequence[Step | Span]:
 def _previews_and_texts(
     trace: Trace, spans: Sequence[Step | Span]
 ) -> Iterator[tuple[tuple[str, bool], str]]:
-    """Yield the preview of each span, with whether that is the entire text, and the text."""
+    """Yield for each span its preview with True if that is the entire text, and its text."""
     for index, span in enumerate(spans):
         if isinstance(span, Step):
             yield span.row(), span.text
         else:
-            yield (span.preview, span.whole), trace.text(index)
+            yield (span.preview, span.preview_is_complete), trace.text(index)
 
 
-def _columns(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
-    """Return the columns of all spans of a trace.
+def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
+    """Return the columns and totals of all spans of a trace as one block.
 
     Args:
         spans: The spans or their steps.
@@ -156,30 +158,32 @@ def _columns(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
         b"" if span.place == span.key else span.place.encode("utf-8", "surrogatepass")
         for span in spans
     ]
-    turns = array("I")  # spans whose thread is not that of the one before
-    thread = ""
+    thread_changes = array("I")  # spans with another thread than the previous span
+    previous_thread = ""
     for index, span in enumerate(spans):
-        thread_name, slash, _suffix = span.key.partition("/")
-        if (thread_name if slash else "") != thread:
-            thread = thread_name if slash else ""
-            turns.append(index)
+        prefix, slash, _suffix = span.key.partition("/")
+        thread = prefix if slash else ""
+        if thread != previous_thread:
+            thread_changes.append(index)
+        previous_thread = thread
     facts, columns = table.whole()
-    more = {
+    document_columns = {
         "text_ends": text_ends,
         "places": bytearray().join(places),
         "place_ends": array("Q", accumulate(map(len, places))),
-        "turns": turns,
+        "turns": thread_changes,
     }
     totals = SpanTotals()
     totals.take(table.columns(0, len(table)))
-    totals_facts, counted = totals.block()
-    odd = list(odd_parents.items())
+    totals_facts, totals_columns = totals.block()
     return Block(
-        {"table": facts, "odd_parents": odd, "totals": totals_facts}, {**columns, **more, **counted}
+        {"table": facts, "odd_parents": list(odd_parents.items()), "totals": totals_facts},
+        {**columns, **document_columns, **totals_columns},
     )
 
 
-def _trace_head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:
+def _trace_head(trace: Trace, begin: int, text_bytes: int, column_bytes: int) -> dict[str, object]:
+    """Return the facts of a trace, with the offsets and lengths of its texts and columns."""
     return {
         "identity": trace.identity._asdict(),
         "record": trace.record,
@@ -188,12 +192,13 @@ def _trace_head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, ob
         "spawned": dict(trace.spawned),
         "total": trace.loaded.total,
         "spans": len(trace),
-        "texts": (begin, texts),
-        "rows": (begin + texts, rows),
+        "texts": (begin, text_bytes),
+        "rows": (begin + text_bytes, column_bytes),
     }
 
 
 def _report_facts(report: FileReport | None) -> dict[str, object] | None:
+    """Return the facts of a report without its traces; None if no reader knows the document."""
     if report is None:
         return None
     thread = report.thread
@@ -207,10 +212,10 @@ def _report_facts(report: FileReport | None) -> dict[str, object] | None:
 
 
 def path_of_part(cache_path: Path, process: int) -> Path:
-    """Return the path at which a process writes a file of spans before it is whole.
+    """Return the path at which a process writes a file of spans until it is complete.
 
     Args:
-        cache_path: The path of the whole file.
+        cache_path: The path of the complete file.
         process: The id of the process.
     """
     return cache_path.with_name(f"{cache_path.name}.{process}.part")
@@ -222,11 +227,11 @@ _PREVIEW_BYTES: Final = 4096
 BROKEN: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
 """The errors of reading a file of spans with unexpected content."""
 
-_DAMAGED: Final = "what was kept of it is damaged; open it again to have it read anew"
+_DAMAGED_TEXT: Final = "what was kept of it is damaged; open it again to have it read anew"
 
 
 class CachedDocument(NamedTuple):
-    """The result of reading a document, from its file of spans; None where no reader knows it."""
+    """The result of reading a document, from its file of spans; None if no reader knows it."""
 
     report: FileReport | None
 
@@ -239,28 +244,28 @@ def open_cached(cache_path: Path, path: Path) -> CachedDocument | None:
         path: The path of the document.
 
     Returns:
-        The result of reading the document; None where the file is not whole.
+        The result of reading the document; None if the file is incomplete.
 
     Raises:
-        OSError: from the file system.
-        Exception: one of ``BROKEN``, where it holds something else than it should.
+        OSError: The file cannot be read.
+        Exception: One of ``BROKEN``; the file has unexpected content.
     """
     spans = _SpanFile(open_regular(cache_path))
-    end = facts_at_end(spans.file)
-    if end is None:
+    end_facts = facts_at_end(spans.file)
+    if end_facts is None:
         return None
-    facts, _begin = end
+    facts, _begin = end_facts
     report_facts = facts["report"]
     if report_facts is None:
         return CachedDocument(None)
-    traces = tuple(_trace(path, spans, head) for head in facts["traces"])
+    traces = tuple(_trace_of_head(path, spans, head) for head in facts["traces"])
     if len(traces) == 1:
         traces[0].advance()
     report = FileReport(
         path,
         format=report_facts["format"],
         traces=traces,
-        problems=_problems(report_facts["problems"]),
+        problems=_problems_of(report_facts["problems"]),
         skipped=report_facts["skipped"],
         failed=report_facts["failed"],
         thread=None if report_facts["thread"] is None else Thread(*report_facts["thread"]),
@@ -268,7 +273,7 @@ def open_cached(cache_path: Path, path: Path) -> CachedDocument | None:
     return CachedDocument(report)
 
 
-def _problems(pairs: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:
+def _problems_of(pairs: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:
     return tuple(Problem(location, message) for location, message in pairs)
 
 
@@ -280,7 +285,7 @@ class _SpanFile:
         finalize(self, file.close)
 
     def drop(self) -> None:
-        """Remove it from its folder: it is damaged, and its document must be read again."""
+        """Delete the damaged file, so that its document is read again."""
         with suppress(OSError):
             os.unlink(self.file.name)  # noqa: PTH108
 
@@ -297,73 +302,71 @@ class _SpanFile:
         return data
 
 
-class _Part:
-    """A part of a file of spans."""
+class _FileSection:
+    """A section of a file of spans, from an offset on, as a content of lines."""
 
     def __init__(self, spans: _SpanFile, begin: int) -> None:
         self._spans = spans
         self._begin = begin
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """Read a section of the part.
+        """Read bytes of the section.
 
         Args:
-            offset: The first byte, counted from the beginning of the part.
+            offset: The first byte, counted from the beginning of the section.
             length: The most bytes to read.
         """
         return self._spans.read(self._begin + offset, length)
 
 
-def _trace(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
+def _trace_of_head(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
+    """Return the trace whose facts are ``head``; its columns are read later."""
     return Trace(
         TraceIdentity(**head["identity"]),
         path,
         CachedSpans(spans, head),
         record=head["record"],
-        meta=_meta(head["meta"]),
-        problems=_problems(head["problems"]),
+        meta=_meta_of_facts(head["meta"]),
+        problems=_problems_of(head["problems"]),
     )
 
 
 class CachedSpans(IndexedSpans):
-    """Spans whose columns are read at once and whose texts are read on demand.
+    """Spans from a file of spans: all columns are read at once, the texts on demand.
 
-    They are equal to those that were read from the document itself.
+    The spans are equal to the spans that were read from the document.
     """
 
     def __init__(self, spans: _SpanFile, head: Mapping[str, Any]) -> None:
         begin, size = head["texts"]
-        super().__init__(LineIndex(_Part(spans, begin), size), SpanTable())
+        super().__init__(LineIndex(_FileSection(spans, begin), size), SpanTable())
         self._file = spans
         self._total = head["total"]
-        self._spans = head["spans"]
-        self._rows = head["rows"][0]
+        self._span_count = head["spans"]
+        self._columns_begin, _size = head["rows"]
         self._places = bytearray()
         self._place_ends = array("Q")
-        self._turns = array("I")
+        self._thread_changes = array("I")
         self._odd_parents: Mapping[int, str] = {}
         self._table.spawned.update(head["spawned"])
 
     @property
     def loaded(self) -> Loaded:
-        """The progress: nothing, or all once the columns are read; with the number of spans."""
+        """The progress: 0 until the columns are read, then everything."""
         if self._finished:
             return Loaded(self._total, self._total, complete=True)
-        return Loaded(0, self._total, False, self._spans, True)
+        return Loaded(0, self._total, False, self._span_count, True)
 
     def span(self, index: int, /) -> Span:
-        """Return the span at ``index``; its preview is read when that is looked at."""
+        """Return the span at ``index``; its preview is read when it is first used."""
         span = super().span(index)
         parent = self._odd_parents.get(index, span.parent)
-        encoded_location = self._places[
-            self._place_ends[index - 1] if index else 0 : self._place_ends[index]
-        ]
-        return relocated_span(
-            span, index, encoded_location.decode("utf-8", "surrogatepass") or span.key, parent
-        )
+        begin = self._place_ends[index - 1] if index else 0
+        location = self._places[begin : self._place_ends[index]].decode("utf-8", "surrogatepass")
+        return relocated_span(span, index, location or span.key, parent)
 
     def source_lines(self, _index: int, /) -> bytes | None:
-        """Return None: the lines of this file are not those of the document."""
+        """Return None, because the lines of this file are not the lines of the document."""
         return None
 
     def one_thread(self, first: int, end: int, /) -> bool:
@@ -373,66 +376,81 @@ class CachedSpans(IndexedSpans):
             first: The first span.
             end: The span after the last.
         """
-        position = bisect_right(self._turns, first)
-        return position == len(self._turns) or self._turns[position] >= end
+        position = bisect_right(self._thread_changes, first)
+        return position == len(self._thread_changes) or self._thread_changes[position] >= end
 
     def advance(self, _max_bytes: int, /) -> bool:
-        """Take in all columns; False.
+        """Read all columns, and return False, as nothing is left.
 
-        An error of the file system leaves no spans and becomes a problem.
+        If they cannot be read, there are no spans, and the error becomes a problem.
         """
         if not self._finished:
             try:
                 self._read_columns()
             except OSError as error:
-                self._lose(error.strerror or str(error))
+                self._add_read_problem(error.strerror or str(error))
             except BROKEN:
                 self._file.drop()
-                self._lose(_DAMAGED)
+                self._add_read_problem(_DAMAGED_TEXT)
             self._finished = True
         return False
 
-    def _lose(self, reason: str) -> None:
+    def _add_read_problem(self, reason: str) -> None:
         self._table.problems.append(Problem("whole file", f"it cannot be read: {reason}"))
 
     def _read_columns(self) -> None:
-        block = block_at(self._file.file.fileno(), self._rows)
-        if block is None:
+        """Read the columns and totals of all spans.
+
+        Raises:
+            ValueError: There is no block of columns.
+        """
+        block_and_size = block_at(self._file.file.fileno(), self._columns_begin)
+        if block_and_size is None:
             raise ValueError("there are no columns")
-        facts, columns = block[0]
+        (facts, columns), _size = block_and_size
         self._index.append_lines(columns["text_ends"], 0)
         self._places = columns["places"]
         self._place_ends = columns["place_ends"]
-        self._turns = columns["turns"]
+        self._thread_changes = columns["turns"]
         self._odd_parents = dict(facts["odd_parents"])
         self._totals = SpanTotals.of_block(Block(facts["totals"], columns))
-        # The last, as it makes the spans known:
+        # This comes last, because it makes the spans known:
         self._table.append_block(Block(facts["table"], columns))
 
     def _text_of(self, _index: int, data: bytes, /) -> str:
+        """Return the text in a line of the file; if the line is damaged, delete the file.
+
+        Raises:
+            OSError: The line is damaged.
+        """
         try:
             text = from_json(data.partition(BEFORE_TEXT)[2][:-1])
             if not isinstance(text, str):
                 raise TypeError("a line of a file of spans holds no text")
         except BROKEN as error:
             self._file.drop()
-            raise OSError(EIO, _DAMAGED) from error
+            raise OSError(EIO, _DAMAGED_TEXT) from error
         return text
 
     def _preview_of_lines(self, _index: int, first: int, last: int, /) -> tuple[str, bool]:
-        """Return the preview of a span, which is before its text."""
-        head = self._index.read(first, last, _PREVIEW_BYTES)
+        """Return the preview of a span and True if it is complete, from the line before the text.
+
+        Raises:
+            OSError: The line is damaged, or cannot be read.
+        """
+        data = self._index.read(first, last, _PREVIEW_BYTES)
         try:
-            value = from_json(head.partition(BEFORE_TEXT)[0] + b"}")
+            value = from_json(data.partition(BEFORE_TEXT)[0] + b"}")
             return str(value["preview"]), bool(value["whole"])
         except BROKEN as error:
-            raise OSError(EIO, _DAMAGED) from error
+            raise OSError(EIO, _DAMAGED_TEXT) from error
 
 
-def _meta(value: Mapping[str, Any]) -> TraceMeta:
+def _meta_of_facts(facts: Mapping[str, Any]) -> TraceMeta:
+    """Return the facts of a run from their form in JSON."""
     sections = {
-        name: tuple((one, text) for one, text in section)
-        for name, section in value["answer_key"].items()
+        section: tuple((name, text) for name, text in entries)
+        for section, entries in facts["answer_key"].items()
     }
-    fields = {**value, "outcome": Outcome(value["outcome"]), "answer_key": AnswerKey(**sections)}
+    fields = {**facts, "outcome": Outcome(facts["outcome"]), "answer_key": AnswerKey(**sections)}
     return TraceMeta(**fields)

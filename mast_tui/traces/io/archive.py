@@ -1,7 +1,7 @@
 """Zip archives, read member by member in memory, also from damaged archives.
 
-``zipfile`` reads the directory. The members are unpacked here: before Python 3.14 it knows no zstd,
-and of a file whose end is missing it reads nothing.
+``zipfile`` reads the directory. This module unpacks the members, because before Python 3.14
+``zipfile`` knows no zstd, and it reads nothing from a file whose end is missing.
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ MOST_BYTES: Final = 512 << 20
 """The most unpacked bytes of one archive."""
 
 _MOST_DIRECTORY_BYTES: Final = 16 << 20
-"""The most bytes that ``zipfile`` reads at once: it keeps all that a directory claims."""
+"""The most bytes of a directory, which ``zipfile`` reads into memory."""
 
 _LOCAL: Final = Struct("<4s5H3I2H")
 _LOCAL_MARK: Final = b"PK\x03\x04"
 _CENTRAL_MARK: Final = b"PK\x01\x02"
 _DESCRIPTOR_MARK: Final = b"PK\x07\x08"
-_IN_EXTRA: Final = 0xFFFFFFFF
+_DESCRIPTOR_BYTES: Final = (0, 16, 24, 12, 20)
+"""The possible lengths of a descriptor: none, with or without its mark, with 32 or 64 bits."""
+
+_MARKED_DESCRIPTOR_BYTES: Final = (16, 24)
+_SIZE_IN_EXTRA: Final = 0xFFFFFFFF
 
 _ENCRYPTED: Final = 0x1 | 0x40
 _SIZES_FOLLOW: Final = 0x8
@@ -40,10 +44,10 @@ _DEFLATED: Final = 8
 _ZSTANDARD: Final = 93
 
 _PIECE: Final = 64 << 10
-_FED: Final = {_DEFLATED: 4096, _ZSTANDARD: 512}
-"""The packed bytes that are unpacked at once: they make at most 22 MB."""
+_FEED_BYTES: Final = {_DEFLATED: 4096, _ZSTANDARD: 512}
+"""The packed bytes that are unpacked in one step, by method: their content has at most 22 MB."""
 
-_LISTED_PROBLEMS: Final = 20
+_MOST_NAME_PROBLEMS: Final = 20
 _NO_DIRECTORY: Final = (
     "the archive has no directory, or a damaged one: it is cut off or still being written; its "
     "members were found one by one"
@@ -55,7 +59,7 @@ class UnreadableMember(ValueError):
 
 
 class _Member(NamedTuple):
-    """The location of a member; the sizes are None where only its data has them."""
+    """The facts of a member; the sizes and checksum are None if its header does not have them."""
 
     name: str
     offset: int
@@ -66,7 +70,7 @@ class _Member(NamedTuple):
     checksum: int | None
 
 
-class _Unpacks(Protocol):
+class _Unpacker(Protocol):
     @property
     def eof(self) -> bool: ...
     @property
@@ -74,7 +78,7 @@ class _Unpacks(Protocol):
     def decompress(self, data: bytes, /) -> bytes: ...
 
 
-class _Bounded:
+class _BoundedFile:
     """A file that limits the size of a read."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -96,7 +100,11 @@ class _Bounded:
         return self._file.seek(offset, whence)
 
     def read(self, size: int = -1) -> bytes:
-        """Read some; ``ValueError`` where that is too much."""
+        """Read bytes.
+
+        Raises:
+            ValueError: ``size`` is over the limit.
+        """
         if size > _MOST_DIRECTORY_BYTES:
             raise ValueError(f"too much to read: {size}")
         return self._file.read(_MOST_DIRECTORY_BYTES if size < 0 else size)
@@ -110,11 +118,14 @@ def is_archive(head: bytes) -> bool:
 class Archive:
     """The members of a zip archive by name; nothing is ever written to disk.
 
-    ``names`` are in the order of the archive; of a name that is there twice the later member
-    counts, as it does for whoever writes by appending. What is left out (unsafe names, members
-    beyond ``MOST_MEMBERS``) is in ``problems``. Where the directory at the end of the file is
-    missing or damaged, the members are found by their own headers, as far as these are intact.
-    ``OSError`` of the file system comes through.
+    - If two members have one name, the later one counts, as a program that appends means it.
+    - Members with unsafe names and members beyond ``MOST_MEMBERS`` are left out; ``problems`` has
+      them.
+    - If the directory at the end of the file is missing or damaged, the members are found by their
+      own headers, up to the first damaged header.
+
+    Raises:
+        OSError: The file cannot be read.
     """
 
     def __init__(
@@ -128,11 +139,11 @@ class Archive:
         self._file = file
         self._size = file.seek(0, 2)
         self._most_member_bytes = most_member_bytes
-        self._left = most_bytes
-        self._left_for_rescue = most_bytes
+        self._bytes_left = most_bytes
+        self._rescue_bytes_left = most_bytes
         self._most_bytes = most_bytes
         self._members: dict[str, _Member] = {}
-        directory = self._directory()
+        directory = self._members_in_directory()
         self.rescued = directory is None
         """True if the directory was missing or damaged."""
         if directory is None:
@@ -150,9 +161,9 @@ class Archive:
         """Read the whole content of a member.
 
         Raises:
-            UnreadableMember: It is damaged, encrypted, too big, packed in an unknown way or other
-                than the directory says.
-            KeyError: There is no such member.
+            UnreadableMember: The member is damaged, encrypted, too big, packed in an unknown way or
+                not as the directory says.
+            KeyError: There is no member with this name.
         """
         member = self._members[name]
         if member.flags & _ENCRYPTED:
@@ -160,23 +171,23 @@ class Archive:
         too_big = UnreadableMember(f"it is bigger than {self._most_member_bytes >> 20} MB")
         if member.bytes is not None and member.bytes > self._most_member_bytes:
             raise too_big
-        local = self._member_at(member.offset)
-        if local is None:
+        header = self._member_at(member.offset)
+        if header is None:
             raise UnreadableMember("its header is damaged")
-        begin = local[1]
+        _member, begin = header
         end = self._size if member.packed_bytes is None else begin + member.packed_bytes
         if end > self._size:
             raise UnreadableMember("it is cut off")
         pieces: list[bytes] = []
         size = 0
-        for piece, _end in self._unpack(member.method, begin, end):
+        for piece, _end in self._unpacked_pieces(member.method, begin, end):
             size += len(piece)
-            self._left -= len(piece)
+            self._bytes_left -= len(piece)
             if size > self._most_member_bytes:
                 raise too_big
             if member.bytes is not None and size > member.bytes:
                 raise UnreadableMember("it is bigger than the archive says")
-            if self._left < 0:
+            if self._bytes_left < 0:
                 raise UnreadableMember(
                     f"the archive holds more than {self._most_bytes >> 20} MB when unpacked"
                 )
@@ -190,7 +201,7 @@ class Archive:
 
     def _add_members(self, members: Iterator[_Member]) -> None:
         """Record the members with safe names, up to the limit; the others are problems."""
-        unsafe = 0
+        unsafe_count = 0
         for number, member in enumerate(members):
             if number == MOST_MEMBERS:
                 message = f"there are more than {MOST_MEMBERS} members; the rest was left out"
@@ -199,30 +210,31 @@ class Archive:
             if _is_safe(member.name):
                 self._members[member.name] = member
                 continue
-            unsafe += 1
-            if unsafe <= _LISTED_PROBLEMS:
+            unsafe_count += 1
+            if unsafe_count <= _MOST_NAME_PROBLEMS:
                 message = f"its name {member.name[:100]!r} leads out of the archive; left out"
                 self.problems.append(Problem(f"member {number}", message))
 
-    def _bytes_at(self, offset: int, length: int) -> bytes:
+    def _read_at(self, offset: int, length: int) -> bytes:
+        """Return the bytes at an offset; empty if the offset is outside the file."""
         if not 0 <= offset <= self._size:  # a header may claim any number
             return b""
         self._file.seek(offset)
         return self._file.read(length)
 
-    def _directory(self) -> list[_Member] | None:
-        """Return the members that the directory at the end of the file lists; None without one."""
+    def _members_in_directory(self) -> list[_Member] | None:
+        """Return the members in the directory of the archive; None if it is missing or damaged."""
         try:
-            with zipfile.ZipFile(_Bounded(self._file)) as archive:
+            with zipfile.ZipFile(_BoundedFile(self._file)) as archive:
                 return [
                     _Member(
-                        *(
-                            entry.filename,
-                            entry.header_offset,
-                            entry.compress_type,
-                            entry.flag_bits,
-                        ),
-                        *(entry.compress_size, entry.file_size, entry.CRC),
+                        name=entry.filename,
+                        offset=entry.header_offset,
+                        method=entry.compress_type,
+                        flags=entry.flag_bits,
+                        packed_bytes=entry.compress_size,
+                        bytes=entry.file_size,
+                        checksum=entry.CRC,
                     )
                     for entry in archive.infolist()
                 ]
@@ -230,100 +242,117 @@ class Archive:
             return None
 
     def _members_by_headers(self) -> Iterator[_Member]:
-        """Yield the members by their own headers, up to the first that is not intact."""
+        """Yield the members by their own headers, up to the first damaged or cut off member.
+
+        The damaged member becomes a problem.
+        """
         offset = 0
-        while (local := self._member_at(offset)) is not None:
-            member, begin = local
+        while (header := self._member_at(offset)) is not None:
+            member, begin = header
+            location = member.name if _is_safe(member.name) else "whole file"
             if member.packed_bytes is not None:
                 offset = begin + member.packed_bytes
-            elif (end := self._end_of_stream(member, begin)) is not None:
-                offset = self._after_descriptor(end)
             else:
-                location = member.name if _is_safe(member.name) else "whole file"
-                message = "it is cut off, or its end cannot be found; nothing after it was read"
-                self.problems.append(Problem(location, message))
-                return
+                end = self._end_of_packed_data(member, begin)
+                if end is None:
+                    message = "it is cut off, or its end cannot be found; nothing after it was read"
+                    self.problems.append(Problem(location, message))
+                    return
+                offset = self._end_of_descriptor(end)
             if offset > self._size:
-                location = member.name if _is_safe(member.name) else "whole file"
                 self.problems.append(Problem(location, "it is cut off; left out"))
                 return
             yield member
 
     def _member_at(self, offset: int) -> tuple[_Member, int] | None:
-        """Return the member whose own header is at ``offset``, and where its data begins."""
-        head = self._bytes_at(offset, _LOCAL.size)
+        """Return the member whose header is at ``offset``, and the offset of its packed data.
+
+        Return None if there is no complete header.
+        """
+        head = self._read_at(offset, _LOCAL.size)
         if len(head) < _LOCAL.size or not head.startswith(_LOCAL_MARK):
             return None
-        _mark, _needs, flags, method, _time, _date, checksum, packed, plain, name, extra = (
-            _LOCAL.unpack(head)
-        )
-        raw = self._bytes_at(offset + _LOCAL.size, name + extra)
-        if len(raw) < name + extra:
+        _mark, _version, flags, method, _time, _date, *numbers = _LOCAL.unpack(head)
+        checksum, packed_bytes, plain_bytes, name_length, extra_length = numbers
+        names = self._read_at(offset + _LOCAL.size, name_length + extra_length)
+        if len(names) < name_length + extra_length:
             return None
+        encoded_name = names[:name_length]
         try:
-            member_name = raw[:name].decode("utf-8" if flags & _UTF8 else "cp437")
+            name = encoded_name.decode("utf-8" if flags & _UTF8 else "cp437")
         except UnicodeDecodeError:
-            member_name = raw[:name].decode("utf-8", "replace")
-        unknown = packed == _IN_EXTRA or (flags & _SIZES_FOLLOW and packed == 0)
-        facts = (None, None, None) if unknown else (packed, plain, checksum)
-        return _Member(
-            member_name, offset, method, flags, *facts
-        ), offset + _LOCAL.size + name + extra
+            name = encoded_name.decode("utf-8", "replace")
+        member = _Member(name, offset, method, flags, packed_bytes, plain_bytes, checksum)
+        sizes_follow = flags & _SIZES_FOLLOW and packed_bytes == 0
+        if packed_bytes == _SIZE_IN_EXTRA or sizes_follow:
+            member = member._replace(packed_bytes=None, bytes=None, checksum=None)
+        return member, offset + _LOCAL.size + name_length + extra_length
 
-    def _end_of_stream(self, member: _Member, begin: int) -> int | None:
-        """Return the end of the packed data from ``begin`` on; None where it is not marked."""
-        if member.method not in _FED or member.flags & _ENCRYPTED:
+    def _end_of_packed_data(self, member: _Member, begin: int) -> int | None:
+        """Return the end of the packed data of a member, found by unpacking it.
+
+        Return None if the data does not show its end, is damaged, or is too big.
+        """
+        if member.method not in _FEED_BYTES or member.flags & _ENCRYPTED:
             return None
         end = begin
         try:
-            for piece, packed_end in self._unpack(member.method, begin, self._size):
+            for piece, packed_end in self._unpacked_pieces(member.method, begin, self._size):
                 end = packed_end
-                self._left_for_rescue -= len(piece)
-                if self._left_for_rescue < 0:
+                self._rescue_bytes_left -= len(piece)
+                if self._rescue_bytes_left < 0:
                     return None
         except UnreadableMember:
             return None
         return end
 
-    def _after_descriptor(self, offset: int) -> int:
-        """Return the offset after the sizes that may follow a member's data."""
-        for length in (0, 16, 24, 12, 20):
-            follows = self._bytes_at(offset, length + 4)
-            if length in (16, 24) and not follows.startswith(_DESCRIPTOR_MARK):
+    def _end_of_descriptor(self, offset: int) -> int:
+        """Return the end of the descriptor with the sizes that may follow a member's data.
+
+        The descriptor ends before the next header, or at the end of the file.
+        """
+        for length in _DESCRIPTOR_BYTES:
+            data = self._read_at(offset, length + len(_LOCAL_MARK))
+            has_mark = length in _MARKED_DESCRIPTOR_BYTES
+            if has_mark and not data.startswith(_DESCRIPTOR_MARK):
                 continue
-            if follows[length:] in (_LOCAL_MARK, _CENTRAL_MARK, b""):
+            if data[length:] in (_LOCAL_MARK, _CENTRAL_MARK, b""):
                 return min(offset + length, self._size)
         return self._size
 
-    def _unpack(self, method: int, begin: int, end: int) -> Iterator[tuple[bytes, int]]:
+    def _unpacked_pieces(self, method: int, begin: int, end: int) -> Iterator[tuple[bytes, int]]:
         """Unpack the data between two offsets.
 
         Yields:
-            Some of the content, and the offset up to which that was packed.
+            A piece of the content, and the offset after its packed data.
+
+        Raises:
+            UnreadableMember: The data is damaged, or packed in an unknown way.
         """
         if method == zipfile.ZIP_STORED:
             for offset in range(begin, end, _PIECE):
-                yield self._bytes_at(offset, min(_PIECE, end - offset)), min(offset + _PIECE, end)
+                yield self._read_at(offset, min(_PIECE, end - offset)), min(offset + _PIECE, end)
             return
-        if method not in _FED:
+        if method not in _FEED_BYTES:
             raise UnreadableMember(f"it is packed in an unknown way ({method})")
-        unpacks, broken = _unpacker(method)
-        fed = _FED[method]
+        unpacker, damage_error = _unpacker_of(method)
+        feed_bytes = _FEED_BYTES[method]
         for offset in range(begin, end, _PIECE):
-            read = self._bytes_at(offset, min(_PIECE, end - offset))
-            for position in range(0, len(read), fed):
+            packed = self._read_at(offset, min(_PIECE, end - offset))
+            for position in range(0, len(packed), feed_bytes):
                 try:
-                    plain = unpacks.decompress(read[position : position + fed])
-                except broken as error:
+                    piece = unpacker.decompress(packed[position : position + feed_bytes])
+                except damage_error as error:
                     raise UnreadableMember(f"its data is damaged: {error}") from error
-                packed_end = offset + min(position + fed, len(read)) - len(unpacks.unused_data)
-                yield plain, packed_end
-                if unpacks.eof:
+                fed_end = offset + min(position + feed_bytes, len(packed))
+                yield piece, fed_end - len(unpacker.unused_data)
+                if unpacker.eof:
                     return
         raise UnreadableMember("its data is damaged: it ends before its time")
 
 
-def _unpacker(method: int) -> tuple[_Unpacks, type[Exception]]:
+def _unpacker_of(method: int) -> tuple[_Unpacker, type[Exception]]:
+    """Return the unpacker of a method, and the error that it raises for damaged data."""
     if method == _DEFLATED:
         return zlib.decompressobj(-zlib.MAX_WBITS), zlib.error
     import zstandard  # few archives are packed so

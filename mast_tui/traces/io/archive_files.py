@@ -25,7 +25,7 @@ from mast_tui.traces.io.archive import MOST_BYTES, MOST_MEMBER_BYTES, MOST_MEMBE
 _HEADER_BYTES: Final = 64 << 20
 """The most bytes of headers and padding in a tar archive."""
 
-_MOST_AT_ONCE: Final = 32 << 20
+_MOST_READ_BYTES: Final = 32 << 20
 """The longest read. ``zipfile`` and ``tarfile`` would read a directory or header of any size."""
 
 
@@ -50,14 +50,14 @@ def open_archive(kind: str, container: str) -> Any:
     """Open an archive as a file system.
 
     Args:
-        kind: ``zip`` or ``tar``; other kinds are opened by fsspec alone.
-        container: The file or archive that holds the archive.
+        kind: ``zip`` or ``tar``; fsspec opens other kinds without limits.
+        container: The URL of the archive, perhaps a chain.
 
     Raises:
-        OSError: It is over a limit (``EFBIG``), or cannot be read.
+        OSError: The archive is over a limit (``EFBIG``), or cannot be read.
     """
-    opens = _KINDS.get(kind)
-    if opens is None:
+    open_kind = _KINDS.get(kind)
+    if open_kind is None:
         return url_to_fs(f"{kind}://::{container}")[0]
     files, path = file_system(container)
     info = files.info(path)
@@ -65,7 +65,7 @@ def open_archive(kind: str, container: str) -> Any:
         raise OSError(ENOENT, "no such archive")
     if "::" in container and (info.get("size") or 0) > MOST_MEMBER_BYTES:
         raise too_big("the archive in it", MOST_MEMBER_BYTES)
-    return opens(files.open(path, "rb"), path)
+    return open_kind(files.open(path, "rb"), path)
 
 
 def too_big(subject: str, most: int) -> OSError:
@@ -81,7 +81,7 @@ def too_big(subject: str, most: int) -> OSError:
 
 
 class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
-    """The progress of a download, which ends with an error where it is over a limit."""
+    """The callback of a download, which raises an error if the file is over a limit."""
 
     def __init__(self, error: OSError, most: int, written: Callable[[int], None]) -> None:
         """Begin to count.
@@ -89,7 +89,7 @@ class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
         Args:
             error: The error that is raised over the limit.
             most: The most bytes that the file may have.
-            written: Called with each piece that is written.
+            written: Called with the length of each piece that is written.
         """
         super().__init__()
         self._error = error
@@ -97,7 +97,7 @@ class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
         self._written = written
 
     def set_size(self, size: int | None) -> None:
-        """Refuse a file that is announced as too big."""
+        """Raise the error if the announced size is over the limit."""
         if size is not None and size > self._most:
             raise self._error
 
@@ -109,12 +109,12 @@ class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
         self._written(inc)
 
     def absolute_update(self, value: int) -> None:
-        """Count what was written from the beginning."""
+        """Count a piece that was written, from the number of all bytes written."""
         self.relative_update(value - self.value)
 
 
 class _LimitedReader(RawIOBase):
-    """An archive's file, in which no place beyond a limit is read or sought."""
+    """The file of an archive, with limits of the offset and of each read; None for no offset."""
 
     def __init__(self, file: IO[bytes], most: int | None) -> None:
         super().__init__()
@@ -136,16 +136,19 @@ class _LimitedReader(RawIOBase):
         Args:
             offset: The distance in bytes.
             whence: The start of the distance, as in ``io``.
+
+        Raises:
+            OSError: The position is beyond the limit.
         """
         if whence == os.SEEK_SET:
-            self._check(offset)
+            self._check_offset(offset)
         return self._file.seek(offset, whence)
 
     def read(self, size: int = -1) -> bytes:
-        if size > _MOST_AT_ONCE:
-            raise too_big("a header of the archive", _MOST_AT_ONCE)
-        data = self._file.read(_MOST_AT_ONCE if size < 0 else size)
-        self._check(self._file.tell())
+        if size > _MOST_READ_BYTES:
+            raise too_big("a header of the archive", _MOST_READ_BYTES)
+        data = self._file.read(_MOST_READ_BYTES if size < 0 else size)
+        self._check_offset(self._file.tell())
         return data
 
     def close(self) -> None:
@@ -155,13 +158,13 @@ class _LimitedReader(RawIOBase):
     def __enter__(self) -> Self:
         return self
 
-    def _check(self, offset: int) -> None:
+    def _check_offset(self, offset: int) -> None:
         if self._most is not None and offset > self._most:
             raise too_big("the archive", MOST_BYTES)
 
 
 class _LimitedTar(TarFileSystem):  # type: ignore[misc] # fsspec has no types
-    """A tar archive of which no more than the most members are listed."""
+    """A tar archive that refuses to list more than ``MOST_MEMBERS`` members."""
 
     def _index(self) -> None:
         for number, _ in enumerate(self.tar):
@@ -170,6 +173,7 @@ class _LimitedTar(TarFileSystem):  # type: ignore[misc] # fsspec has no types
 
 
 def _open_zip(file: IO[bytes], _path: str) -> Any:
+    """Open a zip archive; raise ``OSError`` if it is over a limit."""
     files = ZipFileSystem(_LimitedReader(file, None))
     members = files.zip.infolist()
     _check_number(len(members))
@@ -178,9 +182,10 @@ def _open_zip(file: IO[bytes], _path: str) -> Any:
 
 
 def _open_tar(file: IO[bytes], path: str) -> Any:
+    """Open a tar archive, perhaps compressed; raise ``OSError`` if it is over a limit."""
     compression = infer_compression(path)
     unpacked = file if compression is None else compr[compression](file)
-    # The end of a big member has to be found before the member is known to be passed over.
+    # To list the members, the reader must move past each of them, also past a big one.
     files = _LimitedTar(_LimitedReader(unpacked, MOST_BYTES + _HEADER_BYTES))
     _check_sizes(info["size"] for info, *_ in files.index.values())
     return files
@@ -193,7 +198,10 @@ def _check_number(number: int) -> None:
 
 
 def _check_sizes(sizes: Iterable[int]) -> None:
-    """Refuse an archive whose members together are too big; a too big one is refused alone."""
+    """Raise ``OSError`` if all members together are too big.
+
+    A member that is too big does not count: reading that member will be refused.
+    """
     if sum(size for size in sizes if size <= MOST_MEMBER_BYTES) > MOST_BYTES:
         raise too_big("the archive", MOST_BYTES)
 

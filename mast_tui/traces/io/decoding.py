@@ -1,4 +1,4 @@
-"""Bytes of a foreign file to text, without ever giving up."""
+"""The text of a foreign file's bytes, which never fails."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MARKS = (
 
 
 def decode(data: bytes) -> tuple[str, Problem | None]:
-    """Return the text of ``data``, and a problem naming the first line that is not well encoded.
+    """Return the text of ``data``, and a problem if some of it is invalid, else None.
 
-    A byte order mark decides on UTF-8, UTF-16 or UTF-32 and is dropped; without one the bytes
-    are UTF-8. What is invalid becomes U+FFFD.
+    A byte order mark determines UTF-8, UTF-16 or UTF-32 and is dropped; without a mark the bytes
+    are UTF-8. Invalid bytes become U+FFFD; the problem names the first line with any.
     """
     encoding = "utf-8"
     for mark, name in _MARKS:
@@ -36,7 +36,7 @@ def decode(data: bytes) -> tuple[str, Problem | None]:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Return ``data`` as UTF-8 without a byte order mark; only bytes with a mark are changed."""
+    """Return ``data`` as UTF-8 without a byte order mark; bytes without a mark stay unchanged."""
     if not data.startswith(tuple(mark for mark, _name in _MARKS)):
         return data
     if data.startswith(codecs.BOM_UTF8):

@@ -1,4 +1,4 @@
-"""JSON lines: recognised, and cut out of files that separate records in other ways."""
+"""The recognition of JSON lines, and the records of files that separate them in other ways."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ LINES_LOOKED_AT: Final = 20
 NUL_BYTES: Final = "NUL bytes, as a crash leaves them, are left out"
 """The problem of a line with NUL bytes."""
 
-_MANY: Final = 3
-_SPACE: Final = 16
-_GOES_ON: Final = ("{", "[", ",", ":")
+_ENOUGH_RECORDS: Final = 3
+_MOST_SPACE: Final = 16
+_CONTINUATIONS: Final = ("{", "[", ",", ":")
 
 _EVENT_FIELD: Final = re.compile(r"^(?:data: ?|(?:event|id|retry):.*|:.*)", re.MULTILINE)
-_BEGINS: Final = re.compile(r"[\s\0\x1e\ufeff]*(?:[{\[]|(?:data|event|id|retry)?:)")
+_BEGINNING: Final = re.compile(r"[\s\0\x1e\ufeff]*(?:[{\[]|(?:data|event|id|retry)?:)")
 _RECORD: Final = re.compile(r"[{\[]")
 _OBJECT: Final = re.compile(r'\{(?=\s*")')
 _MOST_TRIES: Final = 100
 """The most beginnings of a record that are tried on a broken line."""
 
 _MOST_BROKEN: Final = 10_000
-"""The most broken records that are passed over; later ones are left out."""
+"""The most broken records that are skipped; after them nothing is read."""
 
-_FORGOTTEN_CHARS: Final = 1 << 20
+_MOST_READ_CHARS: Final = 1 << 20
 """The length at which text that has been read is cut off: an error of the decoder counts all line
 feeds before it."""
 
@@ -38,40 +38,46 @@ TEXT_AFTER_DOCUMENT: Final = "characters behind the end of the document are left
 
 
 def first_lines(text: str, most: int = LINES_LOOKED_AT) -> list[str]:
-    r"""Return the first lines that are not blank, split at ``\\n`` only.
+    r"""Return those of the first lines that are not blank, split at ``\\n`` only.
 
     Args:
-        text: The text.
-        most: The number of lines to look at.
+        text: The text, whose leading white space does not count.
+        most: The number of lines to examine.
     """
     lines = text.lstrip().split("\n", most)[:most]
     return [line for line in lines if line.strip()]
 
 
 def is_json_lines(lines: Sequence[str]) -> bool:
-    """Return whether the first lines of a text are JSON lines, some of which may be broken.
-
-    The first line is a record by itself and another follows; or it is broken, does not look as if
-    it went on in the next one, and half of the lines are records.
-    """
+    """Return whether the first lines of a text are JSON lines, some of which may be broken."""
     return len(lines) > 1 and bool(json_records(lines))
 
 
 def json_records(lines: Sequence[str]) -> list[object]:
-    """Return the values of the first lines of a text; empty where they are no JSON lines."""
-    looked_at = lines[:LINES_LOOKED_AT]
-    values = [value for line in looked_at if (value := _value(line)) is not None]
+    """Return the values of the first lines of a text; empty if they are no JSON lines.
+
+    They are JSON lines in two cases:
+
+    - The first line is a record.
+    - The first line is broken, at least half of the lines are records, and either there are several
+      records or the first line does not seem to continue in the second one.
+    """
+    first_line_values = [_value_or_none(line) for line in lines[:LINES_LOOKED_AT]]
+    values = [value for value in first_line_values if value is not None]
     if not values or not isinstance(values[0], dict | list):
         return []
-    if _value(looked_at[0]) is None:
-        records = sum(isinstance(value, dict | list) for value in values)
-        few = records < _MANY and looked_at[0].rstrip().endswith(_GOES_ON)
-        if few or 2 * records < len(looked_at):
+    if first_line_values[0] is None:
+        record_count = sum(isinstance(value, dict | list) for value in values)
+        continues = lines[0].rstrip().endswith(_CONTINUATIONS)
+        if record_count < _ENOUGH_RECORDS and continues:
+            return []
+        if 2 * record_count < len(first_line_values):
             return []
     return values
 
 
-def _value(line: str) -> object | None:
+def _value_or_none(line: str) -> object | None:
+    """Return the value of a line, None if it is no JSON."""
     try:
         return load_json(line)
     except InvalidJSON:
@@ -79,7 +85,7 @@ def _value(line: str) -> object | None:
 
 
 def glued_records(line: str) -> list[object]:
-    """Return the objects on a line that has lost line feeds; empty where it is anything else."""
+    """Return the objects on a line that has lost line feeds; empty if it has anything else."""
     values: list[object] = []
     decoder = json.JSONDecoder()
     pos = 0
@@ -91,26 +97,27 @@ def glued_records(line: str) -> list[object]:
             return []
         if not isinstance(value, dict):
             return []
-        pos += len(line[pos : pos + _SPACE]) - len(line[pos : pos + _SPACE].lstrip())
+        pos += len(line[pos : pos + _MOST_SPACE]) - len(line[pos : pos + _MOST_SPACE].lstrip())
     return values if len(values) > 1 else []
 
 
 def split_records(data: bytes) -> list[bytes]:
-    """Return the JSON objects and lists of a file, whatever is between them.
+    """Return the JSON objects and lists of a file, in whatever way they are separated.
 
-    Read are records on lines or one after the other, over several lines or glued together, JSON
-    text sequences (RFC 7464), the ``data:`` lines of server-sent events, UTF-16 and UTF-32, and
-    files with NUL bytes between or in records. A broken record is left out as far as its line
-    goes; a whole record behind it on the same line is kept.
+    The file may have records on lines or over several lines, records without separators, JSON text
+    sequences (RFC 7464), the ``data:`` lines of server-sent events, and NUL bytes. It may be in
+    UTF-16 or UTF-32. A broken record is left out up to the end of its line, but a complete record
+    at the end of that line is kept.
 
     Args:
         data: The content of the file.
 
     Returns:
-        The text of each record on one line, as UTF-8; none where the file does not begin as such.
+        The text of each record on one line, as UTF-8; empty if the file does not begin like JSON or
+        like such events.
     """
     text = as_utf8(data).decode("utf-8", "replace")
-    if _BEGINS.match(text) is None:
+    if _BEGINNING.match(text) is None:
         return []
     text = text.replace("\0", "").replace("\x1e", "\n").removeprefix("\ufeff")
     if text.lstrip()[:1] not in ("{", "["):
@@ -118,36 +125,42 @@ def split_records(data: bytes) -> list[bytes]:
     records: list[bytes] = []
     decoder = json.JSONDecoder()
     pos = 0
-    broken = 0
-    while broken < _MOST_BROKEN and (begin := _RECORD.search(text, pos)) is not None:
-        if begin.start() > _FORGOTTEN_CHARS:
-            text = text[begin.start() :]
+    broken_count = 0
+    while broken_count < _MOST_BROKEN:
+        bracket = _RECORD.search(text, pos)
+        if bracket is None:
+            break
+        begin = bracket.start()
+        if begin > _MOST_READ_CHARS:
+            text = text[begin:]
             pos = 0
             continue
-        end = _end_of_record(decoder, text, begin.start())
+        end = _end_of_record(decoder, text, begin)
         if end is None:
-            broken += 1
-            pos = _after_broken(decoder, text, begin.start())
+            broken_count += 1
+            pos = _next_start(decoder, text, begin)
             continue
         pos = end
         # A line feed in JSON is never part of a text.
-        one_line = text[begin.start() : end].replace("\r", " ").replace("\n", " ")
-        records.append(one_line.encode("utf-8", "replace"))
+        record = text[begin:end].replace("\r", " ").replace("\n", " ")
+        records.append(record.encode("utf-8", "replace"))
     return records
 
 
 def _end_of_record(decoder: json.JSONDecoder, text: str, begin: int) -> int | None:
+    """Return the end of the record that begins at an offset, None if it is broken."""
     try:
-        return decoder.raw_decode(text, begin)[1]
+        _value, end = decoder.raw_decode(text, begin)
     except (ValueError, RecursionError):
         return None
+    return end
 
 
-def _after_broken(decoder: json.JSONDecoder, text: str, begin: int) -> int:
-    """Return the offset after a broken record: of a whole object on its line, else the next line.
+def _next_start(decoder: json.JSONDecoder, text: str, begin: int) -> int:
+    """Return the offset at which to continue after a broken record.
 
-    An object counts only if it reaches to the end of the line, as one inside the broken record
-    does not.
+    This is the beginning of a complete object that ends with the line, or else the end of the line.
+    An object that ends earlier may be a part of the broken record.
     """
     line_end = text.find("\n", begin)
     line_end = len(text) if line_end < 0 else line_end

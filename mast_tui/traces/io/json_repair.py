@@ -16,15 +16,17 @@ MOST_CHARS: Final = 64 << 20
 
 _MISSING: Final = object()
 _MOST_DEPTH: Final = 200
-_LISTED_PROBLEMS: Final = 200
+_MOST_PROBLEMS: Final = 200
+_MOST_IDLE_STEPS: Final = 16
+"""The steps without progress, beyond the number of frames, after which a character is skipped."""
 _MOST_OPENINGS: Final = 8
-_FRAMES_LOOKED_AT: Final = 12
-_MOST_LEFT_LISTS: Final = 8
-_SCANS: Final = 24
+_MOST_SEARCHED_FRAMES: Final = 12
+_MOST_EARLIER_LISTS: Final = 8
+_MOST_SCANS: Final = 24
 """The number of times that failed attempts may read the text, on average."""
 
 _WINDOW: Final = 1 << 16
-_LOOKED_BACK: Final = 1 << 10
+_KEPT_CHARS: Final = 1 << 10
 
 _KEY: Final = r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"\s*+:'
 _KEY_AHEAD: Final = re.compile(_KEY)
@@ -35,7 +37,7 @@ _BROKEN_KEY: Final = re.compile(
 )
 _STRING: Final = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
 _SPACE: Final = re.compile(r"\s*+")
-_VALUE_ENDS: Final = re.compile(r"\s*+(?:[,}\]]|\Z)")
+_VALUE_END: Final = re.compile(r"\s*+(?:[,}\]]|\Z)")
 _NO_COMMA: Final = re.compile(rf'[^\s"]?\s*+{_KEY}|[^\s"\w]?\s*+[}}\]]')
 _JUNK: Final = re.compile(r'[^,\[\]{}"\n]+')
 _LOST_QUOTE: Final = re.compile(r'([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"(?=\s*+(?:[,}\]]|\Z))')
@@ -63,18 +65,21 @@ _ESCAPE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A broken document as far as it could be read, and what is missing from it."""
+    """The readable parts of a broken document, and the problems in it."""
 
     value: dict[str, object] | list[object]
     problems: tuple[Problem, ...]
 
 
 def repair(text: str) -> Repaired | None:
-    """Return the intact parts of a JSON document, in their places; None without intact parts.
+    """Return the intact parts of a broken JSON document, in their places.
 
     Only a broken member of an object or list is left out. The readable part of a damaged text is
-    kept. The result is also None if the text is no single document: plain text, JSON lines, or
-    longer than ``MOST_CHARS``.
+    kept. The result is None
+
+    - if nothing is intact,
+    - if the text is plain text or JSON lines,
+    - if it is longer than ``MOST_CHARS``.
     """
     if len(text) > MOST_CHARS or _BEGINNING.match(text) is None:
         return None
@@ -88,7 +93,7 @@ class _Frame:
         self.value = value
         self.is_list = isinstance(value, list)
         self.closer = "]" if self.is_list else "}"
-        self.after = False
+        self.expects_comma = False
         """True if a member was just read, so that a comma or the end must follow."""
         self.key = next(reversed(value), "") if isinstance(value, dict) else ""
         """The key of an object's last member."""
@@ -98,8 +103,8 @@ class _Frame:
             self.learn_first_key(member)
 
     def add_member(self, value: object) -> None:
-        """Take in a member."""
-        self.after = True
+        """Add a member: an item of a list, or the value of ``key`` in an object."""
+        self.expects_comma = True
         if isinstance(self.value, list):
             self.value.append(value)
         else:
@@ -107,18 +112,20 @@ class _Frame:
         self.learn_first_key(value)
 
     def learn_first_key(self, member: object) -> None:
-        """Record the first keys of a list's objects."""
-        key = next(iter(member), None) if isinstance(member, dict) else None
-        if self.is_list and isinstance(key, str) and key not in self.openings:
+        """Add the first key of a member to ``openings``, if it is an object in a list."""
+        if not self.is_list or not isinstance(member, dict):
+            return
+        key = next(iter(member), None)
+        if isinstance(key, str) and key not in self.openings:
             self.openings = (*self.openings, key)[-_MOST_OPENINGS:]
 
-    def last(self) -> object:
-        """Return the last member's value, None where there is none."""
+    def last_value(self) -> object:
+        """Return the last member's value, None if there is none."""
         if isinstance(self.value, list):
             return self.value[-1] if self.value else None
         return self.value.get(self.key)
 
-    def drop_last(self) -> None:
+    def drop_last_member(self) -> None:
         """Remove the last member."""
         if isinstance(self.value, dict):
             self.value.pop(self.key, None)
@@ -126,14 +133,15 @@ class _Frame:
             self.value.pop()
 
     def has_record_with(self, key: str) -> bool:
-        """Return whether one of a list's objects has this key."""
+        """Return whether one of the first or last three objects of a list has this key."""
         samples = [*self.value[:3], *self.value[-3:]] if isinstance(self.value, list) else []
         return any(isinstance(record, dict) and key in record for record in samples)
 
     def beginnings(self, innermost: bool) -> list[re.Pattern[str]]:
-        """Return the patterns at which reading can continue: the beginnings of a next member.
+        """Return the patterns at which reading can continue: the beginning of a next member.
 
-        For the innermost frame, also the end of its last text.
+        Args:
+            innermost: True for the innermost frame; then the end of its last text is added.
         """
         patterns = [_CLOSED] if innermost else []
         if not self.is_list:
@@ -141,11 +149,11 @@ class _Frame:
         if self.openings:
             keys = "|".join(map(re.escape, sorted(self.openings)))
             return [*patterns, re.compile(rf'\{{\s*+"(?:{keys})"\s*+:')]
-        return [*patterns, _ANY_TEXT if isinstance(self.last(), str) else _ANY_RECORD]
+        return [*patterns, _ANY_TEXT if isinstance(self.last_value(), str) else _ANY_RECORD]
 
 
-class _LeftList(NamedTuple):
-    """A list of objects that reading has left, with the container around it."""
+class _ClosedList(NamedTuple):
+    """A list of objects that ended, with the container around it; its end may be an error."""
 
     objects: _Frame
     container: _Frame
@@ -162,16 +170,17 @@ class _Repair:
     def __init__(self, text: str) -> None:
         self._text = text
         self._pos = 0
-        self._budget = _SCANS * len(text) + (1 << 20)
+        self._budget = _MOST_SCANS * len(text) + (1 << 20)
         """The number of characters that failed attempts may still read."""
         self._most_kept = max(_WINDOW, len(text) >> 8)
         """The number of read characters after which they are cut off."""
-        self._surrogates = _SURROGATE_ESCAPE.search(text) is not None
+        self._has_surrogates = _SURROGATE_ESCAPE.search(text) is not None
+        """True if the text may have lone surrogates."""
         self._decoder = json.JSONDecoder(strict=False)
         self._root = _Frame({} if text.lstrip()[0] == "{" else [])
         self._frames: list[_Frame] = []
-        self._left_lists: list[_LeftList] = []
-        """The lists of objects that were left lately, the last one first."""
+        self._closed_lists: list[_ClosedList] = []
+        """The lists of objects that ended last, the last one first."""
         self._next_matches: dict[re.Pattern[str], tuple[int, int | None]] = {}
         """The start of the last search for each pattern, and the position of the match."""
         self._problems: list[Problem] = []
@@ -182,7 +191,7 @@ class _Repair:
         self._last_problem_line = 0
 
     def read(self) -> Repaired | None:
-        """Return the value with everything that can be read."""
+        """Return the value with everything that can be read, None if nothing can."""
         self._skip_space()
         value = self._scan_value()
         if isinstance(value, dict | list):
@@ -193,12 +202,12 @@ class _Repair:
                 self._add_problem("control characters inside a text; read all the same")
         else:
             self._enter_container(self._root)
-        stuck = 0
-        seen = -1
+        steps_without_progress = 0
+        previous_pos = -1
         while self._frames:
-            stuck = stuck + 1 if self._pos == seen else 0
-            seen = self._pos
-            if stuck > 16 + len(self._frames):
+            steps_without_progress = steps_without_progress + 1 if self._pos == previous_pos else 0
+            previous_pos = self._pos
+            if steps_without_progress > _MOST_IDLE_STEPS + len(self._frames):
                 self._pos += 1
             self._read_next()
         if not self._root.value:
@@ -225,15 +234,15 @@ class _Repair:
             self._pos += 1
             self._leave_container()
         elif char == ",":
-            if not frame.after:
+            if not frame.expects_comma:
                 self._add_problem("a comma too many")
             self._pos += 1
-            frame.after = False
+            frame.expects_comma = False
         elif frame.is_list and key is not None:
             self._repair_key_in_list(frame, key[1])
-        elif frame.is_list and char not in "}:" and (char in '{["' or not frame.after):
+        elif frame.is_list and char not in "}:" and (char in '{["' or not frame.expects_comma):
             if not (char == "{" and frame.value and self._belongs_outside(frame)):
-                if frame.after:
+                if frame.expects_comma:
                     self._add_problem("a comma is missing")
                 self._read_value(frame)
         elif frame.is_list:
@@ -242,24 +251,25 @@ class _Repair:
             self._read_member(frame, char, key)
 
     def _read_member(self, frame: _Frame, char: str, key: re.Match[str] | None) -> None:
-        """Read a key and its value."""
-        if key is not None and frame.after:
+        """Read a key and its value into an object; repair a damaged key or missing braces."""
+        if key is not None and frame.expects_comma:
             self._add_problem("a comma is missing")
         elif key is None:
-            key = None if frame.after else _BROKEN_KEY.match(self._text, self._pos)
+            key = None if frame.expects_comma else _BROKEN_KEY.match(self._text, self._pos)
             if key is None:
                 self._skip_misplaced(frame, char)
                 return
             self._add_problem("a key is damaged")
         name = _decode_string(next(filter(None, key.groups()), ""))
-        outer = self._frames[-2] if len(self._frames) > 1 else None
-        if outer is not None and name == next(iter(frame.value), None) and outer.is_list:
+        parent = self._frames[-2] if len(self._frames) > 1 else None
+        repeats_first_key = name == next(iter(frame.value), None)
+        if parent is not None and parent.is_list and repeats_first_key:
             self._add_problem("the braces between two records are missing")
             self._leave_container()
             frame = _Frame({})
             self._enter_container(frame, opened=False)
-        elif outer is not None and not frame.value:
-            outer.learn_first_key({name: None})
+        elif parent is not None and not frame.value:
+            parent.learn_first_key({name: None})
         self._pos = key.end()
         frame.key = name
         self._read_value(frame)
@@ -270,30 +280,31 @@ class _Repair:
             self._add_problem("a bracket where a brace should be")
             self._frames.pop()
             if self._frames:
-                self._frames[-1].drop_last()
+                self._frames[-1].drop_last_member()
                 self._enter_container(_Frame({}), opened=False)
             else:
                 self._root = _Frame({})
                 self._enter_container(self._root, opened=False)
             return
-        last = frame.last()
-        inside = len(self._frames) > 1 and not self._frames[-2].is_list
+        last_member = frame.last_value()
+        is_in_object = len(self._frames) > 1 and not self._frames[-2].is_list
         has_key = frame.has_record_with(key)
-        if isinstance(last, dict) and key not in last and has_key and key not in frame.openings:
+        is_later_key = has_key and key not in frame.openings
+        if isinstance(last_member, dict) and key not in last_member and is_later_key:
             self._add_problem("a closing brace too many")
-            self._enter_container(_Frame(last), opened=False, attached=True)
-        elif has_key or key in frame.openings or not (frame.openings and inside):
+            self._enter_container(_Frame(last_member), opened=False, attached=True)
+        elif has_key or key in frame.openings or not (frame.openings and is_in_object):
             self._add_problem("an opening brace is missing")
-            if frame.openings and isinstance(last, str):
-                frame.drop_last()  # a key's value, of the part that is lost
+            if frame.openings and isinstance(last_member, str):
+                frame.drop_last_member()  # the value of a key in the lost part
             self._enter_container(_Frame({}), opened=False)
         else:
             self._add_problem("a closing bracket is missing")
             self._leave_container()
-            self._frames[-1].after = False
+            self._frames[-1].expects_comma = False
 
     def _read_value(self, frame: _Frame) -> None:
-        """Read the value that begins here into the container."""
+        """Read the value that begins here into the container, damaged or not."""
         self._skip_space()
         start = self._pos
         if start >= len(self._text):
@@ -302,11 +313,11 @@ class _Repair:
         value = self._scan_value()
         if isinstance(value, dict | list):
             frame.add_member(value)
-        elif value is not _MISSING and _VALUE_ENDS.match(self._text, self._pos):
+        elif value is not _MISSING and _VALUE_END.match(self._text, self._pos):
             if isinstance(value, str) or self._pos < len(self._text):
                 frame.add_member(value)  # a number at the very end may have been cut off
         elif value is not _MISSING and char != '"' and self._text[self._pos].isspace():
-            frame.add_member(value)  # what is wrong is behind it
+            frame.add_member(value)  # the damage is after the value
         elif char in "{[":
             self._read_container(frame, char)
         else:
@@ -317,49 +328,54 @@ class _Repair:
                 self._read_damaged_word(frame)
 
     def _read_container(self, frame: _Frame, char: str) -> None:
-        """Enter a container that the scanner refuses, unless it is too deep."""
+        """Enter a container that the scanner refuses; skip it if it is nested too deeply."""
         if len(self._frames) < _MOST_DEPTH:
             self._enter_container(_Frame({} if char == "{" else []))
             return
         self._add_problem("nested too deeply; left out")
         self._pos = _end_of_container(self._text, self._pos)
-        frame.after = True
+        frame.expects_comma = True
 
     def _read_damaged_text(self, frame: _Frame) -> None:
-        """Keep the readable part of a string that is damaged after its opening quote."""
+        """Add the readable part of a string that is damaged after its opening quote."""
         if not frame.is_list and _KEY_AHEAD.match(self._text, self._pos):
             self._add_problem("an opening brace is missing")
             self._enter_container(_Frame({}), opened=False)
             return
-        closed = _STRING.match(self._text, self._pos)
-        if closed and _VALUE_ENDS.match(self._text, closed.end()):
+        string = _STRING.match(self._text, self._pos)
+        if string and _VALUE_END.match(self._text, string.end()):
             self._add_problem("an escape that is none inside a text; the text is shown with it")
-        elif closed and _NO_COMMA.match(self._text, closed.end()):
+        elif string and _NO_COMMA.match(self._text, string.end()):
             self._add_problem("a comma is missing")
         else:
-            start = self._pos + 1
-            ends = _ENDS_IN_LIST if frame.is_list else _ENDS_IN_OBJECT
-            end = ends.search(self._text, start)
-            if end is not None:
-                self._add_problem("a text is damaged here; it is shown as far as it can be told")
-            self._pos = len(self._text) if end is None else end.start()
-            text = self._text[start : self._pos].rstrip()
-            if self._text[self._pos : self._pos + 1] == '"':
-                self._pos += 1
-            elif end is not None:
-                text = text.removesuffix('"')
-            frame.add_member(_decode_string(text))
+            self._read_unclosed_text(frame)
             return
-        self._pos = closed.end()
-        frame.add_member(_decode_string(closed[1]))
+        self._pos = string.end()
+        frame.add_member(_decode_string(string[1]))
+
+    def _read_unclosed_text(self, frame: _Frame) -> None:
+        """Add a text without a valid end: up to the next place that looks like its end."""
+        start = self._pos + 1
+        end_pattern = _ENDS_IN_LIST if frame.is_list else _ENDS_IN_OBJECT
+        end = end_pattern.search(self._text, start)
+        if end is not None:
+            self._add_problem("a text is damaged here; it is shown as far as it can be told")
+        self._pos = len(self._text) if end is None else end.start()
+        text = self._text[start : self._pos].rstrip()
+        if self._text[self._pos : self._pos + 1] == '"':
+            self._pos += 1
+        elif end is not None:
+            text = text.removesuffix('"')
+        frame.add_member(_decode_string(text))
 
     def _read_damaged_word(self, frame: _Frame) -> None:
-        """Skip a value that cannot be read, or keep a text that has lost its opening quote."""
-        frame.after = True
-        if text := _LOST_QUOTE.match(self._text, self._pos):
+        """Add a text that has lost its opening quote, or skip a value that cannot be read."""
+        frame.expects_comma = True
+        unopened_text = _LOST_QUOTE.match(self._text, self._pos)
+        if unopened_text is not None:
             self._add_problem("a text has lost its opening quote")
-            self._pos = text.end()
-            frame.add_member(_decode_string(text[1]))
+            self._pos = unopened_text.end()
+            frame.add_member(_decode_string(unopened_text[1]))
             return
         junk = _JUNK.match(self._text, self._pos)
         if junk is None:
@@ -373,26 +389,26 @@ class _Repair:
             self._read_value(frame)
 
     def _skip_misplaced(self, frame: _Frame, char: str) -> None:
-        """Skip something that cannot be in this container."""
+        """Repair a bracket that is missing before a misplaced character, or skip the character."""
         if char in "{[" and not frame.is_list:
-            last = frame.last()
+            last_value = frame.last_value()
             if self._belongs_outside(frame):
                 return
-            outer = self._frames[-2] if len(self._frames) > 1 else None
-            if outer is not None and outer.is_list and not outer.openings:
+            parent = self._frames[-2] if len(self._frames) > 1 else None
+            if parent is not None and parent.is_list and not parent.openings:
                 self._add_problem("a closing brace is missing")
                 self._leave_container()
-                self._frames[-1].after = False
+                self._frames[-1].expects_comma = False
                 return
-            if isinstance(last, dict | list) and last:
-                # The list that these are elements of has lost a bracket.
+            if isinstance(last_value, dict | list) and last_value:
+                # A list has lost its bracket; the last value and the next ones are its items.
                 self._add_problem("a bracket is missing or too many")
-                inner = _Frame(last if isinstance(last, list) else [last])
-                frame.add_member(inner.value)
-                self._enter_container(inner, opened=False, attached=True)
+                items = _Frame(last_value if isinstance(last_value, list) else [last_value])
+                frame.add_member(items.value)
+                self._enter_container(items, opened=False, attached=True)
                 return
-        closes = char in "]}" and _VALUE_ENDS.match(self._text, self._pos + 1)
-        if closes and len(self._frames) > 1 and self._frames[-2].closer == char:
+        is_end = char in "]}" and _VALUE_END.match(self._text, self._pos + 1)
+        if is_end and len(self._frames) > 1 and self._frames[-2].closer == char:
             self._add_problem("a closing bracket is missing")
             self._leave_container()
             return
@@ -402,12 +418,12 @@ class _Repair:
         elif char in "]}":
             self._pos += 1
         else:
-            self._resume()
+            self._skip_to_next_member()
 
     def _belongs_outside(self, frame: _Frame) -> bool:
-        """Continue in another list if the object here begins like that list's objects.
+        """Continue in another list if the object here begins like the objects of that list.
 
-        That list is around this container, or reading has left it too early.
+        The list is around this container, or a wrong bracket has ended it.
 
         Returns:
             True if reading continues in the other list.
@@ -418,35 +434,42 @@ class _Repair:
         for depth in range(len(self._frames) - 1, 0, -1):
             if opening[1] in self._frames[depth - 1].openings:
                 self._add_problem("closing brackets are missing")
-                self._leave_to(depth)
+                self._leave_down_to(depth)
                 return True
-        for left_list in self._left_lists:
-            objects = left_list.objects
-            if opening[1] in objects.openings and left_list.container in self._frames:
+        for closed_list in self._closed_lists:
+            objects = closed_list.objects
+            if opening[1] in objects.openings and closed_list.container in self._frames:
                 self._add_problem("a closing bracket too many")
-                self._leave_to(self._frames.index(left_list.container) + 1)
-                objects.after = False
+                self._leave_down_to(self._frames.index(closed_list.container) + 1)
+                objects.expects_comma = False
                 self._enter_container(objects, opened=False, attached=True)
                 return True
         return False
 
-    def _resume(self) -> None:
-        """Continue where the next member of a container begins or ends."""
-        best: tuple[int, int] | None = None
-        for depth in range(len(self._frames), max(0, len(self._frames) - _FRAMES_LOOKED_AT), -1):
-            for pattern in self._frames[depth - 1].beginnings(depth == len(self._frames)):
+    def _skip_to_next_member(self) -> None:
+        """Move to the nearest position at which a member of an open container begins or ends.
+
+        Leave the containers inside that container. Without such a position move to the end.
+        """
+        nearest = len(self._text)
+        nearest_depth: int | None = None
+        innermost = len(self._frames)
+        for depth in range(innermost, max(0, innermost - _MOST_SEARCHED_FRAMES), -1):
+            for pattern in self._frames[depth - 1].beginnings(depth == innermost):
                 position = self._next_position(pattern, self._pos + 1)
-                if position is not None and (best is None or position < best[0]):
-                    best = (position, depth)
-        if best is None:
-            self._pos = len(self._text)
-            return
-        self._pos = best[0]
-        self._leave_to(best[1])
-        self._frames[-1].after = self._text[self._pos] in "]}"
+                if position is not None and (nearest_depth is None or position < nearest):
+                    nearest = position
+                    nearest_depth = depth
+        self._pos = nearest
+        if nearest_depth is not None:
+            self._leave_down_to(nearest_depth)
+            self._frames[-1].expects_comma = self._text[self._pos] in "]}"
 
     def _next_position(self, pattern: re.Pattern[str], pos: int) -> int | None:
-        """Return the next position of a pattern; it is remembered, so that search stays linear."""
+        """Return the next position of a pattern, None if there is none.
+
+        The position is remembered, so that all searches together take linear time.
+        """
         searched_from, position = self._next_matches.get(pattern, (pos + 1, None))
         if searched_from > pos or (position is not None and position < pos):
             match = pattern.search(self._text, pos)
@@ -457,7 +480,13 @@ class _Repair:
         return position
 
     def _enter_container(self, frame: _Frame, opened: bool = True, attached: bool = False) -> None:
-        """Enter a container, after its bracket where it has one."""
+        """Make a container the innermost one.
+
+        Args:
+            frame: The container.
+            opened: Its opening bracket is here, and is passed.
+            attached: It is a member of its parent already.
+        """
         if self._frames and not attached:
             self._frames[-1].add_member(frame.value)
         self._frames.append(frame)
@@ -465,55 +494,61 @@ class _Repair:
             self._pos += 1
 
     def _leave_container(self) -> None:
-        """End the innermost container; after the outermost one the rest of the text is read."""
+        """End the innermost container; after the outermost one read the rest of the text."""
         frame = self._frames.pop()
         if self._frames:
-            self._frames[-1].after = True
+            self._frames[-1].expects_comma = True
             self._frames[-1].learn_first_key(frame.value)
             if frame.openings:
-                left_list = _LeftList(frame, self._frames[-1])
-                self._left_lists = [left_list, *self._left_lists[: _MOST_LEFT_LISTS - 1]]
+                closed_list = _ClosedList(frame, self._frames[-1])
+                self._closed_lists = [closed_list, *self._closed_lists[: _MOST_EARLIER_LISTS - 1]]
         else:
             self._read_after_document()
 
-    def _leave_to(self, depth: int) -> None:
-        """Leave containers until ``depth`` of them are open; a member may follow."""
+    def _leave_down_to(self, depth: int) -> None:
+        """End containers until ``depth`` of them are open; a member may follow."""
         while len(self._frames) > depth:
             self._leave_container()
-        self._frames[-1].after = False
+        self._frames[-1].expects_comma = False
 
     def _read_after_document(self) -> None:
-        """Read more of the document after its end, or report a problem."""
+        """Continue in the document if a comma follows its end; else report the rest of the text."""
         self._skip_space()
         if self._pos >= len(self._text):
             return
-        if more := _LITTER.match(self._text, self._pos):
+        brackets = _LITTER.match(self._text, self._pos)
+        if brackets is not None:
             self._add_problem("a closing bracket too many")
-            self._pos = more.end() - 1
-            self._root.after = True
+            self._pos = brackets.end() - 1
+            self._root.expects_comma = True
             self._frames.append(self._root)
             return
-        left = len(self._text) - self._pos
-        self._add_problem(f"{left} {TEXT_AFTER_DOCUMENT}")
+        rest_count = len(self._text) - self._pos
+        self._add_problem(f"{rest_count} {TEXT_AFTER_DOCUMENT}")
         self._pos = len(self._text)
 
     def _end_cut_off(self) -> None:
-        """End all containers, as the text ends within the document."""
+        """End all containers, as the text ends within the document; drop empty ones."""
         self._add_problem("cut off here; everything before it was read", always=True)
         while self._frames:
             frame = self._frames.pop()
             if not frame.value and self._frames:
-                self._frames[-1].drop_last()
+                self._frames[-1].drop_last_member()
 
     def _add_problem(self, message: str, always: bool = False) -> None:
-        """Record a problem here, one per line; with ``always`` even if the line has one."""
+        """Add a problem at the current position.
+
+        Args:
+            message: The problem in words.
+            always: Add it even if its line has a problem, or there are too many problems.
+        """
         self._count_lines(self._pos)
         if self._line == self._last_problem_line and not always:
             return
         self._last_problem_line = self._line
-        if len(self._problems) == _LISTED_PROBLEMS and not always:
+        if len(self._problems) == _MOST_PROBLEMS and not always:
             message = "from here on problems are not listed"
-        if len(self._problems) <= _LISTED_PROBLEMS or always:
+        if len(self._problems) <= _MOST_PROBLEMS or always:
             self._problems.append(Problem(f"line {self._line}", message))
 
     def _count_lines(self, pos: int) -> None:
@@ -533,18 +568,18 @@ class _Repair:
         start = self._pos
         try:
             value, self._pos = self._decoder.raw_decode(self._text, start)
-            return without_surrogates(value) if self._surrogates else value
+            return without_surrogates(value) if self._has_surrogates else value
         except json.JSONDecodeError as error:
-            open_end = error.msg.startswith("Unterminated")
-            self._budget -= (len(self._text) if open_end else error.pos) - start
+            read_to = len(self._text) if error.msg.startswith("Unterminated") else error.pos
+            self._budget -= read_to - start
         except (ValueError, RecursionError):  # too many digits, nested too deeply
             pass
-        self._budget -= _LOOKED_BACK + (start >> 3)  # the lines before it have been counted
+        self._budget -= _KEPT_CHARS + (start >> 3)  # the scanner has counted earlier lines
         self._pos = start
         return _MISSING
 
     def _first_error(self) -> int:
-        """Return the position at which the strict scanner finds an error."""
+        """Return the position of the first error for a strict scanner; else the current one."""
         try:
             json.loads(self._text)
         except json.JSONDecodeError as error:
@@ -555,18 +590,21 @@ class _Repair:
 
     def _drop_read_text(self) -> None:
         """Cut off the text that was read, once it is longer than ``_most_kept``."""
-        dropped = self._pos - _LOOKED_BACK
-        if dropped < self._most_kept:
+        drop_count = self._pos - _KEPT_CHARS
+        if drop_count < self._most_kept:
             return
-        self._count_lines(dropped)
-        self._lines_counted_to = max(0, self._lines_counted_to - dropped)
+        self._count_lines(drop_count)
+        self._lines_counted_to = max(0, self._lines_counted_to - drop_count)
         self._next_matches.clear()
-        self._text = self._text[dropped:]
-        self._pos -= dropped
+        self._text = self._text[drop_count:]
+        self._pos -= drop_count
 
 
 def _end_of_container(text: str, pos: int) -> int:
-    """Return the end of the container that begins here, by its brackets; else the text's end."""
+    """Return the end of the container that begins at ``pos``, found by counting brackets.
+
+    Return the end of the text if there is no such end.
+    """
     depth = 0
     for _ in range(_MOST_BRACKETS):
         bracket = _BRACKET.search(text, pos)
@@ -586,13 +624,13 @@ def _end_of_container(text: str, pos: int) -> int:
 
 
 def _decode_string(body: str) -> str:
-    """Return the string between two quotes; an invalid escape stands for itself."""
-    value: object = json.loads(f'"{_ESCAPE.sub(_mended_escape, body)}"')
+    """Return the value of the text between two quotes; an invalid escape is kept as it is."""
+    value: object = json.loads(f'"{_ESCAPE.sub(_valid_escape, body)}"')
     return replace_surrogates(value) if isinstance(value, str) else ""
 
 
-def _mended_escape(escape: re.Match[str]) -> str:
-    """Return a valid escape for an invalid one, and no text for one that is cut off."""
+def _valid_escape(escape: re.Match[str]) -> str:
+    """Return a valid escape for any escape or special character; empty if it is cut off."""
     char = escape[0]
     if char == '"':
         return '\\"'

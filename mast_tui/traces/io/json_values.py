@@ -14,7 +14,7 @@ from mast_tui.traces.model import Tokens
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _REPLACEMENT: Final = "\ufffd"
 _MOST_DIGITS: Final = 16
-_EXACT: Final = 1 << 53
+_FIRST_INEXACT: Final = 1 << 53
 
 
 class InvalidJSON(ValueError):
@@ -22,11 +22,11 @@ class InvalidJSON(ValueError):
 
 
 def load_json(data: bytes | str) -> object:
-    """Return the value of a JSON text, however it spells its surrogates and numbers.
+    """Return the value of a JSON text, also of a text that is not strictly valid.
 
-    What orjson refuses (lone surrogates, ``NaN``, deep nesting, huge integers, invalid UTF-8) is
-    tried again with the standard library; lone surrogates and invalid bytes become U+FFFD. NUL
-    bytes, which a crash leaves in a file, are left out.
+    - Lone surrogates and invalid bytes become U+FFFD.
+    - ``NaN``, deep nesting and huge integers are accepted.
+    - NUL bytes, which a crash leaves in a file, are left out.
 
     Raises:
         InvalidJSON: The text is not JSON.
@@ -39,7 +39,7 @@ def load_json(data: bytes | str) -> object:
 
 
 def why_not_json(text: str) -> str | None:
-    """Return why ``load_json`` refuses the text, with line and column; None where it is JSON."""
+    """Return why ``load_json`` refuses the text, with line and column; None if it is JSON."""
     try:
         load_json(text)
     except InvalidJSON as invalid:
@@ -54,6 +54,11 @@ def why_not_json(text: str) -> str | None:
 
 
 def _load_slowly(data: bytes | str) -> object:
+    """Return the value of a text that orjson refuses, read by the standard library.
+
+    Raises:
+        InvalidJSON: The text is not JSON.
+    """
     text = data if isinstance(data, str) else data.decode("utf-8", "replace")
     try:
         return without_surrogates(json.loads(text.replace("\0", "").removeprefix("\ufeff")))
@@ -69,7 +74,7 @@ def without_surrogates(value: object) -> object:
     """Return the value with each lone surrogate in its texts replaced.
 
     Raises:
-        RecursionError: It is nested too deeply.
+        RecursionError: The value is nested too deeply.
     """
     if isinstance(value, str):
         return replace_surrogates(value)
@@ -81,7 +86,7 @@ def without_surrogates(value: object) -> object:
 
 
 def replace_surrogates(text: str) -> str:
-    """Return ``text`` with each lone surrogate replaced by U+FFFD, so that it can be encoded."""
+    """Return a text with U+FFFD for each lone surrogate, so that the text can be encoded."""
     return _SURROGATE.sub(_REPLACEMENT, text)
 
 
@@ -143,6 +148,7 @@ def content_text(content: object) -> str:
 
 
 def _part_text(part: object) -> str:
+    """Return the text of a part of a message, a note of an image or audio, or else its JSON."""
     if not isinstance(part, Mapping):
         return dump_text(part)
     for field in ("text", "content", "refusal", "thinking", "value"):
@@ -156,19 +162,19 @@ def _part_text(part: object) -> str:
 
 
 def as_text(value: object) -> str | None:
-    """Return ``value`` where it is a string that is not blank, else None."""
+    """Return ``value`` if it is a string that is not blank, else None."""
     return value if isinstance(value, str) and value.strip() else None
 
 
 def identifier(value: object) -> str | None:
-    """Return an id, which may be a text or a whole number."""
+    """Return an id, a text or whole number, as a text; None for any other value."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
         return str(value)
     return as_text(value)
 
 
 def as_number(value: object) -> float | None:
-    """Return ``value`` where it is a finite number (not a boolean), else None."""
+    """Return ``value`` if it is a finite number (not a boolean), else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -179,17 +185,19 @@ def as_number(value: object) -> float | None:
 
 
 def as_count(value: object) -> int | None:
-    """Return ``value`` if it is a whole number from 0 on (also as a float or digits), else None."""
-    if type(value) is int and 0 <= value < _EXACT:
+    """Return a value that is a whole number from 0 on, also as a float or as digits; else None."""
+    if type(value) is int and 0 <= value < _FIRST_INEXACT:
         return value
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _MOST_DIGITS:
         return int(value)
     number = as_number(value)
-    return int(number) if number is not None and number >= 0 and number == int(number) else None
+    if number is None or number < 0 or number != int(number):
+        return None
+    return int(number)
 
 
 def tokens_of(input_count: object, output_count: object) -> Tokens | None:
-    """Return the tokens of a model call from two foreign values; None where neither is a count.
+    """Return the tokens of a model call from two foreign values; None if neither is a count.
 
     Args:
         input_count: The tokens that the model read.

@@ -31,8 +31,8 @@ class RecordPath(type(Path())):  # type: ignore[misc] # the path of this system,
     """The path of one trace of a file.
 
     Attributes:
-        record: The number of the trace in the file, from 0; None of a path that is derived from
-            it, such as its folder.
+        record: The number of the trace in the file, from 0; None for a path that is derived from
+            this one, such as its folder.
     """
 
     record: int | None = None
@@ -41,7 +41,7 @@ class RecordPath(type(Path())):  # type: ignore[misc] # the path of this system,
         return _record_path, (str(self), self.record)
 
     def absolute(self) -> RecordPath:
-        """Return the same trace by an absolute path."""
+        """Return the absolute path of the same trace."""
         return _record_path(str(super().absolute()), self.record)
 
 
@@ -55,7 +55,7 @@ def file_or_record(text: str) -> Path:
     """Return the path in an argument; ``FILE#2`` is the third trace of FILE.
 
     Args:
-        text: A path of this machine. A file whose own name ends in ``#2`` goes before.
+        text: A path of this machine. If a file has the name ``FILE#2``, it is that file.
     """
     path = Path(text)
     name, sign, number = text.rpartition("#")
@@ -65,7 +65,7 @@ def file_or_record(text: str) -> Path:
 
 
 def only_records(report: FileReport, records: Collection[int]) -> FileReport:
-    """Return the report on a file with some of its traces, or the reason why one is not there.
+    """Return the report on a file with only some traces; a failed report if a trace is missing.
 
     Args:
         report: The report on the whole file.
@@ -74,46 +74,52 @@ def only_records(report: FileReport, records: Collection[int]) -> FileReport:
     if not report.traces:
         return report
     traces = report.traces
-    missing = next((number for number in sorted(records) if number >= len(traces)), None)
-    if missing is not None:
-        held = counted(len(traces), "trace")
-        return FileReport(report.path, failed=f"holds {held}, no #{missing}")
+    missing_number = next((number for number in sorted(records) if number >= len(traces)), None)
+    if missing_number is not None:
+        count_text = counted(len(traces), "trace")
+        return FileReport(report.path, failed=f"holds {count_text}, no #{missing_number}")
     return report._replace(traces=tuple(traces[number] for number in sorted(records)))
 
 
 def paths_of(*arguments: str) -> Iterator[Path]:
-    """Find the files and folders that arguments of a command mean.
+    """Yield the paths of the files and folders that arguments of a command name.
 
     Args:
-        arguments: Each is a path or URL; ``FILE#2`` for one trace of a file; a URL with ``*``; or
-            ``@FILE`` with one of these a line, ``@-`` for stdin. A Parquet table of traces is the
-            folder of its rows.
+        arguments: The arguments. Each is
+
+            - a path or URL; a Parquet table of traces stands for the folder of its rows,
+            - ``FILE#2``: one trace of a file,
+            - a URL with ``*``: all files that match,
+            - ``@FILE``: a list with one such argument a line; ``@-`` is stdin.
 
     Raises:
         MastError: A list cannot be read or names itself, nothing matches a pattern, or two URLs
             differ only in a query, which is no part of a path.
     """
-    parser = _Arguments()
+    parser = _ArgumentParser()
     for argument in arguments:
         yield from parser.paths_of(argument, ())
 
 
-class _Arguments:
-    """The paths of one command line."""
+class _ArgumentParser:
+    """A parser of the arguments of one command line, which remembers its URLs and lists."""
 
     def __init__(self) -> None:
         self._queries: dict[Path, str] = {}
-        self._lists = 0
+        self._list_count = 0
 
     def paths_of(self, argument: str, lists: tuple[str, ...]) -> Iterator[Path]:
-        """Find what one argument or one line of a list means.
+        """Yield the paths that one argument, or one line of a list, names.
 
         Args:
             argument: The argument, or the line.
-            lists: The lists that led to it, outermost first.
+            lists: The lists that contain the line, outermost first.
+
+        Raises:
+            MastError: As ``paths_of`` of the module.
         """
         if argument.startswith("@") and not os.path.exists(argument):  # noqa: PTH110 # long names raise
-            yield from self._listed(argument[1:], lists)
+            yield from self._paths_in_list(argument[1:], lists)
             return
         if _ONE_SLASH.match(argument):
             scheme = argument.partition(":")[0]
@@ -123,7 +129,7 @@ class _Arguments:
             if not isinstance(path, RemotePath):
                 yield table_of(path) or file_or_record(argument)
                 return
-            if not self._is_new(path):
+            if not self._needs_reading(path):
                 return
             if "*" not in str(path):
                 yield table_of(path) or path
@@ -135,9 +141,13 @@ class _Arguments:
             raise MastError(f"{path}: nothing matches")
         yield from (table_of(match) or match for match in matches)
 
-    def _is_new(self, path: RemotePath) -> bool:
-        """Return whether a URL was not given before; the newest signature of one is used."""
-        query = ADDRESSES.query(str(path))
+    def _needs_reading(self, path: RemotePath) -> bool:
+        """Return whether a path must be read: False for a second signed URL of the same file.
+
+        Raises:
+            MastError: By its query, an earlier URL of this path may name another file.
+        """
+        query = ADDRESSES.query_of(str(path))
         earlier = self._queries.get(path)
         self._queries[path] = query
         if earlier is None:
@@ -150,8 +160,12 @@ class _Arguments:
             )
         return not query
 
-    def _listed(self, name: str, lists: tuple[str, ...]) -> Iterator[Path]:
-        """Find what the lines of a list mean."""
+    def _paths_in_list(self, name: str, lists: tuple[str, ...]) -> Iterator[Path]:
+        """Yield the paths that the lines of a list name.
+
+        Raises:
+            MastError: The list cannot be read, names itself, or lists are nested too deeply.
+        """
         path = trace_path(name)
         is_stdin = name == "-"
         if is_stdin:
@@ -162,13 +176,13 @@ class _Arguments:
             list_id = os.path.realpath(name)
         if list_id in lists:
             through = " -> ".join(
-                f"@{outer}" for outer in (*lists[lists.index(list_id) :], list_id)
+                f"@{outer_list}" for outer_list in (*lists[lists.index(list_id) :], list_id)
             )
             raise MastError(
                 f"@{path}: the list names itself ({through}); take the line with @ out of it"
             )
-        self._lists += 1
-        if len(lists) == _DEEPEST_LIST or self._lists > _MOST_LISTS:
+        self._list_count += 1
+        if len(lists) == _DEEPEST_LIST or self._list_count > _MOST_LISTS:
             raise MastError(
                 f"@{path}: lists may name lists up to {_DEEPEST_LIST} deep, {_MOST_LISTS} in all; "
                 "name the files themselves"

@@ -23,10 +23,13 @@ class SourceChanged(UnreadableFile):
 
 
 class Stamp(NamedTuple):
-    """By which the beginning of a file is known again, up to the byte ``read_to``.
+    """The facts by which the first ``read_to`` bytes of a file are recognised later.
 
-    ``size`` and ``changed`` are those of the whole file: its length, and its time of change in
-    nanoseconds. ``ends`` is a digest of the first and the last bytes of the beginning.
+    Attributes:
+        read_to: The number of these bytes.
+        size: The length of the whole file.
+        changed: The time of change of the file in nanoseconds.
+        ends: A digest of the first and the last ones of these bytes.
     """
 
     read_to: int
@@ -36,38 +39,45 @@ class Stamp(NamedTuple):
 
 
 class OpenedFile:
-    """A file that is open as ``file`` now and is to be read from again later.
+    """A file of a trace, as it was when it was opened, to be read again later.
 
-    It is the same as long as it is in its place, a regular file with the same device and inode,
-    size and time of change.
+    The file counts as unchanged while a regular file with the same device, inode, size and time of
+    change is at its path. After ``let_grow`` it may become longer.
+
+    Args:
+        path: The path of the file.
+        file: The open file.
     """
 
     def __init__(self, path: Path, file: FileIO) -> None:
         stat = os.fstat(file.fileno())
         self.path = path
         self.local_path = Path(os.fsdecode(file.name))
-        """The path at which it is read: of a remote file that of its copy."""
+        """The path at which the file is read; for a remote file the path of its copy."""
         self.size = stat.st_size
-        """Its length when it was opened, in bytes."""
-        self._file = (stat.st_dev, stat.st_ino)
+        """The length of the file in bytes when it was opened, or when its growth was accepted."""
+        self._file_id = (stat.st_dev, stat.st_ino)
         self._state = (stat.st_size, stat.st_mtime_ns)
-        self._ends: bytes | None = None
+        self._known_ends: bytes | None = None
+        """The digest of the first and last known bytes, if the file may grow."""
 
     def let_grow(self) -> None:
-        """Accept that the file becomes longer, as the log of a run does that continues.
+        """Let the file become longer, as the log of a running agent does.
 
-        Its first and last known bytes then show that nothing else was written. ``OSError`` comes
-        through.
+        From now on a digest of its first and last known bytes shows whether something else changed.
+
+        Raises:
+            OSError: The file has changed, or cannot be read.
         """
         with self.open() as file:
-            self._ends = _ends_of(file, self.size)
+            self._known_ends = _digest_of_ends(file, self.size)
 
     def open(self) -> FileIO:
         """Open the file again.
 
         Raises:
-            SourceChanged: it has changed; the message has the reason.
-            OSError: from the file system.
+            SourceChanged: The file has changed; the message has the reason.
+            OSError: The file cannot be opened.
         """
         try:
             file = open_regular(self.local_path)
@@ -76,25 +86,29 @@ class OpenedFile:
         except UnreadableFile as error:
             raise SourceChanged(self.path, f"it is {error.strerror} any more") from None
         try:
-            self._check(file)
+            self._check_unchanged(file)
         except BaseException:
             file.close()
             raise
         return file
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """Read a part of the file; raises as ``open`` does.
+        """Read a part of the file.
 
         Args:
             offset: The first byte.
             length: The most bytes to read.
+
+        Raises:
+            SourceChanged: The file has changed.
+            OSError: The file cannot be read.
         """
         with self.open() as file:
             file.seek(offset)
             return file.read(length) or b""
 
     def changed(self) -> str | None:
-        """Say why the file is not what it was; None where it is, or just has grown."""
+        """Return why the file has changed; None if it is unchanged, or has only grown."""
         try:
             self.open().close()
         except OSError as error:
@@ -102,54 +116,63 @@ class OpenedFile:
         return None
 
     def length(self) -> int:
-        """Return the length of the file by now: more than ``size`` where it has grown.
+        """Return the current length of the file, which is more than ``size`` if it has grown.
 
-        Raises as ``open`` does.
+        Raises:
+            SourceChanged: The file has changed.
+            OSError: The file cannot be opened.
         """
         with self.open() as file:
             return os.fstat(file.fileno()).st_size
 
     def accept_growth(self, size: int) -> None:
-        """Take the file, which has grown, for known up to ``size``; raises as ``open`` does."""
+        """Set the known length of the file, which has grown, to ``size``.
+
+        Raises:
+            SourceChanged: The file has changed.
+            OSError: The file cannot be opened.
+        """
         with self.open() as file:
-            self._ends = _ends_of(file, size)
+            self._known_ends = _digest_of_ends(file, size)
         self.size = size
 
     def stamp(self, read_to: int) -> Stamp:
-        """Return the stamp by which the file up to ``read_to`` is known again."""
+        """Return the stamp of the first ``read_to`` bytes of the file."""
         with self.open() as file:
-            return Stamp(read_to, *self._state, _ends_of(file, read_to).hex())
+            return Stamp(read_to, *self._state, _digest_of_ends(file, read_to).hex())
 
     def matches_stamp(self, stamp: Stamp) -> bool:
-        """Return whether it is the file with this stamp, perhaps with more at its end.
+        """Return whether the file has this stamp, perhaps with more bytes at its end.
 
-        Raises as ``open`` does.
+        Raises:
+            SourceChanged: The file has changed since it was opened.
+            OSError: The file cannot be opened.
         """
         size, changed = self._state
         if size < stamp.size or (size == stamp.size and changed != stamp.changed):
             return False
         return self.stamp(stamp.read_to) == stamp._replace(size=size, changed=changed)
 
-    def _check(self, file: FileIO) -> None:
-        """Raise ``SourceChanged`` unless the file is unchanged, or has only grown where it may."""
+    def _check_unchanged(self, file: FileIO) -> None:
+        """Raise ``SourceChanged`` if the file has changed, except for an allowed growth."""
         stat = os.fstat(file.fileno())
-        if (stat.st_dev, stat.st_ino) != self._file:
+        if (stat.st_dev, stat.st_ino) != self._file_id:
             raise SourceChanged(self.path, "another file is in its place")
         state = (stat.st_size, stat.st_mtime_ns)
         if state == self._state:
             return
         if stat.st_size < self.size:
             raise SourceChanged(self.path, "the file has been cut")
-        grown = self._ends is not None and stat.st_size > self.size
-        if not grown or _ends_of(file, self.size) != self._ends:
+        may_be_grown = self._known_ends is not None and stat.st_size > self.size
+        if not may_be_grown or _digest_of_ends(file, self.size) != self._known_ends:
             raise SourceChanged(self.path, "the file has changed")
         self._state = state
 
 
-def _ends_of(file: FileIO, size: int) -> bytes:
-    """Return a digest of the first bytes of a file, and of the last ones before ``size``."""
-    number = file.fileno()
-    digest = hashlib.blake2b(os.pread(number, min(size, _HEAD_BYTES), 0), digest_size=16)
+def _digest_of_ends(file: FileIO, size: int) -> bytes:
+    """Return a digest of the first bytes of a file, and of the last bytes before ``size``."""
+    descriptor = file.fileno()
+    digest = hashlib.blake2b(os.pread(descriptor, min(size, _HEAD_BYTES), 0), digest_size=16)
     if size > _HEAD_BYTES:
-        digest.update(os.pread(number, _TAIL_BYTES, size - _TAIL_BYTES))
+        digest.update(os.pread(descriptor, _TAIL_BYTES, size - _TAIL_BYTES))
     return digest.digest()

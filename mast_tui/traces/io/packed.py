@@ -1,4 +1,4 @@
-"""Compressed files: what is in them, up to a bound that no bomb gets past."""
+"""The content of compressed files, up to a limit of its size."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Unpacked(NamedTuple):
 
 
 def packing_of(head: bytes) -> str | None:
-    """Return the name of the compression of a file with these first bytes; None for none."""
+    """Return the name of the compression by the first bytes of a file; None if there is none."""
     return next((name for name, mark in _MARKS.items() if head.startswith(mark)), None)
 
 
@@ -52,8 +52,8 @@ def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
         most: The most bytes that the content may have.
 
     Raises:
-        TooBig: It holds more than ``most`` bytes.
-        OSError: from the file system.
+        TooBig: The content has more than ``most`` bytes.
+        OSError: The file cannot be read.
     """
     pieces: list[bytes] = []
     broken = None
@@ -65,7 +65,7 @@ def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
                 if size > most:
                     raise TooBig(path, most)
                 pieces.append(piece)
-        except _Broken as error:
+        except _BrokenDataError as error:
             broken = f"the compressed data is broken: {error}"
     return Unpacked(b"".join(pieces), broken)
 
@@ -78,7 +78,7 @@ def beginning(path: Path, length: int) -> bytes:
         length: The number of bytes.
 
     Raises:
-        OSError: from the file system.
+        OSError: The file cannot be read.
     """
     data = b""
     with open_regular(path) as file:
@@ -87,31 +87,34 @@ def beginning(path: Path, length: int) -> bytes:
                 data += piece
                 if len(data) >= length:
                     break
-        except _Broken:
+        except _BrokenDataError:
             return data
     return data[:length]
 
 
 def holds_more_than(path: Path, size: int) -> bool:
-    """Return whether a compressed file holds more than ``size`` bytes; no more of it is unpacked.
+    """Return whether the content of a compressed file has more than ``size`` bytes.
+
+    Only about so many bytes are unpacked.
 
     Args:
         path: The file.
         size: The number of bytes.
     """
-    with open_regular(path) as file, suppress(_Broken):
+    unpacked_bytes = 0
+    with open_regular(path) as file, suppress(_BrokenDataError):
         for piece in _unpacked_pieces(file):
-            size -= len(piece)
-            if size < 0:
+            unpacked_bytes += len(piece)
+            if unpacked_bytes > size:
                 return True
     return False
 
 
-class _Broken(Exception):
-    """The compressed data cannot be read on; the message says why."""
+class _BrokenDataError(Exception):
+    """The compressed data is damaged; the message says why."""
 
 
-class _Reads(Protocol):
+class _UnpackedReader(Protocol):
     def read1(self, size: int, /) -> bytes: ...
 
 
@@ -119,24 +122,24 @@ def _unpacked_pieces(file: FileIO) -> Iterator[bytes]:
     """Yield the unpacked content of a compressed file.
 
     Raises:
-        _Broken: The compressed data is damaged.
+        _BrokenDataError: The compressed data is damaged.
     """
     head = file.read(_MARK_BYTES)
     file.seek(0)
-    stream, broken = _unpacker(packing_of(head), file)
+    stream, damage_error = _unpacker_of(packing_of(head), file)
     try:
         while piece := stream.read1(_PIECE):
             yield piece
-    except (EOFError, broken) as error:
-        raise _Broken(str(error)) from error
+    except (EOFError, damage_error) as error:
+        raise _BrokenDataError(str(error)) from error
     except OSError as error:
-        if error.errno is not None:  # of the file system, not of the data
+        if error.errno is not None:  # an error of the file system, and not of the data
             raise
-        raise _Broken(str(error)) from error
+        raise _BrokenDataError(str(error)) from error
 
 
-def _unpacker(packing: str | None, file: FileIO) -> tuple[_Reads, type[Exception]]:
-    """Return the unpacker of a file, and the error that it raises where the data is broken."""
+def _unpacker_of(packing: str | None, file: FileIO) -> tuple[_UnpackedReader, type[Exception]]:
+    """Return the unpacker of a file, and the error that it raises for damaged data."""
     match packing:
         case "zstd":
             import zstandard

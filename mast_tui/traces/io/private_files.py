@@ -1,6 +1,6 @@
-"""Files that only their owner may read: what is kept of traces holds their texts.
+"""Files that only their owner may read, such as caches with the texts of traces.
 
-A trace may be readable by nobody else, so what is kept of it never is.
+Other users may not be allowed to read a trace, so they must not be able to read its cache.
 """
 
 from __future__ import annotations
@@ -13,60 +13,62 @@ from pathlib import Path
 from typing import Final
 
 _GROUP_AND_WORLD: Final = stat.S_IRWXG | stat.S_IRWXO
-_FOLDER: Final = stat.S_IRWXU
-_FILE: Final = stat.S_IRUSR | stat.S_IWUSR
+_FOLDER_MODE: Final = stat.S_IRWXU
+_FILE_MODE: Final = stat.S_IRUSR | stat.S_IWUSR
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for its owner alone.
+    """Create a folder and its missing parents, for the owner alone.
 
-    One that is there already and open to others is closed to them, with all that lies in it.
+    If the folder exists and other users may read it, take their rights away, also on its contents.
+    A folder of another user stays as it is.
 
     Raises:
-        OSError: from the file system, but not where the folder belongs to somebody else.
+        OSError: The folder cannot be created.
     """
-    missing = [directory for directory in (folder, *folder.parents) if not directory.exists()]
-    for directory in reversed(missing):
-        directory.mkdir(_FOLDER, exist_ok=True)
+    missing_folders = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    for missing_folder in reversed(missing_folders):
+        missing_folder.mkdir(_FOLDER_MODE, exist_ok=True)
     with suppress(PermissionError):
-        _close_to_others(folder)
+        _make_contents_private(folder)
 
 
 def open_private(path: Path, *, empty: bool = False) -> int:
-    """Open a file for reading and writing, made for its owner alone where it is not there.
+    """Open a file for reading and writing, for its owner alone; create it if it is missing.
 
     Args:
-        path: The file, in a folder that is there.
-        empty: Whether what was in it goes.
+        path: The file, in an existing folder.
+        empty: Delete the previous content.
 
     Returns:
-        Its descriptor.
+        The descriptor of the file.
 
     Raises:
-        OSError: from the file system, or it is no regular file.
+        OSError: The file cannot be opened, or is no regular file.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_TRUNC if empty else 0)
-    file = os.open(path, flags, _FILE)
+    file = os.open(path, flags, _FILE_MODE)
     try:
         mode = os.fstat(file).st_mode
         if not stat.S_ISREG(mode):
             raise OSError(EINVAL, "not a regular file", os.fspath(path))
         if mode & _GROUP_AND_WORLD:
             with suppress(PermissionError):
-                os.fchmod(file, _FILE)
+                os.fchmod(file, _FILE_MODE)
     except BaseException:
         os.close(file)
         raise
     return file
 
 
-def _close_to_others(folder: Path) -> None:
+def _make_contents_private(folder: Path) -> None:
+    """Take the rights of other users on a folder and its contents away, if they have any on it."""
     if not folder.stat().st_mode & _GROUP_AND_WORLD:
         return
-    folder.chmod(_FOLDER)
+    folder.chmod(_FOLDER_MODE)
     with os.scandir(folder) as members:
         for member in members:
             if member.is_dir(follow_symlinks=False):
-                _close_to_others(folder / member.name)
+                _make_contents_private(folder / member.name)
             elif member.is_file(follow_symlinks=False):
-                (folder / member.name).chmod(_FILE)
+                (folder / member.name).chmod(_FILE_MODE)

@@ -1,4 +1,4 @@
-"""Values that Python printed where JSON was meant: ``[{'content': 'it\\'s', 'ok': True}]``."""
+"""Values that a Python program printed instead of JSON: ``[{'content': 'it\\'s', 'ok': True}]``."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ import re
 from typing import Final
 
 MOST_CHARS: Final = 32 << 20
-"""Longer texts are not read: the parser takes many times their size."""
+"""The longest text that is read: the parser needs many times its size."""
 
 DEEPEST: Final = 100
 """The deepest nesting that a record of a run may have."""
 
-_BEGINS: Final = re.compile(
+_BEGINNING: Final = re.compile(
     r"""\s*[\[(]?\s*\{\s*(?:'|"[^"\n]{0,200}"\s*:\s*(?:'|True|False|None))"""
 )
 
 
 def python_literal(text: str) -> object | None:
-    """Read a text of Python's literals as what the same would be in JSON.
+    """Return the value of a Python literal as JSON would have it; no code in it is run.
 
     Args:
         text: The whole text.
 
     Returns:
-        The value with texts for keys, and lists for tuples and sets; None for a text that is none,
-        is too long or nested too deeply. Nothing in it is ever run.
+        The value, with texts for keys, and lists for tuples and sets. None if the text is no
+        literal with objects, is too long or nested too deeply.
     """
-    if _BEGINS.match(text) is None:
+    if _BEGINNING.match(text) is None:
         return None
     try:
-        return _as_json(read_literal(text, MOST_CHARS), 0)
+        return _json_value(read_literal(text, MOST_CHARS), 0)
     except (ValueError, RecursionError):
         return None
 
 
 def read_literal(text: str, most_chars: int = 1 << 20) -> object:
-    """Read a text of Python's literals as what it is there; nothing in it is ever run.
+    """Return the value of a Python literal; no code in it is run.
 
     Args:
         text: The whole text.
-        most_chars: The most characters that it may have.
+        most_chars: The most characters of the text.
 
     Returns:
-        The value; None for a text that is none, or is too long.
+        The value; None if the text is no literal, or is too long.
     """
     if len(text) > most_chars:
         return None
@@ -54,15 +54,20 @@ def read_literal(text: str, most_chars: int = 1 << 20) -> object:
     return value
 
 
-def _as_json(value: object, depth: int) -> object:
+def _json_value(value: object, depth: int) -> object:
+    """Return a value of Python as JSON has it.
+
+    Raises:
+        ValueError: The value is nested too deeply.
+    """
     if depth > DEEPEST:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
-        return {_key(name): _as_json(inner, depth + 1) for name, inner in value.items()}
+        return {_json_key(name): _json_value(member, depth + 1) for name, member in value.items()}
     if isinstance(value, set):
-        value = sorted(value, key=repr)  # else the order would be another one each time
+        value = sorted(value, key=repr)  # otherwise the order would vary
     if isinstance(value, list | tuple):
-        return [_as_json(inner, depth + 1) for inner in value]
+        return [_json_value(item, depth + 1) for item in value]
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if value is None or isinstance(value, str | bool | int | float):
@@ -70,7 +75,7 @@ def _as_json(value: object, depth: int) -> object:
     return str(value)
 
 
-def _key(name: object) -> str:
+def _json_key(name: object) -> str:
     if isinstance(name, bool) or name is None:
         return {True: "true", False: "false", None: "null"}[name]
     return name if isinstance(name, str) else str(name)

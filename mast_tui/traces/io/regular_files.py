@@ -1,7 +1,7 @@
-"""Opening of files: every file of a trace, or beside one, is opened here.
+"""The opening of files: every file of a trace, or beside a trace, is opened here.
 
-A folder that somebody else has packed may hold a pipe, a device or a link to one under any name.
-None of them is ever waited for or read without end.
+A foreign folder may have a pipe, a device or a link to such a file under any name. This module
+never waits for them, and never reads them without end.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from mast_tui.traces.io.remote import RemotePath
 BESIDE_BYTES: Final = 16 << 20
 """The most bytes of a file beside a trace with further facts of it."""
 
+_LEAST_PIECE: Final = 1 << 16
 NOT_REGULAR: Final = "not a regular file"
 
 
 class UnreadableFile(OSError):
-    """A file that is not read; ``strerror`` says why, and the whole error names the file too."""
+    """A file that is not read; ``strerror`` is the reason, and the message also names the file."""
 
     def __init__(self, path: Path, reason: str, number: int = EINVAL) -> None:
         super().__init__(number, reason, os.fspath(path))
@@ -32,18 +33,16 @@ class UnreadableFile(OSError):
 
 
 def open_regular(path: Path) -> FileIO:
-    """Open a regular file for reading, without ever waiting for one that is not.
-
-    For a remote file it is the copy on this machine.
+    """Open a regular file for reading, without waiting; for a remote file open its local copy.
 
     Raises:
-        UnreadableFile: it is a folder, a pipe, a socket or a device, or a link to one.
-        OSError: from the file system.
+        UnreadableFile: The path is a folder, a pipe, a socket or a device, or a link to one.
+        OSError: The file cannot be opened.
     """
     if isinstance(path, RemotePath):
         path = path.fetched()
     _check_regular(path, path.stat())  # a device may do something as soon as it is opened
-    file = FileIO(path, opener=_open_at_once)
+    file = FileIO(path, opener=_open_without_waiting)
     try:
         _check_regular(path, os.fstat(file.fileno()))  # another file may be there by now
     except BaseException:
@@ -53,7 +52,7 @@ def open_regular(path: Path) -> FileIO:
 
 
 def is_regular(path: Path) -> bool:
-    """Return whether a regular file is there; False where that cannot be found out."""
+    """Return whether a regular file is there; False if that cannot be found out."""
     try:
         return path.is_file()
     except OSError:
@@ -61,7 +60,7 @@ def is_regular(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a folder is there; False where that cannot be found out."""
+    """Return whether a folder is there; False if that cannot be found out."""
     try:
         return path.is_dir()
     except OSError:
@@ -76,14 +75,14 @@ def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
         most: The most bytes that it may have.
 
     Returns:
-        Its bytes, or None where there is no such file.
+        The bytes of the file; None if there is no such file.
 
     Raises:
-        UnreadableFile: It is there but cannot be read, is no regular file or is too big.
+        UnreadableFile: The file cannot be read, is no regular file or is too big.
     """
     try:
         with open_regular(path) as file:
-            return _all_of(path, file, most)
+            return _content_of(path, file, most)
     except FileNotFoundError:
         return None
     except UnreadableFile:
@@ -93,16 +92,23 @@ def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
         raise UnreadableFile(path, reason, error.errno or EINVAL) from error
 
 
-def _all_of(path: Path, file: FileIO, most: int) -> bytes:
-    """Read a whole file; its stated size is not trusted, as it may grow or state none."""
+def _content_of(path: Path, file: FileIO, most: int) -> bytes:
+    """Read a whole file of at most ``most`` bytes.
+
+    The file may have more bytes than its facts say, as it may grow.
+
+    Raises:
+        UnreadableFile: The file is too big.
+    """
     pieces = []
-    left = most + 1
-    expected = os.fstat(file.fileno()).st_size + 1
-    if expected <= left:
-        while left > 0 and (piece := file.read(min(left, max(expected, 1 << 16)))):
+    bytes_left = most + 1
+    expected_bytes = os.fstat(file.fileno()).st_size + 1
+    if expected_bytes <= bytes_left:
+        piece_bytes = max(expected_bytes, _LEAST_PIECE)
+        while bytes_left > 0 and (piece := file.read(min(bytes_left, piece_bytes))):
             pieces.append(piece)
-            left -= len(piece)
-        if left > 0:
+            bytes_left -= len(piece)
+        if bytes_left > 0:
             return b"".join(pieces)
     raise UnreadableFile(path, f"holds more than {_size_text(most)}", EFBIG)
 
@@ -111,7 +117,7 @@ def _size_text(most: int) -> str:
     return f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} kB"
 
 
-def _open_at_once(path: str, flags: int) -> int:
+def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 

@@ -34,14 +34,14 @@ MOST_BYTES: Final = 2 << 30
 """The most bytes of all copies; the least recently used go first."""
 
 _SWEEP_BYTES: Final = 256 << 20
-"""After so much that a process has fetched it looks whether too much is kept."""
+"""The bytes that a process fetches before it removes old copies again."""
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_COPIES: Final = re.compile(r"(?:(?:simplecache|filecache|blockcache)::)+", re.IGNORECASE)
-"""Caches of fsspec that a URL may name first; what is fetched is kept here anyway."""
+_CACHE_PREFIXES: Final = re.compile(r"(?:(?:simplecache|filecache|blockcache)::)+", re.IGNORECASE)
+"""Caches of fsspec that a URL may name first; they are dropped, as this module keeps copies."""
 
-_LOOKED: Final = 5.0
-"""Seconds for which what a path was found to be is believed."""
+_FACTS_SECONDS: Final = 5.0
+"""Seconds after which the facts of a file are requested again."""
 
 _CHECKSUMS: Final = ("ETag", "etag", "md5Hash", "Content-MD5", "checksum", "CRC", "chksum")
 _STATES: Final = (
@@ -50,43 +50,44 @@ _STATES: Final = (
 )
 """The names of fsspec's facts that differ between two states of a file; each store has its own."""
 
-_WORTH_LISTING: Final = 4
-"""With so many files of a folder it is listed, which stores remember."""
+_LEAST_LISTED_FILES: Final = 4
+"""The number of files of one folder from which the folder is listed; fsspec caches the list."""
 
-_BROKEN_OFF: Final = 600.0
-"""Seconds without a new byte after which a download counts as broken off."""
+_STALE_SECONDS: Final = 600.0
+"""Seconds without a new byte after which a draft is the remains of a broken download."""
 
-_AT_A_TIME: Final = 16
-"""So many files are fetched together."""
+_MOST_DOWNLOADS: Final = 16
+"""The number of files that are fetched at the same time."""
 
-_WEB: Final = ("http:", "https:")
+_WEB_PREFIXES: Final = ("http:", "https:")
 _SIGNED: Final = ("http", "https")
-_GONE: Final = (404, 410)
-_FOR_SOME: Final = (401, 403, 407)
+_GONE_STATUSES: Final = (404, 410)
+_REFUSED_STATUSES: Final = (401, 403, 407)
 
-_SILENT: Final = 60.0
-"""Seconds for which a web server may say nothing; the whole may take any time, where aiohttp would
-end it after five minutes."""
+_SILENCE_SECONDS: Final = 60.0
+"""Seconds for which a web server may send nothing. There is no limit for a whole download, which
+aiohttp would end after five minutes."""
 
-_TRIES: Final = 3
-_PAUSE: Final = 0.5
-"""Web servers are asked so often, as fsspec asks them once; clients of object stores see to it."""
+_MOST_TRIES: Final = 3
+_RETRY_SECONDS: Final = 0.5
+"""The tries of a download from a web server, and the seconds between them. The clients of object
+stores repeat failed requests themselves."""
 
 
 def is_url(text: str) -> bool:
-    """Return whether a path is one for fsspec."""
-    return _SCHEME.match(_COPIES.sub("", text)) is not None
+    """Return whether a path is a URL, which fsspec opens."""
+    return _SCHEME.match(_CACHE_PREFIXES.sub("", text)) is not None
 
 
 def trace_path(text: str) -> Path:
-    """Return the path of a file or folder of traces, and remember what its URL holds beside it.
+    """Return the path of a file or folder of traces; remember the user and query of a URL.
 
     Args:
         text: A path of this machine, or a URL as fsspec writes it.
     """
     if not is_url(text):
         return Path(text)
-    text = ADDRESSES.public(_COPIES.sub("", text))
+    text = ADDRESSES.remember(_CACHE_PREFIXES.sub("", text))
     first, chained, outer = text.partition("::")
     prefix, separator, last = outer.rpartition("::")
     if chained and not is_url(last):  # so that it is found from other folders too
@@ -97,7 +98,11 @@ def trace_path(text: str) -> Path:
 
 
 class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system, as 3.11 wants it
-    """A path whose first part holds scheme and chain, so that files beside it can be named."""
+    """The path of a remote file or folder.
+
+    Its first part holds the scheme and the rest of a chain of URLs, so that the paths of files in
+    the same folder can be made as usual.
+    """
 
     def __str__(self) -> str:
         scheme, _, outer = self.parts[0].partition(":")
@@ -108,13 +113,13 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return str(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Another process of this app has to read it, too.
+        # Another process of this app has to read the file, too.
         return trace_path, (self.address,)
 
     @property
     def address(self) -> str:
         """The URL with user and query, for reading; never for storing or showing."""
-        return ADDRESSES.whole(str(self))
+        return ADDRESSES.full_url(str(self))
 
     def is_absolute(self) -> bool:
         """Return True: a URL does not depend on the current folder."""
@@ -127,7 +132,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
     def resolve(self, strict: bool = False) -> RemotePath:
         """Return the path itself, as there are no links."""
         if strict:
-            self._info()
+            self._file_facts()
         return self
 
     def expanduser(self) -> RemotePath:
@@ -143,28 +148,29 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return False
 
     def exists(self, **_: bool) -> bool:
-        """Return whether a file or folder is there."""
+        """Return whether the file or folder exists."""
         try:
-            self._info()
+            self._file_facts()
         except FileNotFoundError:
             return False
         return True
 
     def is_dir(self, **_: bool) -> bool:
-        """Return whether it is a folder, or a page of a web server with links to its files."""
-        return self.exists() and bool(_is_folder(self, self._info()))
+        """Return whether the path is a folder, or a web page with links to files."""
+        return self.exists() and bool(_is_folder(self, self._file_facts()))
 
     def is_file(self, **_: bool) -> bool:
-        """Return whether it is a file."""
-        return self.exists() and not _is_folder(self, self._info())
+        """Return whether the path is a file."""
+        return self.exists() and not _is_folder(self, self._file_facts())
 
     def stat(self, **_: bool) -> os.stat_result:
-        """Return size and time of change; another mark of the file's state may replace the time."""
-        info = self._info()
-        kind = stat.S_IFDIR if _is_folder(self, info) else stat.S_IFREG
-        changed = int(sha256(_state(info).encode()).hexdigest()[:12], 16)
-        facts = (kind | 0o400, 0, 0, 1, 0, 0, int(info.get("size") or 0), 0, changed, changed)
-        return os.stat_result(facts, {"st_mtime_ns": changed, "st_mtime": float(changed)})
+        """Return the size, and instead of the time of change a number that stands for the state."""
+        facts = self._file_facts()
+        kind = stat.S_IFDIR if _is_folder(self, facts) else stat.S_IFREG
+        size = int(facts.get("size") or 0)
+        change_time = int(sha256(_state_text(facts).encode()).hexdigest()[:12], 16)
+        fields = (kind | 0o400, 0, 0, 1, 0, 0, size, 0, change_time, change_time)
+        return os.stat_result(fields, {"st_mtime_ns": change_time, "st_mtime": float(change_time)})
 
     def open(self, mode: str = "rb", *_: object, **__: object) -> Any:
         """Open the copy of the file."""
@@ -175,58 +181,59 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return iter([self / name for name in self.below(deep=False)])
 
     def glob(self, pattern: str, **_: bool) -> Iterator[RemotePath]:
-        """Yield the files below it that match; none where the folder cannot be listed."""
+        """Yield the files in the folder that match; none if the folder cannot be listed."""
         try:
             names = self.below(deep="**" in pattern)
         except OSError:
             return
-        last = pattern.rsplit("/", 1)[-1]
-        yield from (self / below for below in names if PurePosixPath(below).match(last))
+        name_pattern = pattern.rsplit("/", 1)[-1]
+        yield from (self / name for name in names if PurePosixPath(name).match(name_pattern))
 
     def rglob(self, pattern: str, **_: bool) -> Iterator[RemotePath]:
-        """Yield the files anywhere below it that match."""
+        """Yield the files at any depth in the folder that match."""
         return self.glob(f"**/{pattern}")
 
     def below(self, *, deep: bool = True, fresh: bool = False) -> Sequence[str]:
         """Return the paths of the files in a folder, relative to it, in sorted order.
 
         Args:
-            deep: Whether files of all folders below it are listed, rather than its own files and
-                folders.
-            fresh: Whether the folder is listed again, if that was done before.
+            deep: List the files at any depth; else the files and folders of this folder.
+            fresh: List the folder again, even if it was listed before.
 
         Raises:
             OSError: The folder cannot be listed.
         """
-        with _plain_errors(self):
+        with _file_errors(self):
             files, root = _file_system_of(self)
             if fresh:
                 files.invalidate_cache()
             paths = files.find(root) if deep else files.ls(root, detail=False)
-        if self.parts[0] in _WEB:
-            return self._link_names(paths, ADDRESSES.query(str(self)))
+        if self.parts[0] in _WEB_PREFIXES:
+            return self._link_names(paths, ADDRESSES.query_of(str(self)))
         begin = f"{root.strip('/')}/".lstrip("/")
         names = [name.strip("/") for name in paths]
         return sorted(name.removeprefix(begin) for name in names if name.startswith(begin))
 
     def _link_names(self, links: Iterable[str], query: str) -> list[str]:
-        """Return the names of a page's links below this folder.
+        """Return the names of the links of a page that lead into this folder.
+
+        Remember the queries of the links.
 
         Args:
             links: The URLs; each may be signed.
-            query: That of the page, which links without one get too.
+            query: The query of the page, which links without a query get too.
         """
-        begin = f"{self}/"
+        prefix = f"{self}/"
         names = set()
         for link in links:
             # fsspec appends a relative link to the whole URL of the page.
-            plain = link.replace(f"{query}/", "/", 1) if query else link
-            parts = split_url(plain)
-            if parts is None or not parts.public.startswith(begin):
+            url = link.replace(f"{query}/", "/", 1) if query else link
+            parts = split_url(url)
+            if parts is None or not parts.public.startswith(prefix):
                 continue
-            name = parts.public.removeprefix(begin).strip("/")
+            name = parts.public.removeprefix(prefix).strip("/")
             if name:
-                ADDRESSES.public(f"{begin}{name}{parts.query or query}")
+                ADDRESSES.remember(f"{prefix}{name}{parts.query or query}")
                 names.add(name)
         return sorted(names)
 
@@ -236,94 +243,104 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         Raises:
             OSError: The folder cannot be listed.
         """
-        plain = next(index for index, part in enumerate(self.parts) if "*" in part)
-        base = RemotePath(*self.parts[:plain])
-        with _plain_errors(self):
-            if self.parts[0] in _WEB:
+        first_pattern = next(index for index, part in enumerate(self.parts) if "*" in part)
+        base = RemotePath(*self.parts[:first_pattern])
+        with _file_errors(self):
+            files, name_pattern = _file_system_of(self)
+            if self.parts[0] in _WEB_PREFIXES:
                 pattern = str(self).removeprefix(f"{base}/")
-                paths = _file_system_of(self)[0].glob(f"{base.address}/{pattern}")
-                names = base._link_names(paths, ADDRESSES.query(str(self)))
+                links = files.glob(f"{base.address}/{pattern}")
+                names = base._link_names(links, ADDRESSES.query_of(str(self)))
                 return [base / name for name in names]
-            paths = [
-                name.strip("/") for name in _file_system_of(self)[0].glob(_file_system_of(self)[1])
-            ]
-            begin = f"{_file_system_of(base)[1].strip('/')}/".lstrip("/")
-        return [base / name.removeprefix(begin) for name in sorted(paths)]
+            paths = [name.strip("/") for name in files.glob(name_pattern)]
+            _files, base_name = _file_system_of(base)
+            prefix = f"{base_name.strip('/')}/".lstrip("/")
+        return [base / name.removeprefix(prefix) for name in sorted(paths)]
 
     def beginning(self, length: int) -> bytes:
         """Return the first bytes of the file.
 
         Raises:
-            OSError: They cannot be read.
+            OSError: The file cannot be read.
         """
-        with _plain_errors(self):
+        with _file_errors(self):
             files, name = _file_system_of(self)
             data: bytes = files.cat_file(name, start=0, end=length)
-        return data[:length]  # some web servers give the whole all the same
+        return data[:length]  # some web servers send the whole file in any case
 
     def fetched(self) -> Path:
-        """Fetch the file in its current state; return the path of the copy on this machine.
+        """Return the path of a copy of the file in its current state; fetch it if it is missing.
 
         Raises:
-            OSError: It cannot be fetched.
+            OSError: The file cannot be fetched.
         """
         copy = self._copy_path()
         try:
+            # Record the use; the least recently used copies are removed first.
             os.utime(copy, ns=(time.time_ns(), copy.stat().st_mtime_ns))
         except FileNotFoundError:
-            with _plain_errors(self):
-                _fetch(*_file_system_of(self), copy, self._download_limit())
+            with _file_errors(self):
+                _download(*_file_system_of(self), copy, self._download_limit())
         return copy
 
     @property
     def many_at_a_time(self) -> bool:
-        """True if fetching several files together is faster than one after the other."""
-        with suppress(OSError), _plain_errors(self):
+        """True if several files can be fetched at the same time."""
+        with suppress(OSError), _file_errors(self):
             return bool(_file_system_of(self)[0].async_impl)
         return False
 
     def _download_limit(self) -> Any:
-        """Return what ends a download that is over the limit of an archive or of the cache."""
+        """Return a function that makes the callback of a download, which ends it over the limit.
+
+        The limit is that of members of archives, or else that of the cache.
+
+        Raises:
+            OSError: The file is over the limit, as its facts say.
+        """
         archive_files = import_module(f"{__package__}.archive_files")
         is_member = not self.parts[0].endswith(":") and not is_row(self)
-        most = archive_files.MOST_MEMBER_BYTES if is_member else MOST_BYTES
-        size = self._info().get("size") or 0
-        error = (
-            archive_files.too_big("it", most)
-            if is_member
-            else OSError(
-                EFBIG,
-                f"has more than the {most >> 20} MB that are kept of files from elsewhere; "
-                "download it yourself",
-            )
-        )
-        if size > most:
+        if is_member:
+            most = archive_files.MOST_MEMBER_BYTES
+            error = archive_files.too_big("it", most)
+        else:
+            most = MOST_BYTES
+            message = f"has more than the {most >> 20} MB that are kept of files from elsewhere"
+            error = OSError(EFBIG, f"{message}; download it yourself")
+        if (self._file_facts().get("size") or 0) > most:
             raise error
         return partial(archive_files.ByteLimit, error, most)
 
     def _copy_path(self) -> Path:
         """Return the path of the copy of the file in its current state."""
-        info = self._info()
+        facts = self._file_facts()
         address = str(self)
-        if not any(info.get(name) for name in _CHECKSUMS):
-            # The query may name the file, and then only it distinguishes two of one size.
-            address += ADDRESSES.query(address)
-        name = sha256(f"{address}\0{_state(info)}".encode()).hexdigest()[:40]
-        return _folder() / name[:2] / name
+        if not any(facts.get(name) for name in _CHECKSUMS):
+            # The query may name the file; then only the query distinguishes two files of one size.
+            address += ADDRESSES.query_of(address)
+        name = sha256(f"{address}\0{_state_text(facts)}".encode()).hexdigest()[:40]
+        return _copies_folder() / name[:2] / name
 
-    def _info(self) -> Mapping[str, Any]:
-        cached: tuple[float, Mapping[str, Any]] | None = self.__dict__.get("looked")
-        if cached is not None and time.monotonic() - cached[0] < _LOOKED:
-            return cached[1]
-        with _plain_errors(self):
+    def _file_facts(self) -> Mapping[str, Any]:
+        """Return fsspec's facts of the file; they are cached for a few seconds.
+
+        Raises:
+            OSError: There is no such file, or the server cannot be reached.
+        """
+        cached: tuple[float, Mapping[str, Any]] | None = self.__dict__.get("cached_facts")
+        if cached is not None:
+            time_of_request, cached_facts = cached
+            if time.monotonic() - time_of_request < _FACTS_SECONDS:
+                return cached_facts
+        with _file_errors(self):
             files, name = _file_system_of(self)
-            info: Mapping[str, Any] = files.info(name)
-        self.__dict__["looked"] = (time.monotonic(), info)
-        return info
+            facts: Mapping[str, Any] = files.info(name)
+        self.__dict__["cached_facts"] = (time.monotonic(), facts)
+        return facts
 
 
 def is_row(path: Path) -> bool:
-    """Return whether a path is a row of a table, whose name is no file's."""
+    """Return whether a path is a row of a table, and not a file."""
     return isinstance(path, RemotePath) and path.parts[0].startswith("parquet:")
 
 
@@ -331,11 +348,11 @@ def table_of(path: Path) -> RemotePath | None:
     """Return the rows of a table of traces, as a folder of files.
 
     Args:
-        path: A file. It is such a table where it is Parquet with the columns ``id`` and ``content``
-            and none that makes its rows the messages of one trace.
+        path: A file. A table of traces is a Parquet file with the columns ``id`` and ``content``,
+            and without ``role``: then its rows would be the messages of one trace.
 
     Returns:
-        The folder; None for any other file, and for one that cannot be opened.
+        The folder; None if the file is no such table, or cannot be opened.
     """
     if path.suffix.lower() != ".parquet" or is_row(path):
         return None
@@ -344,8 +361,8 @@ def table_of(path: Path) -> RemotePath | None:
             return None
         columns_of = import_module(f"{__package__}.table_rows").columns_of
         table_path = str(path.absolute())
-        with _plain_errors(path):
-            columns = columns_of(ADDRESSES.whole(table_path))
+        with _file_errors(path):
+            columns = columns_of(ADDRESSES.full_url(table_path))
     except (ImportError, OSError):  # reading the file will report the reason
         return None
     if not {"id", "content"} <= columns or "role" in columns:
@@ -354,127 +371,146 @@ def table_of(path: Path) -> RemotePath | None:
 
 
 def list_folders(paths: Iterable[Path]) -> None:
-    """List the folders that hold several of some files, so that no file needs a request."""
-    far = (path for path in paths if isinstance(path, RemotePath))
-    for folder, files in Counter(path.parent for path in far).items():
-        if files >= _WORTH_LISTING and folder.parts[0] not in _WEB:
+    """List the remote folders that hold several of these files.
+
+    fsspec caches the lists, so that the facts of each file need no request.
+    """
+    remote_paths = (path for path in paths if isinstance(path, RemotePath))
+    for folder, file_count in Counter(path.parent for path in remote_paths).items():
+        if file_count >= _LEAST_LISTED_FILES and folder.parts[0] not in _WEB_PREFIXES:
             with suppress(OSError):
                 folder.below(deep=False)
 
 
 def fetch_all(paths: Iterable[Path]) -> None:
-    """Fetch the remote files among some files, many at a time.
+    """Fetch the remote files among these paths, several at the same time.
 
-    A file that cannot be fetched is reported when it is read.
+    Errors are ignored here: they are reported when a file is read.
     """
-    far = [path for path in paths if isinstance(path, RemotePath) and path.many_at_a_time]
-    if len(far) > 1:
-        with ThreadPoolExecutor(_AT_A_TIME, "fetch") as threads:
-            list(threads.map(_try_to_copy, far))
+    remote_paths = [path for path in paths if isinstance(path, RemotePath) and path.many_at_a_time]
+    if len(remote_paths) > 1:
+        with ThreadPoolExecutor(_MOST_DOWNLOADS, "fetch") as threads:
+            list(threads.map(_fetch_quietly, remote_paths))
 
 
-def _try_to_copy(path: RemotePath) -> None:
+def _fetch_quietly(path: RemotePath) -> None:
     with suppress(OSError):
         if path.is_file():
             path.fetched()
 
 
-def _fetch(files: Any, name: str, copy: Path, limit: Callable[[_Room], Any]) -> None:
-    """Copy a file, and remove older copies to make room before and while it is written."""
+def _download(files: Any, name: str, copy: Path, limit: Callable[[_CacheRoom], Any]) -> None:
+    """Download a file to ``copy``, and remove older copies while it is written.
+
+    Args:
+        files: The file system.
+        name: The name of the file in it.
+        copy: The path of the copy.
+        limit: Makes the callback of the download from the room in the cache.
+    """
     make_private(copy.parent)
     draft = copy.with_name(f"{copy.name}.{uuid4().hex}")
-    room = _Room()
+    room = _CacheRoom()
     try:
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_MOST_TRIES)):
             try:
                 files.get_file(name, str(draft), callback=limit(room))
                 break
             except (FileNotFoundError, PermissionError):
                 raise
             except Exception as error:
-                too_big = getattr(error, "errno", None) == EFBIG
-                if too_big or not left or "http" not in files.protocol:
+                is_too_big = getattr(error, "errno", None) == EFBIG
+                if is_too_big or not tries_left or "http" not in files.protocol:
                     raise
-                time.sleep(_PAUSE)
+                time.sleep(_RETRY_SECONDS)
         draft.replace(copy)
     finally:
         draft.unlink(missing_ok=True)
 
 
-class _Room:
-    """Room in the cache for one file, made piece by piece as the file grows."""
+class _CacheRoom:
+    """A function that makes room in the cache for the pieces of one file.
+
+    Old copies are removed only after every ``_SWEEP_BYTES``, at first after a random part of them,
+    so that not every small file makes the process go through the cache.
+    """
 
     def __init__(self) -> None:
-        # Each process looks now and then, so that many small files are not counted for each.
-        self._left = int(random() * _SWEEP_BYTES)
+        self._bytes_to_sweep = int(random() * _SWEEP_BYTES)
 
     def __call__(self, size: int) -> None:
-        """Make room for the next piece.
+        """Count the bytes of a piece, and remove old copies if it is time.
 
         Args:
-            size: Its bytes.
+            size: The bytes of the piece.
         """
-        self._left -= size
-        if self._left < 0:
-            self._left = _SWEEP_BYTES
-            remove_old_copies(_folder(), max(0, MOST_BYTES - _SWEEP_BYTES))
+        self._bytes_to_sweep -= size
+        if self._bytes_to_sweep < 0:
+            self._bytes_to_sweep = _SWEEP_BYTES
+            remove_old_copies(_copies_folder(), max(0, MOST_BYTES - _SWEEP_BYTES))
 
 
 def remove_old_copies(folder: Path, most: int) -> None:
-    """Remove the copies that were used longest ago, and the remains of broken downloads.
+    """Remove the least recently used copies, and the remains of broken downloads.
 
     Args:
         folder: The folder of the copies.
-        most: The bytes that may stay. A file that is being written stays, and counts.
+        most: The most bytes that may stay; files that are being written count.
     """
     copies = []
     now = time.time()
     for copy in folder.glob("*/*"):
         with suppress(OSError):  # another process was quicker
-            facts = copy.stat()
+            copy_stat = copy.stat()
             if not copy.suffix:
-                copies.append((facts.st_atime_ns, facts.st_size, copy))
-            elif now - facts.st_mtime > _BROKEN_OFF:
+                copies.append((copy_stat.st_atime_ns, copy_stat.st_size, copy))
+            elif now - copy_stat.st_mtime > _STALE_SECONDS:
                 copy.unlink()
             else:
-                most -= facts.st_size
+                most -= copy_stat.st_size
     for _, size, copy in sorted(copies, reverse=True):
         most -= size
         if most < 0:
             copy.unlink(missing_ok=True)
 
 
-def _folder() -> Path:
+def _copies_folder() -> Path:
     from platformdirs import user_cache_path  # start-up: whoever has no URL does without
 
     return user_cache_path("mast-tui", appauthor=False) / "fetched"
 
 
 def _file_system_of(path: RemotePath) -> tuple[Any, str]:
-    """Return the file system of a path, and the name of the path in it."""
-    scheme, _, outer = path.parts[0].partition(":")
-    if outer:
-        inside = _container_files(scheme, ADDRESSES.whole(unquote(outer)))
-        if isinstance(inside, OSError):
-            raise OSError(*inside.args)
-        return inside, "/".join(path.parts[1:])
+    """Return the file system of a path, and the name of the path in it.
+
+    Raises:
+        OSError: The archive or table with the file is over a limit, or cannot be read.
+    """
+    scheme, _, container = path.parts[0].partition(":")
+    if container:
+        container_files = _container_files(scheme, ADDRESSES.full_url(unquote(container)))
+        if isinstance(container_files, OSError):
+            raise OSError(*container_files.args)
+        return container_files, "/".join(path.parts[1:])
     fsspec = import_module("fsspec")
     options = {}
-    if path.parts[0] in _WEB:
-        times = dict.fromkeys(("sock_connect", "sock_read"), _SILENT)
+    if path.parts[0] in _WEB_PREFIXES:
+        times = dict.fromkeys(("sock_connect", "sock_read"), _SILENCE_SECONDS)
         timeout = import_module("aiohttp").ClientTimeout(total=None, **times)
         configured = fsspec.config.conf.get(scheme, {}).get("client_kwargs", {})
         options = {"client_kwargs": {"timeout": timeout, **configured}}
-    files, name = fsspec.core.url_to_fs(ADDRESSES.whole(str(path)), **options)
+    files, name = fsspec.core.url_to_fs(ADDRESSES.full_url(str(path)), **options)
     return files, name
 
 
 @lru_cache(maxsize=8)
 def _container_files(scheme: str, container: str) -> Any:
-    """Return the files in an archive or a table, which is opened once; or why it is over a limit.
+    """Return the file system of an archive or table, which is cached.
+
+    If the archive is over a limit, return the error, so that it is cached too.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The archive or table cannot be read.
     """
     try:
         if scheme == "parquet":
@@ -483,24 +519,28 @@ def _container_files(scheme: str, container: str) -> Any:
     except OSError as error:
         if error.errno != EFBIG:
             raise
-        return error  # to find out once more would take as long
+        return error
 
 
-def _is_folder(path: RemotePath, info: Mapping[str, Any]) -> bool:
-    if path.parts[0] in _WEB:
-        page = str(info.get("mimetype") or "").startswith("text/html")
-        return page and not path.name.endswith((".html", ".htm", ".json", ".jsonl"))
-    return bool(info["type"] == "directory")
+def _is_folder(path: RemotePath, facts: Mapping[str, Any]) -> bool:
+    """Return whether the facts of a path are those of a folder, or of a web page with links."""
+    if path.parts[0] in _WEB_PREFIXES:
+        is_page = str(facts.get("mimetype") or "").startswith("text/html")
+        return is_page and not path.name.endswith((".html", ".htm", ".json", ".jsonl"))
+    return bool(facts["type"] == "directory")
 
 
-def _state(info: Mapping[str, Any]) -> str:
-    states = [str(info[name]) for name in _STATES if info.get(name)]
-    # Without a mark of its state each process fetches the file again.
-    return f"{info.get('size')} {states[0] if states else os.getpid()}"
+def _state_text(facts: Mapping[str, Any]) -> str:
+    """Return a text that differs for two states of a file: its size, and a checksum or time.
+
+    Without checksum and time the text differs for each process, which then fetches the file again.
+    """
+    states = [str(facts[name]) for name in _STATES if facts.get(name)]
+    return f"{facts.get('size')} {states[0] if states else os.getpid()}"
 
 
 @contextmanager
-def _plain_errors(path: Path) -> Iterator[None]:
+def _file_errors(path: Path) -> Iterator[None]:
     """Turn the errors of fsspec's libraries into those of files, without secrets of a URL.
 
     The library's own error quotes the whole URL, so it is not chained.
@@ -509,16 +549,17 @@ def _plain_errors(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         cause = error.__cause__
-        gone = getattr(cause, "status", None) in _GONE
-        if gone or cause is None or isinstance(cause, FileNotFoundError):
+        is_gone = getattr(cause, "status", None) in _GONE_STATUSES
+        if is_gone or cause is None or isinstance(cause, FileNotFoundError):
             raise FileNotFoundError(ENOENT, "no such file or folder", str(path)) from None
-        raise _unreachable_error(path, cause) from None  # what fsspec makes of any failure of HTTP
+        # fsspec raises FileNotFoundError for every failure of HTTP.
+        raise _unreachable_error(path, cause) from None
     except ImportError as error:
         message = f"URLs need an extra ({error}): pip install 'mast-tui[remote]'"
         message = ADDRESSES.without_secrets(message)
-        more = {"s3": " s3fs", "gs": " gcsfs", "gcs": " gcsfs", "abfs": " adlfs"}
+        packages = {"s3": " s3fs", "gs": " gcsfs", "gcs": " gcsfs", "abfs": " adlfs"}
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
-        raise OSError(ENOPKG, message + more.get(scheme, ""), str(path)) from None
+        raise OSError(ENOPKG, message + packages.get(scheme, ""), str(path)) from None
     except OSError as error:
         if error.errno == EFBIG:
             raise OSError(EFBIG, error.strerror, str(path)) from None
@@ -528,14 +569,16 @@ def _plain_errors(path: Path) -> Iterator[None]:
 
 
 def _unreachable_error(path: Path, error: BaseException) -> OSError:
+    """Return the error of a file that cannot be read, with the reason and a hint what to do."""
     cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
     reason = ADDRESSES.without_secrets(" ".join(str(cause).split()))
     message = f"cannot be read ({reason})"
-    refused = isinstance(error, PermissionError) or getattr(error, "status", None) in _FOR_SOME
-    if refused or "credential" in message.lower():
+    status = getattr(error, "status", None)
+    is_refused = isinstance(error, PermissionError) or status in _REFUSED_STATUSES
+    if is_refused or "credential" in message.lower():
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
         hint = f"set up credentials for {scheme} (docs/commands.md)"
-        if scheme in _SIGNED and ADDRESSES.whole(str(path)) == str(path):
+        if scheme in _SIGNED and ADDRESSES.full_url(str(path)) == str(path):
             hint += (
                 "; if its URL had a user, a password or a query (?…), these are not kept: "
                 "give the whole URL again, such as mast-tui 'https://…?…'"

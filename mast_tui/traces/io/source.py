@@ -1,4 +1,4 @@
-"""One file on disk, unpacked where it is compressed, read as far as reading needs it."""
+"""One file on disk, unpacked if it is compressed; each part is read when it is needed."""
 
 from __future__ import annotations
 
@@ -23,116 +23,133 @@ from mast_tui.traces.model import Problem
 HEAD_BYTES: Final = 64 * 1024
 """The bytes of a file that recognition reads, and that a line-based trace id depends on."""
 
-_JSON_BEGINS: Final = re.compile(rb'\s*(?:\{\s*"|\[\s*[\[{"])')
-_LOG_BEGINS: Final = re.compile(rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]")
+_MOST_HEAD_LINES: Final = 40
+_LEAST_BYTES_PER_NULL: Final = 8
+"""The least bytes of JSON for each NUL byte; with fewer bytes it is binary."""
+
+_JSON_BEGINNING: Final = re.compile(rb'\s*(?:\{\s*"|\[\s*[\[{"])')
+_LOG_BEGINNING: Final = re.compile(rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]")
 
 
 class Source:
-    """A file with its head, its whole content and its JSON, each read once, when asked for.
+    """A file with its head, its whole content and its JSON, each read once, on demand.
 
-    Of a compressed file it is the unpacked content that is seen here. ``OSError`` from the file
-    system comes through on first access: ``UnreadableFile`` for what is no regular file, and
-    ``TooBig`` from unpacking.
+    The content of a compressed file is the unpacked content. The first access of a property raises
+    ``OSError`` if the file cannot be read: ``UnreadableFile`` if it is no regular file, ``TooBig``
+    if its unpacked content is too big.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.damage: tuple[Problem, ...] = ()
-        """The damage of ``json``, once that was read; empty where it is intact."""
+        """The damage of ``json``, once that was read; empty if it is intact."""
         self.remarks: list[Problem] = []
         """Remarks on readers that tried the file, whatever the result."""
 
     @cached_property
     def packing(self) -> str | None:
-        """The compression that the file is in, or None."""
-        return packing_of(self._beginning[1])
+        """The name of the compression, None if the file is not compressed."""
+        _opened, head = self._opened_and_head
+        return packing_of(head)
 
     @cached_property
     def broken(self) -> str | None:
-        """The reason why the unpacked content ends early; None for an intact file."""
-        return None if self._unpacked is None else self._unpacked.broken
+        """The reason why the unpacked content ends early; None if the file is intact."""
+        return None if self._unpacked_content is None else self._unpacked_content.broken
 
     @cached_property
     def opened(self) -> OpenedFile:
         """The file as it is when its first bytes are read."""
-        return self._beginning[0]
+        opened, _head = self._opened_and_head
+        return opened
 
     @cached_property
     def size(self) -> int:
         """The content's length in bytes."""
-        return self.opened.size if self._unpacked is None else len(self._unpacked.data)
+        if self._unpacked_content is None:
+            return self.opened.size
+        return len(self._unpacked_content.data)
 
     @cached_property
     def head(self) -> bytes:
         """The first ``HEAD_BYTES`` of the content."""
-        return self._beginning[1] if self.packing is None else self._unpacked_head[:HEAD_BYTES]
+        _opened, packed_head = self._opened_and_head
+        return packed_head if self.packing is None else self._unpacked_head[:HEAD_BYTES]
 
     @cached_property
     def data(self) -> bytes:
         """The whole content."""
-        if self._unpacked is not None:
-            return self._unpacked.data
+        if self._unpacked_content is not None:
+            return self._unpacked_content.data
         with open_regular(self.path) as file:
             return file.readall() or b""
 
     @cached_property
     def _head_is_all(self) -> bool:
-        """True if nothing follows the head; of a compressed file no more is unpacked for that."""
+        """True if the head is the whole content; only one byte more is unpacked to know this."""
         if self.packing is None:
             return len(self.head) == self.size
         return len(self._unpacked_head) <= HEAD_BYTES
 
     @cached_property
     def _unpacked_head(self) -> bytes:
-        """The head of a compressed file, and one byte more where there is more."""
+        """The head of a compressed file, and the byte after it, if there is one."""
         return beginning(self.path, HEAD_BYTES + 1)
 
     @cached_property
-    def _beginning(self) -> tuple[OpenedFile, bytes]:
+    def _opened_and_head(self) -> tuple[OpenedFile, bytes]:
         with open_regular(self.path) as file:
             return OpenedFile(self.path, file), file.read(HEAD_BYTES) or b""
 
     @cached_property
-    def _unpacked(self) -> Unpacked | None:
+    def _unpacked_content(self) -> Unpacked | None:
         return None if self.packing is None else unpack(self.path)
 
     @cached_property
     def is_binary(self) -> bool:
-        """True if the head holds NUL bytes without being UTF-16 or UTF-32 with its mark.
+        """True if the head has NUL bytes, and no mark of UTF-16 or UTF-32.
 
-        A few of them make no binary file of JSON, which cannot hold any: it is damaged.
+        JSON with a few NUL bytes is not binary but damaged.
         """
         if self.head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
             return False
-        nulls = self.head.count(b"\0")
-        return nulls > 0 and (_JSON_BEGINS.match(self.head) is None or 8 * nulls > len(self.head))
+        null_count = self.head.count(b"\0")
+        if _JSON_BEGINNING.match(self.head) is not None:
+            return null_count * _LEAST_BYTES_PER_NULL > len(self.head)
+        return null_count > 0
 
     @property
     def line_of_nul_bytes(self) -> int | None:
-        """The first line with a NUL byte in the head of a file that begins as JSON, or None."""
+        """The number of the first line with a NUL byte in the head; None if there is none.
+
+        It is also None if the file does not begin like JSON.
+        """
         position = self.head.find(b"\0")
-        if position < 0 or _JSON_BEGINS.match(self.head) is None:
+        if position < 0 or _JSON_BEGINNING.match(self.head) is None:
             return None
         return self.head.count(b"\n", 0, position) + 1
 
     @cached_property
     def json(self) -> object | None:
-        """The file as one JSON document in any UTF encoding, or None where it is not one.
+        """The value of the file as one JSON document in any UTF encoding; None if it is none.
 
-        Python's literals are read too, as what they would be in JSON.
-
-        Of a document that is broken it is what is intact; ``damage`` lists what is missing.
+        A Python literal is read like JSON. If the document is broken, the value has the intact
+        parts, and ``damage`` lists the problems.
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"[") or is_no_json(self.head):
-            return None  # told from the head, so that no big log is read for this
+            return None  # the head is enough, so that a big log is not read
         parsed: object
         try:
             parsed = orjson.loads(self.data.removeprefix(codecs.BOM_UTF8))
         except orjson.JSONDecodeError:
-            parsed = self._json_with_damage()
+            parsed = self._read_damaged_json()
         return parsed
 
-    def _json_with_damage(self) -> object | None:
+    def _read_damaged_json(self) -> object | None:
+        """Return the value of a document that orjson refuses, and set ``damage``.
+
+        Return None if the file is no JSON document.
+        """
         text, problem = decode(self.data)
         problems: tuple[Problem, ...] = () if problem is None else (problem,)
         try:
@@ -157,19 +174,19 @@ class Source:
     def json_lines(self) -> list[object]:
         """The first values of a file with one JSON record a line; empty for any other file.
 
-        Only the head is looked at, unless it ends within the first line.
+        Only the head is examined, unless it ends within the first line.
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"["):
             return []
         data = self.head
-        whole = self._head_is_all
-        if not whole and b"\n" not in data.lstrip():
+        is_complete = self._head_is_all
+        if not is_complete and b"\n" not in data.lstrip():
             data = self.data
         data = as_utf8(data)
-        if not whole:
+        if not is_complete:
             data = data[: data.rfind(b"\n") + 1]
         lines = first_lines(data.decode("utf-8", "replace"), LINES_LOOKED_AT + 1)
-        if not lines or (len(lines) == 1 and whole):
+        if not lines or (len(lines) == 1 and is_complete):
             return []
         return json_records(lines)
 
@@ -183,7 +200,7 @@ class Source:
     def head_records(self) -> list[dict[str, object]]:
         """The JSON objects among the first 40 complete lines of the head."""
         records = []
-        for line in self.head_lines[:40]:
+        for line in self.head_lines[:_MOST_HEAD_LINES]:
             try:
                 value = orjson.loads(line)
             except orjson.JSONDecodeError:
@@ -194,16 +211,16 @@ class Source:
 
 
 class RecordsSource(Source):
-    """A file as if its records had stood on lines, or as if one of them were all of it."""
+    """A file whose content is replaced by records on lines, or by one of its records."""
 
     packing = "records"
 
     def __init__(self, source: Source, records: bytes) -> None:
-        """Make a source of some of the content of another.
+        """Create a source with another content.
 
         Args:
             source: The file.
-            records: The records that are read instead of its content.
+            records: The content that is read instead of the file's.
         """
         super().__init__(source.path)
         self._file = source
@@ -219,13 +236,13 @@ class RecordsSource(Source):
         return self._records[: HEAD_BYTES + 1]
 
     @cached_property
-    def _unpacked(self) -> Unpacked | None:
+    def _unpacked_content(self) -> Unpacked | None:
         return Unpacked(self._records, None)
 
 
 def is_no_json(head: bytes) -> bool:
-    """Return whether content begins with a bracket as logs do, around a time or a level."""
-    return _LOG_BEGINS.match(head) is not None
+    """Return whether content begins like a log, with a time or a level in brackets."""
+    return _LOG_BEGINNING.match(head) is not None
 
 
 def content_hash(data: bytes) -> str:

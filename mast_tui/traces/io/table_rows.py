@@ -1,6 +1,6 @@
 """The rows of a Parquet table as files: ``parquet://ID::s3://bucket/runs.parquet``.
 
-A table of traces has a row for each: ``id``, and ``content``, which is what a file would hold.
+A table of traces has a row for each trace, with its ``id`` and its ``content``, as in a file.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _ROWS_AT_ONCE = 16
 
 
 class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no types
-    """The rows by their ids; two with one id are ``ID`` and ``ID~2``.
+    """The rows of a table as files, named by their ids; a repeated id gets ``~2`` and so on.
 
-    They are read forwards, some at a time, as a row group may be larger than memory.
+    Rows are read forwards, in batches, as a row group may be larger than memory.
     """
 
     protocol: ClassVar[str] = "parquet"
@@ -36,7 +36,7 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         """Open a table.
 
         Args:
-            fo: Its path or URL.
+            fo: The path or URL of the table.
         """
         super().__init__()
         files, path = file_system(fo)
@@ -46,19 +46,20 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         for group in range(self._table.num_row_groups):
             ids = self._table.read_row_group(group, columns=[ID])[ID].to_pylist()
             for number, value in enumerate(ids):
-                self._names[self._name(value, len(self._names))] = (group, number)
+                self._names[self._unique_name(value, len(self._names))] = (group, number)
         self._open_group = -1
         self._next_row = 0
         self._rows: Iterator[Any] = iter(())
         self._batch: tuple[int, list[Any]] = (0, [])
 
-    def _name(self, value: object, row: int) -> str:
+    def _unique_name(self, value: object, row: int) -> str:
+        """Return the name of the next row by its id, or its number if the id is empty."""
         preferred = str(value or "").strip("/") or f"row-{row + 1}"
         name = preferred
-        times = 1
+        suffix = 1
         while name in self._names:
-            times += 1
-            name = f"{preferred}~{times}"
+            suffix += 1
+            name = f"{preferred}~{suffix}"
         return name
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
@@ -72,11 +73,11 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         return {"name": name, "type": "file", "size": None, "checksum": state}
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
-        """Return all rows, whatever the path: a table has no folders.
+        """Return the facts or names of all rows.
 
         Args:
-            path: The path, which has no effect.
-            detail: Whether facts are returned instead of names.
+            path: The path, which has no effect, as a table has no folders.
+            detail: Return facts instead of names.
         """
         return [self.info(name) if detail else name for name in self._names]
 
@@ -85,11 +86,14 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         return [*self._names]
 
     def _open(self, path: str, *_: Any, **__: Any) -> BytesIO:
-        content = self._content(*self._names[self._strip_protocol(path)])
+        content = self._content_of_row(*self._names[self._strip_protocol(path)])
         return BytesIO(content.encode() if isinstance(content, str) else bytes(content or b""))
 
-    def _content(self, group: int, row: int) -> Any:
-        """Return the content of a row; rows that are read in order are read in batches."""
+    def _content_of_row(self, group: int, row: int) -> Any:
+        """Return the content of a row, and keep its batch for the rows that follow.
+
+        If the row is before the batch, its group is read again from the beginning.
+        """
         begin, batch = self._batch
         if group != self._open_group or row < begin:
             self._open_group = group
@@ -108,8 +112,8 @@ def columns_of(path: str) -> frozenset[str]:
     """Return the columns of a table.
 
     Raises:
-        OSError: It cannot be read.
-        pyarrow.ArrowException: It is no table.
+        OSError: The file cannot be read.
+        pyarrow.ArrowException: The file is no table.
     """
     files, inside = file_system(path)
     with files.open(inside, "rb") as file:

@@ -1,8 +1,8 @@
 """User, password and query of the URLs of traces: kept in memory, never part of a path.
 
-A path of a trace is stored, printed and exported. So it holds only what names the file: scheme,
-host and path. What a server asks for beyond that is remembered here while the process runs, and
-added when the file is read. Two signed URLs of one object are one path; the newest one is used.
+A path of a trace is stored, printed and exported. So it has only the parts that name the file:
+scheme, host and path. This module remembers the other parts while the process runs, and adds them
+when the file is read. Two signed URLs of one object are one path; the newest one is used.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 ENVIRONMENT: Final = "MAST_TUI_ADDRESSES"
-"""The variable in which a process that this one starts finds whole URLs, one a line. Unlike the
-arguments of a command, other users of the machine cannot list it."""
+"""The environment variable with whole URLs, one a line, for a process that this process starts.
+Other users of the machine can list the arguments of a command, but not its environment."""
 
 _URL: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
-_WEB: Final = frozenset({"http", "https"})
-_PLAIN: Final = frozenset({"file", "local", "memory"})
+_WEB_SCHEMES: Final = frozenset({"http", "https"})
+_LOCAL_SCHEMES: Final = frozenset({"file", "local", "memory"})
 """Schemes of this machine, in whose names ``?`` and ``@`` are letters like any other."""
 
 _NAMES_BEFORE_AT: Final = frozenset(
@@ -29,7 +29,7 @@ _NAMES_BEFORE_AT: Final = frozenset(
 _NO_USER: Final = frozenset({"s3", "s3a", "gs", "gcs", "oss", "oci"})
 """Schemes whose libraries take keys from elsewhere, and a key in a URL for the bucket's name."""
 
-_USER: Final = re.compile(r"(?P<user>[^/]*|[^/@]*:(?!\d*(?:/|\Z))[^@]*)@", re.DOTALL)
+_USER_PART: Final = re.compile(r"(?P<user>[^/]*|[^/@]*:(?!\d*(?:/|\Z))[^@]*)@", re.DOTALL)
 """A user, or user and password; keys of S3 may hold a ``/``."""
 
 _NO_PORT: Final = re.compile(r"(?P<host>[^/:]*):(?!\d*(?:/|\Z))[^/]*")
@@ -38,23 +38,23 @@ _NO_PORT: Final = re.compile(r"(?P<host>[^/:]*):(?!\d*(?:/|\Z))[^/]*")
 _QUERY: Final = re.compile(r"\?[^/?]*=.*", re.DOTALL)
 _WEB_QUERY: Final = re.compile(r"[?#].*", re.DOTALL)
 
-_IN_TEXT: Final = re.compile(
+_URL_IN_TEXT: Final = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<slashes>//?)(?P<rest>[^\s'\"<>]+)"
 )
 _SECRET_IN_TEXT: Final = re.compile(r"\?[^/?]*=[^\s,;:)\]]*|#[^\s/]*=[^\s,;:)\]]*")
 _DATABASE: Final = re.compile(r"postgres(ql)?\Z", re.IGNORECASE)
 _DATABASE_PASSWORD: Final = re.compile(r"(?<=[?&])(\w*password)=[^&\s:,;]*", re.IGNORECASE)
 
-_SIGNING: Final = re.compile(
+_SIGNATURE_PARAMETER: Final = re.compile(
     r"(x-amz-|x-goog-).*|awsaccesskeyid|googleaccessid|signature|expires|policy|key-pair-id"
     r"|sig|s[eiprtv]|spr|sip|sk[estv]|skt?oid|sktid|.*token|(api|access)_?key",
     re.IGNORECASE,
 )
-"""Names of parameters that say who may read an object, not which object it is."""
+"""The names of parameters that prove the right to read an object, and do not name the object."""
 
 
 class SplitUrl(NamedTuple):
-    """A URL in parts: the user and the query are what is not kept."""
+    """The parts of a URL; the user and the query are not kept in paths."""
 
     scheme: str
     user: str
@@ -68,7 +68,7 @@ class SplitUrl(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Scheme and host."""
+        """The scheme and the host."""
         return f"{self.scheme}://{self.location.partition('/')[0]}"
 
     @property
@@ -79,34 +79,39 @@ class SplitUrl(NamedTuple):
 
 
 def split_url(url: str) -> SplitUrl | None:
-    """Split one URL that is no chain; None for a path of this machine."""
-    matched = _URL.fullmatch(url)
-    if matched is None:
+    """Return the parts of one URL that is no chain; None for a path of this machine."""
+    url_match = _URL.fullmatch(url)
+    if url_match is None:
         return None
-    scheme = matched["scheme"].lower()
-    remainder = matched["rest"]
-    if scheme in _PLAIN:
-        return SplitUrl(scheme, "", remainder, "")
-    query = (_WEB_QUERY if scheme in _WEB else _QUERY).search(remainder)
-    if query is not None:
-        remainder = remainder[: query.start()]
-    user = _USER.match(remainder)
-    if user is not None and scheme in _NAMES_BEFORE_AT:
-        user = None
-    location = remainder[user.end() :] if user else remainder
-    if scheme in _WEB and query is not None and "@" in query[0]:
+    scheme = url_match["scheme"].lower()
+    location = url_match["rest"]
+    if scheme in _LOCAL_SCHEMES:
+        return SplitUrl(scheme, "", location, "")
+    user = ""
+    query = ""
+    query_match = (_WEB_QUERY if scheme in _WEB_SCHEMES else _QUERY).search(location)
+    if query_match is not None:
+        query = query_match[0]
+        location = location[: query_match.start()]
+    user_match = _USER_PART.match(location)
+    if user_match is not None and scheme not in _NAMES_BEFORE_AT:
+        user = user_match["user"]
+        location = location[user_match.end() :]
+    if scheme in _WEB_SCHEMES and "@" in query:
         location = _NO_PORT.sub(r"\g<host>", location, count=1)
-    return SplitUrl(scheme, user["user"] if user else "", location, query[0] if query else "")
+    return SplitUrl(scheme, user, location, query)
 
 
 def object_in_query(query: str) -> tuple[tuple[str, str], ...]:
     """Return the parameters of a query that may name the object, without signatures."""
     parameters = parse_qsl(query.lstrip("?").partition("#")[0], keep_blank_values=True)
-    return tuple((name, value) for name, value in parameters if not _SIGNING.fullmatch(name))
+    return tuple(
+        (name, value) for name, value in parameters if not _SIGNATURE_PARAMETER.fullmatch(name)
+    )
 
 
 class AddressBook:
-    """The whole URLs that this process was given, by what is public of them."""
+    """The users and queries of the URLs that this process has got, by their public URLs."""
 
     def __init__(self, inherited: str = "") -> None:
         """Begin with the URLs of the process that has started this one.
@@ -117,13 +122,13 @@ class AddressBook:
         self._queries: dict[str, str] = {}
         self._users: dict[str, str] = {}
         for url in inherited.splitlines():
-            self.public(url)
+            self.remember(url)
 
-    def public(self, url: str) -> str:
-        """Remember a URL, and return what of it may be stored and shown.
+    def remember(self, url: str) -> str:
+        """Remember the user and query of a URL, and return the URL without them.
 
         Args:
-            url: A URL, or several that are chained by ``::``, of which the last one is a server's.
+            url: A URL, or a chain of URLs with ``::``, of which only the last is split.
         """
         chain, separator, last = url.rpartition("::")
         parts = split_url(last)
@@ -135,33 +140,33 @@ class AddressBook:
             self._users[parts.origin] = parts.user
         return f"{chain}{separator}{parts.public}"
 
-    def whole(self, url: str) -> str:
-        """Return a public URL with the user and query that were remembered, if any.
+    def full_url(self, url: str) -> str:
+        """Return a public URL with its remembered user and query, if there are any.
 
         Args:
-            url: A result of ``public``, or a URL below it.
+            url: A result of ``remember``, or a URL below it.
         """
         chain, separator, last = url.rpartition("::")
         parts = split_url(last)
         if parts is None:
             return url
-        whole = parts._replace(
+        full_url = parts._replace(
             user=parts.user or self._users.get(parts.origin, ""),
             query=parts.query or self._queries.get(parts.public, ""),
         ).whole
-        return f"{chain}{separator}{whole}"
+        return f"{chain}{separator}{full_url}"
 
-    def query(self, url: str) -> str:
-        """Return the query that was remembered for a public URL, empty without one."""
+    def query_of(self, url: str) -> str:
+        """Return the remembered query of a public URL; empty if there is none."""
         return self._queries.get(url.rpartition("::")[2], "")
 
     def without_secrets(self, text: str) -> str:
-        """Return a message without the secrets of the URLs in it, and of those remembered.
+        """Return a message without secrets: of URLs in the message and of remembered URLs.
 
         Args:
-            text: Such as the error of a library.
+            text: The message, such as the error of a library.
         """
-        text = _IN_TEXT.sub(_safe_url, text)
+        text = _URL_IN_TEXT.sub(_url_without_secrets, text)
         for user in self._users.values():
             password = user.partition(":")[2]
             for secret in (user, password, unquote(password)):
@@ -174,22 +179,24 @@ class AddressBook:
 
 
 _SHORTEST_SECRET: Final = 4
-"""A shorter text is not looked for in messages: it would be found in words."""
+"""The least length of a secret that is removed from messages; shorter ones occur in words."""
 
 ADDRESSES: Final = AddressBook(os.environ.get(ENVIRONMENT, ""))
 """The URLs of this process."""
 
 
-def _safe_url(matched: re.Match[str]) -> str:
-    scheme = matched["scheme"]
-    remainder = matched["rest"]
-    user = _USER.match(remainder)
+def _url_without_secrets(url_match: re.Match[str]) -> str:
+    """Return the URL of a match without its secrets; the URL of a database keeps its user name."""
+    scheme = url_match["scheme"]
+    location = url_match["rest"]
+    user_match = _USER_PART.match(location)
     if _DATABASE.match(scheme):
-        if user is not None and ":" in user["user"]:
-            remainder = f"{user['user'].partition(':')[0]}@{remainder[user.end() :]}"
-        remainder = _DATABASE_PASSWORD.sub(r"\1=…", remainder)
+        if user_match is not None and ":" in user_match["user"]:
+            user_name = user_match["user"].partition(":")[0]
+            location = f"{user_name}@{location[user_match.end() :]}"
+        location = _DATABASE_PASSWORD.sub(r"\1=…", location)
     else:
-        if user is not None and scheme.lower() not in _NAMES_BEFORE_AT | _PLAIN:
-            remainder = remainder[user.end() :]
-        remainder = _SECRET_IN_TEXT.sub("", remainder)
-    return f"{scheme}:{matched['slashes']}{remainder}"
+        if user_match is not None and scheme.lower() not in _NAMES_BEFORE_AT | _LOCAL_SCHEMES:
+            location = location[user_match.end() :]
+        location = _SECRET_IN_TEXT.sub("", location)
+    return f"{scheme}:{url_match['slashes']}{location}"

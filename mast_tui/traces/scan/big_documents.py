@@ -1,4 +1,4 @@
-"""The choice of files that are read in a process of their own, because they are read whole."""
+"""The choice of files that another process reads, because their readers need the whole file."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess, DocumentReading
 
 BIG_BYTES: Final = 8 << 20
-"""Above what size, unpacked, a document is read in a process of its own."""
+"""The unpacked size above which another process reads a document."""
 
 BIG_LINES: Final = 16 << 20
-"""Above what size a file that is read line by line has its index made in a process of its own."""
+"""The size above which another process makes the index of a file that is read line by line."""
 
-_LEAST_PACKING: Final = 100
-"""The ratio of compression up to which a compressed file is not looked into."""
+_MOST_PACKING: Final = 100
+"""The ratio of compression that is assumed: a file that would be small even so is not unpacked."""
 
 
 class BigDocuments(NamedTuple):
-    """The limits above which files are read in another process, and the folder that keeps them.
+    """The limits above which another process reads files, and the folder that keeps them.
 
-    Files of more than ``big`` bytes are kept in ``folder``; None is the user's own folder. Files
-    that are read line by line are not kept: where they have more than ``lines`` bytes, their first
-    lines are read here and the rest by a process, on demand.
+    Attributes:
+        big: The greatest size of a document that this process reads.
+        folder: The folder that keeps documents; None for the user's own folder.
+        lines: The greatest size of a file of lines that this process reads alone. Of a bigger file
+            it reads the first lines, and another process makes the index of the rest on demand.
     """
 
     big: int = BIG_BYTES
@@ -41,46 +43,44 @@ class BigDocuments(NamedTuple):
     lines: int = BIG_LINES
 
     def offer(self, trace: Trace, source: Source) -> None:
-        """Prepare the background read of a long trace of lines by another process.
+        """Let another process read the rest of a long trace of lines when that is requested.
 
         Args:
             trace: The trace.
-            source: Its file.
+            source: The file of the trace.
         """
         spans = trace.spans
         if isinstance(spans, LineSpans) and spans.in_file and source.opened.size > self.lines:
             spans.begin_background_read = partial(self._read_in_background, source)
 
     def _read_in_background(self, source: Source, begins: bool) -> BackgroundReader | None:
-        return self._reading().read_in_background(
+        """Return the index of a file of lines, as ``DocumentReading.read_in_background`` does."""
+        return self._document_reading().read_in_background(
             source.path, source.opened, self.lines, begins=begins
         )
 
     def read(self, source: Source) -> CachedDocument | None:
-        """Return a big document, read now or before; None for any other file.
-
-        The caller waits until it is read.
-        """
-        return self._reading().read(source.path) if self._is_big(source) else None
+        """Return a big document, and wait until it is read; None if the file is not big."""
+        return self._document_reading().read(source.path) if self._is_big(source) else None
 
     def begin(self, path: Path) -> DocumentProcess | None:
         """Start a process that reads the file at ``path``.
 
-        Returns None where the file is read at once, or cannot be read at all.
+        Return None if this process reads the file itself, or if it cannot be read.
         """
         try:
             source = Source(path)
             if not is_regular(path) or not self._is_big(source):
                 return None
-            return self._reading().begin(path)
+            return self._document_reading().begin(path)
         except OSError:
             return None
 
     def _is_big(self, source: Source) -> bool:
-        """Return whether a file is big, and its reader needs the whole of it."""
+        """Return whether the content of a file is big, and its reader needs the whole content."""
         size = source.path.stat().st_size
         if size <= self.big:
-            if size * _LEAST_PACKING <= self.big or source.packing is None:
+            if size * _MOST_PACKING <= self.big or source.packing is None:
                 return False
             if not holds_more_than(source.path, self.big):
                 return False
@@ -93,7 +93,7 @@ class BigDocuments(NamedTuple):
             return recognise(source) is not None
         return True
 
-    def _reading(self) -> DocumentReading:
+    def _document_reading(self) -> DocumentReading:
         # Start-up: few files are that big.
         from mast_tui.traces.scan.document_process import DocumentReading
 

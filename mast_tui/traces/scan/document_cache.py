@@ -1,6 +1,6 @@
-"""The folder in which big documents are kept as files of spans, so that they are read only once.
+"""The folder with the files of spans of big documents, so that documents are read only once.
 
-Everything in it can be made again: it may be deleted at any time.
+All files can be made again, so the folder may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _READING_VERSION: Final = 15
 
 
 def cache_version() -> int:
-    """Return a number below 2**31 that changes with our version and with the readers of others."""
-    plugin_times = [(entry.name, entry.stat().st_mtime_ns) for entry in reader_metadata_folders()]
-    return crc32(repr((__version__, _READING_VERSION, plugin_times)).encode()) >> 1
+    """Return a number below 2**31 that changes with this program's version and with plug-ins."""
+    plugins = [(entry.name, entry.stat().st_mtime_ns) for entry in reader_metadata_folders()]
+    return crc32(repr((__version__, _READING_VERSION, plugins)).encode()) >> 1
 
 
 MOST_BYTES: Final = 2 << 30
@@ -40,12 +40,18 @@ MOST_FILES: Final = 500
 
 SUFFIX: Final = ".spans"
 _PART: Final = ".part"
-_FORSAKEN_SECONDS: Final = 600
-"""The age of the last write to a part after which the part is abandoned."""
+_ABANDONED_SECONDS: Final = 600
+"""The seconds since the last write after which an incomplete file counts as abandoned."""
 
 
 class CachedLines(NamedTuple):
-    """An index file of lines, the end of its blocks, and the byte up to which they index."""
+    """A stored index of a file of lines.
+
+    Attributes:
+        file: The open index file.
+        end: The offset after its last block.
+        read_to: The offset in the file of lines up to which the index reaches.
+    """
 
     file: FileIO
     end: int
@@ -53,8 +59,11 @@ class CachedLines(NamedTuple):
 
 
 class DocumentCache:
-    """The documents kept in ``folder``, each good while its size and time of change are the same
-    and the version that has read it is."""
+    """The documents that are kept in ``folder``.
+
+    A document is valid while its size and time of change, and the version of the readers, stay the
+    same.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -72,53 +81,52 @@ class DocumentCache:
         return cls.of_the_user() if folder is None else cls(folder)
 
     def path_of(self, path: Path) -> Path:
-        """Return the path under which the document at ``path`` is kept in its current state.
+        """Return the path at which the document at ``path`` is kept in its current state.
 
         Raises:
-            OSError: from the file system.
+            OSError: There is no such document.
         """
         stat = path.stat()
-        return self._path_with(path, f"{stat.st_size} {stat.st_mtime_ns} ")
+        return self._cache_path(path, f"{stat.st_size} {stat.st_mtime_ns} ")
 
     def path_of_lines(self, path: Path) -> Path:
-        """Return the path under which the index of a file of lines is kept, which may grow."""
-        return self._path_with(path, "lines ")
+        """Return the path at which the index of a file of lines is kept; the file may grow."""
+        return self._cache_path(path, "lines ")
 
-    def _path_with(self, path: Path, stamp: str) -> Path:
+    def _cache_path(self, path: Path, stamp: str) -> Path:
+        """Return the path in the folder for a document's path, a stamp and the current version."""
         stamp += f"{FORMAT} {cache_version()}"
         name = hashlib.sha256(os.fsencode(path.absolute()) + b"\0" + stamp.encode()).hexdigest()
         return self.folder / f"{name[:32]}{SUFFIX}"
 
     def open_lines(self, path: Path, opened: OpenedFile) -> CachedLines | None:
-        """Open the index of a file of lines that has not changed since, or has only grown.
+        """Open the stored index of a file of lines.
 
         Args:
             path: The file.
             opened: The file as it was opened.
 
         Returns:
-            None where there is no such index.
+            The index; None if there is none, or the file has changed and not only grown.
         """
         try:
             file = open_regular(self.path_of_lines(path))
         except OSError:
             return None
         try:
-            facts = facts_at_end(file)
-            if facts is not None:
-                stamp = Stamp(*facts[0]["stamp"])
+            end_facts = facts_at_end(file)
+            if end_facts is not None:
+                facts, end = end_facts
+                stamp = Stamp(*facts["stamp"])
                 if opened.matches_stamp(stamp):
-                    return CachedLines(file, facts[1], stamp.read_to)
+                    return CachedLines(file, end, stamp.read_to)
         except (OSError, *BROKEN):
-            pass  # it is made again, which reports an error
+            pass  # the index is made again, which reports an error of the file
         file.close()
         return None
 
     def open(self, path: Path) -> CachedDocument | None:
-        """Return a document that was read before; None where it is not kept.
-
-        A damaged file is removed.
-        """
+        """Return a document that was read before, None if it is not kept; delete a damaged file."""
         try:
             cache_path = self.path_of(path)
             document = open_cached(cache_path, path)
@@ -129,12 +137,12 @@ class DocumentCache:
                 cache_path.unlink()
             return None
         if document is not None:
-            with suppress(OSError):  # used just now; a folder that may only be read is no matter
+            with suppress(OSError):  # record the use, unless the folder is read-only
                 os.utime(cache_path)
         return document
 
     def why_not(self) -> str | None:
-        """Return why no document can be kept in the folder; None where it can."""
+        """Return why no document can be kept in the folder; None if it can."""
         try:
             make_private(self.folder)
         except OSError as error:
@@ -142,31 +150,31 @@ class DocumentCache:
         return None if os.access(self.folder, os.W_OK | os.X_OK) else "it may not be written to"
 
     def make_room(self, size: int, most: int = MOST_BYTES, most_files: int = MOST_FILES) -> None:
-        """Remove the least recently used documents until there is room for another one.
+        """Remove the least recently used documents until there is room for a new one.
 
         Args:
-            size: The size of the other one in bytes.
-            most: The most bytes of all together.
-            most_files: The most files.
+            size: The size of the new document in bytes.
+            most: The most bytes of all documents.
+            most_files: The most documents.
         """
-        entries = sorted(self._entries(), reverse=True)
-        room = most - size
-        for number, (_used, length, cache_path) in enumerate(entries, 1):
-            room -= length
-            if room < 0 or number >= most_files:
+        documents = sorted(self._documents_by_use(), reverse=True)
+        bytes_left = most - size
+        for number, (_used, length, cache_path) in enumerate(documents, 1):
+            bytes_left -= length
+            if bytes_left < 0 or number >= most_files:
                 with suppress(OSError):
                     cache_path.unlink()
 
     def clear_away(self) -> None:
-        """Remove parts of files whose writers have stopped early."""
+        """Delete incomplete files whose writers have ended early."""
         try:
             for part in self.folder.glob(f"*{_PART}"):
-                if time.time() - part.stat().st_mtime > _FORSAKEN_SECONDS:
+                if time.time() - part.stat().st_mtime > _ABANDONED_SECONDS:
                     part.unlink()
         except OSError:
-            return  # another process was quicker, or may do more here
+            return  # another process has deleted the file, or this one has no right to
 
-    def _entries(self) -> Iterator[tuple[int, int, Path]]:
+    def _documents_by_use(self) -> Iterator[tuple[int, int, Path]]:
         """Yield the time of last use, the size and the path of each document."""
         for cache_path in self.folder.glob(f"*{SUFFIX}"):
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The process in which one big document is read, as it is seen from outside."""
+"""The process that reads one big document, from the side of the process that starts it."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ DONE: Final = "done"
 """The messages of the process.
 
 ``READING`` and ``WRITING`` have the progress. ``WRITTEN``: all spans are in the file. ``DONE``: the
-file is whole.
+file is complete.
 """
 
 STOPPED: Final = "reading it was stopped"
 """The reason for a document whose reading the user has stopped."""
 
-_BEGIN: Final = """import sys
+_WORKER_CODE: Final = """import sys
 sys.path[:] = sys.argv[1].split(sys.argv[2])
 from mast_tui.traces.scan.document_worker import main
 main(*sys.argv[3:])
 """
-_ASKED_AT_ONCE: Final = 64 * 1024
+_PIPE_READ_BYTES: Final = 64 * 1024
 _MOST_STDERR: Final = 4096
 _ENDING_SECONDS: Final = 10.0
-"""The time in which a process must end that has closed its standard output."""
+"""The seconds in which a process must end after it has closed its standard output."""
 
-_INDEX_PATIENCE: Final = 0.1
-"""Seconds for which the process that writes an index is waited for at a time."""
+_BLOCK_WAIT_SECONDS: Final = 0.1
+"""The longest wait for the next block of an index, in seconds."""
 
-_INDEX_ENDING: Final = 1.0
-"""The seconds of waiting for the process once it has sent everything."""
+_INDEX_END_SECONDS: Final = 1.0
+"""The longest wait for the end of the process that has written all blocks, in seconds."""
 
 READ_HERE_AT_MOST: Final = 64 << 20
-"""The largest document that is read here where nothing can be kept."""
+"""The largest document that this process reads itself if nothing can be kept."""
 
 
 class ReadingProgress(NamedTuple):
-    """The progress of reading a document in bytes, and ``description`` to show."""
+    """The progress of reading a document in bytes, with a description for the user."""
 
     done: int
     total: int
@@ -68,22 +68,22 @@ class ReadingProgress(NamedTuple):
 
 
 class DocumentProcess:
-    """Reads the document at ``path`` in a process of its own, so that it is kept.
+    """A process that reads a document and keeps its spans in the cache.
 
-    It is asked by one thread, again and again, with ``wait``. The process ends with ``stop``, when
-    nobody holds this any more, and whenever this process does, whatever ends it.
+    One thread calls ``wait`` or ``listen`` until the process has ended. ``stop`` ends it early; so
+    does the garbage collection of this object, and the end of this process.
     """
 
     def __init__(self, path: Path, documents: DocumentCache, *, lines: bool = False) -> None:
-        """Begin the process.
+        """Start the process.
 
         Args:
             path: The document.
             documents: The cache.
-            lines: Whether it is a file of lines, of which only an index is kept.
+            lines: It is a file of lines, of which only an index is kept.
 
         Raises:
-            OSError: from the file system, or there can be no process.
+            OSError: The document is missing, or no process can start.
         """
         self.path = path
         self.writing = False
@@ -103,7 +103,7 @@ class DocumentProcess:
         self._process = Popen(
             [
                 sys.executable,
-                *("-I", "-W", "ignore", "-c", _BEGIN),
+                *("-I", "-W", "ignore", "-c", _WORKER_CODE),
                 *(os.pathsep.join(sys.path), os.pathsep),
                 *paths,
                 *(("lines",) if lines else ()),
@@ -111,20 +111,20 @@ class DocumentProcess:
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            env={**os.environ, ENVIRONMENT: ADDRESSES.whole(os.fspath(path))},
-            process_group=0,  # what a terminal sends to the app is not meant for this one
+            env={**os.environ, ENVIRONMENT: ADDRESSES.full_url(os.fspath(path))},
+            process_group=0,  # signals of the terminal are meant for the app, not for this process
         )
         self._end_process = finalize(self, _end_process, self._process, cache_path)
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._out = self._process.stdout.fileno()
-        self._err = self._process.stderr.fileno()
+        self._stdout_pipe = self._process.stdout.fileno()
+        self._stderr_pipe = self._process.stderr.fileno()
         self._pipes = select.poll()
-        for pipe in (self._out, self._err):
+        for pipe in (self._stdout_pipe, self._stderr_pipe):
             os.set_blocking(pipe, False)
             self._pipes.register(pipe, select.POLLIN)
-        self._heard = b""
-        self._complained = b""
+        self._incomplete_line = b""
+        self._stderr_end = b""
         self._done = False
 
     @property
@@ -140,58 +140,73 @@ class DocumentProcess:
 
     @property
     def pid(self) -> int:
-        """The process's number."""
+        """The id of the process."""
         return self._process.pid
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the process has ended; return whether it has.
+        """Wait until the process has ended, and handle its messages; return whether it has ended.
 
         Args:
             seconds: The longest time to wait; None for any time.
         """
-        due = None if seconds is None else monotonic() + seconds
-        while not self.listen(None if due is None else max(0.0, due - monotonic())):
-            if due is not None and monotonic() >= due:
+        if seconds is None:
+            while not self.listen():
+                pass
+            return True
+        deadline = monotonic() + seconds
+        while not self.listen(max(0.0, deadline - monotonic())):
+            if monotonic() >= deadline:
                 return False
         return True
 
     def listen(self, seconds: float | None = None) -> bool:
-        """Read messages of the process for ``seconds`` at the most; return whether it has ended."""
+        """Wait for output of the process, and handle it; return whether the process has ended.
+
+        Args:
+            seconds: The longest time to wait; None for any time.
+        """
         if not self._end_process.alive:
             return True
-        left = None if seconds is None else round(seconds * 1000)
-        ready = [pipe for pipe, _event in self._pipes.poll(left)]
-        if self._err in ready and not self._hear_complaints():  # it waits where that is full
-            self._pipes.unregister(self._err)
-        if self._out in ready:
-            heard = os.read(self._out, _ASKED_AT_ONCE)
-            if heard:
-                self._receive(heard)
+        milliseconds = None if seconds is None else round(seconds * 1000)
+        ready_pipes = [pipe for pipe, _event in self._pipes.poll(milliseconds)]
+        # A process whose standard error is not read would wait.
+        if self._stderr_pipe in ready_pipes and not self._read_stderr():
+            self._pipes.unregister(self._stderr_pipe)
+        if self._stdout_pipe in ready_pipes:
+            output = os.read(self._stdout_pipe, _PIPE_READ_BYTES)
+            if output:
+                self._handle_output(output)
             else:
-                self._finish()
+                self._record_end()
         return not self._end_process.alive
 
     def stop(self) -> None:
-        """End the process, from any thread; a waiting thread then continues."""
+        """End the process; may be called from any thread. A waiting thread then continues."""
         self.failed = STOPPED
         self._process.kill()
 
-    def _receive(self, received: bytes) -> None:
-        *lines, self._heard = (self._heard + received).split(b"\n")
+    def _handle_output(self, output: bytes) -> None:
+        """Handle the complete lines of the output, each of which is one message."""
+        *lines, self._incomplete_line = (self._incomplete_line + output).split(b"\n")
         for line in lines:
-            event, *numbers = json.loads(line)
-            self._handle_message(event, *numbers)
+            event, *details = json.loads(line)
+            self._handle_message(event, *details)
 
     def _handle_message(self, event: str, done: int | str = 0, total: int = 0) -> None:
+        """Update the progress and the state by a message.
+
+        Args:
+            event: The kind of message.
+            done: The progress, or the reason of a failure.
+            total: The progress at the end.
+        """
         size = self._progress.total
-        of_size = f"{size / 1e6:,.0f} MB"
         if event == FAILED:
             self.failed = str(done)
         elif event == READING and isinstance(done, int):
-            read = size * done // max(1, total)
-            self._progress = ReadingProgress(
-                read, size, f"reading {done / max(1, total):.0%} of {of_size}"
-            )
+            read_bytes = size * done // max(1, total)
+            description = f"reading {done / max(1, total):.0%} of {size / 1e6:,.0f} MB"
+            self._progress = ReadingProgress(read_bytes, size, description)
         elif event == PARSING:
             self._parsing_since = monotonic()
         elif event == WRITING:
@@ -203,40 +218,46 @@ class DocumentProcess:
         elif event == DONE:
             self._done = True
 
-    def _hear_complaints(self) -> bool:
-        """Read its standard error, and keep the end of it; return whether there was any."""
-        heard = b""
+    def _read_stderr(self) -> bool:
+        """Read the standard error, keep the end of it, and return whether there was any."""
+        output = b""
         with suppress(BlockingIOError):
-            heard = os.read(self._err, _ASKED_AT_ONCE)
-        self._complained = (self._complained + heard)[-_MOST_STDERR:]
-        return bool(heard)
+            output = os.read(self._stderr_pipe, _PIPE_READ_BYTES)
+        self._stderr_end = (self._stderr_end + output)[-_MOST_STDERR:]
+        return bool(output)
 
-    def _finish(self) -> None:
-        """Record why the process has ended."""
+    def _record_end(self) -> None:
+        """Clean up after the process has ended; set ``failed`` unless it has done its work."""
         try:
             code = self._process.wait(_ENDING_SECONDS)
         except TimeoutExpired:  # it has closed its output, but does not end
             self._process.kill()
             code = self._process.wait()
-        self._hear_complaints()  # no more than a pipe holds is left
-        stderr = self._complained.decode("utf-8", "replace").strip()
+        self._read_stderr()
+        stderr = self._stderr_end.decode("utf-8", "replace").strip()
         self._end_process()
         if self.failed is None and not (self._done and code == 0):
             self.failed = _failure_reason(code, stderr)
 
 
 def _failure_reason(code: int, stderr: str) -> str:
-    """Return why a process has ended before its work was done."""
+    """Return why a process has ended before its work was done.
+
+    Args:
+        code: The exit code; negative for the number of a signal.
+        stderr: The end of the standard error.
+    """
     if code < 0:
         with suppress(ValueError):
             name = signal.Signals(-code).name
             hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
             return f"the process that was reading it was ended ({name}{hint}); try it again"
-    last = stderr.rpartition("\n")[2]
-    return f"the process that was reading it has failed: {last or f'exit code {code}'}"
+    last_line = stderr.rpartition("\n")[2]
+    return f"the process that was reading it has failed: {last_line or f'exit code {code}'}"
 
 
 def _end_process(process: Popen[bytes], cache_path: Path) -> None:
+    """Kill a process, close its pipes, and delete the incomplete files that it has written."""
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout, process.stderr):
@@ -248,14 +269,14 @@ def _end_process(process: Popen[bytes], cache_path: Path) -> None:
 
 
 class IndexFile:
-    """The blocks of an index file in their order, some of them yet to be written by a process."""
+    """A reader of the blocks of an index file, which a process may still be writing."""
 
     def __init__(self, file: FileIO, end: int) -> None:
-        """Begin with the first block.
+        """Read a complete index file from its first block on.
 
         Args:
-            file: An index file that is whole.
-            end: The offset after its last block.
+            file: The index file.
+            end: The offset after the last block.
         """
         self.over = False
         self._process: DocumentProcess | None = None
@@ -265,7 +286,7 @@ class IndexFile:
 
     @classmethod
     def being_written(cls, process: DocumentProcess) -> IndexFile:
-        """Return the index that a process writes."""
+        """Return a reader of the index that a process writes."""
         index = cls.__new__(cls)
         index.over = False
         index._process = process
@@ -274,34 +295,41 @@ class IndexFile:
         return index
 
     def next(self, *, wait: bool) -> Block | None:
-        """Return the next block; None where it is not there yet or nothing follows.
+        """Return the next block; None if it is not there yet or nothing follows.
 
-        With ``wait`` it is waited for, but only for a moment.
+        Args:
+            wait: Wait a moment for the block.
         """
         block = next(self._blocks, None)
         process = self._process
         if block is None and process is not None:
-            ended = process.listen(_INDEX_PATIENCE if wait else 0) or process.written
+            has_ended = process.listen(_BLOCK_WAIT_SECONDS if wait else 0) or process.written
             if self._file is None and process.writing:
-                self._open(process)
+                self._open_written_index(process)
             block = next(self._blocks, None)
-            self.over = ended and block is None
+            self.over = has_ended and block is None
         elif block is None:
             self.over = True
         return block
 
     def stop(self, *, complete: bool) -> None:
-        """Stop reading; a process that has not written everything is ended."""
+        """Stop reading, and end the process.
+
+        Args:
+            complete: True if all blocks were read; then the process has a moment to end itself.
+        """
         process = self._process
         self._process = None
         self.over = True
-        if process is not None and not process.wait(
-            _INDEX_ENDING if complete or process.written else 0
-        ):
+        if process is None:
+            return
+        seconds = _INDEX_END_SECONDS if complete or process.written else 0
+        if not process.wait(seconds):
             process.stop()
             process.wait()
 
-    def _open(self, process: DocumentProcess) -> None:
+    def _open_written_index(self, process: DocumentProcess) -> None:
+        """Open the index that a process writes: the incomplete file or, later, the complete one."""
         for index_path in (path_of_part(process.index_path, process.pid), process.index_path):
             with suppress(OSError):
                 file = open_regular(index_path)
@@ -312,25 +340,25 @@ class IndexFile:
 
 
 class DocumentReading:
-    """Reading of big documents: each once, in a process of its own, and kept from then on."""
+    """The reading of big documents: each once, in a process of its own, and then from a cache."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Start without any document.
+        """Use the cache in a folder.
 
         Args:
-            folder: The folder that keeps them; None for the user's own folder.
+            folder: The folder of the cache; None for the user's own folder.
         """
         self._cache = DocumentCache.in_folder(folder)
 
     def read(self, path: Path) -> CachedDocument | None:
-        """Return a document, read now or before; the caller waits until it is read.
+        """Return a document from the cache; if it is missing, wait until a process has read it.
 
-        Returns None where nothing can be kept and it is small enough to be read here.
+        Return None if nothing can be kept and the document is small enough for this process.
         """
         document = self._cache.open(path)
         if document is not None:
             return document
-        process = self._process(path)
+        process = self._start_process(path)
         if process is None:
             return None
         if isinstance(process, str):
@@ -343,29 +371,32 @@ class DocumentReading:
         return document
 
     def begin(self, path: Path) -> DocumentProcess | None:
-        """Start a process that reads a document; None where none is needed, or none can start.
+        """Start a process that reads a document; None if none is needed, or none can start.
 
         Raises:
-            OSError: from the file system.
+            OSError: The document is missing, or no process can start.
         """
-        process = None if self._cache.path_of(path).exists() else self._process(path)
+        process = None if self._cache.path_of(path).exists() else self._start_process(path)
         return None if isinstance(process, str) else process
 
     def read_in_background(
         self, path: Path, opened: OpenedFile, big: int, *, begins: bool
     ) -> IndexFile | None:
-        """Return the index of a file of lines that was opened; None where it is best made here.
+        """Return the index of a file of lines, from the cache or from a process that makes it.
+
+        Return None if there is no index in the cache and no process can or may start. Then the
+        caller makes the index itself.
 
         Args:
             path: The file.
             opened: The file as it was when its first lines were read.
-            big: The number of bytes not yet read above which a process is worth its start.
-            begins: Whether a process may be started; else only a kept index is returned.
+            big: The most unread bytes for which an older index is enough.
+            begins: A process may be started; else only an index in the cache is returned.
         """
         documents = self._cache
         cached = documents.open_lines(path, opened)
         if cached is not None and opened.size - cached.read_to <= big:
-            with suppress(OSError):  # used just now
+            with suppress(OSError):  # record the use
                 os.utime(cached.file.name)
             return IndexFile(cached.file, cached.end)
         if not begins:
@@ -377,8 +408,14 @@ class DocumentReading:
         except OSError:
             return None
 
-    def _process(self, path: Path) -> DocumentProcess | str | None:
-        """Return the process, or why none can start; None where the file can be read here."""
+    def _start_process(self, path: Path) -> DocumentProcess | str | None:
+        """Start a process that reads a document, and return it.
+
+        If nothing can be kept, start no process, and return
+
+        - None if the document is small enough for this process,
+        - else the reason why the document cannot be read.
+        """
         reason = self._cache.why_not()
         if reason is None:
             return DocumentProcess(path, self._cache)

@@ -1,8 +1,8 @@
 """A process that reads one document and writes it as a file of spans.
 
-Parsing holds the interpreter lock and takes many times the document's size in memory: here that is
-nobody else's. It tells how far it is on its standard output, one JSON list a line, and ends when
-its standard input does, so that it never outlives whoever has begun it.
+Parsing holds the interpreter lock and needs many times the document's size in memory; in a process
+of its own that does not disturb the app. The process reports its progress on its standard output,
+one JSON list a line. It ends when its standard input does, so that it never outlives its parent.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from mast_tui.traces.scan.file_reader import read_known, read_one
 
 _READ_BYTES: Final = 4 << 20
 _WRITE_BYTES: Final = 1 << 20
-_WORTH_PROCESSES: Final = 64 << 20
-"""Above what size the lines of a file are looked at by more processes: each takes a moment to
-begin."""
+_LEAST_SHARED_BYTES: Final = 64 << 20
+"""The size of a file above which several processes digest its lines: each needs a moment to
+start."""
 
 _NICE: Final = 5
-"""By how much others go before whoever parses a document: somebody may press keys meanwhile. The
-steps on lines are waited for by who has the first of them on screen."""
+"""The lower priority of a process that parses a document, as the user may press keys meanwhile. A
+process that indexes lines keeps its priority, as the user waits for the lines."""
 
 
-class _ReadInPieces(Source):
-    """A source that reports how much of the file has been read."""
+class _ReportingSource(Source):
+    """A source that reports the number of bytes read, piece by piece."""
 
     def __init__(self, path: Path, tell: Callable[[int, int], None]) -> None:
         super().__init__(path)
@@ -71,14 +71,14 @@ class _ReadInPieces(Source):
         return pieces.getvalue()
 
 
-class _Teller:
-    """Reports progress to the parent process."""
+class _ProgressReporter:
+    """The messages about progress to the parent process."""
 
     def __init__(self) -> None:
         self._last: list[object] = []
 
     def say(self, *message: object) -> None:
-        """Write a message, unless it is the last one again."""
+        """Write a message, unless it equals the last one."""
         if list(message) != self._last:
             self._last = list(message)
             sys.stdout.write(json.dumps(message) + "\n")
@@ -106,8 +106,10 @@ class _Teller:
             self.say(WRITING, done * 100 // total, 100)
 
 
-def cache_document(path: Path, documents: DocumentCache, cache_path: Path, teller: _Teller) -> None:
-    """Read a document and keep its spans; errors are reported by the teller.
+def cache_document(
+    path: Path, documents: DocumentCache, cache_path: Path, teller: _ProgressReporter
+) -> None:
+    """Read a document and write its file of spans; report the progress and errors.
 
     Args:
         path: The document.
@@ -115,7 +117,7 @@ def cache_document(path: Path, documents: DocumentCache, cache_path: Path, telle
         cache_path: The path of the file of spans.
         teller: Reports progress and errors.
     """
-    source = _ReadInPieces(path, teller.reading)
+    source = _ReportingSource(path, teller.reading)
     report = read_known(source)
     if report is not None:
         if report.failed is not None:
@@ -125,7 +127,7 @@ def cache_document(path: Path, documents: DocumentCache, cache_path: Path, telle
             while trace.advance():
                 pass
     try:
-        _write(report, documents, cache_path, teller)
+        _write_span_file(report, documents, cache_path, teller)
     except OSError as error:
         reason = error.strerror or str(error)
         teller.say(FAILED, f"what was read cannot be kept in {documents.folder}: {reason}")
@@ -133,10 +135,14 @@ def cache_document(path: Path, documents: DocumentCache, cache_path: Path, telle
     teller.say(DONE)
 
 
-def _write(
-    report: FileReport | None, documents: DocumentCache, cache_path: Path, teller: _Teller
+def _write_span_file(
+    report: FileReport | None, documents: DocumentCache, cache_path: Path, teller: _ProgressReporter
 ) -> None:
-    """Write a document's file of spans under another name, and rename it once it is whole."""
+    """Write a document's file of spans under another name, and rename it when it is complete.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
     part = path_of_part(cache_path, os.getpid())
     try:
         with _open_private(part) as file:
@@ -149,8 +155,10 @@ def _write(
         raise
 
 
-def index_lines(path: Path, documents: DocumentCache, cache_path: Path, teller: _Teller) -> None:
-    """Keep the index of a file of lines, and write it block by block for those who wait for it.
+def index_lines(
+    path: Path, documents: DocumentCache, cache_path: Path, teller: _ProgressReporter
+) -> None:
+    """Write the index of a file of lines: block by block for the parent, then completely.
 
     Args:
         path: The file of lines.
@@ -166,24 +174,24 @@ def index_lines(path: Path, documents: DocumentCache, cache_path: Path, teller: 
     assert isinstance(opened, OpenedFile)
     cached = documents.open_lines(path, opened)
     part = path_of_part(cache_path, os.getpid())
-    whole = part.with_name(f"whole-{part.name}")
+    complete_index = part.with_name(f"whole-{part.name}")
     try:
         with _open_private(part) as file, LocalProcesses(cores(), low_priority=True) as workers:
             cached_blocks = () if cached is None else _cached_blocks(spans, cached)
-            later_feed = DigestFeed(workers) if opened.size > _WORTH_PROCESSES else None
+            later_feed = DigestFeed(workers) if opened.size > _LEAST_SHARED_BYTES else None
             for number, block in enumerate(chain(cached_blocks, spans.blocks(later_feed))):
                 write_block(file, block)
                 file.flush()
                 teller.say(WRITING, number, number)
         teller.say(WRITTEN)
-        with _open_private(whole) as file:
+        with _open_private(complete_index) as file:
             end = sum(write_block(file, block) for block in spans.whole())
             write_end(file, end, {"stamp": opened.stamp(spans.read_to)})
-        documents.make_room(whole.stat().st_size)
-        whole.replace(cache_path)
+        documents.make_room(complete_index.stat().st_size)
+        complete_index.replace(cache_path)
     except OSError as error:
         with suppress(OSError):
-            whole.unlink()
+            complete_index.unlink()
         teller.say(FAILED, error.strerror or str(error))
     else:
         teller.say(DONE)
@@ -197,17 +205,20 @@ def _open_private(part: Path) -> IO[bytes]:
 
 
 def _cached_blocks(spans: LineSpans, cached: CachedLines) -> Iterator[Block]:
-    """Yield the blocks of an earlier index, each appended to the spans."""
+    """Append the blocks of a stored index to the spans, and yield each of them.
+
+    Stop at a block that is incomplete or does not fit.
+    """
     for block in blocks_in(cached.file.fileno(), cached.end):
         if block is None or not spans.append_block(block):
             return
         yield block
 
 
-def _end_with_input() -> None:
-    """Have the system end this process when its standard input ends.
+def _end_with_stdin() -> None:
+    """Let the system end this process when its standard input ends.
 
-    No thread could do so: one long call of the parser keeps all others waiting.
+    A thread could not do it, because one long call of the parser makes all threads wait.
     """
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
@@ -225,13 +236,13 @@ def main(path: str, folder: str, cache_path: str, lines: str = "") -> None:
         cache_path: The path to write.
         lines: Not empty for a file of lines, of which only the index is kept.
     """
-    _end_with_input()
-    gc.disable()  # there is next to nothing to collect in what is parsed, and very much to look at
+    _end_with_stdin()
+    gc.disable()  # parsed values have hardly any garbage, and a collection would take long
     if not lines:
         os.nice(_NICE)
     documents = DocumentCache(Path(folder))
     documents.clear_away()
-    teller = _Teller()
+    teller = _ProgressReporter()
     try:
         work = index_lines if lines else cache_document
         work(trace_path(path), documents, Path(cache_path), teller)
@@ -240,4 +251,4 @@ def main(path: str, folder: str, cache_path: str, lines: str = "") -> None:
     except BrokenPipeError:
         os._exit(1)  # the parent process has ended
     sys.stdout.flush()
-    os._exit(0)  # what was read goes with the process, which need not put it away piece by piece
+    os._exit(0)  # this is faster than freeing everything that was read

@@ -1,4 +1,4 @@
-"""The same done with every trace under paths: here, or by other processes that read it there."""
+"""The same work on every trace under paths, in this process or in others that read the traces."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ from mast_tui.traces.scan.unread import FileToRead, unread_trace
 Result = TypeVar("Result")
 
 MOST_AT_ONCE: Final = 8
-"""So many files are given to a process at a time: sending them costs little beside reading them."""
+"""The most files in one batch for a process: sending them costs little compared with reading."""
 
-_ROUNDS: Final = 4
-"""Each process gets at least so many batches, so that none waits long for the last one."""
+_LEAST_BATCHES: Final = 4
+"""The least number of batches for each process, so that no process waits long for the last one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Read(Generic[Result]):
+class ReadReport(Generic[Result]):
     """A report that another process read, with the results of its traces.
 
-    ``report`` is without its traces; ``traces`` has their records and summaries.
+    Attributes:
+        report: The report without its traces.
+        traces: The record number and the summary of each trace.
+        results: The result of each trace.
     """
 
     report: FileReport
@@ -39,20 +42,24 @@ class Read(Generic[Result]):
 
 @dataclass(frozen=True, slots=True)
 class ReadAndDo(Generic[Result]):
-    """Reads units, and does something with each of their traces; it can be sent elsewhere."""
+    """A function that reads units and works on their traces; it can be sent to other processes."""
 
     work: Callable[[Trace], Result]
 
-    def __call__(self, units: Sequence[Unit]) -> list[list[Read[Result]]]:
-        """Read each unit and do the work with its traces."""
+    def __call__(self, units: Sequence[Unit]) -> list[list[ReadReport[Result]]]:
+        """Return the reports of each unit, with the results of their traces."""
         walk = Scan(())
         fetch_all(path for unit in units for path in unit.files)
-        return [[self._done(walk.with_outcomes(report)) for report in walk.read(u)] for u in units]
+        return [
+            [self._results_of_report(walk.with_outcomes(report)) for report in walk.read(unit)]
+            for unit in units
+        ]
 
-    def _done(self, report: FileReport) -> Read[Result]:
+    def _results_of_report(self, report: FileReport) -> ReadReport[Result]:
+        """Work on the traces of a report; return it with the results, and without the spans."""
         summaries = tuple((trace.record, trace.summary) for trace in report.traces)
         results = tuple(map(self.work, report.traces))
-        return Read(report._replace(traces=()), summaries, results)
+        return ReadReport(report._replace(traces=()), summaries, results)
 
 
 def each_trace(
@@ -61,22 +68,22 @@ def each_trace(
     workers: Workers | None = None,
     *,
     without: Iterable[Path] = (),
-    tell: Callable[[int, int], object] = lambda _done, _total: None,
+    tell: Callable[[int, int], object] = lambda _results_of_report, _total: None,
 ) -> Iterator[tuple[FileReport, Iterable[Result]]]:
-    """Do the same with every trace under paths; the results are those of the plain loop over them.
+    """Yield each report under paths, with the results of a function for its traces.
+
+    The reports and results are the same with and without workers.
 
     Args:
         paths: Files and folders.
-        work: Handles a trace, of which the first spans are read; with workers it must be
-            picklable, as must what it returns.
-        workers: The workers; without any it is done here, trace by trace as the results
-            are drawn.
+        work: Returns the result of a trace, of which the first spans are read. For workers the
+            function and its results must be picklable.
+        workers: The workers; None computes each result in this process, when it is requested.
         without: Files that are left out of the reports.
-        tell: Called with the number of done steps and of all steps, as far as is known.
+        tell: Called with the number of done steps and the known number of all steps.
 
     Returns:
-        Each report of the walk, and what came of each of its traces. With workers these are traces
-        of which nothing was read here.
+        The reports and results. With workers the traces of the reports are unread.
     """
     walk = Scan(paths, without)
     if workers is None:
@@ -84,30 +91,31 @@ def each_trace(
             yield report, map(work, report.traces)
         return
     pending: deque[Step] = deque()
-    done = 0
-    for read_reports in workers.map(ReadAndDo(work), _batches(walk, pending, workers.count)):
+    done_count = 0
+    for read_reports in workers.map(ReadAndDo(work), _unit_batches(walk, pending, workers.count)):
         while not isinstance(unit := pending.popleft(), Unit):
             yield from _reports_without_reading(walk, unit)
-            done += 1
+            done_count += 1
         if isinstance(read_reports, LostItem):
             yield FileReport(unit.path, failed=read_reports.reason), ()
         elif read_reports is not None:
             yield from _final_results(walk, unit, read_reports, work)
-        done += 1
-        tell(done, walk.total)
+        done_count += 1
+        tell(done_count, walk.total)
     for step in pending:
         yield from _reports_without_reading(walk, step)
 
 
-def _batches(walk: Scan, pending: deque[Step], workers: int) -> Iterator[list[Unit]]:
-    """Yield the units to read, some at a time; all steps of the walk are queued in ``pending``."""
-    units = _units(walk, pending)
-    for first in units:
-        size = max(1, min(MOST_AT_ONCE, walk.total // (_ROUNDS * workers)))
-        yield [first, *islice(units, size - 1)]
+def _unit_batches(walk: Scan, pending: deque[Step], workers: int) -> Iterator[list[Unit]]:
+    """Yield the units of a walk in batches, and add all of its steps to ``pending``."""
+    units = _queued_units(walk, pending)
+    for first_unit in units:
+        size = max(1, min(MOST_AT_ONCE, walk.total // (_LEAST_BATCHES * workers)))
+        yield [first_unit, *islice(units, size - 1)]
 
 
-def _units(walk: Scan, pending: deque[Step]) -> Iterator[Unit]:
+def _queued_units(walk: Scan, pending: deque[Step]) -> Iterator[Unit]:
+    """Yield the units of a walk, and add all of its steps to ``pending``."""
     for step in walk.steps():
         pending.append(step)
         if isinstance(step, Unit):
@@ -121,21 +129,28 @@ def _reports_without_reading(walk: Scan, step: Step) -> Iterator[tuple[FileRepor
 
 
 def _final_results(
-    walk: Scan, unit: Unit, read_reports: Sequence[Read[Result]], work: Callable[[Trace], Result]
+    walk: Scan,
+    unit: Unit,
+    read_reports: Sequence[ReadReport[Result]],
+    work: Callable[[Trace], Result],
 ) -> Iterator[tuple[FileReport, list[Result]]]:
-    by_trace: dict[tuple[str, int | None], tuple[str, Result]] = {}
+    """Yield the final reports of a unit that another process has read, with the results.
+
+    If a trace gets another id, its result is computed again here.
+    """
+    results_by_trace: dict[tuple[str, int | None], tuple[str, Result]] = {}
     reports = []
-    for number, read in enumerate(read_reports):
-        file = FileToRead(str(read.report.path), (), partial(_read_again, unit, number))
-        traces = [unread_trace(file, record, summary) for record, summary in read.traces]
-        reports.append(read.report._replace(traces=tuple(traces)))
-        for trace, result in zip(traces, read.results, strict=True):
-            by_trace[trace.file, trace.record] = (trace.identity.trace_id, result)
+    for number, read_report in enumerate(read_reports):
+        file = FileToRead(str(read_report.report.path), (), partial(_read_again, unit, number))
+        traces = [unread_trace(file, record, summary) for record, summary in read_report.traces]
+        reports.append(read_report.report._replace(traces=tuple(traces)))
+        for trace, result in zip(traces, read_report.results, strict=True):
+            results_by_trace[trace.file, trace.record] = (trace.identity.trace_id, result)
     for report in walk.final_reports(unit, reports):
         results = []
         for trace in report.traces:
-            trace_id, result = by_trace[trace.file, trace.record]
-            # One that shares its id with another trace was not known by its own when it was read.
+            trace_id, result = results_by_trace[trace.file, trace.record]
+            # The other process did not know that another trace has the same id.
             results.append(result if trace_id == trace.identity.trace_id else work(trace))
         yield report, results
 

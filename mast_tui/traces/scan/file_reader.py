@@ -1,4 +1,4 @@
-"""Reading of one file: as far as its first spans need it, or left out with a reason."""
+"""The reading of one file: as far as its first spans need it, or a reason why it is no trace."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _JSON_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 _MOST_SPLIT_BYTES: Final = 64 << 20
 """The largest file of an unknown format that is split into records."""
 
-_RECORDS_TRIED: Final = 20
+_MOST_UNKNOWN_RECORDS: Final = 20
 """The number of unknown records after which the file is given up."""
 
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
@@ -43,35 +43,35 @@ _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> FileReport:
     """Read one file.
 
-    A line-based trace has been read up to its first slice and grows by ``advance``; a ``big``
-    document is read in a process of its own.
+    A line-based trace is read up to its first slice; ``advance`` reads the rest. Another process
+    reads a big document.
 
     Args:
         path: The file.
-        named: Whether the user named just this file; then one without a trace is ``failed``.
-        big: The limits above which documents are read in another process.
+        named: True if the user named just this file; then a file without a trace is ``failed``.
+        big: The limits above which another process reads documents.
 
     Returns:
-        The traces and problems. A file that holds no trace is ``skipped``. Nothing is raised: what
-        cannot be read is ``failed`` with the reason.
+        The traces and problems. If there is no trace, ``skipped`` has the reason; if the file
+        cannot be read, ``failed`` has the reason. Nothing is raised.
     """
     source = Source(path)
     try:
         document = _read_in_background(source, big)
-    except TooBig as error:  # unpacking it once to find that out is enough
+    except TooBig as error:  # do not unpack the file again
         report: FileReport | None = FileReport(path, failed=error.strerror)
     else:
         if document is None:
-            report = _read_safely(source, lambda: _read(source, named))
+            report = _read_safely(source, lambda: _read_by_recognition(source, named))
         else:
             report = document.report or _read_safely(source, lambda: _read_text(source, named))
     assert report is not None
     if not report.traces or report.format == "text":
-        report = _of_split_records(source) or report
-    elif _is_followed(source):
-        split = _of_split_records(source, report.format)
-        if split is not None and len(split.traces) > len(report.traces):
-            report = split
+        report = _split_records_report(source) or report
+    elif _is_followed_by_text(source):
+        split_report = _split_records_report(source, report.format)
+        if split_report is not None and len(split_report.traces) > len(report.traces):
+            report = split_report
     nul_line = source.line_of_nul_bytes if report.traces else None
     if nul_line is not None:
         damage = Problem(f"line {nul_line}", NUL_BYTES)
@@ -85,21 +85,24 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
     return report
 
 
-def _is_followed(source: Source) -> bool:
-    """Return whether a document was read and more text, such as another document, follows it."""
+def _is_followed_by_text(source: Source) -> bool:
+    """Return whether more text, such as another document, follows the document that was read."""
     return any(problem.message.endswith(TEXT_AFTER_DOCUMENT) for problem in source.damage)
 
 
 def read_known(source: Source) -> FileReport | None:
-    """Read a file that may have to be read whole; None where no reader knows it.
+    """Read a file by a reader that may need the whole file; None if no reader knows the file.
 
-    Nothing is raised: what cannot be read is ``failed`` with the reason.
+    If the file cannot be read, ``failed`` has the reason; nothing is raised.
     """
     return _read_safely(source, lambda: _read_known(source))
 
 
 def _read_safely(source: Source, read: Callable[[], FileReport | None]) -> FileReport | None:
-    """Return the report with the file's damage; a file that cannot be read has ``failed``."""
+    """Return the report of ``read``, with the damage of the file and the remarks of readers.
+
+    If the file cannot be read, ``failed`` has the reason. Return None if ``read`` does.
+    """
     path = source.path
     try:
         report = read()
@@ -122,7 +125,7 @@ def _read_safely(source: Source, read: Callable[[], FileReport | None]) -> FileR
 
 
 def _with_remarks(report: FileReport, remarks: Sequence[Problem]) -> FileReport:
-    """Return the report on a file that is no trace with readers' remarks as possible reasons."""
+    """Return the report on a file that is no trace, with readers' remarks added to the reason."""
     reasons = "; ".join(f"{remark.place} {remark.message}" for remark in remarks)
     if not reasons:
         return report
@@ -132,20 +135,20 @@ def _with_remarks(report: FileReport, remarks: Sequence[Problem]) -> FileReport:
 
 
 def _read_in_background(source: Source, big: BigDocuments) -> CachedDocument | None:
-    """Return a big document; None for a file that is read here, if it can be read at all.
+    """Return a big document; None if the file is not big, or cannot be read.
 
     Raises:
-        TooBig: It holds more than may be unpacked.
+        TooBig: The unpacked content is too big.
     """
     try:
         return big.read(source) if is_regular(source.path) else None
     except TooBig:
         raise
     except OSError:
-        return None  # it comes again where it is said
+        return None  # reading the file raises the error again, and reports it
 
 
-def _read(source: Source, named: bool) -> FileReport:
+def _read_by_recognition(source: Source, named: bool) -> FileReport:
     """Read a file by the first reader that recognises it, else as text."""
     path = source.path
     if path.is_dir():
@@ -153,30 +156,36 @@ def _read(source: Source, named: bool) -> FileReport:
     if path.exists() and not path.is_file():
         return FileReport(path, skipped=NOT_REGULAR)
     if source.size == 0:
-        return FileReport(path, skipped=_words_on_nothing(source))
+        return FileReport(path, skipped=_empty_file_text(source))
     if not source.is_binary and codex.READER.recognises(source):
         return codex.READER.read(source)  # before anything that may need the whole file
     return _read_known(source) or _read_text(source, named)
 
 
 def _read_known(source: Source) -> FileReport | None:
+    """Return the report on a binary file, a file of labels, a known format or unknown JSON.
+
+    Return None for any other file, which may be text.
+    """
     path = source.path
     if source.is_binary:
         return read_recognised(source) or FileReport(path, skipped="binary file")
-    # Start-up: Codex sessions, known by then, need none of what reads whole documents.
+    # Start-up: Codex sessions, which are recognised before, do not need these modules.
     from mast_tui.traces.scan.label_files import label_file
 
-    if labels := label_file(source):
-        return FileReport(path, skipped=labels)
-    if (report := read_recognised(source)) is not None:
+    label_description = label_file(source)
+    if label_description is not None:
+        return FileReport(path, skipped=label_description)
+    report = read_recognised(source)
+    if report is not None:
         return report
     if path.suffix.lower() in _JSON_SUFFIXES or (source.json is not None and not source.damage):
-        return _unknown_json(source)
+        return _unknown_json_report(source)
     return None
 
 
 def _read_text(source: Source, named: bool) -> FileReport:
-    """Read a file that no reader knows."""
+    """Read a file that no reader knows: as text if the user named it or its name says so."""
     path = source.path
     kind = kind_by_name(path)
     if kind in _NEVER_TEXT:
@@ -186,23 +195,25 @@ def _read_text(source: Source, named: bool) -> FileReport:
     return FileReport(path, skipped="plain text; name the file to read it as a trace")
 
 
-def _of_split_records(source: Source, format_name: str | None = None) -> FileReport | None:
-    """Return what the records of a file give that is not laid out as its format is.
+def _split_records_report(source: Source, format_name: str | None = None) -> FileReport | None:
+    """Return the report on the records of a file that does not separate them as its format does.
 
-    They are read as JSON lines, or else each as a document of its own.
+    The records are read as JSON lines, or else each record as a document of its own.
 
     Args:
         source: The file.
-        format_name: The format that its first record has, where that is known.
+        format_name: The format of the first record; None if it is unknown.
 
     Returns:
-        The report; None where there is nothing to split or no reader knows the records.
+        The report; None if the file is laid out as usual, or no reader knows the records.
     """
     try:
         if not is_regular(source.path) or not 0 < source.size <= _MOST_SPLIT_BYTES:
             return None
-        sound = not source.is_binary and source.json is not None and not source.damage
-        records = [] if sound or is_no_json(source.head) else split_records(source.data)
+        is_intact = not source.is_binary and source.json is not None and not source.damage
+        if is_intact or is_no_json(source.head):
+            return None
+        records = split_records(source.data)
     except OSError:
         return None  # reported already
     if not records or records == [line for line in source.data.split(b"\n") if line.strip()]:
@@ -215,7 +226,7 @@ def _of_split_records(source: Source, format_name: str | None = None) -> FileRep
     problems: list[Problem] = []
     format_of_records: str | None = None
     for number, record in enumerate(records):
-        if number == _RECORDS_TRIED and format_of_records is None:
+        if number == _MOST_UNKNOWN_RECORDS and format_of_records is None:
             break
         document = RecordsSource(source, record)
         document_report = _read_safely(document, partial(_read_records, document))
@@ -234,33 +245,36 @@ def _read_records(source: Source) -> FileReport | None:
     return codex.READER.read(source) if codex.READER.recognises(source) else read_recognised(source)
 
 
-def _words_on_nothing(source: Source) -> str:
+def _empty_file_text(source: Source) -> str:
+    """Return the reason why an empty file, or one with an empty content, is no trace."""
     if source.packing is None:
         return "empty"
-    return f"{source.packing} data with nothing in it" + (
-        f": {source.broken}" if source.broken else ""
-    )
+    reason = f": {source.broken}" if source.broken else ""
+    return f"{source.packing} data with nothing in it{reason}"
 
 
-def _unknown_json(source: Source) -> FileReport:
-    if source.head_records and sum(map(bool, map(bytes.strip, source.head_lines))) > 1:
+def _unknown_json_report(source: Source) -> FileReport:
+    """Return the report on a file that should be JSON: of no known format, or damaged."""
+    filled_lines = [line for line in source.head_lines if line.strip()]
+    if source.head_records and len(filled_lines) > 1:
         return FileReport(source.path, skipped="JSON lines of no known trace format")
     text, _problem = decode(source.data)
     if python_literal(text) is not None:
         return FileReport(source.path, skipped="Python values of no known trace format")
-    if reason := why_not_json(text):
+    reason = why_not_json(text)
+    if reason:
         hint = "mend it, or let its name end in .txt to read it as plain text"
         return FileReport(source.path, failed=f"not JSON, {reason}; {hint}")
     return FileReport(source.path, skipped="JSON of no known trace format")
 
 
 def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
-    """Read a file and those of its sub-agents as one trace.
+    """Read a file and the files of its sub-agents as one trace.
 
     Args:
         path: The file of the run.
         members: The files of its sub-agents.
-        named: Whether the user named just this file.
+        named: True if the user named just this file.
     """
     report = read_one(path, named)
     if not members or len(report.traces) != 1:
@@ -282,14 +296,16 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
 
 
 def relative_name(path: Path, other: Path) -> str:
-    """Return the name of a file from the folder of another: its path below it, else its name.
+    """Return the path of a file relative to the nearest folder that it shares with another file.
 
     Args:
         path: The file.
         other: The other file.
+
+    Returns:
+        The relative path; the name of the file if the files share no folder.
     """
-    folder = other.parent
-    if path.is_relative_to(folder):
-        return path.relative_to(folder).as_posix()
-    shared = next((up for up in folder.parents if path.is_relative_to(up)), None)
-    return path.name if shared is None else path.relative_to(shared).as_posix()
+    for folder in other.parents:
+        if path.is_relative_to(folder):
+            return path.relative_to(folder).as_posix()
+    return path.name

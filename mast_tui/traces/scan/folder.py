@@ -1,4 +1,4 @@
-"""The files under a folder, and which of them are not looked into because of their names."""
+"""The files under a folder, and the files that are left out because of their names."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _KINDS: Final[Mapping[str, str]] = {
 _KIND_OF_SUFFIX: Final[Mapping[str, str]] = {
     suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes.split()
 }
-_LOOKED_INTO: Final = frozenset({".parquet"})
-"""Tables that may hold traces all the same."""
+_READ_SUFFIXES: Final = frozenset({".parquet"})
+"""The suffixes of tables that may hold traces."""
 
 _DOCUMENT_NAMES: Final = frozenset(
     {
@@ -48,7 +48,7 @@ _CODE_NAMES: Final = frozenset({"makefile", "dockerfile", "requirements"})
 
 
 def reason_by_name(path: Path) -> str | None:
-    """Return why a file that the user has not named is left out; None where its content decides."""
+    """Return why a file of a folder is left out by its name; None if it must be read to know."""
     if path.name.startswith("."):
         return "hidden file"
     stem = path.name.split(".", 1)[0].lower()
@@ -57,20 +57,24 @@ def reason_by_name(path: Path) -> str | None:
     if stem in _CODE_NAMES and path.suffix.lower() in ("", ".txt"):
         return "code"
     kind = kind_by_name(path)
-    return None if path.suffix.lower() in _LOOKED_INTO else kind
+    return None if path.suffix.lower() in _READ_SUFFIXES else kind
 
 
 def kind_by_name(path: Path) -> str | None:
-    """Return the kind of a file by its suffix: document, code, table and so on; else None."""
+    """Return the kind of a file by its suffix, such as document, code or table; None if unknown."""
     return _KIND_OF_SUFFIX.get(path.suffix.lower())
 
 
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
-    """One thing under a folder: a file to look into, or why it is ``skipped`` or has ``failed``.
+    """A file or folder under a folder.
 
-    With ``trial`` it is a folder, which is read as the one run that it holds. ``real`` is the path
-    without links, where it is known.
+    Attributes:
+        path: The path.
+        skipped: The reason why it is left out.
+        failed: The reason why it cannot be read.
+        trial: The trial, if it is a folder that is read as one run.
+        real: The path without links; None if it is unknown.
     """
 
     path: Path
@@ -81,46 +85,50 @@ class FolderEntry:
 
 
 def entries_under(folder: Path) -> Iterator[FolderEntry]:
-    """Yield everything under ``folder`` in sorted order, files before the folders beside them.
+    """Yield an entry for each file under ``folder``, in sorted order.
 
-    Hidden folders are named once and not entered; a folder reached twice through links is
-    entered once. The rows of a table of traces are the files of a folder.
+    - The files of a folder come before the folders in it.
+    - A hidden folder is one entry, and its files are left out.
+    - A folder that several links lead to is entered once.
+    - A table of traces is a folder with its rows as files.
     """
     if not isinstance(folder, RemotePath):
-        yield from _entries(folder, set())
+        yield from _local_entries(folder, set())
         return
     try:
-        below = folder.below(fresh=True)
+        file_paths = folder.below(fresh=True)
     except OSError as error:
         yield FolderEntry(folder, failed=error.strerror or str(error))
         return
-    yield from _far_entries(folder, below)
+    yield from _remote_entries(folder, file_paths)
 
 
-def _far_entries(folder: Path, below: Sequence[str]) -> Iterator[FolderEntry]:
-    """Yield the entries of a remote folder, of which all files below it are known."""
-    folders: dict[str, list[str]] = {}
-    files = []
-    for name in below:
-        first, inside, below_it = name.partition("/")
-        if inside:
-            folders.setdefault(first, []).append(below_it)
+def _remote_entries(folder: Path, file_paths: Sequence[str]) -> Iterator[FolderEntry]:
+    """Yield the entries of a remote folder, from the relative paths of all files in it."""
+    paths_by_folder: dict[str, list[str]] = {}
+    file_names = []
+    for file_path in file_paths:
+        name, slash, path_in_folder = file_path.partition("/")
+        if slash:
+            paths_by_folder.setdefault(name, []).append(path_in_folder)
         else:
-            files.append(name)
-    if (entry := _trial_entry(folder, frozenset((*files, *folders)))) is not None:
+            file_names.append(name)
+    entry = _trial_entry(folder, frozenset((*file_names, *paths_by_folder)))
+    if entry is not None:
         yield entry
         if entry.trial is not None:
             return
-    for name in files:
+    for name in file_names:
         yield from _file_entries(folder / name, str(folder / name))
-    for name, inside_it in folders.items():
+    for name, paths_in_folder in paths_by_folder.items():
         if name.startswith("."):
             yield FolderEntry(folder / name, skipped="hidden folder")
         else:
-            yield from _far_entries(folder / name, inside_it)
+            yield from _remote_entries(folder / name, paths_in_folder)
 
 
 def _file_entries(path: Path, real: str | None) -> Iterator[FolderEntry]:
+    """Yield the entry of a file, or the entries of the rows of a table of traces."""
     table = table_of(path)
     if table is None:
         skipped = None if is_row(path) else reason_by_name(path)
@@ -130,26 +138,31 @@ def _file_entries(path: Path, real: str | None) -> Iterator[FolderEntry]:
 
 
 def _trial_entry(folder: Path, names: frozenset[str]) -> FolderEntry | None:
+    """Return the entry of a folder that is a trial, None if it is not.
+
+    If a file of the trial cannot be read, the entry has ``failed`` and no ``trial``.
+    """
     try:
         trial = trial_in(folder, names)
-    except OSError as error:  # its files are read as any others then
+    except OSError as error:
         return FolderEntry(folder, failed=error.strerror or str(error))
     return None if trial is None else FolderEntry(folder, trial=trial)
 
 
-def _entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
-    """Yield the entries of a folder; a folder in ``entered`` is passed over."""
+def _local_entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
+    """Yield the entries of a folder, and add it to ``entered``; skip it if it is there already."""
     try:
-        real = folder.resolve(strict=True)
+        real_folder = folder.resolve(strict=True)
         with os.scandir(folder) as members_iterator:
             members = sorted(members_iterator, key=lambda member: member.name)
     except OSError as error:
         yield FolderEntry(folder, failed=error.strerror or str(error))
         return
-    if real in entered:
+    if real_folder in entered:
         return
-    entered.add(real)
-    if (entry := _trial_entry(folder, frozenset(member.name for member in members))) is not None:
+    entered.add(real_folder)
+    entry = _trial_entry(folder, frozenset(member.name for member in members))
+    if entry is not None:
         yield entry
         if entry.trial is not None:
             return
@@ -159,17 +172,17 @@ def _entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
             folders.append(member)
         else:
             path = folder / member.name
-            real_path = None if member.is_symlink() else f"{real}{os.sep}{member.name}"
+            real_path = None if member.is_symlink() else f"{real_folder}{os.sep}{member.name}"
             yield from _file_entries(path, real_path)
     for member in folders:
         if member.name.startswith("."):
             yield FolderEntry(folder / member.name, skipped="hidden folder")
         else:
-            yield from _entries(folder / member.name, entered)
+            yield from _local_entries(folder / member.name, entered)
 
 
 def _is_folder(member: os.DirEntry[str]) -> bool:
-    """Return whether it is a folder; a link that leads nowhere, or to itself, counts as a file."""
+    """Return whether a member is a folder; a link that leads nowhere or to itself is none."""
     try:
         return member.is_dir()
     except OSError:

@@ -7,7 +7,7 @@ from typing import Final
 
 from mast_tui.traces.io.source import Source
 
-_LOOKED_AT: Final = 5
+_MOST_EXAMINED: Final = 5
 
 _SHAPES: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("AgentRx labels; 'mast-tui import' reads them", frozenset({"trajectory_id", "failures"})),
@@ -21,20 +21,26 @@ _TRAIL_FIELDS: Final = frozenset({"trace_id", "errors", "scores"})
 
 
 def label_file(source: Source) -> str | None:
-    """Return the description of a file that holds labels; None for any other file."""
+    """Return the description of a file of labels, by its first records; None for other files."""
     records = source.json_lines
     if not records:
         document = source.json
         records = document if isinstance(document, list) else [document]
-    looked_at = records[:_LOOKED_AT]
+    first_records = records[:_MOST_EXAMINED]
+    if not first_records:
+        return None
     for description, fields in _SHAPES:
-        if all(isinstance(record, Mapping) and fields <= record.keys() for record in looked_at):
-            return description if looked_at else None
-    return _TRAIL if looked_at and all(map(_is_trail, looked_at)) else None
+        if all(isinstance(record, Mapping) and fields <= record.keys() for record in first_records):
+            return description
+    return _TRAIL if all(map(_is_trail, first_records)) else None
 
 
 def _is_trail(record: object) -> bool:
-    """Return whether a record holds TRAIL's labels alone; its field names are common elsewhere."""
+    """Return whether a record is one of TRAIL's labels, and nothing else.
+
+    Other formats have the same field names, so the record must have no other field, and its errors
+    must have categories.
+    """
     if not isinstance(record, Mapping) or not record.keys() <= _TRAIL_FIELDS:
         return False
     errors = record.get("errors")

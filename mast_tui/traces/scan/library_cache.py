@@ -1,8 +1,8 @@
 """The cache of facts about files, so that an unchanged folder opens at once.
 
-The cache is one SQLite file of facts that can all be read again: it may be deleted at any time,
-and one that is broken or from another version is begun anew. Each fact carries a checksum, so that
-what is there is what was written, and need not be doubted value by value.
+The cache is one SQLite file. All facts can be read again, so it may be deleted at any time; a
+broken cache, or a cache of another version, is replaced. Each fact has a checksum, so that its
+values need no further checks.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ CREATE TABLE looks (
 """
 _REPORT: Final = "report"
 _THREAD: Final = "thread"
+_CHECKSUM_BYTES: Final = 4
 _TRANSACTION_FACTS: Final = 200
 """The number of new facts that one transaction writes."""
 
@@ -56,15 +57,15 @@ FIRST_PART: Final = 64
 NEXT_PARTS: Final = 500
 """The number of traces in each later part."""
 
-_SHARED: Final = tuple(
+_INTERNED_FIELDS: Final = tuple(
     map(TraceSummary._fields.index, ("reader", "system", "model", "benchmark", "outcome", "task"))
 )
-"""The fields that many traces have in common, which are kept in memory once."""
+"""The positions of the fields with values that many traces share, which memory then has once."""
 
 _PROBLEMS: Final = TraceSummary._fields.index("problems")
 
 Looked = tuple[Trace, Sequence[str]]
-"""A trace that was found, with the files of its sub-agents."""
+"""A trace, and the paths of the files of its sub-agents."""
 
 ReadAgain = Callable[[Path, Sequence[Path]], FileReport]
 """Reads a file, or the folder of one run, and the files of its sub-agents."""
@@ -78,17 +79,16 @@ def library_cache_path() -> Path:
 
 
 class LibraryCache:
-    """Reports on files by path, each good only while size and time of change are the same.
+    """Reports on files by path, each valid while the size and time of change are the same.
 
-    It belongs to the thread that made it. An error of its file costs time,
-    never a trace: then everything is read again.
+    Only the thread that made it uses it. After an error of the database everything is read again.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._database = _open(path)
+        self._database = _open_database(path)
         self._cached: dict[tuple[str, str], tuple[bytes, bytes]] = {}
-        self._new: list[tuple[str, str, bytes, bytes]] = []
+        self._queued_facts: list[tuple[str, str, bytes, bytes]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -102,7 +102,7 @@ class LibraryCache:
         self.close()
 
     def open_folder(self, folder: Path) -> None:
-        """Take what is known of everything under ``folder`` from the cache."""
+        """Load the facts of all files under ``folder`` from the database."""
         if self._database is None:
             return
         begin = f"{folder.absolute()}{os.sep}"
@@ -117,32 +117,30 @@ class LibraryCache:
             self._give_up()
 
     def cached_traces(self, paths: Sequence[Path], read: ReadAgain) -> Iterator[tuple[Trace, ...]]:
-        """Yield the traces that the last walk over these paths found.
-
-        Their files may have changed since.
+        """Yield the traces of the last walk over these paths; their files may have changed since.
 
         Args:
             paths: The files and folders that were walked over.
-            read: Reads the file of a trace, when it is opened.
+            read: Reads the file of a trace, when the trace is opened.
 
         Yields:
-            Some of the traces, in their order.
+            The traces in groups, in their order.
         """
         if self._database is None:
             return
         try:
             for (data,) in self._database.execute(
-                "SELECT traces FROM looks WHERE paths = ? ORDER BY part", (_name_of(paths),)
+                "SELECT traces FROM looks WHERE paths = ? ORDER BY part", (_walk_key(paths),)
             ):
                 entries = _checked_value(data)
                 if entries is None:
                     return
-                yield tuple(_looked_at(entries, read))
+                yield tuple(_traces_of_entries(entries, read))
         except sqlite3.Error:
             self._give_up()
 
     def keep_traces(self, paths: Sequence[Path], traces: Sequence[Looked]) -> None:
-        """Keep the traces of a walk for ``cached_traces``.
+        """Store the traces of a walk for ``cached_traces``, unless a name or text is no Unicode.
 
         Args:
             paths: The files and folders that were walked over.
@@ -150,19 +148,19 @@ class LibraryCache:
         """
         if self._database is None:
             return
-        name = _name_of(paths)
+        name = _walk_key(paths)
         ends = [0, *range(FIRST_PART, len(traces), NEXT_PARTS), len(traces)]
         parts = [traces[begin:end] for begin, end in pairwise(ends) if begin < end]
         try:
             rows = [
-                (name, number, _with_checksum(_serialized_traces(part)))
+                (name, number, _with_checksum(_trace_entries(part)))
                 for number, part in enumerate(parts)
             ]
             with self._database:
                 self._database.execute("DELETE FROM looks WHERE paths = ?", (name,))
                 self._database.executemany("INSERT INTO looks VALUES (?, ?, ?)", rows)
         except (TypeError, ValueError):
-            return  # A name or a text that is no Unicode: then there is no last look.
+            return  # a name or a text is no Unicode
         except sqlite3.Error:
             self._give_up()
 
@@ -173,83 +171,90 @@ class LibraryCache:
         read: Callable[[], FileReport],
         file: FileToRead,
     ) -> FileReport:
-        """Return the report on a file and its members: from the cache where none has changed.
+        """Return the report on a file and its members, from the cache if none of them has changed.
 
         Args:
             path: The file.
             members: The files of its sub-agents.
             read: Reads the file and its members.
-            file: The file as the traces from the cache read it.
+            file: Reads the file for the traces of a cached report.
         """
-        stamp = _stamp((path, *members))
-        if (values := self._fact(path, _REPORT, stamp)) is not None:
-            return _report_of(path, values, file)
+        stamp = _stamp_of_files((path, *members))
+        values = self._cached_fact(path, _REPORT, stamp)
+        if values is not None:
+            return _report_of_values(path, values, file)
         report = read()
         if report.failed is None:
-            self._keep(path, _REPORT, stamp, partial(_values_of, report))
+            self._queue_fact(path, _REPORT, stamp, partial(_report_values, report))
         return report
 
     def thread_of(self, path: Path) -> Thread | None:
-        """Return the thread that a file holds, without opening one that has not changed."""
-        stamp = _stamp((path,))
-        if (values := self._fact(path, _THREAD, stamp)) is not None:
+        """Return the thread in a file, None if there is none; an unchanged file is not opened."""
+        stamp = _stamp_of_files((path,))
+        values = self._cached_fact(path, _THREAD, stamp)
+        if values is not None:
             return Thread(*values) if values else None
         thread = thread_of(path)
         values_to_keep = () if thread is None else tuple(thread)
-        self._keep(path, _THREAD, stamp, lambda: values_to_keep)
+        self._queue_fact(path, _THREAD, stamp, lambda: values_to_keep)
         return thread
 
-    def _fact(self, path: Path, fact: str, stamp: bytes | None) -> Any:
-        """Return a cached fact of a file that has not changed; None where there is none."""
-        entry = self._cached.get((str(path.absolute()), fact))
-        return _checked_value(entry[1]) if entry is not None and entry[0] == stamp else None
+    def _cached_fact(self, path: Path, fact: str, stamp: bytes | None) -> Any:
+        """Return a cached fact of a file that has not changed; None if there is none."""
+        cached_stamp, value = self._cached.get((str(path.absolute()), fact), (None, b""))
+        if cached_stamp is None or cached_stamp != stamp:
+            return None
+        return _checked_value(value)
 
-    def _keep(
+    def _queue_fact(
         self, path: Path, fact: str, stamp: bytes | None, value: Callable[[], object]
     ) -> None:
-        """Queue a fact of a file for the next transaction."""
+        """Queue a fact of a file for the next transaction; write the queue if it is long."""
         if stamp is None or self._database is None:
             return
         try:
-            self._new.append((str(path.absolute()), fact, stamp, _with_checksum(value())))
+            self._queued_facts.append((str(path.absolute()), fact, stamp, _with_checksum(value())))
         except TypeError:
-            return  # A text that is no Unicode, or a number that is too big.
-        if len(self._new) >= _TRANSACTION_FACTS:
+            return  # a text is no Unicode, or a number is too big
+        if len(self._queued_facts) >= _TRANSACTION_FACTS:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is new."""
-        if self._database is not None and self._new:
+        """Write the queued facts."""
+        if self._database is not None and self._queued_facts:
             try:
                 with self._database:
                     self._database.executemany(
-                        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", self._new
+                        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", self._queued_facts
                     )
             except (sqlite3.Error, UnicodeEncodeError):
                 self._give_up()
-        self._new = []
+        self._queued_facts = []
 
     def close(self) -> None:
-        """Write what is new and close the file."""
+        """Write the queued facts and close the database."""
         self.flush()
         if self._database is not None:
             self._database.close()
             self._database = None
 
     def _give_up(self) -> None:
-        """Do without the cache from here on, and let the next start begin a new one."""
+        """Close and delete the database; from now on nothing is cached."""
         if self._database is not None:
             self._database.close()
             self._database = None
-            _remove(self._path)
+            _remove_file(self._path)
 
 
-def _open(path: Path) -> sqlite3.Connection | None:
-    """Return the database at ``path``, recreated where it is broken; None where it cannot exist."""
+def _open_database(path: Path) -> sqlite3.Connection | None:
+    """Open the database, and create its tables if they are missing or of another version.
+
+    A broken file is deleted and created again. Return None if that is impossible.
+    """
     for _attempt in range(2):
         try:
             make_private(path.parent)
-            os.close(open_private(path))  # what SQLite lays beside it is as private as this
+            os.close(open_private(path))  # SQLite gives its other files the same rights
             database = sqlite3.connect(path, timeout=1.0, isolation_level="DEFERRED")
         except (OSError, sqlite3.Error):
             return None
@@ -257,41 +262,46 @@ def _open(path: Path) -> sqlite3.Connection | None:
             database.execute("PRAGMA trusted_schema=OFF")
             database.execute("PRAGMA synchronous=OFF")
             (stored_version,) = database.execute("PRAGMA user_version").fetchone()
-            version = _version()
+            version = _cache_format_number()
             if stored_version != version:
                 database.executescript(f"{_SCHEMA} PRAGMA user_version={version};")
         except sqlite3.Error:
             database.close()
-            if not _remove(path):
+            if not _remove_file(path):
                 return None
         else:
             return database
     return None
 
 
-def _version() -> int:
-    """Return a number that changes with what is read of files, and with a summary's fields."""
+def _cache_format_number() -> int:
+    """Return a number that changes with the results of reading and the fields of a summary."""
     return crc32(repr((cache_version(), TraceSummary._fields)).encode()) >> 1
 
 
 def _with_checksum(value: object) -> bytes:
-    """Return a value as bytes with a checksum.
+    """Return a value as JSON, with a checksum before it.
 
     Raises:
-        TypeError: It is not a JSON value.
+        TypeError: The value is no JSON value.
     """
     data = orjson.dumps(value)
-    return crc32(data).to_bytes(4) + data
+    return crc32(data).to_bytes(_CHECKSUM_BYTES) + data
 
 
-def _checked_value(sealed: object) -> Any:
-    """Return the value that was sealed; None where the bytes have changed."""
-    if not isinstance(sealed, bytes) or crc32(sealed[4:]).to_bytes(4) != sealed[:4]:
+def _checked_value(data: object) -> Any:
+    """Return the value of bytes that ``_with_checksum`` made; None if they have changed."""
+    if not isinstance(data, bytes):
         return None
-    return orjson.loads(sealed[4:]) if sealed[4:] else None
+    checksum = data[:_CHECKSUM_BYTES]
+    value_json = data[_CHECKSUM_BYTES:]
+    if not value_json or crc32(value_json).to_bytes(_CHECKSUM_BYTES) != checksum:
+        return None
+    return orjson.loads(value_json)
 
 
-def _values_of(report: FileReport) -> object:
+def _report_values(report: FileReport) -> object:
+    """Return a report as a JSON value, with the summaries of its traces."""
     thread = report.thread
     return (
         report.format,
@@ -302,7 +312,8 @@ def _values_of(report: FileReport) -> object:
     )
 
 
-def _report_of(path: Path, values: Sequence[Any], file: FileToRead) -> FileReport:
+def _report_of_values(path: Path, values: Sequence[Any], file: FileToRead) -> FileReport:
+    """Return the report that ``_report_values`` turned into values, with unread traces."""
     format_name, skipped, problems, thread, traces = values
     return FileReport(
         path,
@@ -310,48 +321,53 @@ def _report_of(path: Path, values: Sequence[Any], file: FileToRead) -> FileRepor
         skipped=skipped,
         problems=tuple(Problem(location, message) for location, message in problems),
         thread=None if thread is None else Thread(*thread),
-        traces=tuple(unread_trace(file, record, _summary(summary)) for record, summary in traces),
+        traces=tuple(
+            unread_trace(file, record, _summary_of_values(summary)) for record, summary in traces
+        ),
     )
 
 
-def _serialized_traces(traces: Sequence[Looked]) -> object:
+def _trace_entries(traces: Sequence[Looked]) -> object:
     return [
         (trace.file, trace.record, members, trace.is_amended, tuple(trace.summary))
         for trace, members in traces
     ]
 
 
-def _looked_at(entries: Sequence[Sequence[Any]], read: ReadAgain) -> Iterator[Trace]:
+def _traces_of_entries(entries: Sequence[Sequence[Any]], read: ReadAgain) -> Iterator[Trace]:
+    """Yield the unread traces of the values from ``_trace_entries``; one file is read once."""
     file: FileToRead | None = None
-    for path, record, members, amended, values in entries:
+    for path, record, members, is_amended, values in entries:
         if file is None or path != file.path:
             read_file = partial(read, trace_path(path), tuple(map(trace_path, members)))
             file = FileToRead(path, members, read_file)
-        summary = _summary(values)
+        summary = _summary_of_values(values)
         trace = unread_trace(file, record, summary)
-        if amended:  # a settled id, and facts that other files have told
+        if is_amended:  # its id or facts are not from its file alone
             trace = trace.with_id(summary.trace_id).with_facts(summary.meta._replace(task=None))
         yield trace
 
 
-def _summary(values: list[Any]) -> TraceSummary:
-    """Return a summary of the values that the cache keeps, in the order of its fields.
+def _summary_of_values(values: list[Any]) -> TraceSummary:
+    """Return the summary with these values, which are in the order of its fields.
 
-    ``_version`` vouches for the order. With names, 10,000 traces take 45 ms instead of 11.
+    ``_cache_format_number`` changes with this order. With names, 10,000 traces take 45 ms instead
+    of 11.
     """
-    for index in _SHARED:
+    for index in _INTERNED_FIELDS:
         if values[index] is not None:
             values[index] = intern(values[index])
     values[_PROBLEMS] = tuple(map(tuple, values[_PROBLEMS]))
     return TraceSummary._make(values)
 
 
-def _name_of(paths: Sequence[Path]) -> str:
-    """Return the key of a walk over some paths: as they were named, and the current folder."""
+def _walk_key(paths: Sequence[Path]) -> str:
+    """Return the key of a walk over paths, from the current folder and the paths as given."""
     return "\0".join((str(Path.cwd()), *map(os.fspath, paths)))
 
 
-def _remove(path: Path) -> bool:
+def _remove_file(path: Path) -> bool:
+    """Delete a file, if it exists; return False if that is impossible."""
     try:
         path.unlink(missing_ok=True)
     except OSError:
@@ -359,8 +375,8 @@ def _remove(path: Path) -> bool:
     return True
 
 
-def _stamp(paths: Sequence[Path]) -> bytes | None:
-    """Return names, sizes and times of change of files; None where one is not there."""
+def _stamp_of_files(paths: Sequence[Path]) -> bytes | None:
+    """Return the names, sizes and times of change of files; None if a file is missing."""
     try:
         stats = [(os.fspath(path), path.stat()) for path in paths]
         return orjson.dumps([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])

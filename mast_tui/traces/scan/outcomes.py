@@ -10,6 +10,7 @@ all but ``trace`` are optional.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -32,10 +33,15 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 
 
 class Outcomes(NamedTuple):
-    """The facts of one ``outcomes.csv`` by trace, and what in it could not be read.
+    """The rows of one ``outcomes.csv``.
 
-    ``lines`` are the locations of the rows, by trace. ``unread`` says why there are none, where the
-    whole file cannot be read.
+    A row is named by its cell ``trace``.
+
+    Attributes:
+        facts: The facts of each row, by its name.
+        problems: The problems of the file.
+        unread: The reason why the whole file cannot be read; None if it was read.
+        lines: The line of each row, by its name.
     """
 
     facts: Mapping[str, TraceMeta]
@@ -51,20 +57,23 @@ class Outcomes(NamedTuple):
         )
 
     def description_of_folder(self, matched_rows: Container[str]) -> str:
-        """Return the description where all traces beside the file are known.
+        """Return the description of the file, with the number of rows that match a trace.
 
         Args:
-            matched_rows: The rows of these traces.
+            matched_rows: The names of the rows of all traces in the folder.
         """
         unmatched = self.unmatched(matched_rows)
-        rows = len(self.facts)
-        text = f"outcomes of {counted(rows, 'trace')}"
+        row_count = len(self.facts)
+        text = f"outcomes of {counted(row_count, 'trace')}"
         if unmatched:
-            matched = rows - len(unmatched)
-            text = f"{counted(rows, 'row')} of outcomes, of which {matched} match a trace"
+            matched_count = row_count - len(unmatched)
+            text = (
+                f"{counted(row_count, 'row')} of outcomes, of which {matched_count} match a trace"
+            )
         return self._with_problems(text, (*self.problems, *unmatched))
 
     def _with_problems(self, text: str, problems: tuple[Problem, ...]) -> str:
+        """Return a text with the number of problems and the first one, or why nothing was read."""
         if self.unread is not None:
             return f"outcomes that are not read: {self.unread}"
         if problems:
@@ -75,32 +84,32 @@ class Outcomes(NamedTuple):
         return text
 
     def rows_of(self, trace_id: str, file: str, record: int | None) -> Iterator[str]:
-        """Return the rows for a trace, the most exact first.
+        """Return the names of the rows for a trace, the most exact name first.
 
         Args:
-            trace_id: The trace's id.
+            trace_id: The id of the trace.
             file: The name of its file, without the folder.
-            record: Its number in that file; None where it is alone there.
+            record: The number of the trace in the file; None if the file is one trace.
         """
         names = () if record is None else (f"{file}#{record}",)
         return (name for name in (*names, trace_id, file) if name in self.facts)
 
-    def unmatched(self, met: Container[str]) -> tuple[Problem, ...]:
-        """Return the rows that are not among ``met``, each as a problem."""
+    def unmatched(self, matched_rows: Container[str]) -> tuple[Problem, ...]:
+        """Return a problem for each row that is not among the matched rows."""
         return tuple(
             Problem(f"line {self.lines[name]}", f"{name!r} is no file here and no trace id")
             for name in self.facts
-            if name not in met
+            if name not in matched_rows
         )
 
     def added_to(self, report: FileReport) -> FileReport:
-        """Return the report with traces that have these facts too."""
+        """Return the report with unknown facts of its traces taken from their rows."""
         if not self.facts or not report.traces:
             return report
         return report._replace(traces=tuple(map(self._added_to_trace, report.traces)))
 
     def with_problem_in(self, report: FileReport) -> FileReport:
-        """Return the report with the problem that the file beside it cannot be read."""
+        """Return the report, with a problem if this ``outcomes.csv`` cannot be read."""
         if self.unread is None or not report.traces:
             return report
         problem = Problem(FILE_NAME, f"not read: {self.unread}")
@@ -112,7 +121,7 @@ class Outcomes(NamedTuple):
 
 
 def rows_of_trace(outcomes: Outcomes, trace: Trace) -> Iterator[str]:
-    """Yield the rows of an ``outcomes.csv`` for a trace that was read.
+    """Return the names of the rows of an ``outcomes.csv`` for a trace that was read.
 
     Args:
         outcomes: The rows.
@@ -125,7 +134,7 @@ NO_OUTCOMES: Final = Outcomes({})
 
 
 def load_outcomes(folder: Path) -> Outcomes:
-    """Return the outcomes in ``folder``; none where there is no such file or it is unreadable."""
+    """Return the outcomes in ``folder``; empty if there is no such file, or it cannot be read."""
     try:
         data = read_beside(folder / FILE_NAME)
     except UnreadableFile as error:
@@ -149,14 +158,14 @@ def parse_outcomes(data: bytes) -> Outcomes:
         for row in rows:
             cells = {name: value.strip() for name, value in row.items() if isinstance(value, str)}
             if cells.get("trace"):
-                facts[cells["trace"]] = _facts(cells, f"line {rows.line_num}", problems)
+                facts[cells["trace"]] = _facts_of_row(cells, f"line {rows.line_num}", problems)
                 lines[cells["trace"]] = rows.line_num
     except csv.Error as error:
         problems.append(Problem(f"line {rows.line_num}", f"not CSV: {error}"))
     return Outcomes(facts, tuple(problems), lines=lines)
 
 
-def _facts(cells: Mapping[str, str], location: str, problems: list[Problem]) -> TraceMeta:
+def _facts_of_row(cells: Mapping[str, str], location: str, problems: list[Problem]) -> TraceMeta:
     """Return the facts of a row; invalid cells become problems."""
     outcome = _OUTCOMES.get(cells.get("outcome", "").lower())
     if outcome is None:
@@ -167,38 +176,38 @@ def _facts(cells: Mapping[str, str], location: str, problems: list[Problem]) -> 
         model=cells.get("model") or None,
         benchmark=cells.get("benchmark") or None,
         outcome=outcome or Outcome.UNKNOWN,
-        score=_score(cells.get("score", ""), location, problems),
+        score=_score_of_cell(cells.get("score", ""), location, problems),
         version=cells.get("version") or None,
-        started=_started(cells.get("date", ""), location, problems),
+        started=_start_of_cell(cells.get("date", ""), location, problems),
         task_id=cells.get("task_id") or None,
-        trial=_trial(cells.get("trial", ""), location, problems),
+        trial=_trial_of_cell(cells.get("trial", ""), location, problems),
     )
 
 
-def _trial(cell: str, location: str, problems: list[Problem]) -> int | None:
-    """Return the number of a trial; an invalid one becomes a problem."""
+def _trial_of_cell(cell: str, location: str, problems: list[Problem]) -> int | None:
+    """Return the number of a trial, None if the cell is empty or invalid; then add a problem."""
     trial = trial_number(cell) if cell else None
     if cell and trial is None:
         problems.append(Problem(location, f"trial is {cell!r}; it must be a whole number from 0"))
     return trial
 
 
-def _started(cell: str, location: str, problems: list[Problem]) -> float | None:
+def _start_of_cell(cell: str, location: str, problems: list[Problem]) -> float | None:
+    """Return the start of a run in Unix seconds, None if the cell is empty or no date; then add a
+    problem."""
     started = unix_seconds(cell) if cell else None
     if cell and started is None:
         problems.append(Problem(location, f"date is {cell!r}; it must be as in 2026-03-31"))
     return started
 
 
-def _score(cell: str, location: str, problems: list[Problem]) -> float | None:
-    """Return the score of a cell; an invalid one becomes a problem."""
+def _score_of_cell(cell: str, location: str, problems: list[Problem]) -> float | None:
+    """Return the score in a cell, None if it is empty or invalid; then add a problem."""
     if not cell:
         return None
-    try:
+    with suppress(ValueError):
         score = float(cell)
-    except ValueError:
-        score = -1.0
-    if not 0 <= score <= 1:
-        problems.append(Problem(location, f"score is {cell!r}; it must be a number from 0 to 1"))
-        return None
-    return score
+        if 0 <= score <= 1:
+            return score
+    problems.append(Problem(location, f"score is {cell!r}; it must be a number from 0 to 1"))
+    return None

@@ -27,17 +27,21 @@ if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess
     from mast_tui.traces.scan.library_cache import LibraryCache
 
-_FETCHED_AHEAD: Final = 32
+_MOST_FETCHED_STEPS: Final = 32
 
 _NO_MEMBERS: Final[tuple[Path, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The files that are read together: a file with those of its sub-agents, or a trial's folder.
+    """The files that are read together: a file and its sub-agents' files, or a trial's folder.
 
-    ``named`` says that the user named just this file, ``records`` which of its traces;
-    None for all.
+    Attributes:
+        path: The file, or the folder of the trial.
+        members: The files of the sub-agents.
+        named: True if the user named just this file.
+        trial: The trial; None for a file.
+        records: The numbers of the traces that the user named; None for all.
     """
 
     path: Path
@@ -48,7 +52,7 @@ class Unit:
 
     @property
     def files(self) -> Sequence[Path]:
-        """All that is read, as far as is known before."""
+        """The files that are read, as far as they are known before."""
         if self.trial is None:
             return (self.path, *self.members)
         parts = (path for group in self.trial.sources for path in group)
@@ -56,58 +60,66 @@ class Unit:
 
 
 class _TraceIds:
-    """Keeps trace ids unique over many files."""
+    """The ids of the traces in many files, which it keeps unique."""
 
     def __init__(self) -> None:
         self._ids = UniqueKeys()
-        self._contents: dict[str, dict[str, Path]] = {}
+        self._files_by_id: dict[str, dict[str, Path]] = {}
+        """The file of each trace by its id and the hash of its content."""
 
     def unique_traces(self, report: FileReport) -> FileReport:
-        """Return the report without traces that are known already, and with ids that are unique."""
+        """Return the report without traces of earlier reports, and with unique ids.
+
+        A repeated trace, or a trace with another id, becomes a problem. If all traces are repeated,
+        the report says that the file is skipped.
+        """
         traces: list[Trace] = []
         problems = list(report.problems)
-        twin: Path | None = None
+        same_file: Path | None = None
         for trace in report.traces:
             identity = trace.identity
-            same_id = self._contents.setdefault(identity.trace_id, {})
-            twin = same_id.get(identity.content_hash)
+            files_by_hash = self._files_by_id.setdefault(identity.trace_id, {})
+            same_file = files_by_hash.get(identity.content_hash)
             location = "whole file" if trace.record is None else f"record {trace.record}"
-            if twin is not None:
-                problems.append(Problem(location, f"the same trace as in {twin}; shown once"))
+            if same_file is not None:
+                problems.append(Problem(location, f"the same trace as in {same_file}; shown once"))
                 continue
             trace_id = self._ids.take(identity.trace_id)
             if trace_id != identity.trace_id:
-                other = next(iter(same_id.values()), None)
-                where = f"a trace in {other}" if other else "another trace"
-                message = f"has the id of {where}, but other content; shown as {trace_id}"
+                other_file = next(iter(files_by_hash.values()), None)
+                other_trace = f"a trace in {other_file}" if other_file else "another trace"
+                message = f"has the id of {other_trace}, but other content; shown as {trace_id}"
                 problems.append(Problem(location, message))
                 trace = trace.with_id(trace_id)
-            same_id[identity.content_hash] = report.path
+            files_by_hash[identity.content_hash] = report.path
             traces.append(trace)
         if report.traces and not traces:
-            return FileReport(report.path, skipped=f"the same trace as in {twin}")
+            return FileReport(report.path, skipped=f"the same trace as in {same_file}")
         return report._replace(traces=tuple(traces), problems=tuple(problems))
 
 
 def _records_by_file(paths: Iterable[Path]) -> dict[str, frozenset[int]]:
-    """Return the numbers of the traces asked for, by the file; none of a file that is whole."""
+    """Return the numbers of the traces that paths name, by file.
+
+    A file that a path without a number names is left out: all its traces are read.
+    """
     records: dict[str, frozenset[int]] = {}
-    whole: set[str] = set()
+    complete_files: set[str] = set()
     for path in paths:
         file = os.path.realpath(path)
         if isinstance(path, RecordPath) and path.record is not None:
             records[file] = records.get(file, frozenset()) | {path.record}
         else:
-            whole.add(file)
-    return {file: numbers for file, numbers in records.items() if file not in whole}
+            complete_files.add(file)
+    return {file: numbers for file, numbers in records.items() if file not in complete_files}
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomesFile:
-    """An ``outcomes.csv``; ``whole`` says that all traces beside it came before."""
+    """An ``outcomes.csv``; ``follows_all`` is True if all traces beside it were read before."""
 
     path: Path
-    whole: bool
+    follows_all: bool
 
 
 Step = Unit | OutcomesFile | FileReport
@@ -115,12 +127,19 @@ Step = Unit | OutcomesFile | FileReport
 
 
 class Scan:
-    """A walk over files and folders; ``total`` is how many things there are, as far as is known.
+    """A walk over files and folders; its iterator yields a report for each file or trial.
 
-    ``members`` are by path the files of the sub-agents of each run that has any. Without
-    ``keep_spans`` traces come without their spans, which are read when they are asked for, so
-    that memory does not grow with what the files hold. ``wait`` is called while another process
-    reads a big document, and returns when that is over.
+    Args:
+        paths: The files and folders.
+        without: Files that are left out.
+        library: The cache of files that have not changed.
+        keep_spans: Keep the spans in memory; else they are read on demand, so that memory does not
+            grow with the files.
+        wait: Called while another process reads a big document, until that process is done.
+
+    Attributes:
+        total: The number of files and trials, as far as it is known.
+        members: The files of the sub-agents of each run that has any, by the path of the run.
     """
 
     def __init__(
@@ -142,12 +161,12 @@ class Scan:
         self._library = library
         self._ids = _TraceIds()
         self._outcomes: dict[Path, Outcomes] = {}
-        self._rows_met: dict[Path, set[str]] = {}
-        self._sees_all = not self._seen
+        self._matched_rows: dict[Path, set[str]] = {}
+        self._reads_all = not self._seen
 
     @classmethod
     def one_run(cls, path: Path) -> FileReport:
-        """Read a folder that was named as if it were a file: one run, or none."""
+        """Return the report on a folder that must hold exactly one run; else it has ``failed``."""
         try:
             trial = trial_in(path, frozenset(member.name for member in path.iterdir()))
         except OSError as error:
@@ -165,50 +184,56 @@ class Scan:
             yield from self.final_reports(step, self.read(step) if isinstance(step, Unit) else ())
 
     def _fetched_steps(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """Yield the steps; remote files are fetched some at a time."""
+        """Yield the steps, after fetching the remote files of each group of steps."""
         if not any(isinstance(path, RemotePath) for path in self._paths):
             yield from steps
             return
-        while some := list(islice(steps, _FETCHED_AHEAD)):
-            fetch_all(path for step in some if isinstance(step, Unit) for path in step.files)
-            yield from some
+        while group := list(islice(steps, _MOST_FETCHED_STEPS)):
+            fetch_all(path for step in group if isinstance(step, Unit) for path in step.files)
+            yield from group
 
     def steps(self) -> Iterator[Step]:
-        """Walk over the files without reading their traces."""
+        """Yield the steps of the walk, without reading traces; ``total`` grows meanwhile."""
         list_folders(self._paths)
         files = [path for path in self._paths if not is_folder(path)]
-        among_named = threads_among(filter(may_hold_thread, files))
+        named_threads = threads_among(filter(may_hold_thread, files))
         for path in self._paths:
             if not is_folder(path):
                 self.total += 1
-                yield from self._entries((FolderEntry(path),), among_named, named=True)
+                yield from self._steps_for_entries((FolderEntry(path),), named_threads, named=True)
                 continue
             entries = list(entries_under(path))
             self.total += len(entries)
             if self._library is not None:
                 self._library.open_folder(path)
-            threads = self._threads(
+            threads = self._threads_of(
                 entry.path
                 for entry in entries
                 if entry.skipped is None and entry.trial is None and may_hold_thread(entry.path)
             )
-            yield from self._entries(entries, threads, named=False)
+            yield from self._steps_for_entries(entries, threads, named=False)
 
-    def _entries(
+    def _steps_for_entries(
         self, entries: Iterable[FolderEntry], threads: Threads, *, named: bool
     ) -> Iterator[Step]:
-        """Yield the steps for entries that were not seen before; files of outcomes come last."""
-        outcomes = []
+        """Yield the steps for entries that were not seen before; ``outcomes.csv`` comes last.
+
+        Args:
+            entries: The files and trials of a folder, or one named file.
+            threads: The sub-agents among them.
+            named: The user named the file.
+        """
+        outcomes_paths = []
         for entry in entries:
             if entry.failed is not None:
                 yield FileReport(entry.path, failed=entry.failed)
                 continue
-            real = entry.real or os.path.realpath(entry.path)
-            if real in self._seen:
+            real_path = entry.real or os.path.realpath(entry.path)
+            if real_path in self._seen:
                 continue
-            self._seen.add(real)
+            self._seen.add(real_path)
             if entry.path.name == FILE_NAME:
-                outcomes.append(entry.path)
+                outcomes_paths.append(entry.path)
             elif entry.skipped is not None:
                 yield FileReport(entry.path, skipped=entry.skipped)
             elif entry.trial is not None:
@@ -220,17 +245,17 @@ class Scan:
                 members = threads.members.get(entry.path, _NO_MEMBERS)
                 if named:
                     members = sorted({*members, *sub_agents_of(entry.path)})
-                yield Unit(entry.path, members, named, records=self._records.get(real))
-        # Only now is it known of which traces they speak.
-        for path in outcomes:
-            yield OutcomesFile(path, whole=self._sees_all and not named)
+                yield Unit(entry.path, members, named, records=self._records.get(real_path))
+        # The traces of the folder must come first, because the rows are matched with them.
+        for path in outcomes_paths:
+            yield OutcomesFile(path, follows_all=self._reads_all and not named)
 
     def read(self, unit: Unit) -> Iterator[FileReport]:
         """Read the traces of a unit, with the facts from its other files."""
         if unit.trial is not None:
-            yield from self._trial(unit.trial)
+            yield from self._trial_reports(unit.trial)
             return
-        report = self._report(unit.path, unit.members, named=unit.named)
+        report = self._read_report(unit.path, unit.members, named=unit.named)
         yield report if unit.records is None else only_records(report, unit.records)
 
     def final_reports(self, step: Step, reports: Iterable[FileReport] = ()) -> Iterator[FileReport]:
@@ -244,37 +269,50 @@ class Scan:
             case FileReport():
                 yield step
             case OutcomesFile():
-                yield self._outcomes_report(step.path, whole=step.whole)
+                yield self._outcomes_report(step.path, follows_all=step.follows_all)
             case Unit():
                 for report in map(self._final_report, reports):
-                    with_problem = (
-                        self._outcomes_in(step.path.parent).with_problem_in if step.named else None
-                    )
-                    yield report if with_problem is None else with_problem(report)
+                    if step.named:
+                        yield self._outcomes_in(step.path.parent).with_problem_in(report)
+                    else:
+                        yield report
 
     def with_outcomes(self, report: FileReport) -> FileReport:
         """Return a report with the facts from the ``outcomes.csv`` beside it."""
         return self._outcomes_in(report.path.parent).added_to(report)
 
-    def _outcomes_report(self, path: Path, *, whole: bool) -> FileReport:
-        """Return the report on an ``outcomes.csv``; ``whole`` if all traces beside it were read."""
-        outcomes = self._outcomes_in(path.parent)
-        met = self._rows_met.get(path.parent, set())
-        if not whole:
-            return FileReport(path, problems=outcomes.problems, skipped=outcomes.description)
-        problems = (*outcomes.problems, *outcomes.unmatched(met))
-        return FileReport(path, problems=problems, skipped=outcomes.description_of_folder(met))
+    def _outcomes_report(self, path: Path, *, follows_all: bool) -> FileReport:
+        """Return the report on an ``outcomes.csv``.
 
-    def _report(self, path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
-        read = partial(read_run, path, members, named=named)
+        Args:
+            path: The file.
+            follows_all: All traces beside it were read; then rows without a trace are problems.
+        """
+        outcomes = self._outcomes_in(path.parent)
+        if not follows_all:
+            return FileReport(path, problems=outcomes.problems, skipped=outcomes.description)
+        matched_rows = self._matched_rows.get(path.parent, set())
+        problems = (*outcomes.problems, *outcomes.unmatched(matched_rows))
+        description = outcomes.description_of_folder(matched_rows)
+        return FileReport(path, problems=problems, skipped=description)
+
+    def _read_report(self, path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
+        """Return the report on a file and its members, and record the members.
+
+        The report is from the cache if the file has not changed and the user has not named it.
+        """
+        read_file = partial(read_run, path, members, named=named)
         names = tuple(map(str, members))
         if names:
             self.members[str(path)] = names
-        file = FileToRead(str(path), names, read, was_named=named)
+        file = FileToRead(str(path), names, read_file, was_named=named)
         library = self._library if not named else None
-        return self._from_cache(path, members, partial(self._read, path, read), file, library)
+        return self._cached_or_new_report(
+            path, members, partial(self._read_or_wait, path, read_file), file, library
+        )
 
-    def _read(self, path: Path, read: Callable[[], FileReport]) -> FileReport:
+    def _read_or_wait(self, path: Path, read: Callable[[], FileReport]) -> FileReport:
+        """Read a file; if it is big, first call ``wait`` until another process has read it."""
         process = None if self._wait is None else BIG_DOCUMENTS.begin(path)
         if process is not None and self._wait is not None:
             self._wait(process)
@@ -282,7 +320,7 @@ class Scan:
                 return FileReport(path, failed=process.failed)
         return read()
 
-    def _from_cache(
+    def _cached_or_new_report(
         self,
         path: Path,
         members: Sequence[Path],
@@ -290,35 +328,48 @@ class Scan:
         file: FileToRead,
         library: LibraryCache | None,
     ) -> FileReport:
+        """Return the report from the cache, if there is one, or read it.
+
+        Unless ``keep_spans`` is set, its traces are unread.
+        """
         report = read() if library is None else library.report(path, members, read, file)
         return report if self._keep_spans else without_spans(report, file)
 
-    def _threads(self, paths: Iterable[Path]) -> Threads:
+    def _threads_of(self, paths: Iterable[Path]) -> Threads:
         if self._library is None:
             return threads_among(paths)
         return threads_among(paths, self._library.thread_of)
 
-    def _trial(self, trial: Trial) -> Iterator[FileReport]:
-        """Yield the reports of a trial's run, with the facts from the other files of its folder."""
-        reports = self._of_trial(trial)
-        read = {report.path for report in reports}
+    def _trial_reports(self, trial: Trial) -> Iterator[FileReport]:
+        """Yield the reports of a trial's run, with the facts from the other files of its folder.
+
+        A last report counts the files that were not read, or says that there is no trace.
+        """
+        reports = self._run_reports_of_trial(trial)
+        read_paths = {report.path for report in reports}
         for report in reports:
             traces = tuple(trace.with_facts(trial.facts) for trace in report.traces)
             problems = (*report.problems, *trial.problems) if traces else report.problems
             yield report._replace(traces=traces, problems=problems)
-        other_files = sum(is_regular(path) and path not in read for path in trial.folder.rglob("*"))
-        if other_files and reports:
-            files = "one other file" if other_files == 1 else f"{other_files} other files"
-            yield FileReport(trial.folder, skipped=f"{files} of the {trial.kind}")
+        other_count = sum(
+            is_regular(path) and path not in read_paths for path in trial.folder.rglob("*")
+        )
+        if other_count and reports:
+            files_text = "one other file" if other_count == 1 else f"{other_count} other files"
+            yield FileReport(trial.folder, skipped=f"{files_text} of the {trial.kind}")
         elif not reports:
             yield FileReport(trial.folder, skipped=f"{trial.kind} without a trace of its run")
 
-    def _of_trial(self, trial: Trial) -> list[FileReport]:
+    def _run_reports_of_trial(self, trial: Trial) -> list[FileReport]:
+        """Return the reports from the first of a trial's sources that has a trace.
+
+        If none has, read the trial as a folder. Reports without a trace or failure are left out.
+        """
         for group in trial.sources:
             files = [path for path in group if is_regular(path)]
-            threads = self._threads(filter(may_hold_thread, files))
+            threads = self._threads_of(filter(may_hold_thread, files))
             reports = [
-                self._report(path, threads.members.get(path, _NO_MEMBERS), named=False)
+                self._read_report(path, threads.members.get(path, _NO_MEMBERS), named=False)
                 for path in files
                 if path not in threads.run_of
             ]
@@ -327,23 +378,30 @@ class Scan:
         if trial.read is None:
             return []
         file = FileToRead(str(trial.folder), (), trial.read)
-        report = self._from_cache(trial.folder, trial.fact_files, trial.read, file, self._library)
+        report = self._cached_or_new_report(
+            trial.folder, trial.fact_files, trial.read, file, self._library
+        )
         return [report] if report.traces or report.failed else []
 
     def _final_report(self, report: FileReport) -> FileReport:
+        """Return a report with unique traces and the facts of ``outcomes.csv``.
+
+        Record the matched rows.
+        """
         if not report.traces:
             return report
         folder = report.path.parent
         outcomes = self._outcomes_in(folder)
-        settled = self._ids.unique_traces(report)
+        unique_report = self._ids.unique_traces(report)
         if outcomes.facts:
-            # A trace that is there twice is shown once, and the rows of both files are its own.
-            rows = self._rows_met.setdefault(folder, set())
-            for trace in (*report.traces, *settled.traces):
-                rows.update(rows_of_trace(outcomes, trace))
-        return outcomes.added_to(settled)
+            # A repeated trace is shown once, but the rows of all its files and ids match.
+            matched_rows = self._matched_rows.setdefault(folder, set())
+            for trace in (*report.traces, *unique_report.traces):
+                matched_rows.update(rows_of_trace(outcomes, trace))
+        return outcomes.added_to(unique_report)
 
     def _outcomes_in(self, folder: Path) -> Outcomes:
+        """Return the outcomes in a folder, which are read once."""
         if folder not in self._outcomes:
             self._outcomes[folder] = load_outcomes(folder)
         return self._outcomes[folder]

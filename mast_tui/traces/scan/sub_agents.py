@@ -17,14 +17,14 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Thread
 from mast_tui.traces.readers.claude_code.records import is_gemini_shaped
 
-_LOOKED_AT: Final = 64 * 1024
+_HEAD_BYTES: Final = 64 * 1024
 _MOST_NEIGHBOURS: Final = 500
-"""The number of files beside a named one that are looked at for its sub-agents."""
+"""The most files near a named file that are examined for its sub-agents."""
 
 _CODEX_SYSTEM: Final = "codex"
 _CLAUDE_SYSTEM: Final = "claude-code"
-_CODEX: Final = re.compile(rb'"type"\s*:\s*"session_meta"')
-_CLAUDE: Final = re.compile(rb'"sessionId"\s*:')
+_CODEX_MARK: Final = re.compile(rb'"type"\s*:\s*"session_meta"')
+_CLAUDE_MARK: Final = re.compile(rb'"sessionId"\s*:')
 _CODEX_ID: Final = re.compile(rb'"payload"\s*:\s*\{[^{}]*?"id"\s*:\s*"([^"\\]+)"')
 _CODEX_PARENT: Final = re.compile(rb'"parent_thread_id"\s*:\s*"([^"\\]+)"')
 _NAME_OF_THREAD: Final = re.compile(r"rollout-|agent-|[0-9a-f]{8}-[0-9a-f]{4}-")
@@ -32,7 +32,12 @@ _SUFFIXES: Final = (".jsonl", ".jsonl.zst", ".jsonl.gz")
 
 
 class Threads:
-    """The sub-agents among some files: of each run's file its members, in sorted order."""
+    """The sub-agents among some files.
+
+    Attributes:
+        members: The files of sub-agents, in the order of the files, by the file of their run.
+        run_of: The file of the run, by the file of each sub-agent.
+    """
 
     def __init__(self) -> None:
         self.members: dict[Path, list[Path]] = {}
@@ -42,8 +47,8 @@ class Threads:
 def may_hold_thread(path: Path) -> bool:
     """Return whether a file may be one thread of a run, by its name.
 
-    A remote file must have such a name as Codex and Claude Code give: looking into each costs a
-    request.
+    A remote file must have a name as Codex or Claude Code gives it, because reading the beginning
+    of each remote file costs a request.
     """
     if isinstance(path, RemotePath) and _NAME_OF_THREAD.match(path.name) is None:
         return False
@@ -53,25 +58,32 @@ def may_hold_thread(path: Path) -> bool:
 def threads_among(
     paths: Iterable[Path], known_thread: Callable[[Path], Thread | None] | None = None
 ) -> Threads:
-    """Find the sub-agents among files; one whose run is not there stands for itself.
+    """Return the sub-agents among files; a sub-agent whose run is missing is left out.
 
-    Only the beginning of each file is read. What cannot be read is left for others to report.
+    Only the beginning of each file is read. Files that cannot be read are ignored.
 
     Args:
         paths: The files.
         known_thread: Returns the thread of a file; None for ``thread_of``.
     """
-    look = known_thread or thread_of
-    heads = {path: thread for path in paths if (thread := look(path)) is not None}
-    parents = {(thread.system, thread.id): (path, thread.parent) for path, thread in heads.items()}
-    for path, thread in heads.items():
-        # A session that was resumed begins with another's records; its file has its own id.
+    find_thread = known_thread or thread_of
+    threads_by_path = {}
+    for path in paths:
+        thread = find_thread(path)
+        if thread is not None:
+            threads_by_path[path] = thread
+    parents = {
+        (thread.system, thread.id): (path, thread.parent)
+        for path, thread in threads_by_path.items()
+    }
+    for path, thread in threads_by_path.items():
+        # A resumed session begins with the records of an earlier one; its own id is its file name.
         if thread.parent is None:
             name = path.name.split(".jsonl")[0]
             parents.setdefault((thread.system, name), (path, None))
     threads = Threads()
-    for path, thread in heads.items():
-        run = _run_of(thread, parents)
+    for path, thread in threads_by_path.items():
+        run = _first_file_of_run(thread, parents)
         if run is not None and run != path:
             threads.run_of[path] = run
             threads.members.setdefault(run, []).append(path)
@@ -79,9 +91,9 @@ def threads_among(
 
 
 def sub_agents_of(path: Path) -> list[Path]:
-    """Return the sub-agents of a run whose file was named alone.
+    """Return the files of the sub-agents of a run, by the file of its main thread.
 
-    They are looked for beside it, and in a folder of its name.
+    They are searched for in the folder of the file, and in the folder with the name of the file.
     """
     if not may_hold_thread(path):
         return []
@@ -99,23 +111,23 @@ def sub_agents_of(path: Path) -> list[Path]:
 def thread_of(path: Path) -> Thread | None:
     """Return the thread in a Codex rollout or a Claude Code session; None for other files."""
     try:
-        head = _head(path)
+        head = _head_of(path)
     except OSError:
         return None
-    if _CODEX.search(head[:200]) is not None:
+    if _CODEX_MARK.search(head[:200]) is not None:
         thread_id = _CODEX_ID.search(head)
         parent_id = _CODEX_PARENT.search(head)
         if thread_id is None:
             return None
-        return Thread(
-            _decoded(thread_id[1]), _decoded(parent_id[1]) if parent_id else None, _CODEX_SYSTEM
-        )
-    return _claude_thread(head) if _CLAUDE.search(head) is not None else None
+        parent = _decoded_id(parent_id[1]) if parent_id else None
+        return Thread(_decoded_id(thread_id[1]), parent, _CODEX_SYSTEM)
+    return _claude_thread(head) if _CLAUDE_MARK.search(head) is not None else None
 
 
 def _claude_thread(head: bytes) -> Thread | None:
+    """Return the thread of the first complete record of a Claude Code session, None without one."""
     for line in head.split(b"\n"):
-        if _CLAUDE.search(line) is None:
+        if _CLAUDE_MARK.search(line) is None:
             continue
         try:
             record = orjson.loads(line)
@@ -125,7 +137,7 @@ def _claude_thread(head: bytes) -> Thread | None:
         if session is None or "uuid" not in record:
             continue
         if is_gemini_shaped(record):
-            return None  # of another program, whose ids mean nothing beside those of Claude Code
+            return None  # a session of another program, whose ids have another meaning
         agent = as_text(record.get("agentId"))
         if agent is not None and record.get("isSidechain") is True:
             return Thread(agent, session, _CLAUDE_SYSTEM)
@@ -133,34 +145,39 @@ def _claude_thread(head: bytes) -> Thread | None:
     return None
 
 
-def _head(path: Path) -> bytes:
+def _head_of(path: Path) -> bytes:
+    """Return the first bytes of a file, unpacked if it is compressed.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     if isinstance(path, RemotePath):
-        head = path.beginning(_LOOKED_AT)
+        head = path.beginning(_HEAD_BYTES)
     else:
         with open_regular(path) as file:
-            head = file.read(_LOOKED_AT)
+            head = file.read(_HEAD_BYTES)
     return head if packing_of(head) is None else Source(path).head
 
 
-def _run_of(
+def _first_file_of_run(
     thread: Thread, parents: Mapping[tuple[str, str], tuple[Path, str | None]]
 ) -> Path | None:
-    """Return the file of the first thread of a run; None where it is absent or is this one.
+    """Return the file of the main thread of a run; None if no file of a parent is known.
 
     Args:
         thread: A thread.
         parents: The file and the parent of each thread, by its system and id.
     """
-    passed = {thread.id}
+    seen_ids = {thread.id}
     parent = thread.parent
     path = None
     while parent is not None and (thread.system, parent) in parents:
-        if parent in passed:
-            return None
-        passed.add(parent)
+        if parent in seen_ids:
+            return None  # the parents form a circle
+        seen_ids.add(parent)
         path, parent = parents[thread.system, parent]
     return path
 
 
-def _decoded(name: bytes) -> str:
+def _decoded_id(name: bytes) -> str:
     return name.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Traces of which everything is known but their spans, which are read later."""
+"""Traces whose facts are known from an earlier reading, and whose spans are read later."""
 
 from __future__ import annotations
 
@@ -23,25 +23,24 @@ from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
 if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess
 
-_PATIENCE: Final = 0.1
+_WAIT_SECONDS: Final = 0.1
 """Seconds for which ``advance`` waits for the process that reads a big document."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
-class _Reading:
-    """One reading of a file."""
+class _FileReading:
+    """The result of one reading of a file, shared by the traces in it."""
 
     report: FileReport
 
 
 class FileToRead:
-    """A file that is read when a trace of it is opened, with those of its sub-agents.
+    """A file, and its sub-agents' files, that are read when a trace in it is opened.
 
-    Traces of one file that are open together share one reading; with the last it is gone from
-    memory.
+    All open traces in the file share one reading. It leaves the memory with the last of them.
     """
 
-    __slots__ = ("_last", "_read", "members", "path", "was_named")
+    __slots__ = ("_last_reading", "_read", "members", "path", "was_named")
 
     def __init__(
         self,
@@ -56,26 +55,26 @@ class FileToRead:
         Args:
             path: The file, or a folder that holds one run.
             members: The files of its sub-agents.
-            read: Reads it.
-            was_named: Whether the user named the file.
+            read: Reads the file.
+            was_named: True if the user named the file.
         """
         self.path = path
         self.members = tuple(members)
         self.was_named = was_named
         self._read = read
-        self._last: ReferenceType[_Reading] | None = None
+        self._last_reading: ReferenceType[_FileReading] | None = None
 
-    def read(self) -> _Reading:
-        """Read the file, unless a trace of it is still open and it has not changed since."""
-        reading = None if self._last is None else self._last()
-        if reading is None or any(map(_is_old, reading.report.traces[:1])):
-            reading = _Reading(self._read())
-            self._last = ref(reading)
+    def read(self) -> _FileReading:
+        """Return a reading of the file: the last one if it is in memory and valid, or a new one."""
+        reading = None if self._last_reading is None else self._last_reading()
+        if reading is None or any(map(_has_changed, reading.report.traces[:1])):
+            reading = _FileReading(self._read())
+            self._last_reading = ref(reading)
         return reading
 
 
-def _is_old(trace: Trace) -> bool:
-    """Return whether the file has changed or grown since it was read."""
+def _has_changed(trace: Trace) -> bool:
+    """Return whether the file has changed or grown since it was read, or cannot be read."""
     try:
         return trace.changed() is not None or trace.has_grown()
     except OSError:
@@ -83,25 +82,25 @@ def _is_old(trace: Trace) -> bool:
 
 
 class UnreadFile(UnreadSpans):
-    """The spans of a file that is read when it is asked to ``advance``.
+    """The spans of a file that the first call of ``advance`` reads.
 
-    A big document that is not kept is read by another process meanwhile: ``advance`` looks how far
-    that is.
+    Another process reads a big document that is not in the cache. Then each ``advance`` waits a
+    moment for the process.
     """
 
-    __slots__ = ("_file", "_lost", "_opened", "_process", "_reading", "_record", "_summary")
+    __slots__ = ("_failure", "_file", "_opened", "_process", "_reading", "_record", "_summary")
 
     def __init__(self, file: FileToRead, record: int | None, summary: TraceSummary) -> None:
         self._file = file
         self._record = record
         self._summary = summary
-        self._lost: str | None = None
+        self._failure: str | None = None
         self._process: DocumentProcess | None = None
-        self._reading: _Reading | None = None
+        self._reading: _FileReading | None = None
         self._opened: Trace | None = None
 
     def unread_again(self, summary: TraceSummary, /) -> UnreadFile:
-        """Return the spans as they were before anything was read."""
+        """Return new unread spans of the same file, with the facts in a newer summary."""
         return UnreadFile(self._file, self._record, summary)
 
     @property
@@ -111,20 +110,20 @@ class UnreadFile(UnreadSpans):
 
     @property
     def opened(self) -> Trace | None:
-        """The trace that was there when the file was read."""
+        """The trace in the file, once the file was read; else None."""
         return self._opened
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """The reason why the file cannot be read any more."""
-        if self._lost is None:
+        """The problem that the file cannot be read any more, if that is so."""
+        if self._failure is None:
             return ()
-        return (Problem("whole file", f"cannot be read any more: {self._lost}"),)
+        return (Problem("whole file", f"cannot be read any more: {self._failure}"),)
 
     @property
     def loaded(self) -> Loaded:
         """The progress of another process that reads the file; else nothing is read."""
-        if self._lost is not None:
+        if self._failure is not None:
             return Loaded(0, 0, complete=True)
         summary = self._summary
         process = self._process
@@ -158,17 +157,20 @@ class UnreadFile(UnreadSpans):
         return None
 
     def advance(self, _max_bytes: int, /) -> bool:
-        """Read the file; ``opened`` is the trace in it from then on."""
-        if self._lost is not None:
+        """Read the file, or wait a moment for the process that reads it; then set ``opened``.
+
+        Return False if nothing is left to read, or the trace is no longer in the file.
+        """
+        if self._failure is not None:
             return False
         process = self._process or BIG_DOCUMENTS.begin(trace_path(self._file.path))
         self._process = process
         if process is not None:
-            if not process.wait(_PATIENCE):
+            if not process.wait(_WAIT_SECONDS):
                 return True
             self._process = None
             if process.failed is not None:
-                self._lost = process.failed
+                self._failure = process.failed
                 return False
         self._reading = self._file.read()
         report = self._reading.report
@@ -176,21 +178,21 @@ class UnreadFile(UnreadSpans):
             (candidate for candidate in report.traces if candidate.record == self._record), None
         )
         if trace is None:
-            self._lost = report.failed or report.skipped or "it holds other traces now"
+            self._failure = report.failed or report.skipped or "it holds other traces now"
             return False
         self._opened = trace
         return not trace.loaded.complete
 
     @property
     def waiting(self) -> str | None:
-        """The progress of another process that reads the file, in words; None where none does."""
+        """The progress of another process that reads the file, in words; None if there is none."""
         process = self._process
         return None if process is None else process.progress.description
 
     def stop_background_read(self) -> None:
-        """End the process that reads the file; the next ``advance`` begins another.
+        """End the process that reads the file; the next ``advance`` starts another process.
 
-        To be called from the thread that advances, as that is what waits.
+        Only the thread that calls ``advance`` may call it.
         """
         process = self._process
         self._process = None
@@ -204,14 +206,14 @@ def unread_trace(file: FileToRead, record: int | None, summary: TraceSummary) ->
 
     Args:
         file: The file.
-        record: The number of the trace in the file; None where the file is one trace.
+        record: The number of the trace in the file; None if the file is one trace.
         summary: The facts from the earlier reading.
     """
     return Trace.unread(summary, file.path, record, UnreadFile(file, record, summary))
 
 
 def without_spans(report: FileReport, file: FileToRead) -> FileReport:
-    """Return a report with traces that keep nothing of the file in memory until they are read.
+    """Return a report whose traces are unread, so that they keep no spans in memory.
 
     Args:
         report: The report.

@@ -1,8 +1,8 @@
-"""Search of all traces of files and folders: the files there are, and the hits in one.
+"""The search of traces in files and folders: the files to search, and the hits in one file.
 
-``search_processes`` runs it. A file is looked at as bytes first, and read only where it may match
-the ``Query``; each match is a ``Hit``. Text that a reader adds itself,
-such as "scored by" before a scorer's name, is found only in files that are read for another reason.
+``search_processes`` runs the search. The bytes of a file are searched first, and the file is read
+only if it may match the ``Query``. Text that a reader adds, such as "scored by" before the name of
+a scorer, is found only in files whose bytes may match.
 """
 
 from __future__ import annotations
@@ -33,9 +33,14 @@ _TOOL_KINDS: Final = frozenset((SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT))
 class Query:
     """The text to search for, and further conditions on a span.
 
-    Without a text every span matches that fulfils the conditions. Small letters match capitals too;
-    with a capital in the text, or ``exact``, case counts. ``kinds`` are values of ``SpanKind``,
-    none of them means any; ``tool`` and ``agent`` are names, in which case does not count.
+    Attributes:
+        text: The text; empty if only the conditions count.
+        regex: The text is a regular expression.
+        exact: Case counts. It also counts if the text has a capital letter.
+        tool: The name of the tool, in any case.
+        agent: The name of the agent, in any case.
+        kinds: Values of ``SpanKind``; empty for any kind.
+        failed: Only spans with an error match.
     """
 
     text: str = ""
@@ -48,12 +53,12 @@ class Query:
 
     @classmethod
     def typed(cls, text: str) -> Query:
-        """Return the query for typed text: a text, or a regular expression between two slashes."""
+        """Return the query for a typed text, or for a regular expression between two slashes."""
         pattern = pattern_in(text)
         return cls(text) if pattern is None else cls(pattern, regex=True)
 
     def matcher(self) -> Matcher | None:
-        """Make what looks for the text; None where there is none.
+        """Return the matcher of the text, None if the text is empty.
 
         Raises:
             InvalidPattern: The text is no regular expression.
@@ -63,7 +68,7 @@ class Query:
         return (Pattern if self.regex else Needle)(self.text, exact=self.exact)
 
     def accepts(self, span: Span) -> bool:
-        """Return whether a span fulfils all conditions but the text."""
+        """Return whether a span fulfils the conditions; the text is not checked."""
         if self.failed and span.status is not SpanStatus.ERROR:
             return False
         if self.kinds and span.kind not in self.kinds:
@@ -78,11 +83,23 @@ class Query:
 class Hit(NamedTuple):
     """A span that was found.
 
-    ``path`` and ``record`` name the trace, ``span`` counts from 0; ``place`` is its location, as
-    ``file:line`` or ``file#/pointer``. ``matches`` is the number of matches in the span;
-    ``start`` and ``end`` of the first are code points of the span's text, None where only its name
-    or its row has it. ``preview`` is foreign text on one line, of which the match is what lies from
-    ``lit`` to ``unlit``.
+    Attributes:
+        path: The path of the trace's file.
+        record: The number of the trace in its file; None if the file is one trace.
+        trace_id: The id of the trace.
+        place: The location of the span, as ``file:line`` or ``file#/pointer``.
+        span: The index of the span.
+        key: The key of the span.
+        kind: The value of its ``SpanKind``.
+        agent: The name of its agent.
+        name: The name of its tool.
+        status: The value of its ``SpanStatus``.
+        matches: The number of matches in the span.
+        start: The start of the first match in the text; None if only the name or preview matches.
+        end: The end of the first match in the text; None if ``start`` is.
+        preview: A part of the foreign text on one line.
+        match_start: The start of the first match in the preview.
+        match_end: The end of the first match in the preview.
     """
 
     path: str
@@ -99,22 +116,26 @@ class Hit(NamedTuple):
     start: int | None
     end: int | None
     preview: str
-    lit: int
-    unlit: int
+    match_start: int
+    match_end: int
 
 
 class NotSearched(NamedTuple):
-    """A file in which not everything could be looked at, and why."""
+    """A file that could not be searched completely, and the reason."""
 
     path: str
     reason: str
 
 
 class FileToSearch(NamedTuple):
-    """A file, or a folder that holds one run.
+    """A file to search, or a folder that holds one run.
 
-    ``members`` are the files of its sub-agents, ``size`` is how many bytes it has itself, and
-    ``records`` are the numbers of the traces that are searched; None for all.
+    Attributes:
+        path: The path of the file or folder.
+        members: The files of the sub-agents.
+        named: True if the user named just this file.
+        size: The size of the file in bytes.
+        records: The numbers of the traces to search; None for all.
     """
 
     path: str
@@ -125,40 +146,41 @@ class FileToSearch(NamedTuple):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process reads the file, and needs the user and query of its URL.
-        addresses = (ADDRESSES.whole(self.path), tuple(map(ADDRESSES.whole, self.members)))
-        return _sent_file, (*addresses, self.named, self.size, self.records)
+        addresses = (ADDRESSES.full_url(self.path), tuple(map(ADDRESSES.full_url, self.members)))
+        return _file_of_addresses, (*addresses, self.named, self.size, self.records)
 
 
-def _sent_file(
+def _file_of_addresses(
     address: str,
     members: tuple[str, ...],
     named: bool,
     size: int,
     records: frozenset[int] | None,
 ) -> FileToSearch:
-    public = ADDRESSES.public
-    return FileToSearch(public(address), tuple(map(public, members)), named, size, records)
+    """Return a file that another process has sent, and remember its URLs."""
+    remember = ADDRESSES.remember
+    return FileToSearch(remember(address), tuple(map(remember, members)), named, size, records)
 
 
 PREVIEW_BEFORE: Final = 40
-"""The code points of a text that are shown before a match."""
+"""The most code points of a preview before the match."""
 
 PREVIEW_CHARS: Final = 160
-"""The code points that are shown in all."""
+"""The most code points of a preview."""
 
-_BLOCK: Final = 1 << 19
-"""Bytes that are searched at once: they fit into the cache of a core."""
+_BLOCK_BYTES: Final = 1 << 19
+"""The bytes that are searched in one step; they fit into the cache of a core."""
 
-_OVERLAP: Final = 4096
-_ADVANCED: Final = 8 << 20
+_OVERLAP_BYTES: Final = 4096
+_ADVANCE_BYTES: Final = 8 << 20
 _ARCHIVE: Final = b"PK\x03\x04"
 
 
 def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearched]:
-    """Yield the files under paths in which traces may be, each once, in the order of a scan.
+    """Yield the files under paths that may have traces, each once, in the order of a scan.
 
     Args:
-        paths: Files, which are searched whatever they are called, and folders.
+        paths: Files and folders; a named file is searched whatever its name is.
     """
     for step in Scan(paths).steps():
         if isinstance(step, Unit):
@@ -187,23 +209,20 @@ def _size_of(path: Path) -> int:
 
 
 Findings = list[Hit | NotSearched]
-"""Hits in reading order."""
+"""Hits in reading order, and files that could not be searched."""
 
 
 def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
-    """Look for something in all traces of one file.
+    """Yield the hits in all traces of one file, in groups, as they are found.
 
     Args:
         file: The file.
         query: The query.
-        matcher: The matcher of the query, the same for all files.
-
-    Returns:
-        What is found in it, some at a time, as it is found.
+        matcher: The matcher of the query, the same for all files; None if it has no text.
     """
     try:
         prefilter = None if matcher is None else matcher.prefilter
-        if prefilter is not None and not _may_hold(file, prefilter):
+        if prefilter is not None and not _may_match(file, prefilter):
             return
         path = trace_path(file.path)
         if is_folder(path):
@@ -220,16 +239,17 @@ def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> It
         yield [NotSearched(file.path, error.strerror or str(error))]
 
 
-def _may_hold(file: FileToSearch, prefilter: Prefilter) -> bool:
+def _may_match(file: FileToSearch, prefilter: Prefilter) -> bool:
+    """Return whether a file, one of its members, or a file in the folder may match."""
     path = trace_path(file.path)
-    parts = path.rglob("*") if is_folder(path) else (path, *map(trace_path, file.members))
-    return any(_any_in(part, prefilter) for part in parts if is_regular(part))
+    paths = path.rglob("*") if is_folder(path) else (path, *map(trace_path, file.members))
+    return any(_file_may_match(part, prefilter) for part in paths if is_regular(part))
 
 
-def _any_in(path: Path, prefilter: Prefilter) -> bool:
+def _file_may_match(path: Path, prefilter: Prefilter) -> bool:
     """Return whether a file may match the prefilter; a file that is not plain text always may."""
     with open_regular(path) as file:
-        block = file.read(_BLOCK) or b""
+        block = file.read(_BLOCK_BYTES) or b""
         if packing_of(block) is not None:
             try:
                 return prefilter.any_in(unpack(path).data)
@@ -238,51 +258,54 @@ def _any_in(path: Path, prefilter: Prefilter) -> bool:
         if block.startswith(_ARCHIVE) or b"\0" in block:  # UTF-16 has zeros, too
             return True
         while not prefilter.any_in(block):
-            more = file.read(_BLOCK)
-            if not more:
+            next_block = file.read(_BLOCK_BYTES)
+            if not next_block:
                 return False
-            if prefilter.any_in(block[-_OVERLAP:] + more[:_OVERLAP]):
+            if prefilter.any_in(block[-_OVERLAP_BYTES:] + next_block[:_OVERLAP_BYTES]):
                 break
-            block = more
+            block = next_block
     return True
 
 
 def _search_trace(trace: Trace, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
+    """Yield the hits in a trace, in groups, and read the trace to its end."""
     trace.spans.load_cached()
-    for spans in _all_spans(trace) if matcher is None else _matches(trace, matcher):
-        accepted = [(span, times) for span, times in spans if query.accepts(span)]
+    groups = _all_spans(trace) if matcher is None else _matching_spans(trace, matcher)
+    for group in groups:
+        accepted = [(span, match_count) for span, match_count in group if query.accepts(span)]
         if accepted:
-            yield [_hit(trace, span, times, matcher) for span, times in accepted]
+            yield [_hit_of_span(trace, span, count, matcher) for span, count in accepted]
 
 
-def _matches(trace: Trace, matcher: Matcher) -> Iterator[Iterable[tuple[Span, int]]]:
-    """Yield the spans that match, and the number of matches in each."""
+def _matching_spans(trace: Trace, matcher: Matcher) -> Iterator[Iterable[tuple[Span, int]]]:
+    """Yield the spans that match with the number of matches in each, in groups."""
     search = TextSearch(trace, matcher, 0)
-    while (result := search.step(max_bytes=_BLOCK)) is not None:
-        yield ((trace.span(index), times) for index, times in result.hits)
+    while (result := search.step(max_bytes=_BLOCK_BYTES)) is not None:
+        yield ((trace.span(index), match_count) for index, match_count in result.hits)
         if result.waits:
-            trace.advance(_ADVANCED)
+            trace.advance(_ADVANCE_BYTES)
 
 
 def _all_spans(trace: Trace) -> Iterator[Iterable[tuple[Span, int]]]:
+    """Yield all spans with 0 matches, in groups."""
     begin = 0
-    while begin < len(trace) or trace.advance(_ADVANCED):
+    while begin < len(trace) or trace.advance(_ADVANCE_BYTES):
         end = len(trace)
         yield ((trace.span(index), 0) for index in range(begin, end))
         begin = end
 
 
-def _hit(trace: Trace, span: Span, times: int, matcher: Matcher | None) -> Hit:
+def _hit_of_span(trace: Trace, span: Span, match_count: int, matcher: Matcher | None) -> Hit:
     """Return the hit of a span, with an excerpt around the first match."""
-    places: Sequence[tuple[int, int]] = ()
+    match_ranges: Sequence[tuple[int, int]] = ()
     text = ""
     try:
         if matcher is not None:
             text = trace.text(span.index)
-            places = matcher.places(text)
-    except OSError:  # it was found all the same
-        places = ()
-    start, end = places[0] if places else (None, None)
+            match_ranges = matcher.places(text)
+    except OSError:  # the text cannot be read any more, but the hit counts
+        match_ranges = ()
+    start, end = match_ranges[0] if match_ranges else (None, None)
     if start is not None and end is not None:
         preview = excerpt(text, start, end)
     else:
@@ -298,7 +321,7 @@ def _hit(trace: Trace, span: Span, times: int, matcher: Matcher | None) -> Hit:
         span.agent,
         span.name,
         span.status.value,
-        times,
+        match_count,
         start,
         end,
         *preview,
@@ -306,33 +329,32 @@ def _hit(trace: Trace, span: Span, times: int, matcher: Matcher | None) -> Hit:
 
 
 def _row_excerpt(span: Span, matcher: Matcher | None) -> tuple[str, int, int]:
-    """Return the excerpt of a span whose text does not match: from its row."""
-    places = () if matcher is None else matcher.places(span.preview)
-    if places:
-        return excerpt(span.preview, *places[0])
-    return excerpt(span.preview, 0, 0)
+    """Return the excerpt of a span's preview, with the first match in it, if there is one."""
+    match_ranges = () if matcher is None else matcher.places(span.preview)
+    start, end = match_ranges[0] if match_ranges else (0, 0)
+    return excerpt(span.preview, start, end)
 
 
 def excerpt(text: str, start: int, end: int) -> tuple[str, int, int]:
-    """Cut a text around a match in it, on one line.
+    """Return a part of a text around a match, on one line, and the range of the match in it.
 
     Args:
         text: The whole text.
-        start: The beginning of the match, in code points.
+        start: The start of the match, in code points.
         end: The end of the match.
 
     Returns:
-        The line, with ``…`` where something is left out, and the range of the match in it.
+        The line, with ``…`` in place of omitted text, and the start and end of the match in it.
     """
-    first = max(0, start - PREVIEW_BEFORE)
-    last = min(len(text), max(first + PREVIEW_CHARS, start + 1))
-    end = min(end, last)
-    text_before = " ".join(text[first:start].split())
+    part_start = max(0, start - PREVIEW_BEFORE)
+    part_end = min(len(text), max(part_start + PREVIEW_CHARS, start + 1))
+    end = min(end, part_end)
+    text_before = " ".join(text[part_start:start].split())
     match_text = " ".join(text[start:end].split())
-    text_after = " ".join(text[end:last].split())
-    if first and text[:first].strip():
+    text_after = " ".join(text[end:part_end].split())
+    if part_start and text[:part_start].strip():
         text_before = f"…{text_before}"
-    if text[last : last + PREVIEW_CHARS].strip():
+    if text[part_end : part_end + PREVIEW_CHARS].strip():
         text_after = f"{text_after}…"
     if text_before and start and text[start - 1].isspace():
         text_before += " "

@@ -1,15 +1,15 @@
-"""Regular expressions: what Python would find, by RE2, which no pattern can hold up.
+"""Regular expressions in Python's syntax, matched by RE2.
 
-RE2 reads a text once whatever the pattern is, where Python's own engine can take longer than
-anyone lives, and it lets other threads run meanwhile. What it writes otherwise than Python is put
-into its words here, so that ``\\w``, ``\\d`` and ``\\s`` mean the same letters, digits and spaces.
+RE2 reads a text once, whatever the pattern is; Python's own engine can take practically unlimited
+time. RE2 also lets other threads run meanwhile. This module translates the syntax that differs, so
+that ``\\w``, ``\\d`` and ``\\s`` mean the same letters, digits and spaces.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import re2
 
 SECONDS: Final = 1.0
-"""After so long no more matches are looked for in one text: each of them is found in one go, but
-may need a look at all of the text behind it."""
+"""The seconds after which the search for further matches in one text ends: each match may need a
+pass over the rest of the text."""
 
 _ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -35,46 +35,49 @@ class InvalidPattern(MastError):
 
 
 class Pattern:
-    """A regular expression: case counts where it has a capital, or is ``exact``; ``^`` and ``$``
-    mean lines. What is empty stands nowhere.
+    """A matcher for a regular expression, for any thread.
 
-    Raises ``InvalidPattern``. It may be used from any thread.
+    Case counts if the pattern has a capital letter, or with ``exact``. ``^`` and ``$`` match at the
+    ends of lines. Empty matches do not count.
+
+    Raises:
+        InvalidPattern: The text is no regular expression, or one that RE2 does not support.
     """
 
     def __init__(self, text: str, *, exact: bool = False) -> None:
-        plain = _ESCAPED.sub("", text)
-        self.exact = exact or plain != plain.lower()
+        text_without_escapes = _ESCAPED.sub("", text)
+        self.exact = exact or text_without_escapes != text_without_escapes.lower()
         self._compiled = compile_pattern(text, "m" if self.exact else "im")
         needs = needs_of(text, exact=self.exact)
         self._prefilter = None if needs is None else Prefilter.for_any(*needs)
 
     @property
     def prefilter(self) -> Prefilter | None:
-        """The filter by literal text in the pattern, which finds early that a text cannot match."""
+        """The filter by literal text in the pattern; None if there is no such text."""
         return self._prefilter
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
-        """Count the matches in a text; 1 where only the row matches.
+        """Return the number of matches in a text; 1 if only the row matches.
 
         Args:
             text: The text.
-            row_lines: Returns the lines of the row.
+            row_lines: Returns the preview and the name in the row.
         """
         return len(self.places(text)) or int(bool(self.places("\n".join(row_lines()))))
 
     def places(self, text: str, /) -> Sequence[tuple[int, int]]:
-        """Return the ranges of matches that do not overlap."""
+        """Return the ranges of matches that do not overlap, up to limits of number and time."""
         ranges: list[tuple[int, int]] = []
-        until = monotonic() + SECONDS
+        deadline = monotonic() + SECONDS
         for match in self._compiled.finditer(encodable_text(text)):
             if match.start() < match.end():
                 ranges.append(match.span())
-            if len(ranges) == MOST_MATCHES or monotonic() > until:
+            if len(ranges) == MOST_MATCHES or monotonic() > deadline:
                 break
         return ranges
 
 
-_ONE_CHARACTER: Final = re.compile(
+_CHARACTER_CLASS: Final = re.compile(
     r"\\(?:[xpP]\{[^}]*\}|x..|[pP].|u.{4}|U.{8}|[0-9]+|.)"
     r"|\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\]",
     re.DOTALL,
@@ -86,55 +89,59 @@ _PLAIN_IN_ANY_CASE: Final = re.compile(r"[A-HJL-RT-Za-hjl-rt-z0-9_ -]+(?![*?{])"
 
 
 def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
-    """Return literal texts that a valid pattern cannot match without.
+    """Return literal texts of which each match of a valid pattern has at least one.
 
     Args:
-        pattern: As RE2 takes it.
-        exact: Whether case counts.
+        pattern: The pattern in the syntax of RE2.
+        exact: Case counts; else a match may have a text in any case.
 
     Returns:
-        Texts of which every match holds one, in any case where case does not count; None
-        where none are known.
+        The texts; None if no such texts are known.
     """
-    simplified = re.sub(r"\{\d*,?\d*\}", "{", _ONE_CHARACTER.sub(".", pattern))
-    outside = simplified
-    while (without := _GROUP.sub(".", outside)) != outside:
-        outside = without
-    if "(" in outside:  # flags of its own
+    simplified = re.sub(r"\{\d*,?\d*\}", "{", _CHARACTER_CLASS.sub(".", pattern))
+    without_groups = simplified
+    while (reduced := _GROUP.sub(".", without_groups)) != without_groups:
+        without_groups = reduced
+    if "(" in without_groups:  # the pattern sets flags
         return None
-    parts = [outside]
-    if "|" not in outside:  # a group that cannot be missing
-        parts += [
-            group[1]
-            for group in _GROUP.finditer(simplified)
-            if simplified.count("(", 0, group.start()) == simplified.count(")", 0, group.start())
-            and simplified[group.end() : group.end() + 1] not in ("*", "?", "{")
-        ]
-    plain = _PLAIN if exact else _PLAIN_IN_ANY_CASE
+    parts = [without_groups]
+    if "|" not in without_groups:
+        parts += _required_groups(simplified)
+    literal = _PLAIN if exact else _PLAIN_IN_ANY_CASE
     for part in parts:
-        needs = [max(plain.findall(branch), key=len, default="") for branch in part.split("|")]
+        needs = [max(literal.findall(branch), key=len, default="") for branch in part.split("|")]
         if all(needs):
             return tuple(needs)
     return None
 
 
+def _required_groups(pattern: str) -> Iterator[str]:
+    """Yield the contents of the outermost groups of a pattern that every match must have."""
+    for group in _GROUP.finditer(pattern):
+        text_before = pattern[: group.start()]
+        is_outermost = text_before.count("(") == text_before.count(")")
+        is_optional = pattern[group.end() : group.end() + 1] in ("*", "?", "{")
+        if is_outermost and not is_optional:
+            yield group[1]
+
+
 def compile_pattern(pattern: str, flags: str) -> re2._Regexp:
-    """Make a regular expression that RE2 looks for.
+    """Compile a regular expression for RE2.
 
     Args:
-        pattern: As Python takes it.
-        flags: Letters of RE2: ``m`` for lines, ``i`` where case does not count.
+        pattern: The pattern in Python's syntax.
+        flags: Letters of RE2: ``m`` lets ``^`` and ``$`` match at line ends, ``i`` ignores case.
 
     Returns:
-        What finds it in texts that are ``encodable_text``.
+        The expression, for texts from ``encodable_text``.
 
     Raises:
-        InvalidPattern: It is none, or one that RE2 does not take.
+        InvalidPattern: The pattern is invalid, or RE2 does not support it.
     """
-    reason = _different_meaning(pattern)
+    reason = _refusal_of_meaning(pattern)
     if reason is not None:
         raise InvalidPattern(reason)
-    import re2  # start-up: the screens know patterns, and few are asked for
+    import re2  # start-up: the screens import this module, and few searches have a pattern
 
     options = re2.Options()
     options.log_errors = False
@@ -147,7 +154,7 @@ def compile_pattern(pattern: str, flags: str) -> re2._Regexp:
 
 
 def encodable_text(text: str) -> str:
-    """Put a sign for what is unknown in the place of each half of a character in a text."""
+    """Return a text with U+FFFD in place of each lone surrogate, so that it can be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -168,39 +175,34 @@ def _refusal_reason(error: str, pattern: str) -> str:
 
 
 _ESCAPE: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\."
-_OUTSIDE: Final = re.compile(rf"{_ESCAPE}|\{{,\d*\}}|\[\^?\]?|.", re.DOTALL)
-_WITHIN: Final = re.compile(rf"{_ESCAPE}|\[:\^?[a-z]+:\]|.", re.DOTALL)
+_PATTERN_PART: Final = re.compile(rf"{_ESCAPE}|\{{,\d*\}}|\[\^?\]?|.", re.DOTALL)
+_SET_PART: Final = re.compile(rf"{_ESCAPE}|\[:\^?[a-z]+:\]|.", re.DOTALL)
 """The parts of a pattern, and of a set of characters within it."""
 
 
 def in_re2(pattern: str) -> str:
-    """Translate a pattern of Python's to the syntax of RE2, as far as the two differ.
-
-    Args:
-        pattern: The pattern as Python takes it.
-
-    Returns:
-        The same for RE2. What neither accepts stays as it is.
-    """
+    """Return a pattern of Python in the syntax of RE2; invalid parts stay unchanged."""
     parts: list[str] = []
     position = 0
-    within = False
-    while match := (_WITHIN if within else _OUTSIDE).match(pattern, position):
+    is_in_set = False
+    while match := (_SET_PART if is_in_set else _PATTERN_PART).match(pattern, position):
         position = match.end()
         part = match[0]
         if part in (r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"):
-            parts.append(_set_of(part) if within else f"[{_set_of(part)}]")
+            ranges = _character_ranges(part)
+            parts.append(ranges if is_in_set else f"[{ranges}]")
         elif part[0] == "\\":
-            parts.append(_escape(part))
+            parts.append(_re2_escape(part))
         elif part.startswith("{,"):
             parts.append("*" if part == "{,}" else f"{{0{part[1:]}")
         else:
             parts.append(part)
-            within = part != "]" if within else part[0] == "["
+            is_in_set = part != "]" if is_in_set else part[0] == "["
     return "".join(parts)
 
 
-def _escape(part: str) -> str:
+def _re2_escape(part: str) -> str:
+    """Return an escape of Python, such as ``\\Z``, in the syntax of RE2."""
     if part[1:2] in ("u", "U") and len(part) > 2:
         return f"\\x{{{part[2:]}}}"
     if part == r"\Z":
@@ -209,15 +211,15 @@ def _escape(part: str) -> str:
 
 
 @cache
-def _set_of(escape: str) -> str:
-    """Return the characters that an escape means in Python, as ranges."""
+def _character_ranges(escape: str) -> str:
+    """Return the characters that an escape such as ``\\d`` means in Python, as ranges for RE2."""
     all_chars = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
     runs = (match[0] for match in re.finditer(f"{escape}+", all_chars))
     return "".join(f"\\x{{{ord(run[0]):x}}}-\\x{{{ord(run[-1]):x}}}" for run in runs)
 
 
-def _different_meaning(pattern: str) -> str | None:
-    """Return the part of a pattern that RE2 takes in another meaning than Python."""
+def _refusal_of_meaning(pattern: str) -> str | None:
+    """Return why a pattern is refused that RE2 would understand otherwise than Python, or None."""
     escapes = re.findall(r"\\(.)", pattern, re.DOTALL)
     if "C" in escapes or "Q" in escapes:
         return "“\\C” and “\\Q” are no part of it"

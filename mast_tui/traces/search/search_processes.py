@@ -1,7 +1,4 @@
-"""Searching many files at once, by processes of their own: as many as cores, or other workers.
-
-What they do is in ``file_search``.
-"""
+"""The search of many files by several processes; ``file_search`` searches one file."""
 
 from __future__ import annotations
 
@@ -21,27 +18,27 @@ from mast_tui.traces.search.file_search import (
     search_file,
 )
 
-_MOST_AT_ONCE: Final = 8
+_MOST_FILES_AT_ONCE: Final = 8
 _BYTES_AT_ONCE: Final = 8 << 20
-"""The bytes of the files of a batch together. A bigger file is a batch alone, whose hits are
-reported while the search continues."""
+"""The most bytes of all files in a batch. A bigger file is a batch of its own, whose hits are
+reported while its search continues."""
 
-_ROUNDS: Final = 8
-"""The fewest batches of files for each process, so that hits are reported soon."""
+_LEAST_BATCHES: Final = 8
+"""The least number of batches for each process, so that hits are reported soon."""
 
-_AHEAD: Final = 16
-"""So many batches for each process are searched before their turn: a big file keeps no other
-process waiting."""
+_MOST_BATCHES_AHEAD: Final = 16
+"""The batches for each process that may be searched before their turn, so that no process waits
+for a big file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFiles:
-    """Searches files; it can be sent to other processes."""
+    """A function that searches files; it can be sent to other processes."""
 
     query: Query
 
     def __call__(self, files: Sequence[FileToSearch]) -> Iterator[Findings]:
-        """Yield the findings of each file in batches, and an empty one after the last."""
+        """Yield the findings of each file in groups, and an empty group after each file."""
         matcher = self.query.matcher()
         for file in files:
             yield from search_file(file, self.query, matcher)
@@ -50,20 +47,23 @@ class SearchFiles:
 
 def list_files(paths: Sequence[Sequence[Path]]) -> list[list[FileToSearch | NotSearched]]:
     """Return the files under each of several sets of paths."""
-    return [[*files_to_search(some)] for some in paths]
+    return [[*files_to_search(path_set)] for path_set in paths]
 
 
 class ManyFilesSearch:
     """A search through all files under paths, by several processes.
 
-    ``looked_at`` of ``total`` files have been searched. One thread takes the results; with
-    ``close`` it ends the search at any time.
+    One thread iterates over ``results``; it may call ``close`` at any time.
+
+    Attributes:
+        searched_count: The number of files whose results were all yielded.
+        total: The number of files; 0 until they are listed.
     """
 
     def __init__(
         self, paths: Iterable[Path], query: Query, workers: Workers | int | None = None
     ) -> None:
-        """Make ready; ``results`` begins.
+        """Prepare the search, which ``results`` starts.
 
         Args:
             paths: Files and folders.
@@ -73,8 +73,8 @@ class ManyFilesSearch:
         Raises:
             InvalidPattern: The text of the query is no regular expression.
         """
-        query.matcher()  # an error in it is raised before the search begins
-        self.looked_at = 0
+        query.matcher()  # raises an error of the pattern before the search begins
+        self.searched_count = 0
         self.total = 0
         self._query = query
         self._paths = tuple(paths)
@@ -84,7 +84,7 @@ class ManyFilesSearch:
         self._closed = False
 
     def close(self) -> None:
-        """End it; what was found until then was found."""
+        """End the search and its processes."""
         self._closed = True
         self._workers.close()
 
@@ -95,41 +95,45 @@ class ManyFilesSearch:
             patience: The seconds without a hit after which None is yielded.
 
         Raises:
-            NoWorkers: No process is left that searches.
+            NoWorkers: All workers are gone.
         """
         try:
-            yield from self._results(patience)
+            yield from self._ordered_results(patience)
         finally:
             self.close()
 
-    def _results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
-        """Yield the hits of all files in order; None where nothing came in time."""
+    def _ordered_results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
+        """Yield the hits of all files in order; None if nothing came in time."""
         files: list[FileToSearch | NotSearched] = []
-        for listed in self._workers.map(list_files, [[self._paths]], patience):
-            if listed is None:
+        for file_list in self._workers.map(list_files, [[self._paths]], patience):
+            if file_list is None:
                 yield None
-            elif isinstance(listed, LostItem):
-                yield NotSearched(", ".join(map(str, self._paths)), listed.reason)
+            elif isinstance(file_list, LostItem):
+                yield NotSearched(", ".join(map(str, self._paths)), file_list.reason)
             else:
-                files = listed
+                files = file_list
         self.total = len(files)
         searched_files = [file for file in files if isinstance(file, FileToSearch)]
         work = SearchFiles(self._query)
-        findings = self._workers.map(work, self._batches(searched_files), patience, _AHEAD)
+        findings = self._workers.map(
+            work, self._file_batches(searched_files), patience, _MOST_BATCHES_AHEAD
+        )
         for file in files:
-            for result in [file] if isinstance(file, NotSearched) else _results_of(file, findings):
+            results = [file] if isinstance(file, NotSearched) else _results_of(file, findings)
+            for result in results:
                 yield result
                 if self._closed:
                     return
-            self.looked_at += 1
+            self.searched_count += 1
 
-    def _batches(self, files: Sequence[FileToSearch]) -> Iterator[list[FileToSearch]]:
-        """Yield the files in batches by number and size."""
-        most = max(1, min(_MOST_AT_ONCE, len(files) // (_ROUNDS * self._workers.count)))
+    def _file_batches(self, files: Sequence[FileToSearch]) -> Iterator[list[FileToSearch]]:
+        """Yield the files in batches with limits of their number and size."""
+        fair_count = len(files) // (_LEAST_BATCHES * self._workers.count)
+        most_files = max(1, min(_MOST_FILES_AT_ONCE, fair_count))
         batch: list[FileToSearch] = []
         for file in files:
-            size = sum(batched.size for batched in batch)
-            if batch and (len(batch) == most or size + file.size > _BYTES_AT_ONCE):
+            batch_bytes = sum(batched.size for batched in batch)
+            if batch and (len(batch) == most_files or batch_bytes + file.size > _BYTES_AT_ONCE):
                 yield batch
                 batch = []
             batch.append(file)
@@ -140,9 +144,9 @@ class ManyFilesSearch:
 def _results_of(
     file: FileToSearch, findings: Iterator[Findings | LostItem | None]
 ) -> Iterator[Hit | NotSearched | None]:
-    """Yield the results of the next file."""
-    while (batch := next(findings)) != []:
-        if isinstance(batch, LostItem):
-            yield NotSearched(file.path, batch.reason)
+    """Yield the results of the next file, up to its empty group of findings."""
+    while (group := next(findings)) != []:
+        if isinstance(group, LostItem):
+            yield NotSearched(file.path, group.reason)
             return
-        yield from [None] if batch is None else batch
+        yield from [None] if group is None else group

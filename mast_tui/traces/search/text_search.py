@@ -1,4 +1,4 @@
-"""Search of a trace of any size, slice by slice, from any span on."""
+"""The search of a trace of any size, slice by slice, from any span on."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mast_tui.traces.byte_prefilter import Prefilter, folded
 from mast_tui.traces.model import Trace
 
 SLICE_BYTES: Final = 256 * 1024
-"""The bytes of the source that one step searches: about a millisecond's worth where
-nothing matches, as a search of bytes lets nothing else run meanwhile."""
+"""The bytes of the source that one step searches, in about a millisecond if nothing matches. No
+other thread runs during a search of bytes."""
 
 PIECE_CHARS: Final = 1 << 18
-"""The code points of a piece of a long text, which is searched in pieces for the same reason."""
+"""The code points of each piece in which a long text is searched, for the same reason."""
 
 MOST_MATCHES: Final = 10_000
-"""Matches beyond this many in one span are neither counted nor gone to."""
+"""The most matches in one span that are counted and can be visited."""
 
 
 class Matcher(Protocol):
@@ -26,14 +26,14 @@ class Matcher(Protocol):
 
     @property
     def prefilter(self) -> Prefilter | None:
-        """The filter that finds early that a text cannot match; None where there is none."""
+        """The filter that rules out most texts that cannot match; None if there is none."""
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
-        """Count the matches in a text; 1 where only the row matches.
+        """Return the number of matches in a text; 1 if only the row matches.
 
         Args:
             text: The text.
-            row_lines: Returns the lines of the row.
+            row_lines: Returns the preview and the name in the row.
         """
 
     def places(self, text: str, /) -> Sequence[tuple[int, int]]:
@@ -45,7 +45,7 @@ def pattern_in(typed: str, regex: bool = False) -> str | None:
 
     Args:
         typed: The text of the search line.
-        regex: Whether all of it is an expression; else the part between two slashes is.
+        regex: All of the text is an expression; else only a text between two slashes is.
     """
     if len(typed) > 2 and typed.startswith("/") and typed.endswith("/"):
         return typed[1:-1]
@@ -53,8 +53,7 @@ def pattern_in(typed: str, regex: bool = False) -> str | None:
 
 
 class Needle:
-    """Plain text: small letters find capitals too; with a capital in it, or ``exact``, case
-    counts."""
+    """A matcher for a plain text; case counts if the text has a capital, or with ``exact``."""
 
     def __init__(self, text: str, *, exact: bool = False) -> None:
         self.exact = exact or text != text.lower()
@@ -63,33 +62,35 @@ class Needle:
 
     @property
     def prefilter(self) -> Prefilter | None:
-        """The filter that finds early that a text cannot match."""
+        """The filter that rules out most texts that cannot match; None if there is none."""
         return self._prefilter
 
-    def _prepared(self, text: str) -> str:
+    def _comparable_text(self, text: str) -> str:
         return text if self.exact else folded(text)
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
-        """Count the matches in a text; 1 where only the row matches.
+        """Return the number of matches in a text; 1 if only the row matches.
 
         Args:
             text: The text.
-            row_lines: Returns the lines of the row.
+            row_lines: Returns the preview and the name in the row.
         """
         if len(text) <= PIECE_CHARS:
-            times = min(self._prepared(text).count(self._needle), MOST_MATCHES)
+            match_count = min(self._comparable_text(text).count(self._needle), MOST_MATCHES)
         else:
-            times = len(self.places(text))
-        return times or int(any(self._needle in self._prepared(line) for line in row_lines()))
+            match_count = len(self.places(text))
+        if match_count:
+            return match_count
+        return int(any(self._needle in self._comparable_text(line) for line in row_lines()))
 
     def places(self, text: str, /) -> Sequence[tuple[int, int]]:
-        """Return the ranges of matches that do not overlap."""
+        """Return the ranges of matches that do not overlap, up to ``MOST_MATCHES``."""
         needle = self._needle
         length = len(needle)
         ranges: list[tuple[int, int]] = []
         begin = 0
         while begin < len(text) and len(ranges) < MOST_MATCHES:
-            piece = self._prepared(text[begin : begin + PIECE_CHARS + length - 1])
+            piece = self._comparable_text(text[begin : begin + PIECE_CHARS + length - 1])
             match_end = 0
             position = piece.find(needle)
             while position >= 0 and len(ranges) < MOST_MATCHES:
@@ -102,10 +103,14 @@ class Needle:
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """The matches of one step: spans with the number of matches in each, in reading order.
+    """The result of one step of a search.
 
-    ``seen`` of ``known`` spans have been looked at, which is about this ``share`` of the source,
-    from 0 to 1. ``waits`` says that nothing is left to look at before the index has grown.
+    Attributes:
+        hits: The matching spans in reading order, each with its number of matches.
+        seen: The number of spans that were searched so far.
+        known: The number of all spans that the index has.
+        share: About the part of the source that was searched, from 0 to 1.
+        waits: True if all known spans were searched, and the index is not complete yet.
     """
 
     hits: tuple[tuple[int, int], ...]
@@ -116,70 +121,72 @@ class SearchStep:
 
 
 class TextSearch:
-    """Looks for something in all spans: from ``start`` on to the end, then from the beginning."""
+    """A search in all spans, from ``start`` to the end and then from the beginning to ``start``."""
 
     def __init__(self, trace: Trace, matcher: Matcher, start: int) -> None:
         self.trace = trace
         self.matcher = matcher
         self.start = start
-        self._ahead = start
-        self._wrapped = 0
+        self._next_index = start
+        """The next span of the first part, from ``start`` on."""
+        self._wrapped_count = 0
+        """The number of spans of the second part, from the beginning, that were searched."""
 
     def step(self, max_bytes: int = SLICE_BYTES) -> SearchStep | None:
-        """Look at the next spans.
+        """Search the next slice of spans.
 
         Args:
             max_bytes: About how much of the source to read.
 
         Returns:
-            The matches; None when all spans have been looked at.
+            The result; None if all spans were searched.
         """
-        loaded = self.trace.loaded  # asked first: what comes meanwhile is looked at as well
+        loaded = self.trace.loaded  # read before the number of spans, which may grow meanwhile
         known_spans = len(self.trace)
         hits: list[tuple[int, int]] = []
-        slice_of = partial(self._search_slice, max_bytes)
+        search_slice = partial(self._search_slice, max_bytes)
         waits = False
-        if self._ahead < known_spans:
-            self._ahead, hits = slice_of(self._ahead, known_spans)
-        elif self._wrapped < min(self.start, known_spans):
-            self._wrapped, hits = slice_of(self._wrapped, min(self.start, known_spans))
+        if self._next_index < known_spans:
+            self._next_index, hits = search_slice(self._next_index, known_spans)
+        elif self._wrapped_count < min(self.start, known_spans):
+            limit = min(self.start, known_spans)
+            self._wrapped_count, hits = search_slice(self._wrapped_count, limit)
         elif loaded.complete:
             return None
         else:
             waits = True
-        read = 1.0 if loaded.complete else loaded.done / max(1, loaded.total)
-        return SearchStep(
-            tuple(hits), self._seen, known_spans, read * self._seen / max(1, known_spans), waits
-        )
+        loaded_share = 1.0 if loaded.complete else loaded.done / max(1, loaded.total)
+        share = loaded_share * self._seen_count / max(1, known_spans)
+        return SearchStep(tuple(hits), self._seen_count, known_spans, share, waits)
 
     @property
-    def _seen(self) -> int:
-        return self._ahead - self.start + self._wrapped
+    def _seen_count(self) -> int:
+        return self._next_index - self.start + self._wrapped_count
 
     def _search_slice(
         self, max_bytes: int, begin: int, limit: int
     ) -> tuple[int, list[tuple[int, int]]]:
-        """Search a slice of the spans; return its end and the matches."""
-        end, texts, rows_too = self.trace.candidates(
+        """Search a slice of the spans from ``begin`` on, and return its end and the hits."""
+        end, texts, covers_rows = self.trace.candidates(
             self.matcher.prefilter, begin, limit, max_bytes
         )
-        if not rows_too:
+        if not covers_rows:
             texts = self._with_rows(begin, end, texts)
         hits: list[tuple[int, int]] = []
         for index, text in texts:
-            times = self.matcher.count(text, partial(self._row_lines, index))
-            if times:
-                hits.append((index, times))
+            match_count = self.matcher.count(text, partial(self._row_lines, index))
+            if match_count:
+                hits.append((index, match_count))
         return end, hits
 
     def _with_rows(
         self, begin: int, end: int, texts: Iterable[tuple[int, str]]
     ) -> Iterator[tuple[int, str]]:
-        """Yield these texts and those of the other spans whose rows may match, in order."""
+        """Yield these texts, and the texts of other spans whose rows may match, in order."""
         prefilter = self.matcher.prefilter
-        made = dict(texts)
+        text_by_index = dict(texts)
         for index in range(begin, end):
-            text = made.get(index)
+            text = text_by_index.get(index)
             if text is None:
                 if prefilter is None or not prefilter.may_be_in("\n".join(self._row_lines(index))):
                     continue
@@ -190,6 +197,6 @@ class TextSearch:
             yield index, text
 
     def _row_lines(self, index: int) -> tuple[str, ...]:
-        """Return the lines of a span's row."""
+        """Return the preview of a span and, if it has one, the name of its tool."""
         span = self.trace.span(index)
         return (span.preview, span.name) if span.name else (span.preview,)

@@ -122,9 +122,9 @@ class HitList(VirtualLines):
 
     def _preview(self, hit: Hit, room: int, base: Style) -> list[Segment]:
         """Return as much of the preview as fits, with the match visible."""
-        text_before = one_line(hit.preview[: hit.lit])
-        match = one_line(hit.preview[hit.lit : hit.unlit])
-        text_after = one_line(hit.preview[hit.unlit :])
+        text_before = one_line(hit.preview[: hit.match_start])
+        match = one_line(hit.preview[hit.match_start : hit.match_end])
+        text_after = one_line(hit.preview[hit.match_end :])
         spare = max(room // 4, room - cell_len(match) - cell_len(text_after))
         if cell_len(text_before) > spare:
             text_before = "…" + last_cells(text_before, max(0, spare - 1))
@@ -279,7 +279,7 @@ class Contents:
         traces = len({row.trace_id for row in self.list.rows})
         parts = [f"{counted(spans, 'span')} in {counted(traces, 'trace')}", self.quoted_needle]
         if search is not None and not self.done:
-            parts.append(f"{search.looked_at:,} of {search.total:,} files …")
+            parts.append(f"{search.searched_count:,} of {search.total:,} files …")
         elif spans >= MOST_HITS:
             parts.append("no more are listed")
         if self._not_searched:

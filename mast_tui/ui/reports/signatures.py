@@ -592,7 +592,7 @@ def count_signatures(
         blind=opened.blind,
         labelled=labelled,
     )
-    record_reveal(workspace, annotator, taxonomy.ref, sorted(visibility.told))
+    record_reveal(workspace, annotator, taxonomy.ref, sorted(visibility.revealing))
     with_outcome: set[str] | None = None
     if opened.blind:
         view = library_view(workspace, annotator, taxonomy.ref, blind=True)

@@ -146,7 +146,7 @@ class OpenWorkspace:
         finished = self.workspace.finished_traces(self.annotator, ref)
         if study is None or not study.retests:
             return finished
-        return finished - retest_progress(self.workspace, self.annotator, ref).now
+        return finished - retest_progress(self.workspace, self.annotator, ref).current
 
 
 class Opening:

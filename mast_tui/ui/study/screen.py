@@ -17,8 +17,8 @@ from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
     StudyProgress,
-    known_trace,
     progress,
+    register_open_trace,
     sample_texts,
     set_study,
     with_annotator,
@@ -191,7 +191,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
 
     # An annotator sees a retest as an ordinary trace that is not finished.
     def finished(row: StudyProgress) -> int:
-        return row.finished - (0 if view.shows_retests else len(row.retests.now))
+        return row.finished - (0 if view.shows_retests else len(row.retests.current))
 
     def begun(row: StudyProgress) -> int:
         return row.begun + (0 if view.shows_retests else len(row.retests.begun))
@@ -667,7 +667,9 @@ class StudyScreen(TableScreen[StudyProgress]):
                 for first in range(0, len(selection.traces), BATCH_SIZE):
                     batch = selection.traces[first : first + BATCH_SIZE]
                     with opened.workspace.transaction():
-                        ids += [known_trace(opened.workspace, trace.anew()) for trace in batch]
+                        ids += [
+                            register_open_trace(opened.workspace, trace.anew()) for trace in batch
+                        ]
                 ids = ids or list(selection.ids)
                 whole = with_traces(study, ids) if add else _about(study, ids)
             else:

@@ -128,7 +128,7 @@ def opens_at(span: Span, text: str) -> int:
     """
     preview_words = span.preview.split()
     cut = len(span.preview) >= PREVIEW_CHARS
-    if span.whole or not preview_words or span.kind is SpanKind.TOOL_CALL:
+    if span.preview_is_complete or not preview_words or span.kind is SpanKind.TOOL_CALL:
         return 0
     if cut and " ".join(text[: 4 * PREVIEW_CHARS].split()).startswith(span.preview):
         return 0

@@ -571,7 +571,7 @@ class TimelineLines(VirtualLines):
         actor = actor_text(span, self._name_of(span, columns.actor - 8), columns.actor)
         whole = row_text(span)
         room = columns.text_cells(width, tail)
-        if span.whole and cell_len(whole) <= room:
+        if span.preview_is_complete and cell_len(whole) <= room:
             self._drawn_whole[row] = span.key
         else:
             self._drawn_whole.discard(row)
