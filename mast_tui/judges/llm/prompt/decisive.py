@@ -13,7 +13,7 @@ from typing import Final
 
 from mast_tui.judges.llm.answer.json_object import Malformed, find_object
 from mast_tui.judges.llm.answer.parsing import (
-    CONFIDENCE,
+    CONFIDENCE_FIELDS,
     RATIONALE_CHARS,
     Answer,
     as_text,
@@ -170,7 +170,7 @@ def _finding(
             f"the decisive step is called {one_line(answered_agent, 40)}'s, "
             f"and is {one_line(agent, 40)}'s"
         )
-    scale = scale_of([first_of(fields, CONFIDENCE)])
+    scale = scale_of([first_of(fields, CONFIDENCE_FIELDS)])
     finding = read_finding(fields, mode, spans, view, scale, remarks.append)
     rationale = finding.rationale
     if fields.get("fits") is False:
