@@ -18,7 +18,7 @@ from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, Trace
 from mast_tui.judges.llm.request import Correction, ModelClient, Reply, Request
 from mast_tui.judges.llm.run.judging import TraceJudge, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
-from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord, TakenBack
+from mast_tui.judges.llm.run.run_journal import KeptAnswers, RunRecord, StartedTrace, WithdrawnTrace
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
@@ -192,13 +192,13 @@ class _LoadedTrace:
 
     Attributes:
         trace: The trace.
-        begun: Its state in the run.
+        started: Its state in the run.
         trace_judge: Its judge; None if the trace needs no judging or cannot be judged.
         problem: The reason if the trace cannot be judged, otherwise None.
     """
 
     trace: Trace
-    begun: Begun
+    started: StartedTrace
     trace_judge: TraceJudge | None
     problem: str | None
 
@@ -219,7 +219,7 @@ class _Feed:
     def __init__(
         self,
         traces: Iterable[Trace],
-        begin: Callable[[Trace], Begun],
+        begin: Callable[[Trace], StartedTrace],
         read: Callable[[Trace], TraceJudge],
     ) -> None:
         self._traces: Iterator[Trace] = iter(traces)
@@ -269,14 +269,14 @@ class _Feed:
             read_fully(trace)
         except OSError as error:
             problem = _error_text(error)
-        begun = self._begin(trace)
+        started = self._begin(trace)
         trace_judge = None
         try:
-            if problem is None and (begun.stale or not begun.known):
+            if problem is None and (started.stale or not started.known):
                 trace_judge = self._make_judge(trace)
         except (TraceFails, OSError) as error:
             problem = _error_text(error)
-        return _LoadedTrace(trace, begun, trace_judge, problem)
+        return _LoadedTrace(trace, started, trace_judge, problem)
 
 
 def _error_text(error: TraceFails | OSError) -> str:
@@ -384,50 +384,52 @@ class _Run:
 
     async def _judge_trace(self, loaded: _LoadedTrace, client: ModelClient) -> Progress:
         """Judge one trace, store the result or the failure, and return its status."""
-        begun = loaded.begun
+        started = loaded.started
         trace_judge = loaded.trace_judge
-        if begun.new:  # not in the thread that reads, which would wait for each commit
-            begun = await self._writer.do(partial(self._run_record.register, begun))
-        progress = partial(Progress, 0, begun.trace_id, loaded.trace.path)
-        if begun.stale and trace_judge is not None:
-            await self._check_again(trace_judge, begun, loaded.trace)
-        if begun.stale or (loaded.problem is None and trace_judge is None):
+        if started.new:  # not in the thread that reads, which would wait for each commit
+            started = await self._writer.do(partial(self._run_record.register, started))
+        progress = partial(Progress, 0, started.trace_id, loaded.trace.path)
+        if started.stale and trace_judge is not None:
+            await self._check_again(trace_judge, started, loaded.trace)
+        if started.stale or (loaded.problem is None and trace_judge is None):
             return progress(TraceStatus.KNOWN)
         try:
             if trace_judge is None:
                 raise TraceFails(loaded.problem or "")
-            result = await self._ask_model(trace_judge, begun, client)
-            if self._run_record.is_to_be_asked_anew(begun.trace_id):
-                result = await self._ask_model(trace_judge, begun, client)
+            result = await self._ask_model(trace_judge, started, client)
+            if self._run_record.pop_withdrawn(started.trace_id):
+                result = await self._ask_model(trace_judge, started, client)
         except (TraceFails, OSError) as error:
             reason = _error_text(error)
-            is_first_failure = not self._run_record.failed_before(begun.trace_id)
-            await self._writer.do(partial(self._run_record.note_failed, begun.trace_id, reason))
+            is_first_failure = not self._run_record.has_failed_before(started.trace_id)
+            await self._writer.do(partial(self._run_record.note_failed, started.trace_id, reason))
             if isinstance(error, Unanswered) and is_first_failure:
                 # After the record, so that the failure that ends the run is reported too.
                 self._count_failure(reason)
             return progress(TraceStatus.FAILED, problem=reason)
         indices = finding_indices(loaded.trace, result.judgement.findings)
-        count = await self._writer.do(partial(self._run_record.store, begun, result, indices))
+        count = await self._writer.do(partial(self._run_record.store, started, result, indices))
         self._add_to_summary(result)
-        self._judged_now.add(begun.trace_id)
-        if self._run_record.is_suspect(begun.trace_id) and len(self._suspects) < MOST_SUSPECTS:
-            self._suspects[begun.trace_id] = loaded.trace
+        self._judged_now.add(started.trace_id)
+        if self._run_record.is_suspect(started.trace_id) and len(self._suspects) < MOST_SUSPECTS:
+            self._suspects[started.trace_id] = loaded.trace
         self._failures_in_a_row = 0
         return progress(TraceStatus.JUDGED, count)
 
-    async def _check_again(self, trace_judge: TraceJudge, begun: Begun, trace: Trace) -> None:
+    async def _check_again(
+        self, trace_judge: TraceJudge, started: StartedTrace, trace: Trace
+    ) -> None:
         """Replace a stored judgement by what its stored answers give with the current search.
 
         Nothing is sent: if an answer is missing, the stored judgement stays.
         """
-        answers = self._kept_answers(begun)
+        answers = self._kept_answers(started)
         try:
             result = await trace_judge.judge(_DeferringClient(), answers, self._answer_room, None)
         except (Deferred, TraceFails, OSError):
             return
         indices = finding_indices(trace, result.judgement.findings)
-        await self._writer.do(partial(self._run_record.store, begun, result, indices))
+        await self._writer.do(partial(self._run_record.store, started, result, indices))
         self._summary.remarks[CHECKED_AGAIN] += 1
 
     def _count_failure(self, reason: str) -> None:
@@ -449,18 +451,18 @@ class _Run:
         return TraceJudge(trace, setup.prompt, setup.parameters, setup.redaction)
 
     async def _ask_model(
-        self, trace_judge: TraceJudge, begun: Begun, client: ModelClient
+        self, trace_judge: TraceJudge, started: StartedTrace, client: ModelClient
     ) -> TraceResult:
         """Return the result of a trace, from stored answers and the answers of the client."""
-        answers = self._kept_answers(begun)
+        answers = self._kept_answers(started)
         on_part = None
         if self._watch.on_part is not None:
-            on_part = partial(self._on_part, begun.trace_id)
+            on_part = partial(self._on_part, started.trace_id)
         return await trace_judge.judge(client, answers, self._answer_room, on_part)
 
-    def _kept_answers(self, begun: Begun) -> KeptAnswers:
+    def _kept_answers(self, started: StartedTrace) -> KeptAnswers:
         return KeptAnswers(
-            self._run_record, self._writer, begun.trace_id, self._on_reply, self._on_taken_back
+            self._run_record, self._writer, started.trace_id, self._on_reply, self._on_withdrawn
         )
 
     def _on_part(self, trace_id: str, judgement: Judgement) -> None:
@@ -483,7 +485,7 @@ class _Run:
         summary.form = reply.form
         self._watch.on_use(summary.usage)
 
-    def _on_taken_back(self, trace: TakenBack) -> None:
+    def _on_withdrawn(self, trace: WithdrawnTrace) -> None:
         """Subtract a trace from the counts; judge an open trace again, count others as failed."""
         summary = self._summary
         if trace.trace_id in self._judged_now:
