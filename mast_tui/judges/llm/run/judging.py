@@ -197,7 +197,7 @@ class TraceJudge:
             window_count = await self._judge_all_samples(windows, on_part)
         except _NothingSmaller:
             # Stored refusals led here, but the server may accept longer requests by now.
-            if not (self._answer_requests.believed or self._note_requests.believed):
+            if not (self._answer_requests.has_used_note or self._note_requests.has_used_note):
                 raise
             self._answer_requests.forget_limits()
             self._note_requests.forget_limits()

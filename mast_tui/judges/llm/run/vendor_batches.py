@@ -118,7 +118,7 @@ class VendorBatches:
         requests = RequestFiles(folder / "requests.jsonl", most_requests=MOST_REQUESTS)
         self.batch = self._batch(None, requests)
         summary = await judge(self.batch)
-        requests.done()
+        requests.finish()
         if summary.stopped is not None:
             return summary
         for path, count in zip(requests.paths, requests.counts, strict=True):
