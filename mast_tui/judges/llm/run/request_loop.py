@@ -372,7 +372,7 @@ def _cut_message(about: str, reply: Reply, room: int, thinking: bool) -> str:
     """Return the message that the answer was cut, with the reason and what the user can change."""
     if thinking:
         return (
-            f"the model thinking about {about} until the {room:,} tokens that an answer may take"
+            f"the model thought about {about} until the {room:,} tokens that an answer may take"
             " were used up; allow more (--answer-tokens), or have it think less"
         )
     if reply.tokens_out < _CUT_SHORT * room:
