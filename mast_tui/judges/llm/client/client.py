@@ -28,7 +28,7 @@ from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.keys import NO_KEY, KeyFilter, scrub
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter, back_off
-from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, UnusableReply, read_reply, was_cut
+from mast_tui.judges.llm.client.replies import LEAST_CHECKED, UnusableReply, read_reply, was_cut
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.judges.llm.request import (
@@ -449,7 +449,7 @@ class Client(ModelClient):
           clearly.
         """
         count = reply.tokens_in
-        if not reply.counted or count < LEAST_LOOKED_AT:
+        if not reply.counted or count < LEAST_CHECKED:
             return False
         reads_more = count < self._highest_count
         self._highest_count = max(count, self._highest_count)
