@@ -143,7 +143,7 @@ class Prompt:
             if fact.mode in window.modes and fact.first <= window.last and fact.last >= window.first
         ]
         if self._parameters.decisive:
-            question = decisive.asked(view, window)
+            question = decisive.question_text(view, window)
             schema = decisive.schema(codes)
         else:
             question = asked_about(codes)
