@@ -22,7 +22,7 @@ from mast_tui.judges.llm.client.api_errors import (
     error_kind_of,
     read_api_error,
 )
-from mast_tui.judges.llm.client.bounded_http import BoundedClient, connected
+from mast_tui.judges.llm.client.bounded_http import BoundedClient, openai_client
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.errors import RunStops
 from mast_tui.safe_text import one_line
@@ -89,7 +89,7 @@ class BatchClient:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._host = endpoint.host
-        self._openai = connected(endpoint, _FileClient)
+        self._openai = openai_client(endpoint, _FileClient)
 
     async def __aenter__(self) -> Self:
         return self

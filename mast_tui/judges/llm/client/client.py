@@ -23,7 +23,7 @@ from mast_tui.judges.llm.client.api_errors import (
     longest_answer,
     read_api_error,
 )
-from mast_tui.judges.llm.client.bounded_http import connected
+from mast_tui.judges.llm.client.bounded_http import openai_client
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.keys import NO_KEY, KeyFilter, scrub
@@ -177,7 +177,7 @@ class Client(ModelClient):
         """The time of the first failed request while the server is away; None otherwise."""
         self._stop_reason: str | None = None
         self._stop_lock = asyncio.Lock()
-        self._openai = connected(endpoint)
+        self._openai = openai_client(endpoint)
         self._key_filter = KeyFilter(endpoint.api_key)
         self._key_filter.watch()
 
