@@ -135,7 +135,7 @@ def judge_pair_figures(
         seed: The seed of the resamples.
     """
 
-    def share_of(
+    def _share_of(
         numerator: Callable[[TraceComparison], int], denominator: Callable[[TraceComparison], int]
     ) -> CoefficientJson:
         counts = [(numerator(trace), denominator(trace)) for trace in comparisons]
@@ -143,16 +143,16 @@ def judge_pair_figures(
 
     return {
         "n": len(comparisons),
-        "verdicts": share_of(
+        "verdicts": _share_of(
             lambda trace: trace.both + trace.neither,
             lambda trace: trace.both + trace.neither + trace.first + trace.second,
         ),
-        "modes": share_of(
+        "modes": _share_of(
             lambda trace: 2 * trace.both,
             lambda trace: 2 * trace.both + trace.first + trace.second,
         ),
-        "places": share_of(lambda trace: trace.meet, lambda trace: trace.meet + trace.apart),
-        "step": share_of(
+        "places": _share_of(lambda trace: trace.meet, lambda trace: trace.meet + trace.apart),
+        "step": _share_of(
             lambda trace: trace.same_step is True,
             lambda trace: trace.same_step is not None,
         ),

@@ -154,14 +154,14 @@ def _checked_pattern_rule(
             separators = _separator_offsets(match)
             starts = [match.start(), *(offset + 1 for offset in separators)]
             ends = [*separators, match.end()]
-            found_end = match.start()
+            last_end = match.start()
             for start in starts:
-                if start < found_end:
+                if start < last_end:
                     continue
                 for end in reversed(ends):
                     if end > start and check(text[start:end]):
                         yield start, end
-                        found_end = end
+                        last_end = end
                         break
 
     return SecretRule(name, ranges, pattern=pattern.pattern, sign=sign)

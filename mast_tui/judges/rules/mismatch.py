@@ -153,9 +153,9 @@ def _calls_another_tool(
         return None
     for call in next_calls:
         call_words = _call_words(call)
-        if any(call_words.issuperset(words) for words in named_calls):
+        if any(call_words.issuperset(name) for name in named_calls):
             return None
-    names = " or ".join(sorted(" ".join(words) for words in named_calls))
+    names = " or ".join(sorted(" ".join(name) for name in named_calls))
     return f"the next call, {next_calls[0].step.number}, is not of {names}", 0.7
 
 
@@ -163,12 +163,12 @@ def _named_calls(announced: Announcement, tools: set[str]) -> list[tuple[str, ..
     """Return the calls that an announcement names, each as the words that it must have."""
     named_calls: list[tuple[str, ...]] = []
     for text in _IN_BACKTICKS.findall(announced.about):
-        words = text.split() or [""]
-        program = words[0].split("(")[0]
+        command = text.split() or [""]
+        program = command[0].split("(")[0]
         if program in commands.VERBS:
             reading_verbs, changing_verbs = commands.VERBS[program]
             verbs = reading_verbs | changing_verbs
-            verb = next((word for word in words[1:] if word in verbs), None)
+            verb = next((word for word in command[1:] if word in verbs), None)
             named_calls.append((program, verb) if verb else (program,))
         elif program in tools or program in _PROGRAMS:
             named_calls.append((program.lower(),))

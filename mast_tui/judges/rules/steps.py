@@ -118,10 +118,10 @@ class RuleStep:
         """
         for offset, piece in self.pieces():
             if offset <= start < offset + len(piece):
-                words = piece[start - offset : min(end, start + QUOTED) - offset]
-                start += len(words) - len(words.lstrip())
-                words = words.strip()
-                return Quote(self.index, self.span.key, start, start + len(words), words)
+                quoted = piece[start - offset : min(end, start + QUOTED) - offset]
+                start += len(quoted) - len(quoted.lstrip())
+                quoted = quoted.strip()
+                return Quote(self.index, self.span.key, start, start + len(quoted), quoted)
         return Quote(self.index, self.span.key, start, start, "")
 
     def find_last(self, pattern: Finder) -> Quote | None:

@@ -182,8 +182,8 @@ def _wrong_value(command: str, result: RuleStep, claim: str) -> Quote | None:
     measured = float(value["value"]) * factor
     limit = float(bound["bound"]) * claimed_factor
     is_upper_bound = " ".join(bound["side"].lower().split()) in _LOW
-    is_kept = measured <= limit if is_upper_bound else measured >= limit
-    if is_kept:
+    is_within_bound = measured <= limit if is_upper_bound else measured >= limit
+    if is_within_bound:
         return None
     return result.find_last(re.compile(re.escape(value["value"])))
 

@@ -27,8 +27,8 @@ def what_is_written(setup: Setup) -> str:
     """Return the notice of the texts in a file of requests, and of the redaction."""
     return (
         "Nothing is sent: the file holds the texts of the traces, their tasks"
-        f"{_artefacts_phrase(setup)} and the names of agents and tools, for whoever it is given to; labels, notes, outcomes "
-        f"and file names are not in it. {what_is_taken_out(setup)}"
+        f"{_artefacts_phrase(setup)} and the names of agents and tools, for whoever it is given "
+        f"to; labels, notes, outcomes and file names are not in it. {what_is_taken_out(setup)}"
     )
 
 
