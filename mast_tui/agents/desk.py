@@ -221,6 +221,7 @@ class AgentDesk:
         view = library_view(self._workspace, self._name, self._taxonomy.ref, blind=True)
 
         def trace_row(item: tuple[str, Trace]) -> dict[str, Any]:
+            """Return the row of a trace, given with the id that the agent sees."""
             shown_id, trace = item
             # Of two traces with one id and different content the workspace renames one.
             record = self._workspace.find_trace(TraceRecord.from_trace(trace))
@@ -233,13 +234,15 @@ class AgentDesk:
                 "trace_text": {"task": one_line(trace.meta.task or "", 400)},
             }
 
-        return _page("traces", list(self._traces.items()), request.first, request.count, trace_row)
+        return _page_answer(
+            "traces", list(self._traces.items()), request.first, request.count, trace_row
+        )
 
     def outline(self, request: OutlineCall) -> Mapping[str, Any]:
         """Return a page of the rows of a trace's spans."""
         trace = self._open_work(request.trace).trace
         span_row = partial(_span_row, trace)
-        return _page("spans", range(len(trace)), request.first, request.count, span_row)
+        return _page_answer("spans", range(len(trace)), request.first, request.count, span_row)
 
     def read_spans(self, request: ReadSpansCall) -> Mapping[str, Any]:
         """Return the text of spans up to the size of an answer.
@@ -353,7 +356,9 @@ class AgentDesk:
             if value is not VerdictValue.PRESENT
         }
         unread = [{"first": run.start + 1, "last": run.stop} for run in session.unread()]
-        return _page("labels", session.labels, request.first, request.count, self._label_values) | {
+        return _page_answer(
+            "labels", session.labels, request.first, request.count, self._label_values
+        ) | {
             "verdicts": verdicts,
             "notes": {
                 one_line(key): one_line(text, 1000)
@@ -582,7 +587,7 @@ TOOLS: Final = (
 )
 
 
-def _page(
+def _page_answer(
     name: str, items: Sequence[Row], first: int, count: int, make_row: Callable[[Row], Any]
 ) -> dict[str, Any]:
     """Return the answer with a page of a list.

@@ -49,10 +49,10 @@ def server_of(desk: AgentDesk) -> Server[Any]:
     async def _call_tool(
         _context: ServerRequestContext[Any], params: CallToolRequestParams
     ) -> CallToolResult:
-        # Calls run one after the other: a method of the desk never waits.
+        """Call a tool. Calls run one after the other, because a method of the desk never waits."""
         tool = tools.get(params.name)
         if tool is None:
-            return _refusal(f"there is no tool {one_line(params.name, 60)!r}")
+            return _refusal_result(f"there is no tool {one_line(params.name, 60)!r}")
         return _call_result(desk, tool, params.arguments or {})
 
     return Server(
@@ -80,24 +80,24 @@ def _call_result(desk: AgentDesk, tool: Tool, arguments: Mapping[str, Any]) -> C
     """Carry out a call, and return its answer; an error of the caller becomes a refusal."""
     try:
         if len(msgspec.json.encode(arguments)) > MOST_ARGUMENT_BYTES:
-            return _refusal(f"the arguments have more than {MOST_ARGUMENT_BYTES} bytes")
+            return _refusal_result(f"the arguments have more than {MOST_ARGUMENT_BYTES} bytes")
         request = msgspec.convert(arguments, tool.request)
         answer: Callable[[AgentDesk, Any], Mapping[str, Any]] = tool.answer
         document = answer(desk, request)
     except msgspec.ValidationError as error:
-        return _refusal(f"{tool.name}: {error}")
+        return _refusal_result(f"{tool.name}: {error}")
     except UnicodeEncodeError:
-        return _refusal("the arguments hold half a character (a lone surrogate)")
+        return _refusal_result("the arguments hold half a character (a lone surrogate)")
     except ChangedMeanwhile:
-        return _refusal("the work on this trace has changed meanwhile; call again")
+        return _refusal_result("the work on this trace has changed meanwhile; call again")
     except MastError as error:
-        return _refusal(str(error))
+        return _refusal_result(str(error))
     except OSError as error:
-        return _refusal(f"the trace cannot be read any more: {error.strerror}")
+        return _refusal_result(f"the trace cannot be read any more: {error.strerror}")
     return CallToolResult(content=[_json_content(document)])
 
 
-def _refusal(message: str) -> CallToolResult:
+def _refusal_result(message: str) -> CallToolResult:
     return CallToolResult(
         content=[_json_content({"refused": one_line(message, 1000)})], is_error=True
     )

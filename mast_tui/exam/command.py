@@ -512,6 +512,7 @@ def _outputs_without_workspace(paths: Sequence[Path], force: bool) -> Outputs:
     """Return outputs that replace neither the nearest workspace nor the files of the set."""
 
     def reason_to_keep(target: Path) -> str | None:
+        """Return the reason why a file must not be replaced, or None."""
         resolved_target = target.resolve()
         if target in database_files(find_workspace(None)):
             return "this file holds the labels"

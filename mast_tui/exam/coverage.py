@@ -388,6 +388,7 @@ def _fit_model(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
     penalty = PENALTY / len(runs)
 
     def loss(weights: Matrix) -> float:
+        """Return the mean negative log-likelihood of the true steps, with the penalty."""
         total = penalty * float(weights @ weights) / 2
         for run, steps in zip(runs, standardised_runs, strict=True):
             scores = steps @ weights

@@ -380,8 +380,9 @@ class _Quote:
             long_parts = ()
         byte_count = max((len(_utf8_bytes(piece)) for piece in pieces), default=0)
         return cls(
-            whole=tuple(map(_reading, whole_readings)),
-            pieced=tuple(map(_reading, pieced_readings)),
+            whole=tuple(map(_make_reading, whole_readings)),
+            pieced=tuple(map(_make_reading, pieced_readings)),
+            # The last readings have the least around the quoted words.
             compared=(*list(pieced_readings)[-1:], *list(whole_readings)[-1:]),
             long_parts=long_parts,
             short=byte_count < _SHORT_BYTES,
@@ -393,7 +394,7 @@ def _is_long(piece: str) -> bool:
     return word_count(piece) >= WORDS_OF_A_PART
 
 
-def _reading(pieces: tuple[str, ...]) -> _Reading:
+def _make_reading(pieces: tuple[str, ...]) -> _Reading:
     return pieces, letters(pieces[0])
 
 

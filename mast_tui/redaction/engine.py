@@ -99,6 +99,7 @@ def file_rule(
     group = compiled.groupindex.get(SECRET_GROUP, 0)
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
+        """Yield the start and end of each secret that is not empty."""
         deadline = now() + LONGEST
         for match in compiled.finditer(encodable_text(text)):
             start, end = match.span(group)

@@ -150,6 +150,7 @@ def _checked_pattern_rule(
     """
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
+        """Yield the start and end of the longest parts of matches that pass the check."""
         for match in pattern.finditer(text):
             separators = _separator_offsets(match)
             starts = [match.start(), *(offset + 1 for offset in separators)]
@@ -226,6 +227,7 @@ def _phone_check() -> Check:
     phonenumbers = _import_extra("phonenumbers")
 
     def is_phone(text: str) -> bool:
+        """Check a number of a known region, or of any region if it begins with + or 00."""
         has_form = _SEPARATOR.search(text) or text.startswith(("+", "00"))
         is_plain_number = text.startswith("0") and len(text) in _LENGTHS_WITHOUT_SEPARATOR
         if not has_form and not is_plain_number:
@@ -268,6 +270,7 @@ def _library_rule() -> SecretRule:
     compiled = re2.compile(f"(?m){'|'.join(parts)}", options)
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
+        """Yield the start and end of the longest group of each match, or of the whole match."""
         for match in compiled.finditer(encodable_text(text)):
             groups = (match.span(number) for number in range(1, compiled.groups + 1))
             start, end = max(groups, key=lambda span: span[1] - span[0], default=(0, 0))

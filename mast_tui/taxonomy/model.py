@@ -174,7 +174,7 @@ class Taxonomy:
         path_by_id = {category.id: self.path(category.id) for category in self.categories}
         slugs_by_id: dict[str, list[str]] = {category_id: [] for category_id in path_by_id}
         for mode in self.modes:
-            lowest_category = path_by_id[mode.category][: level + 1][-1]
+            *_, lowest_category = path_by_id[mode.category][: level + 1]
             slugs_by_id[lowest_category.id].append(mode.slug)
         groups: list[Group] = []
         for category_id, path in path_by_id.items():
@@ -270,13 +270,10 @@ class Taxonomy:
     @property
     def coded_by_digits(self) -> bool:
         """True if every code has the form ``d.d``."""
-        for mode in self.modes:
-            first, dot, second = mode.code.partition(".")
-            if not dot or len(first) != 1 or len(second) != 1:
-                return False
-            if not (first.isdigit() and second.isdigit()):
-                return False
-        return True
+        codes = [mode.code for mode in self.modes]
+        return all(
+            len(code) == 3 and code[1] == "." and (code[0] + code[2]).isdigit() for code in codes
+        )
 
     def keys_of(self, mode: Mode) -> str:
         """Return the two digits that people type for a mode; ``··`` if they cannot name it."""

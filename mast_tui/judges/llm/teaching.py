@@ -29,7 +29,7 @@ Record = TypeVar("Record")
 
 _MISTAKES_SETTING: Final = "judge.mistakes"
 _VERSIONS_SETTING: Final = "judge.versions"
-_DEFAULTS_SETTING: Final = "judge.defaults"
+_DEFAULTS_SETTING: Final = "judge.default_history"
 _TESTS_SETTING: Final = "judge.tests"
 """The settings of a workspace, each followed by the name of a taxonomy."""
 
@@ -134,6 +134,7 @@ def most_informative(errors: Iterable[JudgeError]) -> list[JudgeError]:
     count_by_trace: Counter[str] = Counter()
 
     def order_key(error: JudgeError) -> tuple[bool, bool, float, int, int]:
+        """Return the sort key of an error; the lowest key is next."""
         kind = (error.mode, error.right)
         return (
             not error.marked_by_person,
@@ -320,8 +321,10 @@ def default_judge(workspace: Workspace, taxonomy_ref: str) -> str | None:
         workspace: The workspace.
         taxonomy_ref: The taxonomy of the modes.
     """
-    defaults = _read_records(workspace, f"{_DEFAULTS_SETTING}:{taxonomy_ref}", tuple[str, ...], ())
-    return defaults[-1] if defaults else None
+    default_history = _read_records(
+        workspace, f"{_DEFAULTS_SETTING}:{taxonomy_ref}", tuple[str, ...], ()
+    )
+    return default_history[-1] if default_history else None
 
 
 def default_version(workspace: Workspace, taxonomy_ref: str) -> JudgeVersion | None:
@@ -345,9 +348,9 @@ def make_default(workspace: Workspace, taxonomy_ref: str, judge: str) -> None:
     """
     setting = f"{_DEFAULTS_SETTING}:{taxonomy_ref}"
     with workspace.transaction():
-        defaults = _read_records(workspace, setting, tuple[str, ...], ())
-        if not defaults or defaults[-1] != judge:
-            _write_records(workspace, setting, [*defaults, judge])
+        default_history = _read_records(workspace, setting, tuple[str, ...], ())
+        if not default_history or default_history[-1] != judge:
+            _write_records(workspace, setting, [*default_history, judge])
 
 
 def restore_default(workspace: Workspace, taxonomy_ref: str) -> str | None:
@@ -365,11 +368,11 @@ def restore_default(workspace: Workspace, taxonomy_ref: str) -> str | None:
     """
     setting = f"{_DEFAULTS_SETTING}:{taxonomy_ref}"
     with workspace.transaction():
-        defaults = _read_records(workspace, setting, tuple[str, ...], ())
-        if not defaults:
+        default_history = _read_records(workspace, setting, tuple[str, ...], ())
+        if not default_history:
             raise TeachingError("no version was made the default, so there is none to go back to")
-        _write_records(workspace, setting, defaults[:-1])
-    return defaults[-2] if len(defaults) > 1 else None
+        _write_records(workspace, setting, default_history[:-1])
+    return default_history[-2] if len(default_history) > 1 else None
 
 
 def _read_records(

@@ -148,6 +148,7 @@ def _is_same_message(text: str, other: str) -> bool:
 
 
 def _is_same_part(part: str, other_part: str) -> bool:
+    """Check whether two parts of messages are similar, and no word changes the meaning."""
     from rapidfuzz import fuzz
 
     if part == other_part:

@@ -133,7 +133,7 @@ def _contradicting_quote(change: Call, check: Call, claim: RuleStep) -> Quote | 
     A check with the tool of the change counts only if both commands have a common name.
     """
     result = check.result
-    if result is None or not _have_common_name(change, check):
+    if result is None or not _may_have_same_object(change, check):
         return None
     for offset, piece in result.pieces():
         for match in _PROBLEM.finditer(piece):
@@ -142,7 +142,8 @@ def _contradicting_quote(change: Call, check: Call, claim: RuleStep) -> Quote | 
     return _wrong_value(check.command, result, claim.own_text)
 
 
-def _have_common_name(change: Call, check: Call) -> bool:
+def _may_have_same_object(change: Call, check: Call) -> bool:
+    """Check whether two calls are of different tools, or their commands have a common name."""
     if change.tool != check.tool:
         return True
     return bool(

@@ -158,28 +158,28 @@ def _find_calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
         if step.span.kind is SpanKind.TOOL_RESULT and step.span.parent is not None
     }
     for index, step in enumerate(steps):
-        following = steps[index + 1] if index + 1 < len(steps) else None
+        next_step = steps[index + 1] if index + 1 < len(steps) else None
         if step.span.kind is SpanKind.TOOL_CALL:
             result = result_by_call.get(step.span.key)
-            if result is None and following is not None and _is_orphan_result(following):
-                result = following
+            if result is None and next_step is not None and _is_orphan_result(next_step):
+                result = next_step
             yield _make_call(step, result, step.span.name or "", step.head)
         elif step.is_message:
             block = _CODE_BLOCK.search(step.head)
-            if block is not None and following is not None and _runs_code(step, following):
+            if block is not None and next_step is not None and _runs_code(step, next_step):
                 tool = "shell" if block["language"] in _SHELL_LANGUAGES else "python"
-                yield _make_call(step, following, tool, block["code"])
+                yield _make_call(step, next_step, tool, block["code"])
 
 
 def _is_orphan_result(step: RuleStep) -> bool:
     return step.span.kind is SpanKind.TOOL_RESULT and step.span.parent is None
 
 
-def _runs_code(step: RuleStep, following: RuleStep) -> bool:
+def _runs_code(step: RuleStep, next_step: RuleStep) -> bool:
     """Check whether the step after a message with code is the output of the code."""
-    if following.span.kind is SpanKind.TOOL_RESULT:
+    if next_step.span.kind is SpanKind.TOOL_RESULT:
         return True
-    return following.span.agent != step.span.agent and is_output(following)
+    return next_step.span.agent != step.span.agent and is_output(next_step)
 
 
 def is_output(step: RuleStep) -> bool:

@@ -200,6 +200,7 @@ def _find_last_object(
 
 
 def _kind_name(value: object) -> str:
+    """Return the kind of a JSON value in words, for error messages."""
     if isinstance(value, list):
         return "a JSON list"
     if isinstance(value, str):

@@ -233,6 +233,7 @@ def in_reading_order(sightings: Iterable[Sighting], modes: Sequence[str]) -> lis
     mode_position = {mode: position for position, mode in enumerate(modes)}
 
     def order_key(sighting: Sighting) -> tuple[object, ...]:
+        """Return the range, the position of the mode, and the words of a finding."""
         finding = sighting.finding
         return (
             *_sort_range(sighting),

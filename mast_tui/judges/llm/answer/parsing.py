@@ -36,6 +36,9 @@ MOST_ENTRIES: Final = 1_000
 _FRAME_TOKENS: Final = 90
 """The approximate tokens of names, numbers and indents in the answer on one mode."""
 
+_UNKNOWN_CONFIDENCE: Final = 0.5
+"""The confidence of a finding without a readable confidence."""
+
 _TEXTS_OF_MODE: Final = 3
 """The texts in the answer on one mode: its notes, and the rationale and quote of a finding."""
 
@@ -327,7 +330,7 @@ class _Reader:
         has_finding = findings or any(finding.mode == mode.slug for finding in earlier_findings)
         if verdict is VerdictValue.PRESENT and not has_finding:
             self._add_remark(f"{mode.code} is present without a place")
-            findings = [Finding(mode.slug, None, None, "", 0.5)]
+            findings = [Finding(mode.slug, None, None, "", _UNKNOWN_CONFIDENCE)]
         earlier_verdict = self._verdicts.get(mode.slug)
         if earlier_verdict is not None:
             self._add_remark(f"{mode.code} was answered more than once")
@@ -393,14 +396,14 @@ def read_finding(
         report(f"has a quote of more than {QUOTE_CHARS:,} characters, which was cut")
     confidence = as_confidence(first_of(fields, CONFIDENCE_FIELDS), scale)
     if confidence is None:
-        report("has a confidence that cannot be read, and counts as 0.5")
+        report(f"has a confidence that cannot be read, and counts as {_UNKNOWN_CONFIDENCE}")
     rationale = view.with_own_numbers(as_text(first_of(fields, _RATIONALE_FIELDS)).strip())
     return Finding(
         mode=mode.slug,
         first=view.key(spans[0]) if spans else None,
         last=view.key(spans[-1]) if spans else None,
         rationale=rationale[:RATIONALE_CHARS],
-        confidence=0.5 if confidence is None else confidence,
+        confidence=_UNKNOWN_CONFIDENCE if confidence is None else confidence,
         decisive=_as_decisive(fields.get("decisive")),
         evidence=Evidence(key=None, quote=quote[:QUOTE_CHARS]) if quote.strip() else None,
     )

@@ -104,7 +104,7 @@ def openai_client(
     if is_azure(endpoint.base_url):
         headers = {"api-key": endpoint.api_key, **headers}  # its older addresses know no bearer
     limits = openai.Timeout(endpoint.timeout, connect=min(CONNECT_SECONDS, endpoint.timeout))
-    problem = None
+    problem = None  # raised after the handler: the error may hold the key, and is not chained
     try:
         client = openai.AsyncOpenAI(
             api_key=endpoint.api_key,

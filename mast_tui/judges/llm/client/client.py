@@ -295,7 +295,7 @@ class Client(ModelClient):
                 )
                 self._in_flight_count += 1
                 try:
-                    response = await self._post(body)
+                    response = await self._post_request(body)
                 finally:
                     self._in_flight_count -= 1
                     self._response_arrived.set()
@@ -380,7 +380,7 @@ class Client(ModelClient):
             await self._response_arrived.wait()
         self._unproven_count += 1
 
-    async def _post(self, body: dict[str, object]) -> str | ApiError | _FailedTry:
+    async def _post_request(self, body: dict[str, object]) -> str | ApiError | _FailedTry:
         """Return the text of a successful response, or the error; raise nothing."""
         try:
             async with asyncio.timeout(self._endpoint.timeout):

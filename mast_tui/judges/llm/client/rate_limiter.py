@@ -100,7 +100,7 @@ class RateLimiter:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[int]:
-        """Return a context that holds a slot for a request, and waits for it.
+        """Return a context that waits for a slot for a request, and holds it.
 
         The yielded number is the argument ``turn`` of ``slow_down``.
         """
@@ -126,7 +126,7 @@ class RateLimiter:
         self._fill_slots()
 
     def request_succeeded(self) -> None:
-        """Count an answered request, and raise the limit after enough of them."""
+        """Count an answered request; raise the limit after as many answers as the limit."""
         if self.allowed == self.most or not self.opened:
             return
         self._success_count += 1

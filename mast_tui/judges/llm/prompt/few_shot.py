@@ -276,6 +276,7 @@ def traces_in_files(workspace: Workspace) -> TraceLookup:
     records = {record.trace_id: record for record in workspace.traces()}
 
     def find_trace(trace_id: str) -> Trace | None:
+        """Return the trace with an id, read to its end; None if its file does not have it."""
         record = records.get(trace_id)
         if record is None or record.path is None or not record.path.exists():
             return None

@@ -118,7 +118,7 @@ class RedactedView:
         self._redacted_name_by_name: dict[str, str] = {}
         self._tokens: array[int] | None = None
         self.task_span, task = self._find_task(trace.meta.task or "")
-        self.task = self._redact(fit(task)).text
+        self.task = self._redact_text(fit(task)).text
 
     def __len__(self) -> int:
         return len(self._trace)
@@ -162,15 +162,15 @@ class RedactedView:
                 if not edit.failed
             ]
         return "\n\n".join(
-            f"{self.redacted(name)}:\n{self._redact(fit(text)).text}"
+            f"{self.redacted(name)}:\n{self._redact_text(fit(text)).text}"
             for name, text in (*patches, *key.tests)
         )
 
     def redacted(self, text: str) -> str:
         """Redact a sentence about the trace, and put it on one line."""
-        return self._redact(fit(one_line(text, _READ_CHARS))).text
+        return self._redact_text(fit(one_line(text, _READ_CHARS))).text
 
-    def _redact(self, text: str) -> Redacted:
+    def _redact_text(self, text: str) -> Redacted:
         """Redact a text.
 
         Raises:
@@ -275,7 +275,7 @@ class RedactedView:
 
     def _read_text(self, index: int) -> Redacted:
         """Read and redact the text of a span, and add it to the cache."""
-        redacted = self._redact(fit(self._trace.text(index)))
+        redacted = self._redact_text(fit(self._trace.text(index)))
         self._cache[index] = redacted
         self._cached_chars += len(redacted.text)
         while self._cached_chars > KEPT_CHARS and len(self._cache) > 1:
@@ -287,7 +287,7 @@ class RedactedView:
         """Return the name of an agent or a tool: redacted, short, on one line, without ``|``."""
         cached = self._redacted_name_by_name.get(name)
         if cached is None:
-            redacted = self._redact(one_line(name, _READ_CHARS)).text
+            redacted = self._redact_text(one_line(name, _READ_CHARS)).text
             cached = one_line(redacted, NAME_CHARS).replace("|", "¦")
             if len(self._redacted_name_by_name) < _MOST_CACHED_NAMES:
                 self._redacted_name_by_name[name] = cached

@@ -86,16 +86,18 @@ def _is_step(span: RedactedSpan) -> bool:
 
 
 def _window_sequence(view: RedactedView, prompt: Prompt, budget: int) -> tuple[Window, ...]:
-    """Return the windows of a trace that does not fit into one window."""
+    """Return the windows of a trace that does not fit into one window, as ``plan`` describes."""
     room = spans_room(view, budget, alone=False)
     last_span = len(view) - 1
     costs = _SpanCosts(view, unit(budget), 0, last_span)
-    final_first = costs.first_fitting(last_span, room)
+    final_first = costs.first_fitting(last_span, room)  # the first span of the last window
     windows: list[Window] = []
     first = 0 if prompt.window_modes else final_first
     while first < final_first:
         last = costs.last_fitting(first, room)
-        if last >= final_first - 1:
+        if (
+            last >= final_first - 1
+        ):  # the window reaches the last one, and overlaps with it a little
             last = min(last, costs.last_fitting(final_first, room // _OVERLAP, least=0))
             windows.append(Window(first, last, False, prompt.window_modes))
             break

@@ -202,7 +202,7 @@ class TraceJudge:
             self._answer_requests.forget_limits()
             self._note_requests.forget_limits()
             window_count = await self._judge_all_samples(windows, on_part)
-        sightings = await self._run_aside(self._merged_sightings)
+        sightings = await self._run_in_thread(self._merged_sightings)
         doubtful_indices = [
             index
             for index, sighting in enumerate(sightings)
@@ -212,7 +212,7 @@ class TraceJudge:
             sightings = await self._confirmed_sightings(
                 sightings, doubtful_indices, client, store, room
             )
-        return await self._run_aside(self._trace_result, window_count, sightings)
+        return await self._run_in_thread(self._trace_result, window_count, sightings)
 
     async def _judge_all_samples(
         self, windows: tuple[Window, ...], on_part: Callable[[Judgement], object] | None
@@ -261,7 +261,7 @@ class TraceJudge:
         """
         if not self._has_story(windows):
             return windows, ""
-        lists = await _gather_results(self._summaries(window) for window in windows)
+        lists = await _gather_results(self._window_summaries(window) for window in windows)
         summaries = [summary for summary_list in lists for summary in summary_list]
         budget = self._parameters.window_tokens
         while budget >= LEAST_TOKENS:
@@ -277,17 +277,17 @@ class TraceJudge:
         self._problems.append("the parts were judged apart: the model reads too little")
         return tuple(window for window, _ in summaries), ""
 
-    async def _summaries(self, window: Window) -> list[tuple[Window, str]]:
+    async def _window_summaries(self, window: Window) -> list[tuple[Window, str]]:
         """Return a window with its summary, or its parts with theirs if the window is too long."""
         request = self.first_request
         self.first_request = None
         if request is None:
-            request = await self._run_aside(self._summary_request, window)
+            request = await self._run_in_thread(self._summary_request, window)
         try:
             summary = await self._note_requests.answer(request, read_summary, _window_name(window))
         except ContextOverflow as error:
-            parts = await self._run_aside(self._split_window, window, error)
-            lists = await _gather_results(self._summaries(part) for part in parts)
+            parts = await self._run_in_thread(self._split_window, window, error)
+            lists = await _gather_results(self._window_summaries(part) for part in parts)
             return [summary for summary_list in lists for summary in summary_list]
         return [(window, summary)]
 
@@ -365,7 +365,7 @@ class TraceJudge:
         """Verify a finding with as many spans around it as fit; return None if too few fit."""
         shown_tokens = SHOWN_TOKENS
         while shown_tokens >= LEAST_SHOWN:
-            request = await self._run_aside(
+            request = await self._run_in_thread(
                 self._prompt.verification.request,
                 self._view,
                 sighting,
@@ -383,8 +383,8 @@ class TraceJudge:
                 shown_tokens //= 2
         return None
 
-    async def _run_aside(self, work: Callable[P, T], *args: P.args, **keywords: P.kwargs) -> T:
-        """Do work on the trace, in a thread unless the trace is small.
+    async def _run_in_thread(self, work: Callable[P, T], *args: P.args, **keywords: P.kwargs) -> T:
+        """Do work on the trace in a thread, or directly if the trace is small.
 
         For a small trace the switch of threads delays the event loop more than the work.
         """
@@ -407,17 +407,18 @@ class TraceJudge:
         self._samples.append(answers)
 
         async def judge_window(window: Window) -> None:
+            """Add the answer on a window, or the answers on its parts if it is too long."""
             try:
                 answer = await self._ask_about_window(sample, window)
             except ContextOverflow as error:
-                parts = await self._run_aside(self._split_window, window, error)
+                parts = await self._run_in_thread(self._split_window, window, error)
                 if len(windows) == 1 and len(parts) > 1:
                     raise _WholeTooLong(parts) from error
                 await _gather_results(judge_window(part) for part in parts)
                 return
-            answers.append(await self._run_aside(self._window_answer, sample, window, answer))
+            answers.append(await self._run_in_thread(self._window_answer, sample, window, answer))
             if on_part is not None:
-                on_part(await self._run_aside(self._partial_judgement))
+                on_part(await self._run_in_thread(self._partial_judgement))
 
         if windows[0].step is None:
             await _gather_results(judge_window(window) for window in windows)
@@ -434,7 +435,7 @@ class TraceJudge:
         request = self.first_request
         self.first_request = None
         if request is None:
-            request = await self._run_aside(self._new_request, sample, window, self._story)
+            request = await self._run_in_thread(self._new_request, sample, window, self._story)
         read = partial(self._prompt.read, view=self._view, window=window)
         answer = await self._answer_requests.answer(request, read, _window_name(window))
         self._shortening_remarks += request.remarks
@@ -555,7 +556,7 @@ def _window_name(window: Window) -> str:
 
 
 def _quote_remarks(findings: Iterable[Finding], limited: int) -> Iterable[str]:
-    """Yield remarks on quotes that were in another span, altered, not found, or costly to find.
+    """Yield remarks on quotes that were in another span, altered, not found, or searched in part.
 
     Args:
         findings: The anchored findings.

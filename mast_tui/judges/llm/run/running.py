@@ -62,7 +62,7 @@ Connect = Callable[[Setup, Usage, Report, Report], AbstractAsyncContextManager[M
 reason when requests wait, the other with settings that the server does not accept."""
 
 
-def _ignore(*_: object) -> None:
+def _ignore_call(*_: object) -> None:
     pass
 
 
@@ -79,11 +79,11 @@ class Watch:
         on_cancelled: Called with the counts of a cancelled run.
     """
 
-    on_trace: Callable[[Progress], object] = _ignore
-    on_use: Callable[[Usage], object] = _ignore
-    on_wait: Report = _ignore
+    on_trace: Callable[[Progress], object] = _ignore_call
+    on_use: Callable[[Usage], object] = _ignore_call
+    on_wait: Report = _ignore_call
     on_part: Callable[[str, Judgement], object] | None = None
-    on_cancelled: Callable[[ModelRunSummary], object] = _ignore
+    on_cancelled: Callable[[ModelRunSummary], object] = _ignore_call
 
 
 @dataclass(slots=True)
@@ -156,8 +156,8 @@ async def run_model_judge(
 async def connect_to_server(
     setup: Setup,
     spent: Usage,
-    on_wait: Report = _ignore,
-    on_remark: Report = _ignore,
+    on_wait: Report = _ignore_call,
+    on_remark: Report = _ignore_call,
     budget: Budget | None = None,
 ) -> AsyncIterator[ModelClient]:
     """Open a client of the setup's server.
@@ -380,7 +380,7 @@ class _Run:
                         f"{MOST_IN_A_ROW} traces in a row failed for the same reason:"
                         f" {self._common_failure}"
                     )
-            del loaded
+            del loaded  # frees the trace before the next one is read
 
     async def _judge_trace(self, loaded: _LoadedTrace, client: ModelClient) -> Progress:
         """Judge one trace, store the result or the failure, and return its status."""

@@ -219,6 +219,7 @@ class VendorBatches:
             wait = min(wait * _WAIT_FACTOR, MOST_WAIT)
 
     def _report_end(self, state: BatchState, progress: str) -> None:
+        """Report the end of a batch, with the reason if it was not completed."""
         if state.status == "completed":
             self._say(f"{state.id}: {progress}")
         else:

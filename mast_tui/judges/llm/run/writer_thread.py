@@ -47,18 +47,18 @@ class WriterThread:
 
     async def do(self, work: Callable[[], T]) -> T:
         """Do work, and return its result once it is stored; its exceptions are raised."""
-        result: T = await self._queue(work, alone=self.together is None)
+        result: T = await self._queue_work(work, alone=self.together is None)
         return result
 
     def hand_over(self, work: Callable[[], object]) -> None:
         """Queue work with its own transaction; its exceptions are ignored."""
-        self._queue(work, alone=True)
+        self._queue_work(work, alone=True)
 
     async def close(self) -> None:
         """Wait until all work is done."""
         await asyncio.to_thread(self._thread.shutdown)
 
-    def _queue(self, work: Callable[[], object], *, alone: bool) -> asyncio.Future[Any]:
+    def _queue_work(self, work: Callable[[], object], *, alone: bool) -> asyncio.Future[Any]:
         """Queue work, and return the future of its result."""
         loop = asyncio.get_running_loop()
         task = _Task(work, loop.create_future(), alone)
