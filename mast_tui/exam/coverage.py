@@ -248,7 +248,8 @@ class StepSets:
             draw: A random number that chooses between the two ranks around the level; 0 chooses
                 the higher rank.
         """
-        model = cls(*_fit_model(fitted), float("inf"))
+        weights, mean, spread = _fit_model(fitted)
+        model = cls(weights, mean, spread, limit=float("inf"))
         sums = [float(model.sums(run.steps, rng)[run.true]) for run in calibration]
         return replace(model, limit=_set_limit(sums, draw))
 

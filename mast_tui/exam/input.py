@@ -273,7 +273,7 @@ def set_from_files(
         ExchangeError: There is nothing of the set, or the crosswalk does not fit.
     """
     reader, scorings = SETS[name]
-    if name == "who-and-when":
+    if name == "who-and-when":  # the only reader that uses several processes
         incoming = read_who_and_when(pool.reachable(paths), workers=pool.workers)
     else:
         incoming = reader(pool.reachable(paths))

@@ -59,6 +59,9 @@ _MATCH_TITLES: Final = {
     "category": "category",
     "joint": "step and category",
 }
+_EXACT: Final = "0"
+"""The distance of a step that is exactly right, as a key of the figures."""
+
 _COST: Final = columns("""
     requests   | requests   | number | requests per trace     | 60
     tokens_in  | tokens in  | count  | tokens in, per trace   | 80
@@ -325,7 +328,7 @@ def _published_note(figures_by_judge: Values) -> Iterator[Note]:
     The note names the judges whose share differs from the share of exact steps.
     """
     shares_by_judge = {
-        judge: (figures["published_step"]["value"], figures["step"]["0"]["value"])
+        judge: (figures["published_step"]["value"], figures["step"][_EXACT]["value"])
         for judge, figures in figures_by_judge.items()
         if figures["published_step"] is not None
     }

@@ -374,18 +374,18 @@ def _same_signs_match(text: str, quote: str) -> QuoteMatch | None:
     return None if match is None else QuoteMatch(match.start(), match.end(), Match.SPACING)
 
 
-def _letter_range(loose: str, first: int, end: int) -> tuple[int, int]:
+def _letter_range(loosened_text: str, first: int, end: int) -> tuple[int, int]:
     """Return the range in a text of its letters from number ``first`` to ``end``, exclusive."""
-    return _offset_of_letter(loose, first), _offset_of_letter(loose, end - 1) + 1
+    return _offset_of_letter(loosened_text, first), _offset_of_letter(loosened_text, end - 1) + 1
 
 
-def _offset_of_letter(loose: str, number: int) -> int:
+def _offset_of_letter(loosened_text: str, number: int) -> int:
     """Return the offset of the letter with a number, from 0, in a text."""
     offset = 0
     step = _CHUNK
     while step:
-        count = len(letters(loose[offset : offset + step]))
-        if offset + step <= len(loose) and count <= number:
+        count = len(letters(loosened_text[offset : offset + step]))
+        if offset + step <= len(loosened_text) and count <= number:
             number -= count
             offset += step
         else:
@@ -393,19 +393,21 @@ def _offset_of_letter(loose: str, number: int) -> int:
     return offset
 
 
-def _with_outer_signs(loose: str, match_range: tuple[int, int], quote: str) -> tuple[int, int]:
+def _with_outer_signs(
+    loosened_text: str, match_range: tuple[int, int], quote: str
+) -> tuple[int, int]:
     """Extend a range by the punctuation around it that the quote has too."""
     start, end = match_range
     letters_start = next(i for i, char in enumerate(quote) if letters(char))
     letters_end = next(i for i in range(len(quote), 0, -1) if letters(quote[i - 1]))
     for sign in reversed("".join(quote[:letters_start].split())):
         search_start = max(0, start - _WORD_EDGE)
-        preceding = loose[search_start:start].rstrip()
+        preceding = loosened_text[search_start:start].rstrip()
         if not preceding.endswith(sign):
             break
         start = search_start + len(preceding) - 1
     for sign in "".join(quote[letters_end:].split()):
-        following = loose[end : end + _WORD_EDGE]
+        following = loosened_text[end : end + _WORD_EDGE]
         if not following.lstrip().startswith(sign):
             break
         end += len(following) - len(following.lstrip()) + 1
@@ -500,9 +502,9 @@ _MATCHES: Final = {
 
 def _case_folded(text: str) -> str:
     """Return the loosened text in lower case, unless that changes its length."""
-    loose = loosened(text)
-    lower = loose.lower()
-    return lower if len(lower) == len(loose) else loose
+    loosened_text = loosened(text)
+    lower = loosened_text.lower()
+    return lower if len(lower) == len(loosened_text) else loosened_text
 
 
 def _trimmed_range(text: str, start: int, end: int) -> tuple[int, int]:

@@ -467,13 +467,13 @@ def anchored(
     Raises:
         OSError: The trace's source could not be read.
     """
-    named = _finding_range(finding, trace)
-    named_keys = None if named is None else _range_keys(trace, named)
+    named_range = _finding_range(finding, trace)
+    named_keys = None if named_range is None else _range_keys(trace, named_range)
     first, last = named_keys or (None, None)
     quote = "" if finding.evidence is None else finding.evidence.quote
     if not quote.strip():
         return replace(finding, first=first, last=last, evidence=None)
-    location = locate(quote, named)
+    location = locate(quote, named_range)
     start = 0
     end = 0
     if location is not None:
@@ -482,7 +482,7 @@ def anchored(
         )
     if location is None or start >= end:
         return replace(finding, first=first, last=last, evidence=Evidence(key=first, quote=quote))
-    spans = _corrected_range(named, location)
+    span_range = _corrected_range(named_range, location)
     match = location.match_range.match
     evidence = Evidence(
         key=trace.span(location.index).key,
@@ -490,10 +490,10 @@ def anchored(
         char_start=start,
         char_end=end,
         match=match,
-        named=None if spans == named else named_keys,
+        named=None if span_range == named_range else named_keys,
         wording=None if match is Match.EXACT else quote.strip(),
     )
-    first, last = _range_keys(trace, spans)
+    first, last = _range_keys(trace, span_range)
     return replace(finding, first=first, last=last, evidence=evidence)
 
 
@@ -509,11 +509,13 @@ def _finding_range(finding: Finding, trace: Trace) -> tuple[int, int] | None:
     return (min(ends), max(ends)) if ends else None
 
 
-def _corrected_range(named: tuple[int, int] | None, location: QuoteLocation) -> tuple[int, int]:
+def _corrected_range(
+    named_range: tuple[int, int] | None, location: QuoteLocation
+) -> tuple[int, int]:
     """Return the named range if the quote begins in it, or else the range of the quote."""
-    if named is None:
+    if named_range is None:
         return location.index, location.last
-    first, last = named
+    first, last = named_range
     if not first <= location.index <= last:
         return location.index, location.last
     return first, max(last, location.last)

@@ -263,8 +263,8 @@ class _Run:
     def _is_known(self, record: TraceRecord) -> bool:
         if self._names is None:
             return False
-        stored = self._workspace.find_trace(record)
-        return stored is not None and self._has_judged(stored, record)
+        stored_record = self._workspace.find_trace(record)
+        return stored_record is not None and self._has_judged(stored_record, record)
 
     def _store_result(self, judged: JudgedTrace) -> Progress:
         """Store the judgement on a trace or the problem, and return the report on the trace."""
@@ -293,16 +293,16 @@ class _Run:
             self.summary.run_id = self._workspace.start_run(self._judge.name, self._taxonomy)
         return self.summary.run_id
 
-    def _has_judged(self, stored: TraceRecord, current: TraceRecord) -> bool:
+    def _has_judged(self, stored_record: TraceRecord, current_record: TraceRecord) -> bool:
         """Check whether a trace was judged when it had the current number of spans."""
         judgements = [
             judgement
             for name in self._names or ()
             for judgement in self._workspace.judgements(
-                trace_id=stored.trace_id, annotator=name, taxonomy=self._taxonomy
+                trace_id=stored_record.trace_id, annotator=name, taxonomy=self._taxonomy
             )
         ]
-        has_grown = stored.spans is not None and stored.spans != current.spans
+        has_grown = stored_record.spans is not None and stored_record.spans != current_record.spans
         return not has_grown and self.is_covered(judgements)
 
     def is_covered(self, judgements: Iterable[JudgementRecord]) -> bool:

@@ -207,14 +207,14 @@ class Redacted:
 
         Args:
             offset: The offset in the original.
-            is_end: Whether it is the end of the range, which touches a secret only if the code
-                point before it does.
+            is_end: Whether it is the end of the range, which is after its last code point.
         """
         shift = 0
+        code_point = offset - 1 if is_end else offset
         for cut in self.cuts:
-            if offset < cut.start + is_end:
+            if code_point < cut.start:
                 break
-            if offset < cut.end + is_end:
+            if code_point < cut.end:
                 return cut.shown_end if is_end else cut.shown_start
             shift = cut.shown_end - cut.end
         return offset + shift
@@ -234,10 +234,11 @@ class Redacted:
     def _original_offset(self, offset: int, *, is_end: bool) -> int:
         """Return the offset in the original of a start or end, the reverse of ``_shown_offset``."""
         shift = 0
+        code_point = offset - 1 if is_end else offset
         for cut in self.cuts:
-            if offset < cut.shown_start + is_end:
+            if code_point < cut.shown_start:
                 break
-            if offset < cut.shown_end + is_end:
+            if code_point < cut.shown_end:
                 return cut.end if is_end else cut.start
             shift = cut.end - cut.shown_end
         return offset + shift
@@ -385,11 +386,11 @@ def _merge_secrets(secrets: Iterable[tuple[int, int, str]]) -> list[tuple[int, i
 
     Of secrets with one start, the longest is the first.
     """
-    merged: list[tuple[int, int, str]] = []
+    merged_secrets: list[tuple[int, int, str]] = []
     for start, end, name in sorted(secrets, key=lambda secret: (secret[0], -secret[1])):
-        last_start, last_end, last_name = merged[-1] if merged else (0, 0, "")
+        last_start, last_end, last_name = merged_secrets[-1] if merged_secrets else (0, 0, "")
         if start < last_end:
-            merged[-1] = (last_start, max(end, last_end), last_name)
+            merged_secrets[-1] = (last_start, max(end, last_end), last_name)
         else:
-            merged.append((start, end, name))
-    return merged
+            merged_secrets.append((start, end, name))
+    return merged_secrets

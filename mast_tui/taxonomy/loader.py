@@ -186,8 +186,8 @@ def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
     """Read all categories.
 
     Raises:
-        TaxonomyError: A category is not valid, or comes before the category that contains it: so
-            there is no cycle.
+        TaxonomyError: A category is not valid, or does not come after the category that contains
+            it. This order excludes cycles.
     """
     categories: list[Category] = []
     for table in root.tables("categories"):

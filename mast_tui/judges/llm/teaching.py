@@ -29,7 +29,7 @@ Record = TypeVar("Record")
 
 _MISTAKES_SETTING: Final = "judge.mistakes"
 _VERSIONS_SETTING: Final = "judge.versions"
-_DEFAULTS_SETTING: Final = "judge.default_history"
+_DEFAULTS_SETTING: Final = "judge.defaults"
 _TESTS_SETTING: Final = "judge.tests"
 """The settings of a workspace, each followed by the name of a taxonomy."""
 
@@ -203,17 +203,17 @@ def with_guidelines(setup: Setup, guidelines: Sequence[tuple[str, str]]) -> Setu
     return replace(setup, guidelines=tuple(guidelines), noted=noted)
 
 
-def with_chosen(setup: Setup, chosen: ChosenExamples) -> Setup:
+def with_chosen(setup: Setup, chosen_examples: ChosenExamples) -> Setup:
     """Return a setup whose prompt has examples; their subjects go into the run's record.
 
     Args:
         setup: The setup.
-        chosen: The examples.
+        chosen_examples: The examples with their subjects.
     """
     return replace(
         setup,
-        examples=tuple(example for _, example in chosen),
-        noted=(*setup.noted, *choice_parameters(chosen)),
+        examples=tuple(example for _, example in chosen_examples),
+        noted=(*setup.noted, *choice_parameters(chosen_examples)),
     )
 
 

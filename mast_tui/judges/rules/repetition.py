@@ -50,13 +50,13 @@ class _Chain:
 
     Attributes:
         first: The first call.
-        plain: Its command without the presentation of the output.
+        plain_command: Its command without the presentation of the output.
         answer: The last answer; None without a result.
         seen_doubts: The calls of unknown effect before the last call of the chain.
         fair: The first call follows a change, so that repetitions after a wait are fair.
         watches: The call directly before the first one was a change.
-        exact: The repetitions with the same command.
-        alike: The repetitions with nearly the same command.
+        identical: The repetitions with the same command.
+        similar: The repetitions with nearly the same command.
         waits: The number of fair repetitions.
         doubts: The number of calls of unknown effect between the calls of the chain.
         moving: The answers differ in their numbers, and the calls follow each other directly,
@@ -64,21 +64,21 @@ class _Chain:
     """
 
     first: Call
-    plain: str
+    plain_command: str
     answer: str | None
     seen_doubts: int
     fair: bool
     watches: bool
-    exact: list[Call] = field(default_factory=list)
-    alike: list[Call] = field(default_factory=list)
+    identical: list[Call] = field(default_factory=list)
+    similar: list[Call] = field(default_factory=list)
     waits: int = 0
     doubts: int = 0
     moving: bool = False
 
     @property
     def repetitions(self) -> list[Call]:
-        """All exact and nearly equal repetitions, in their order."""
-        return sorted([*self.exact, *self.alike], key=lambda call: call.index)
+        """All identical and nearly equal repetitions, in their order."""
+        return sorted([*self.identical, *self.similar], key=lambda call: call.index)
 
     @property
     def confidence(self) -> float:
@@ -88,14 +88,16 @@ class _Chain:
             confidence -= 0.15
         if self.moving:
             confidence -= 0.25
-        elif not self.exact:
+        elif not self.identical:
             confidence -= 0.1
         return confidence
 
     @property
     def last(self) -> Call:
         """The last call of the chain."""
-        return max([*self.exact, *self.alike], key=lambda call: call.index, default=self.first)
+        return max(
+            [*self.identical, *self.similar], key=lambda call: call.index, default=self.first
+        )
 
 
 @dataclass(slots=True)
@@ -121,7 +123,7 @@ def find_same(walk: Walk) -> Iterator[Finding]:
         (call, chain)
         for chain in _find_chains(walk)
         if not chain.moving and chain.answer is not None
-        for call in chain.exact
+        for call in chain.identical
     ]
     yield from _block_findings(walk, repetitions, "with the same answer")
 
@@ -130,7 +132,7 @@ def find_similar(walk: Walk) -> Iterator[Finding]:
     """Suggest calls that nearly repeat an earlier one, or whose answers differ in numbers only."""
     moving: list[tuple[Call, _Chain]] = []
     unanswered: list[tuple[Call, _Chain]] = []
-    alike: list[tuple[Call, _Chain]] = []
+    similar: list[tuple[Call, _Chain]] = []
     for chain in _find_chains(walk):
         if chain.moving:
             if len(chain.repetitions) >= _FEWEST_IN_A_ROW:
@@ -138,12 +140,12 @@ def find_similar(walk: Walk) -> Iterator[Finding]:
         elif chain.answer is None:
             unanswered += [(call, chain) for call in chain.repetitions]
         else:
-            alike += [(call, chain) for call in chain.alike]
+            similar += [(call, chain) for call in chain.similar]
     yield from _block_findings(
         walk, moving, "without a wait, and the answers differ in numbers only"
     )
     yield from _block_findings(walk, unanswered, "with no result shown")
-    yield from _block_findings(walk, alike, "with the same answer")
+    yield from _block_findings(walk, similar, "with the same answer")
 
 
 def _find_chains(walk: Walk) -> list[_Chain]:
@@ -164,20 +166,20 @@ def _find_chains(walk: Walk) -> list[_Chain]:
             has_waited = True
         if not call.works:
             continue
-        plain = _SPACE.sub(" ", _PRESENTATION.sub(" ", call.command)).strip()
+        plain_command = _SPACE.sub(" ", _PRESENTATION.sub(" ", call.command)).strip()
         answer = answer_of(call.result) if call.result is not None else None
-        key = (call.agent, call.tool, frozenset(_NAME_PATTERN.findall(plain)))
+        key = (call.agent, call.tool, frozenset(_NAME_PATTERN.findall(plain_command)))
         direct_predecessor = None if has_waited else previous
-        chain = _take_continued_chain(memory.chains[key], plain, answer, direct_predecessor)
+        chain = _take_continued_chain(memory.chains[key], plain_command, answer, direct_predecessor)
         if chain is not None:
             chain.answer = answer
-            _add_repetition(chain, call, plain, memory.doubts, has_waited)
+            _add_repetition(chain, call, plain_command, memory.doubts, has_waited)
         if call.changed:
             # After a change every call has a use again, except the same change again.
             memory = _Memory(after_change=True)
         if chain is None:
             watches = memory.after_change and previous is not None and previous.changed
-            chain = _Chain(call, plain, answer, memory.doubts, memory.after_change, watches)
+            chain = _Chain(call, plain_command, answer, memory.doubts, memory.after_change, watches)
             chains.append(chain)
         memory.chains[key].append(chain)
         memory.doubts += call.effect is Effect.UNKNOWN
@@ -213,7 +215,7 @@ def _has_pause_between(previous: Call | None, call: Call) -> bool:
 
 
 def _take_continued_chain(
-    chains: list[_Chain], plain: str, answer: str | None, direct_predecessor: Call | None
+    chains: list[_Chain], plain_command: str, answer: str | None, direct_predecessor: Call | None
 ) -> _Chain | None:
     """Remove the last chain with the same or nearly the same command from ``chains``.
 
@@ -224,7 +226,7 @@ def _take_continued_chain(
 
     Args:
         chains: The chains of calls with the same tool and names.
-        plain: The command without its presentation.
+        plain_command: The command without its presentation.
         answer: The answer, or None without a result.
         direct_predecessor: The previous call, if there was no wait after it.
 
@@ -234,7 +236,10 @@ def _take_continued_chain(
     from rapidfuzz import fuzz
 
     for chain in reversed(chains[-_LOOK_BACK:]):
-        if plain == chain.plain or fuzz.ratio(plain, chain.plain) >= _SIMILAR_COMMAND:
+        if (
+            plain_command == chain.plain_command
+            or fuzz.ratio(plain_command, chain.plain_command) >= _SIMILAR_COMMAND
+        ):
             chains.remove(chain)
             if chain.answer == answer:
                 return chain
@@ -255,17 +260,19 @@ def _differ_in_numbers(answer: str | None, other: str | None) -> bool:
     return fuzz.ratio(_DIGITS.sub("0", answer), _DIGITS.sub("0", other)) >= _SAME_ANSWER
 
 
-def _add_repetition(chain: _Chain, call: Call, plain: str, doubts: int, has_waited: bool) -> None:
+def _add_repetition(
+    chain: _Chain, call: Call, plain_command: str, doubts: int, has_waited: bool
+) -> None:
     """Add a call to the repetitions of a chain; a fair repetition is only counted."""
     if has_waited and chain.fair and not chain.repetitions and chain.waits < _FAIR_WAITS:
         chain.waits += 1
         return
     chain.doubts += doubts - chain.seen_doubts
     chain.seen_doubts = doubts
-    if plain == chain.plain:
-        chain.exact.append(call)
+    if plain_command == chain.plain_command:
+        chain.identical.append(call)
     else:
-        chain.alike.append(call)
+        chain.similar.append(call)
 
 
 def _block_findings(
@@ -291,7 +298,9 @@ def _block_findings(
         numbers = ", ".join(call.step.number for call in calls[:_MOST_LISTED])
         if len(calls) > _MOST_LISTED:
             numbers += " …"
-        is_exact = all(any(call is exact for exact in chain.exact) for call, chain in block)
+        is_exact = all(
+            any(call is identical for identical in chain.identical) for call, chain in block
+        )
         likeness = "the same call" if is_exact else "nearly the same call"
         times = f"{len(calls)} calls"
         if len(first_numbers) == 1:

@@ -30,6 +30,11 @@ _CODE: Final = re.compile(r"#?\b(?=\w*\d)[\w-]{2,}|\b[A-Z][A-Z0-9]{4,}\b")
 """Numbers and codes that identify something: ``#W2378156``, ``IFOYYZ``."""
 
 _FIRST_CALLS: Final = 4
+"""The number of calls after an opening that are compared."""
+
+_REPEATED_CALLS: Final = 3
+"""The number of first calls of a run whose repetition is a reset by itself."""
+
 _GREETING: Final = any_of(
     r"\A\W*(?:hi|hello|hey|good (?:morning|day|afternoon|evening)|welcome)"
     r"[^\n]*(?:I'm|I am|how (?:can|may)|help|assist\w*)"
@@ -156,16 +161,13 @@ def _continues_alike(walk: Walk, opening: RuleStep, later: RuleStep) -> bool:
 
 
 def _repeated_first_calls(walk: Walk, suggested_indices: Sequence[int]) -> Iterator[Finding]:
-    """Suggest the first repetition of the first three calls of the run, in the same order.
-
-    The three calls must be different.
-    """
+    """Suggest the first repetition of the run's first calls in the same order, if these differ."""
     calls = walk.calls_between(-1, len(walk.steps))
-    first_calls = [(call.tool, call.command) for call in calls[:3]]
-    if len(set(first_calls)) < 3:
+    first_calls = [(call.tool, call.command) for call in calls[:_REPEATED_CALLS]]
+    if len(set(first_calls)) < _REPEATED_CALLS:
         return
-    for start in range(_FIRST_CALLS, len(calls) - 2):
-        later_calls = calls[start : start + 3]
+    for start in range(_FIRST_CALLS, len(calls) - _REPEATED_CALLS + 1):
+        later_calls = calls[start : start + _REPEATED_CALLS]
         first_later = later_calls[0]
         last_later = later_calls[-1]
         is_same = [(call.tool, call.command) for call in later_calls] == first_calls
@@ -175,7 +177,8 @@ def _repeated_first_calls(walk: Walk, suggested_indices: Sequence[int]) -> Itera
                 (first_later.index, last_later.last_index),
                 first_later.quote(),
                 f"{first_later.step.number} to {last_later.step.number} are the run's first calls, "
-                f"{calls[0].step.number} to {calls[2].step.number}, again in the same order.",
+                f"{calls[0].step.number} to {calls[_REPEATED_CALLS - 1].step.number}, again in "
+                "the same order.",
                 0.7,
             )
             return

@@ -103,7 +103,7 @@ class ApiCapabilities:
             body["response_format"] = {"type": "json_object"}
         return body | dict(self._parameters.extra_body)
 
-    def refused(self, request_form: RequestForm, part: Part) -> bool:
+    def change_form(self, request_form: RequestForm, part: Part) -> bool:
         """Change the request form after a refusal, unless another task has changed it meanwhile.
 
         Args:
@@ -124,21 +124,25 @@ class ApiCapabilities:
             self._on_remark(f"{self._host} {remark}")
         return True
 
-    def answer_was_too_long(self, sent: object, most: int | None) -> bool:
+    def lower_answer_limit(self, sent_limit: object, allowed_tokens: int | None) -> bool:
         """Lower the limit of answers after a refusal.
 
         Args:
-            sent: The limit in the refused request.
-            most: The limit that the server names, or None.
+            sent_limit: The limit in the refused request.
+            allowed_tokens: The limit that the server names, or None.
 
         Returns:
             True if the request may be sent with a lower limit.
         """
-        if most is None or not isinstance(sent, int) or sent <= most:
+        if (
+            allowed_tokens is None
+            or not isinstance(sent_limit, int)
+            or sent_limit <= allowed_tokens
+        ):
             return False
-        if self._longest_answer is None or most < self._longest_answer:
-            self._longest_answer = most
-            self._on_remark(f"{self._host} gives answers of at most {most:,} tokens")
+        if self._longest_answer is None or allowed_tokens < self._longest_answer:
+            self._longest_answer = allowed_tokens
+            self._on_remark(f"{self._host} gives answers of at most {allowed_tokens:,} tokens")
         return True
 
     def _form_without(self, current: RequestForm, part: Part) -> tuple[RequestForm, str] | None:

@@ -271,12 +271,9 @@ def _unsupported_part(api_error: ApiError, text: str) -> ErrorKind | None:
     if api_error.status == 404:  # no such model, or no endpoint with all parameters
         return ErrorKind.FORM if "requested parameters" in text else None
     is_unsupported = _UNSUPPORTED.search(text) is not None
-    if _LIMIT.search(text):
-        if is_unsupported:
-            return ErrorKind.LIMIT
-        if api_error.status < 500 and _ANSWER_TOO_LONG.search(text):
-            return ErrorKind.ANSWER_TOO_LONG
-    if _ANSWER_TOO_LONG.search(text) and api_error.status < 500:
+    if is_unsupported and _LIMIT.search(text):
+        return ErrorKind.LIMIT
+    if api_error.status < 500 and _ANSWER_TOO_LONG.search(text):
         return ErrorKind.ANSWER_TOO_LONG
     if _NO_SYSTEM.search(text):
         return ErrorKind.SYSTEM

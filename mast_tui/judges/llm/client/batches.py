@@ -47,7 +47,7 @@ class BatchGone(RunStops):
 class _FileClient(BoundedClient):
     """An HTTP client for files of answers, which are as long as all answers together."""
 
-    most = 1 << 30
+    max_bytes = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)

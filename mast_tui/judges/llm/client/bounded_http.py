@@ -30,7 +30,7 @@ class ResponseTooLarge(httpx2.RequestError):
 
 
 class BoundedClient(openai.DefaultAsyncHttpxClient):
-    """An HTTP client whose responses have a whole, uncompressed body of at most ``most`` bytes.
+    """An HTTP client whose responses have a whole, uncompressed body of at most ``max_bytes``.
 
     Parameters of the content type are removed: with a name such as ``zlib`` or ``punycode`` as the
     character set, the text would be decompressed again, or would take very long to decode.
@@ -39,7 +39,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         ResponseTooLarge: A body is longer, or compressed more than once.
     """
 
-    most: int = MOST_BYTES
+    max_bytes: int = MOST_BYTES
 
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
@@ -53,7 +53,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         """
         response = await super().send(request, stream=True, **options)
         try:
-            content = await _read_content(response, self.most)
+            content = await _read_content(response, self.max_bytes)
         finally:
             await response.aclose()
         headers = [
@@ -70,7 +70,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         )
 
 
-async def _read_content(response: httpx2.Response, most: int) -> bytes:
+async def _read_content(response: httpx2.Response, max_bytes: int) -> bytes:
     """Read the content of a response.
 
     Raises:
@@ -82,8 +82,8 @@ async def _read_content(response: httpx2.Response, most: int) -> bytes:
     content = bytearray()
     async for part in response.aiter_bytes():
         content += part
-        if len(content) > most:
-            raise ResponseTooLarge(f"its answer is longer than {most >> 20} MB")
+        if len(content) > max_bytes:
+            raise ResponseTooLarge(f"its answer is longer than {max_bytes >> 20} MB")
     return bytes(content)
 
 

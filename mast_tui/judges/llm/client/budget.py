@@ -162,24 +162,28 @@ class Budget:
         tokens = request.tokens_in + request.tokens_out
         by_tokens = self._allowed.tokens is not None and self.tokens + tokens > self._allowed.tokens
         if by_tokens or self._prices is None:
-            used = f"{self.tokens:,}"
-            most = f"{self._allowed.tokens:,} tokens"
-            needed = f"{tokens:,}"
+            used_amount = f"{self.tokens:,}"
+            allowed_amount = f"{self._allowed.tokens:,} tokens"
+            needed_amount = f"{tokens:,}"
             is_too_much = tokens > (self._allowed.tokens or 0)
         else:
             usage = self.used
             cost = self._prices.cost(request.tokens_in, request.tokens_out)
-            used = _amount_text(
+            used_amount = _amount_text(
                 self._prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached)
             )
-            most = _amount_text(self._allowed.cost)
-            needed = _amount_text(cost)
+            allowed_amount = _amount_text(self._allowed.cost)
+            needed_amount = _amount_text(cost)
             is_too_much = cost > (self._allowed.cost or 0.0)
         if is_too_much:
-            return f"one request alone may take {needed} of the {most} allowed; allow more"
+            return (
+                f"one request alone may take {needed_amount} of the {allowed_amount} allowed; "
+                "allow more"
+            )
+        verb = "used" if by_tokens else "spent"
         return (
-            f"{used} of the {most} allowed are {'used' if by_tokens else 'spent'}, and the next"
-            " request would go beyond; the same command goes on with a new allowance"
+            f"{used_amount} of the {allowed_amount} allowed are {verb}, and the next request would"
+            " go beyond; the same command goes on with a new allowance"
         )
 
 

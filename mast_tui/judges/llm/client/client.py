@@ -305,8 +305,10 @@ class Client(ModelClient):
                     else response
                 )
                 if isinstance(received, Reply | UnusableReply) and received.tokens_in:
-                    cached = received.tokens_cached if isinstance(received, Reply) else 0
-                    self._budget.settle(reserved, received.tokens_in, received.tokens_out, cached)
+                    cached_tokens = received.tokens_cached if isinstance(received, Reply) else 0
+                    self._budget.settle(
+                        reserved, received.tokens_in, received.tokens_out, cached_tokens
+                    )
                 elif isinstance(received, UnusableReply) or (
                     isinstance(received, _FailedTry) and received.lost
                 ):
@@ -491,7 +493,7 @@ class Client(ModelClient):
         error_kind = error_kind_of(api_error)
         part = _REFUSED_PARTS.get(error_kind)
         if part is not None:
-            if self.capabilities.refused(request_form, part):
+            if self.capabilities.change_form(request_form, part):
                 return _FailedTry(reason, learned=True)
             return Unanswered(f"{self._host} refuses the request: {reason}")
         if error_kind in (ErrorKind.BUSY, ErrorKind.AGAIN, ErrorKind.LOADING):
@@ -516,7 +518,7 @@ class Client(ModelClient):
             )
         if error_kind is ErrorKind.ANSWER_TOO_LONG:
             sent_limit = body.get(request_form.limit or "")
-            if self.capabilities.answer_was_too_long(sent_limit, longest_answer(api_error)):
+            if self.capabilities.lower_answer_limit(sent_limit, longest_answer(api_error)):
                 return _FailedTry(reason, learned=True)
         if error_kind is ErrorKind.FILTERED:
             return Reply(message, "refusal", request_form.form, 0, 0, counted=False)

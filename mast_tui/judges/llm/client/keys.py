@@ -201,14 +201,14 @@ def _extend_match(
 
 def _merge_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the ranges in their order; ranges that overlap or touch are merged."""
-    merged: list[tuple[int, int]] = []
+    merged_ranges: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
-        last_start, last_end = merged[-1] if merged else (-1, -1)
+        last_start, last_end = merged_ranges[-1] if merged_ranges else (-1, -1)
         if start <= last_end:
-            merged[-1] = (last_start, max(last_end, end))
+            merged_ranges[-1] = (last_start, max(last_end, end))
         else:
-            merged.append((start, end))
-    return merged
+            merged_ranges.append((start, end))
+    return merged_ranges
 
 
 _LOGGERS: Final = (

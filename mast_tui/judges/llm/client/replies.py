@@ -103,8 +103,8 @@ def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError
         usage.tokens_in if is_counted else sent_tokens,
         max(usage.tokens_out, 0 if is_counted else estimate(answer_text)),
         is_counted,
-        tokens_cached=min(usage.cached, usage.tokens_in) if is_counted else 0,
-        tokens_thought=usage.thought,
+        tokens_cached=min(usage.cached_tokens, usage.tokens_in) if is_counted else 0,
+        tokens_thought=usage.thinking_tokens,
     )
 
 
@@ -236,13 +236,13 @@ def _finish_of(reason: object, refusal: str) -> Finish:
 class _Usage:
     """The tokens that a server counted, 0 for numbers that it did not give.
 
-    ``cached`` is a part of ``tokens_in``, ``thought`` a part of ``tokens_out``.
+    ``cached_tokens`` is a part of ``tokens_in``, ``thinking_tokens`` a part of ``tokens_out``.
     """
 
     tokens_in: int = 0
     tokens_out: int = 0
-    cached: int = 0
-    thought: int = 0
+    cached_tokens: int = 0
+    thinking_tokens: int = 0
 
 
 def _read_usage(usage: object) -> _Usage:
@@ -250,17 +250,17 @@ def _read_usage(usage: object) -> _Usage:
     if not isinstance(usage, dict):
         return _Usage()
     tokens_in = _token_count(usage.get("prompt_tokens"))
-    cached = _detail_count(usage, "prompt_tokens_details", "cached_tokens")
-    if cached > tokens_in:  # some servers count cached tokens separately
-        tokens_in += cached
-    thought = _detail_count(usage, "completion_tokens_details", "reasoning_tokens")
+    cached_tokens = _detail_count(usage, "prompt_tokens_details", "cached_tokens")
+    if cached_tokens > tokens_in:  # some servers count cached tokens separately
+        tokens_in += cached_tokens
+    thinking_tokens = _detail_count(usage, "completion_tokens_details", "reasoning_tokens")
     # Thinking has to be paid, also if only the total includes it.
     tokens_out = max(
         _token_count(usage.get("completion_tokens")),
         _token_count(usage.get("total_tokens")) - tokens_in if tokens_in else 0,
-        thought,
+        thinking_tokens,
     )
-    return _Usage(tokens_in, tokens_out, cached, thought)
+    return _Usage(tokens_in, tokens_out, cached_tokens, thinking_tokens)
 
 
 def _detail_count(usage: Mapping[str, object], group: str, name: str) -> int:

@@ -140,13 +140,13 @@ def choose_examples(
     seed = _candidate_hash(present, near_misses)
     near_miss_count = min(len(near_misses), count // ABSENT_IN) if present else count
     maker = ExampleMaker(find_trace, redaction)
-    chosen = maker.make(_balanced_order(present, seed), count - near_miss_count)
-    chosen += maker.make(_balanced_order(near_misses, seed), count - len(chosen))
-    if len(chosen) < count:
-        chosen += maker.make(_balanced_order(present, seed), count - len(chosen))
-    if not chosen:
+    chosen_examples = maker.make(_balanced_order(present, seed), count - near_miss_count)
+    chosen_examples += maker.make(_balanced_order(near_misses, seed), count - len(chosen_examples))
+    if len(chosen_examples) < count:
+        chosen_examples += maker.make(_balanced_order(present, seed), count - len(chosen_examples))
+    if not chosen_examples:
         raise FewShotError(_no_examples_message(present or near_misses))
-    return tuple(chosen)
+    return tuple(chosen_examples)
 
 
 def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example, ...]:
@@ -235,7 +235,7 @@ def repeat_examples(
     """
     case_by_trace = {case.trace_id: case for case in cases}
     maker = ExampleMaker(find_trace, redaction)
-    chosen: list[tuple[ExampleChoice, Example]] = []
+    chosen_examples: list[tuple[ExampleChoice, Example]] = []
     for choice in choices:
         case = case_by_trace.get(choice.trace_id)
         if case is None:
@@ -245,15 +245,15 @@ def repeat_examples(
         examples = maker.make(matching, 1)
         if not examples:
             return None
-        chosen += examples
-    return tuple(chosen)
+        chosen_examples += examples
+    return tuple(chosen_examples)
 
 
-def choice_parameters(chosen: ChosenExamples) -> tuple[tuple[str, str], ...]:
+def choice_parameters(chosen_examples: ChosenExamples) -> tuple[tuple[str, str], ...]:
     """Return the names and values by which the settings of a run record the choices."""
     return tuple(
         (f"{_PARAMETER_NAME} {number}", choice.serialize())
-        for number, (choice, _) in enumerate(chosen, 1)
+        for number, (choice, _) in enumerate(chosen_examples, 1)
     )
 
 
@@ -281,8 +281,8 @@ def traces_in_files(workspace: Workspace) -> TraceLookup:
         if record is None or record.path is None or not record.path.exists():
             return None
         for trace in read_file(record.path, named=True).traces:
-            stored = workspace.find_trace(TraceRecord.from_trace(trace))
-            if stored is not None and stored.trace_id == trace_id:
+            stored_record = workspace.find_trace(TraceRecord.from_trace(trace))
+            if stored_record is not None and stored_record.trace_id == trace_id:
                 read_fully(trace)
                 return trace
         return None
@@ -310,17 +310,17 @@ class ExampleMaker:
             candidates: The candidates in their order.
             count: The most examples.
         """
-        chosen: list[tuple[ExampleChoice, Example]] = []
+        chosen_examples: list[tuple[ExampleChoice, Example]] = []
         for candidate in candidates:
-            if len(chosen) >= count:
+            if len(chosen_examples) >= count:
                 break
             if candidate.choice in self._used_choices:
                 continue
             example = self._make_example(candidate)
             if example is not None:
                 self._used_choices.add(candidate.choice)
-                chosen.append((candidate.choice, example))
-        return chosen
+                chosen_examples.append((candidate.choice, example))
+        return chosen_examples
 
     def _make_example(self, candidate: ExampleSource) -> Example | None:
         """Make the redacted example of a candidate; return None if its spans are not available."""

@@ -298,12 +298,12 @@ class _Data:
 
 def _shortened_remark(spans: Sequence[tuple[int, int]]) -> str:
     """Return the remark on shortened spans, given as pairs of an index and the characters cut."""
-    listed = ", ".join(
+    listed_spans = ", ".join(
         f"#{index + 1} by {cut_chars:,}" for index, cut_chars in spans[:_MOST_LISTED]
     )
     if len(spans) > _MOST_LISTED:
-        listed += f" and {len(spans) - _MOST_LISTED:,} more"
-    return f"shortened, in characters: {listed}"
+        listed_spans += f" and {len(spans) - _MOST_LISTED:,} more"
+    return f"shortened, in characters: {listed_spans}"
 
 
 def _cached_header(

@@ -111,24 +111,24 @@ def left_out(count: int) -> str:
     return prompt_text.LEFT_OUT.format(count=count)
 
 
-def shortened(text: str, tokens: int, most: int) -> tuple[str, int]:
+def shortened(text: str, tokens: int, most_tokens: int) -> tuple[str, int]:
     """Shorten a text to its head and tail.
 
     Args:
         text: The text.
         tokens: Its tokens.
-        most: The approximate most tokens of the result.
+        most_tokens: The approximate most tokens of the result.
 
     Returns:
         The shortened text, and the number of characters that are left out.
     """
-    chars = len(text) * most // max(1, tokens)
+    chars = len(text) * most_tokens // max(1, tokens)
     while True:
         head_end, tail_start = _cut_offsets(text, chars)
         used_tokens = estimate(text[:head_end]) + estimate(text[tail_start:])
-        if used_tokens <= most or chars < 2:
+        if used_tokens <= most_tokens or chars < 2:
             break
-        chars = min(chars - 1, chars * most // used_tokens)
+        chars = min(chars - 1, chars * most_tokens // used_tokens)
     cut_chars = tail_start - head_end
     if cut_chars <= 0:
         return text, 0

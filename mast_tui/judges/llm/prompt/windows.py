@@ -95,9 +95,8 @@ def _window_sequence(view: RedactedView, prompt: Prompt, budget: int) -> tuple[W
     first = 0 if prompt.window_modes else final_first
     while first < final_first:
         last = costs.last_fitting(first, room)
-        if (
-            last >= final_first - 1
-        ):  # the window reaches the last one, and overlaps with it a little
+        reaches_final_window = last >= final_first - 1
+        if reaches_final_window:
             last = min(last, costs.last_fitting(final_first, room // _OVERLAP, least=0))
             windows.append(Window(first, last, False, prompt.window_modes))
             break

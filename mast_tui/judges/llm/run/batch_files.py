@@ -71,7 +71,7 @@ class BatchFileError(MastError):
     """A file of requests or answers cannot be used; the message says why, and what to do."""
 
 
-def custom_id(request: Request, key: str, asked: int) -> str:
+def custom_id(request: Request, key: str, answer_count: int) -> str:
     """Name a request, in at most 64 characters.
 
     Args:
@@ -80,7 +80,7 @@ def custom_id(request: Request, key: str, asked: int) -> str:
         asked: The number of earlier answers to it.
     """
     trace_hash = hashlib.sha256(request.about.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return f"{trace_hash}-{request.sample}-{key[:_KEY_DIGITS]}-{asked}"
+    return f"{trace_hash}-{request.sample}-{key[:_KEY_DIGITS]}-{answer_count}"
 
 
 class RequestFiles:
@@ -128,6 +128,7 @@ class RequestFiles:
             {"custom_id": name, "method": "POST", "url": ENDPOINT, "body": body},
             option=orjson.OPT_APPEND_NEWLINE,
         )
+        # An empty file takes a request of any length.
         if self._file is None or (self._is_full(len(line)) and self.counts[-1]):
             self._file = self._open_next_file()
         self._file.write(line)
@@ -246,8 +247,12 @@ class AnswerFiles:
                 else:
                     name = str(answer["custom_id"])
                     location = _AnswerLocation(file_number, offset, _is_success(answer))
-                    earlier = self._locations.get(name)
-                    if location.is_success or earlier is None or not earlier.is_success:
+                    earlier_location = self._locations.get(name)
+                    if (
+                        location.is_success
+                        or earlier_location is None
+                        or not earlier_location.is_success
+                    ):
                         self._locations[name] = location
             offset += len(line)
         if line_count and line_count == broken_count:
@@ -330,9 +335,9 @@ class Batch:
         run_id = None if run is None else run.id
         self.unusable_by_key: dict[str, list[Asked]] = defaultdict(list)
         """The unusable answers by the key of their request, in their order."""
-        for asked in workspace.unusable_answers():
-            if not again or asked.run_id == run_id:
-                self.unusable_by_key[asked.key].append(asked)
+        for answer_count in workspace.unusable_answers():
+            if not again or answer_count.run_id == run_id:
+                self.unusable_by_key[answer_count.key].append(answer_count)
         self._answer_keys = workspace.answer_keys()
         self.answers = answers
         self.requests = requests
@@ -484,8 +489,8 @@ def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
         return None
     if last.finish == "stop":
         complete_count = 0
-        for asked in reversed(unusable):
-            if asked.finish != "stop":
+        for answer_count in reversed(unusable):
+            if answer_count.finish != "stop":
                 break
             complete_count += 1
         if complete_count % 2 == 0:

@@ -436,8 +436,8 @@ class TraceJudge:
         self.first_request = None
         if request is None:
             request = await self._run_in_thread(self._new_request, sample, window, self._story)
-        read = partial(self._prompt.read, view=self._view, window=window)
-        answer = await self._answer_requests.answer(request, read, _window_name(window))
+        parse = partial(self._prompt.read, view=self._view, window=window)
+        answer = await self._answer_requests.answer(request, parse, _window_name(window))
         self._shortening_remarks += request.remarks
         self._problems += answer.remarks
         return answer

@@ -178,15 +178,15 @@ class RequestLoop(Generic[A]):
         self._trusts_notes = True
         self._shortest_overflow: int | None = None
 
-    async def answer(self, request: Request, read: Callable[[str], A], about: str) -> A:
+    async def answer(self, request: Request, parse: Callable[[str], A], subject: str) -> A:
         """Get a usable answer.
 
         Every answer is stored before it is read. If the request is too long, a note is stored.
 
         Args:
             request: The request.
-            read: Reads the answer from its text; raises ``Malformed`` if the text is no answer.
-            about: The spans of the request, for messages.
+            parse: Reads the answer from its text; raises ``Malformed`` if the text is no answer.
+            subject: The spans of the request, for messages.
 
         Raises:
             ContextOverflow: The request is too long for the model.
@@ -196,10 +196,10 @@ class RequestLoop(Generic[A]):
         if self._shortest_overflow is not None and request.tokens >= self._shortest_overflow:
             raise ContextOverflow("a shorter request was longer than the model reads")
         ignored_notes: set[str] = set()
-        stored = await self._stored_answer(request, read, ignored_notes)
-        if stored is not None:
-            return stored.value
-        return await self._new_answer(request, read, about, ignored_notes)
+        stored_answer = await self._stored_answer(request, parse, ignored_notes)
+        if stored_answer is not None:
+            return stored_answer.value
+        return await self._new_answer(request, parse, subject, ignored_notes)
 
     def forget_limits(self) -> None:
         """Ignore the stored notes from now on, and send requests again that were too long."""
@@ -208,13 +208,13 @@ class RequestLoop(Generic[A]):
         self._shortest_overflow = None
 
     async def _stored_answer(
-        self, request: Request, read: Callable[[str], A], ignored_notes: set[str]
+        self, request: Request, parse: Callable[[str], A], ignored_notes: set[str]
     ) -> _UsableAnswer[A] | None:
         """Return the stored answer to a request, or None.
 
         Args:
             request: The request.
-            read: Reads the answer from its text.
+            parse: Reads the answer from its text.
             ignored_notes: Receives the keys of stored notes that are ignored.
 
         Raises:
@@ -232,7 +232,7 @@ class RequestLoop(Generic[A]):
                 self.has_used_note = True
                 self._record_overflow(request, room)
                 raise ContextOverflow("the request is longer than the model reads")
-            answer, _ = _read_answer(reply, read)
+            answer, _ = _read_answer(reply, parse)
             if answer is not None:
                 for note_key in ignored_notes:  # replace the note, which the next run would use
                     await self._store.keep(note_key, reply, True)
@@ -241,7 +241,7 @@ class RequestLoop(Generic[A]):
         return None
 
     async def _new_answer(
-        self, request: Request, read: Callable[[str], A], about: str, ignored_notes: set[str]
+        self, request: Request, parse: Callable[[str], A], subject: str, ignored_notes: set[str]
     ) -> A:
         """Request an answer until it is usable.
 
@@ -264,7 +264,7 @@ class RequestLoop(Generic[A]):
                 if not reply.kept:
                     usable = replaces_note or reply.finish == "stop"
                     await self._store.keep(key, reply, usable, request.tokens)
-                answer, problem = _read_answer(reply, read)
+                answer, problem = _read_answer(reply, parse)
                 is_new = not (replaces_note or reply.kept)
                 if answer is None and reply.finish == "stop" and is_new:
                     await self._store.reject(key)
@@ -276,16 +276,16 @@ class RequestLoop(Generic[A]):
                 self._client.note(_PROBLEMS.get(reply.finish, problem))
                 if reply.finish == "refusal":
                     reason = one_line(reply.text.strip(), MOST_WORDS) or "it gave no reason"
-                    raise TraceFails(f"the model refused to judge {about}: {reason}")
+                    raise TraceFails(f"the model refused to judge {subject}: {reason}")
                 if reply.finish == "length":
                     thinking = _is_only_thought(reply)
                     has_more_room = room.widen(thinking=thinking)
                     if not has_more_room or (was_cut and not thinking):
-                        raise Unanswered(_cut_message(about, reply, room.tokens, thinking))
+                        raise Unanswered(_cut_message(subject, reply, room.tokens, thinking))
                     was_cut = True
                 elif correction is not None:
                     raise Unanswered(
-                        f"the answer about {about} could not be used, twice: {problem}"
+                        f"the answer about {subject} could not be used, twice: {problem}"
                         f"{_quoted_beginning(reply.text)}"
                     )
                 else:
@@ -368,20 +368,20 @@ def _is_only_thought(reply: Reply) -> bool:
     return estimate(reply.text) < HARDLY_BEGUN * reply.tokens_out
 
 
-def _cut_message(about: str, reply: Reply, room: int, thinking: bool) -> str:
+def _cut_message(subject: str, reply: Reply, room: int, thinking: bool) -> str:
     """Return the message that the answer was cut, with the reason and what the user can change."""
     if thinking:
         return (
-            f"the model thought about {about} until the {room:,} tokens that an answer may take"
+            f"the model thought about {subject} until the {room:,} tokens that an answer may take"
             " were used up; allow more (--answer-tokens), or have it think less"
         )
     if reply.tokens_out < _CUT_SHORT * room:
         return (
-            f"the answer about {about} was cut twice, the second time at {reply.tokens_out:,}"
+            f"the answer about {subject} was cut twice, the second time at {reply.tokens_out:,}"
             f" tokens of the {room:,} allowed; ask about less at a time (--window-tokens)"
         )
     return (
-        f"the answer about {about} was cut twice, the second time at {room:,} tokens; allow"
+        f"the answer about {subject} was cut twice, the second time at {room:,} tokens; allow"
         " longer answers (--answer-tokens) or ask about less at a time (--window-tokens)"
     )
 
@@ -403,7 +403,7 @@ class _UsableAnswer(Generic[A]):
     value: A
 
 
-def _read_answer(reply: Reply, read: Callable[[str], A]) -> tuple[_UsableAnswer[A] | None, str]:
+def _read_answer(reply: Reply, parse: Callable[[str], A]) -> tuple[_UsableAnswer[A] | None, str]:
     """Return the answer and an empty text, or None and the problem.
 
     A cut answer is not read, even if that is possible.
@@ -411,6 +411,6 @@ def _read_answer(reply: Reply, read: Callable[[str], A]) -> tuple[_UsableAnswer[
     if reply.finish != "stop":
         return None, reply.finish
     try:
-        return _UsableAnswer(read(reply.text)), ""
+        return _UsableAnswer(parse(reply.text)), ""
     except Malformed as error:
         return None, one_line(str(error), MOST_WORDS)

@@ -95,13 +95,17 @@ class JudgedBefore:
 
     def find(self, record: TraceRecord) -> TraceRecord | None:
         """Return the workspace's record of a trace that is judged; None if it is not judged."""
-        earlier = self._workspace.find_trace(record) if self._judged_ids else None
-        return earlier if earlier is not None and earlier.trace_id in self._judged_ids else None
+        earlier_record = self._workspace.find_trace(record) if self._judged_ids else None
+        return (
+            earlier_record
+            if earlier_record is not None and earlier_record.trace_id in self._judged_ids
+            else None
+        )
 
     def has(self, record: TraceRecord) -> bool:
         """Check whether a trace was judged with the same number of spans."""
-        earlier = self.find(record)
-        return earlier is not None and not has_grown(earlier, record)
+        earlier_record = self.find(record)
+        return earlier_record is not None and not has_grown(earlier_record, record)
 
     def is_stale(self, trace_id: str) -> bool:
         """Check whether quotes were checked by another version and the answers are stored."""
@@ -191,13 +195,15 @@ class RunRecord:
         that a run that ends before does not count the old judgement as the new one.
         """
         record = TraceRecord.from_trace(trace)
-        earlier = self._judged.find(record)
-        if earlier is None:
+        earlier_record = self._judged.find(record)
+        if earlier_record is None:
             return StartedTrace(record, record.trace_id, known=False, new=True)
-        grown = has_grown(earlier, record)
-        is_judged = (not self._again or earlier.trace_id in self._judged_trace_ids) and not grown
-        stale = is_judged and self._judged.is_stale(earlier.trace_id)
-        return StartedTrace(record, earlier.trace_id, is_judged, grown=grown, stale=stale)
+        grown = has_grown(earlier_record, record)
+        is_judged = (
+            not self._again or earlier_record.trace_id in self._judged_trace_ids
+        ) and not grown
+        stale = is_judged and self._judged.is_stale(earlier_record.trace_id)
+        return StartedTrace(record, earlier_record.trace_id, is_judged, grown=grown, stale=stale)
 
     def register(self, started: StartedTrace) -> StartedTrace:
         """Register a new trace in the workspace, and return it with its id."""
@@ -235,10 +241,10 @@ class RunRecord:
 
         If the answers of earlier runs are ignored, only an answer of this run is returned.
         """
-        asked = self._workspace.find_answer(key)
-        if asked is None or (self._again and asked.run_id != self.id):
+        stored_answer = self._workspace.find_answer(key)
+        if stored_answer is None or (self._again and stored_answer.run_id != self.id):
             return None
-        return kept_reply(asked)
+        return kept_reply(stored_answer)
 
     def keep(self, trace_id: str, key: str, reply: Reply, usable: bool, sent: int) -> None:
         """Store an answer.
@@ -250,7 +256,7 @@ class RunRecord:
             usable: Whether the answer need not be requested again.
             sent: An estimate of the tokens of the request.
         """
-        asked = Asked(
+        stored_answer = Asked(
             run_id=self.run_id(),
             trace_id=trace_id,
             key=key,
@@ -263,11 +269,13 @@ class RunRecord:
             counted=reply.counted,
             tokens_cached=reply.tokens_cached,
         )
-        self._workspace.record_asked(asked)
+        self._workspace.record_asked(stored_answer)
         if usable:
             self._answer_keys.add(key)
         if usable and reply.counted and sent > reply.tokens_in:
-            self._answers_by_token_count[reply.tokens_in].append((replace(asked, answer=""), sent))
+            self._answers_by_token_count[reply.tokens_in].append(
+                (replace(stored_answer, answer=""), sent)
+            )
             if is_context_size(reply.tokens_in):
                 self._suspect_traces.add(trace_id)
         if reply.form != self._form:
@@ -289,17 +297,21 @@ class RunRecord:
             The traces whose judgements were withdrawn, with their suggestions.
         """
         truncated_answers = [
-            asked
-            for asked, tokens in self._answers_by_token_count.pop(limit, [])
+            stored_answer
+            for stored_answer, tokens in self._answers_by_token_count.pop(limit, [])
             if was_truncated(limit, tokens, sent)
         ]
         withdrawn_traces: list[WithdrawnTrace] = []
         with self._workspace.transaction():
-            for asked in truncated_answers:
-                self._workspace.reject_answer(asked.run_id, asked.key)
-                note = replace(asked, finish="length", tokens_in=0, tokens_out=0, tokens_cached=0)
+            for stored_answer in truncated_answers:
+                self._workspace.reject_answer(stored_answer.run_id, stored_answer.key)
+                note = replace(
+                    stored_answer, finish="length", tokens_in=0, tokens_out=0, tokens_cached=0
+                )
                 self._workspace.record_asked(note)
-            for trace_id in dict.fromkeys(asked.trace_id for asked in truncated_answers):
+            for trace_id in dict.fromkeys(
+                stored_answer.trace_id for stored_answer in truncated_answers
+            ):
                 self._withdrawn_traces.add(trace_id)
                 if self._judged.remove(trace_id):
                     withdrawn_traces.append(self._withdraw_judgement(trace_id, limit))
@@ -458,28 +470,28 @@ class KeptAnswers:
             self._on_withdrawn(withdrawn)
 
 
-def kept_reply(asked: Asked) -> Reply:
+def kept_reply(stored_answer: Asked) -> Reply:
     """Convert a stored answer to a reply."""
     return Reply(
-        asked.answer,
-        cast("Finish", asked.finish),
-        cast("Form", asked.form),
-        asked.tokens_in,
-        asked.tokens_out,
-        asked.counted,
-        tokens_cached=asked.tokens_cached,
+        stored_answer.answer,
+        cast("Finish", stored_answer.finish),
+        cast("Form", stored_answer.form),
+        stored_answer.tokens_in,
+        stored_answer.tokens_out,
+        stored_answer.counted,
+        tokens_cached=stored_answer.tokens_cached,
         kept=True,
     )
 
 
-def has_grown(earlier: TraceRecord, current: TraceRecord) -> bool:
+def has_grown(earlier_record: TraceRecord, current_record: TraceRecord) -> bool:
     """Check whether a trace has another number of spans than before.
 
     Args:
-        earlier: The record in the workspace.
-        current: The record of the trace as it is now.
+        earlier_record: The record in the workspace.
+        current_record: The record of the trace as it is now.
     """
-    return earlier.spans is not None and earlier.spans != current.spans
+    return earlier_record.spans is not None and earlier_record.spans != current_record.spans
 
 
 def _has_settings(run: Run, setup: Setup) -> bool:

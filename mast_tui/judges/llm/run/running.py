@@ -351,12 +351,12 @@ class _Run:
             for _ in range(concurrency + ahead_count)
         ]
         try:
-            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            finished_workers, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-        for worker in done:
+        for worker in finished_workers:
             worker.result()
 
     async def _judge_traces(self, feed: _Feed, client: ModelClient) -> None:
