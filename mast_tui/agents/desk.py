@@ -502,9 +502,11 @@ class AgentDesk:
 
         The span is marked as read once its whole text was returned without a gap.
         """
-        if work.read_to.get(key, 0) >= start:
-            work.read_to[key] = max(end, work.read_to.get(key, 0))
-        if work.read_to.get(key, 0) >= length and not work.session.finished:
+        read_end = work.read_to.get(key, 0)
+        if read_end >= start:
+            read_end = max(end, read_end)
+            work.read_to[key] = read_end
+        if read_end >= length and not work.session.finished:
             work.session.mark_read([key])
 
     def _find_mode(self, name: str) -> Mode:

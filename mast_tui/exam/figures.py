@@ -425,10 +425,20 @@ def places_figures(
     return {
         "n": len(pairs),
         "not_asked": len(questions) - len(pairs),
-        "location": match(lambda location: location[0]),
-        "category": match(lambda location: location[1], counts=answers.categories),
+        "location": match(_step_of),
+        "category": match(_category_of, counts=answers.categories),
         "joint": match(lambda location: location, counts=answers.categories),
     }
+
+
+def _step_of(location: Location) -> int | str:
+    step, _ = location
+    return step
+
+
+def _category_of(location: Location) -> str:
+    _, category = location
+    return category
 
 
 def _match_figures(rows: NDArray[np.float64], rounds: int, seed: int) -> MatchJson:

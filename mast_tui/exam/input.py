@@ -226,15 +226,18 @@ def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, truth: bool) 
         locations.add((finding.first if number is None else number, finding.mode))
         if number is not None:
             numbered_findings.append((number, finding))
+
+    def rank(candidate: tuple[int, Finding]) -> tuple[float, int]:
+        """Return the sort key of a candidate: its confidence unless it is decisive, its step."""
+        step, finding = candidate
+        return (0.0 if finding.decisive else -finding.confidence, step)
+
     candidates = [(step, finding) for step, finding in numbered_findings if finding.decisive]
-    if candidates:
-        step, finding = min(candidates, key=lambda candidate: candidate[0])
-    elif numbered_findings and not truth:
-        step, finding = min(
-            numbered_findings, key=lambda candidate: (-candidate[1].confidence, candidate[0])
-        )
-    else:
+    if not candidates and not truth:
+        candidates = numbered_findings
+    if not candidates:
         return StepMarks(None, frozenset(locations))
+    step, finding = min(candidates, key=rank)
     category = None if finding.mode == DECISIVE_ERROR else finding.mode
     return StepMarks(Decisive(step, steps.agent(step), category), frozenset(locations))
 

@@ -190,7 +190,7 @@ def find_part(
     elif how is Match.SPACING:
         match_range = _same_letters_match(text, part, text_layers)
     else:
-        match_range = _similar_range(text, part)
+        match_range = _similar_match(text, part)
     if match_range is None:
         return None
     return QuoteMatch(start + match_range.start, start + match_range.end, match_range.match)
@@ -414,7 +414,7 @@ def _with_outer_signs(
     return start, end
 
 
-def _similar_range(text: str, quote: str) -> QuoteMatch | None:
+def _similar_match(text: str, quote: str) -> QuoteMatch | None:
     """Find a similar text, and compare its words with those of the quote."""
     if len(quote) < _SHORTEST_FUZZY or not text:
         return None
@@ -452,7 +452,8 @@ def _long_quote_match(text: str, quote: str) -> QuoteMatch | None:
     tail_range = _end_range(text[head_end : start + 2 * len(quote)], quote[-end_chars:].strip())
     if tail_range is None:
         return None
-    end = head_end + tail_range[1]
+    _, tail_end = tail_range
+    end = head_end + tail_end
     if 2 * (end - start) < len(quote):
         return None
     if not fuzz.ratio(_case_folded(quote), _case_folded(text[start:end]), score_cutoff=CUTOFF):

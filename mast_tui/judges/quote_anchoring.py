@@ -330,7 +330,7 @@ class Locator:
 def _better_location(
     first: QuoteLocation | None, second: QuoteLocation | None
 ) -> QuoteLocation | None:
-    """Return the first of two locations that exists and is not altered, or else any of them."""
+    """Return the first location, unless it is missing, or altered and the second is not."""
     if first is None or (first.altered and second is not None and not second.altered):
         return second
     return first
@@ -414,7 +414,10 @@ class _Areas:
 
     def named(self) -> Iterable[int]:
         """Return the indices of the spans that the judge named, in order."""
-        return range(self._named[0], self._named[1] + 1) if self._named else ()
+        if self._named is None:
+            return ()
+        first, last = self._named
+        return range(first, last + 1)
 
     def near(self) -> Iterable[int]:
         """Return the indices of the spans around the named ones, the nearest first.

@@ -427,7 +427,7 @@ def _is_form_of(word: _Word, other: _Word) -> bool:
 
 
 def _word_stem(word: str) -> str:
-    """Remove the inflectional ending of an English word."""
+    """Return an English word without its inflectional ending and without a doubled last letter."""
     for suffix, replacement in _SUFFIXES.items():
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             word = word.removesuffix(suffix) + replacement

@@ -336,7 +336,7 @@ class TaxonomyTable:
         word = self.text(key, default=default)
         if not word:
             raise self.error(f"{key!r} is empty")
-        if not word.isprintable() or len(word) > 64 or any(c in ",|@ " for c in word):
+        if not word.isprintable() or len(word) > 64 or set(word) & set(",|@ "):
             raise self.error(
                 f"{key!r} is {word!r}; it may have up to 64 printable characters "
                 "and no space, ',', '|' or '@'"

@@ -106,8 +106,8 @@ _OVERFLOW: Final = re.compile(
     r"|(?:entity|payload|content) too large"
 )
 _SIZES: Final = re.compile(
-    r"maximum context length (?:is|of) (\d{1,9})\b.{1,80}?"
-    r"(?:your request has|requested \d+ tokens \()\s*(\d{1,9})\b"
+    r"maximum context length (?:is|of) (?P<context>\d{1,9})\b.{1,80}?"
+    r"(?:your request has|requested \d+ tokens \()\s*(?P<request>\d{1,9})\b"
 )
 """The context length and the tokens of the messages, in the words of vLLM and its descendants."""
 
@@ -233,7 +233,7 @@ def answer_room(api_error: ApiError) -> int | None:
     sizes = _SIZES.search(api_error.message[:MOST_WORDS].lower())
     if sizes is None:
         return None
-    room = int(sizes[1]) - int(sizes[2]) - ROOM_SPARED
+    room = int(sizes["context"]) - int(sizes["request"]) - ROOM_SPARED
     return room if room >= LEAST_ROOM else None
 
 

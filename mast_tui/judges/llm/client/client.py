@@ -532,7 +532,10 @@ class Client(ModelClient):
         return RunStops(self._stop_reason)
 
     def _slow_down_all(self, turn: int, wait: float | None) -> None:
-        """Make all tasks wait, at most ``MAX_WAIT``; report a long wait that is new."""
+        """Lower the limit of requests, and make all tasks wait if the server asks for it.
+
+        The wait is at most ``MAX_WAIT``. A long wait is reported if it is longer than before.
+        """
         is_longer = self.limiter.slow_down(turn, None if wait is None else min(wait, MAX_WAIT))
         if wait is None or not is_longer or wait < LONG_WAIT:
             return

@@ -281,7 +281,7 @@ class AnswerFiles:
         answered_keys = {key[:_KEY_DIGITS] for key in keys}
         stranger_count = 0
         for name in self._locations.keys() - self._found_names:
-            parts = name.split("-")  # as ``custom_id`` joins them
+            parts = name.split("-")  # as ``custom_id`` joins them; the third part is the key
             if len(parts) != 4 or parts[2] not in answered_keys:
                 stranger_count += 1
         return stranger_count
