@@ -138,6 +138,7 @@ def judge_pair_figures(
     def _share_of(
         numerator: Callable[[TraceComparison], int], denominator: Callable[[TraceComparison], int]
     ) -> CoefficientJson:
+        """Return the share of two counts over the compared traces."""
         counts = [(numerator(trace), denominator(trace)) for trace in comparisons]
         return share_of_traces(counts, rounds=rounds, seed=seed)
 

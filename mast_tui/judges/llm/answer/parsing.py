@@ -282,7 +282,7 @@ class _Reader:
         self._add_verdict(mode, verdict, self._read_findings(mode, findings))
 
     def _read_findings(self, mode: Mode, findings: object) -> list[Finding]:
-        """Return the findings of a mode that can be read, with remarks on the others."""
+        """Return the readable findings of a mode, and add a remark on each of the others."""
 
         def report(sentence: str) -> None:
             self._add_remark(f"{mode.code} {sentence}")

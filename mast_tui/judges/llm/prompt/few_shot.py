@@ -360,7 +360,8 @@ def _present_sources(case: GoldCase) -> Iterator[ExampleSource]:
 def _near_miss_sources(case: GoldCase, taxonomy: Taxonomy) -> Iterator[ExampleSource]:
     """Yield a source for each near miss: an absent mode that may seem present.
 
-    It is the label of an annotator, or else the best label of a mode that is confusable with it.
+    The source is the label of an annotator, or else the best label of a mode that is confusable
+    with the absent one.
     """
     for verdict in case.gold.verdicts:
         if verdict.source not in _SETTLED or verdict.value is not VerdictValue.ABSENT:

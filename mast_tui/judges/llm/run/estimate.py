@@ -267,8 +267,8 @@ class ExpectedAnswers:
 def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswers:
     """Return the expected tokens of answers.
 
-    They come from earlier answers of the judge, or else of its model. Without any, they are a
-    guess.
+    The counts come from earlier answers of the judge, or else of its model. Without earlier
+    answers, the counts are a guess.
 
     Args:
         setup: The judge.
