@@ -149,12 +149,12 @@ class Locator:
             return None
         self._is_cut = False
         areas = _Areas(self._span_count, named, around)
-        for meanings in (parsed_quote.whole, parsed_quote.pieced):
-            if not meanings:
+        for possible_readings in (parsed_quote.whole, parsed_quote.pieced):
+            if not possible_readings:
                 continue
             for area in (areas.named,) if parsed_quote.short else (areas.named, areas.unnamed):
                 for how in (Match.EXACT, Match.SPACING):
-                    location = self._nearest_location(meanings, how, area())
+                    location = self._nearest_location(possible_readings, how, area())
                     if location is not None:
                         return location
         location = self._most_similar_location(parsed_quote, areas.named())
@@ -172,13 +172,13 @@ class Locator:
         return name.casefold() in self._agents
 
     def _nearest_location(
-        self, meanings: tuple[_Reading, ...], how: Match, area: Iterable[int]
+        self, possible_readings: tuple[_Reading, ...], how: Match, area: Iterable[int]
     ) -> QuoteLocation | None:
         """Return the location of a reading in the first span that holds one; None if none does."""
         exact = how is Match.EXACT
         for index, text in self._bounded_texts(area, MOST_SEARCHED):
             searched_layers = (text,) if exact else self._text_layers(index, text)
-            for pieces, first_letters in meanings:
+            for pieces, first_letters in possible_readings:
                 needle = pieces[0] if exact else first_letters
                 if not any(needle in layer for layer in searched_layers):
                     continue

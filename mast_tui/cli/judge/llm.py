@@ -279,7 +279,7 @@ def _batch_document(
         "answers": 0 if answers is None else len(answers),
         "read": batch.read_count,
         "troubles": dict(batch.troubles.most_common()),
-        "strangers": batch.strangers(),
+        "strangers": batch.count_strangers(),
         "broken": 0 if answers is None else answers.broken_count,
         "waiting": summary.waiting,
     }

@@ -108,9 +108,9 @@ def effect_of(tool: str | None, arguments: str) -> Effect:
         return effect_of_code(command)
     if _SHELL_TOOLS.search(name) or (has_command and not _has_known_verb(tokens)):
         return effect_of_command(command)
-    by_program = _effect_of_program(name, arguments)
-    if by_program is not None:
-        return by_program
+    known_effect = _effect_of_program(name, arguments)
+    if known_effect is not None:
+        return known_effect
     if tokens and tokens[0] in commands.IDLE_VERBS:
         return Effect.NONE
     if "plan" in tokens and ("update" in tokens or "todo" in tokens):
@@ -222,9 +222,9 @@ def _effect_of_words(tokens: list[str]) -> Effect:
         return Effect.UNKNOWN
     if (program in ("kubectl", "docker") and "exec" in arguments) or program == "ssh":
         return _effect_of_remote_command(program, arguments)
-    by_program = _effect_of_program(program, line)
-    if by_program is not None:
-        return by_program
+    known_effect = _effect_of_program(program, line)
+    if known_effect is not None:
+        return known_effect
     if program in commands.PACKAGE_TOOLS:
         return Effect.READS if _PACKAGE_QUERIES.intersection(arguments[:2]) else Effect.CHANGES
     if program in commands.NOTHING:

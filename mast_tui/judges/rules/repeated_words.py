@@ -43,12 +43,12 @@ class _Message:
     Attributes:
         step: The step of the message.
         text: Its sentences, without those of a shared prompt.
-        events: The number of events by other agents and tools before it.
+        event_count: The number of events by other agents and tools before it.
     """
 
     step: RuleStep
     text: str
-    events: int
+    event_count: int
 
 
 def find(walk: Walk) -> Iterator[Finding]:
@@ -95,7 +95,7 @@ def _message_groups(walk: Walk) -> list[list[_Message]]:
         for group in reversed(groups[-_LOOK_BACK:]):
             last_message = group[-1]
             if _is_same_message(last_message.text, text):
-                if message.events > last_message.events:
+                if message.event_count > last_message.event_count:
                     group.append(message)
                 break
         else:

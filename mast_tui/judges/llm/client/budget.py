@@ -160,8 +160,10 @@ class Budget:
     def _spent_message(self, request: Reserved) -> str:
         """Return the message that a request does not fit into the rest of the allowance."""
         tokens = request.tokens_in + request.tokens_out
-        by_tokens = self._allowed.tokens is not None and self.tokens + tokens > self._allowed.tokens
-        if by_tokens or self._prices is None:
+        is_token_limit = (
+            self._allowed.tokens is not None and self.tokens + tokens > self._allowed.tokens
+        )
+        if is_token_limit or self._prices is None:
             used_amount = f"{self.tokens:,}"
             allowed_amount = f"{self._allowed.tokens:,} tokens"
             needed_amount = f"{tokens:,}"
@@ -180,7 +182,7 @@ class Budget:
                 f"one request alone may take {needed_amount} of the {allowed_amount} allowed; "
                 "allow more"
             )
-        verb = "used" if by_tokens else "spent"
+        verb = "used" if is_token_limit else "spent"
         return (
             f"{used_amount} of the {allowed_amount} allowed are {verb}, and the next request would"
             " go beyond; the same command goes on with a new allowance"

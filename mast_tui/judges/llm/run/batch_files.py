@@ -272,7 +272,7 @@ class AnswerFiles:
         file.seek(location.offset)
         return _parse_answer(file.readline())
 
-    def strangers(self, keys: Iterable[str]) -> int:
+    def count_strangers(self, keys: Iterable[str]) -> int:
         """Count the answers that belong neither to a request of this run nor to an earlier answer.
 
         Args:
@@ -346,11 +346,11 @@ class Batch:
         self.troubles: Counter[str] = Counter()
         """The number of lines without a usable answer, by the problem."""
 
-    def strangers(self) -> int:
+    def count_strangers(self) -> int:
         """Count the answers in the files that belong to no request of this run."""
         if self.answers is None:
             return 0
-        return self.answers.strangers((*self._answer_keys, *self.unusable_by_key))
+        return self.answers.count_strangers((*self._answer_keys, *self.unusable_by_key))
 
     @asynccontextmanager
     async def connect(

@@ -555,12 +555,12 @@ def _window_name(window: Window) -> str:
     return f"#{window.first + 1} to #{window.last + 1}"
 
 
-def _quote_remarks(findings: Iterable[Finding], limited: int) -> Iterable[str]:
+def _quote_remarks(findings: Iterable[Finding], limited_count: int) -> Iterable[str]:
     """Yield remarks on quotes that were in another span, altered, not found, or searched in part.
 
     Args:
         findings: The anchored findings.
-        limited: The number of quotes that were searched in a part of the trace only.
+        limited_count: The number of quotes that were searched in a part of the trace only.
     """
     elsewhere_count = 0
     altered_count = 0
@@ -579,8 +579,8 @@ def _quote_remarks(findings: Iterable[Finding], limited: int) -> Iterable[str]:
         yield f"{quotes} something else than the trace"
     if missing_count:
         yield f"{counted(missing_count, 'quote was', 'quotes were')} not found in the trace"
-    if limited:
-        quotes = counted(limited, "quote was", "quotes were")
+    if limited_count:
+        quotes = counted(limited_count, "quote was", "quotes were")
         yield f"{quotes} looked for in the {MOST_SEARCHED:,} nearest characters only"
 
 
