@@ -110,7 +110,7 @@ RECORDED: Final = (
 async def test_a_recorded_answer_is_one_or_its_line_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_tui.judges.llm.run.recording._key", lambda *_: "r")
+    monkeypatch.setattr("mast_tui.judges.llm.run.recording._request_key", lambda *_: "r")
     setup = Setup(load_mast(), Parameters("m"), "http://127.0.0.1:1/v1")
     path = tmp_path / "said.jsonl"
     refused = 0

@@ -14,10 +14,10 @@ from mast_tui.judges.llm.answer.json_object import Malformed
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.grouping import (
     Proposal,
-    describe_request,
     grouping_request,
     propose_groups,
     read_groups,
+    what_it_takes,
 )
 from mast_tui.judges.llm.run.setup import Setup
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer
@@ -65,7 +65,7 @@ def test_what_cannot_be_used_is_asked_once_more_and_then_told() -> None:
 
 
 def test_what_is_sent_where_is_told_and_more_than_one_request_holds_is_refused() -> None:
-    told = describe_request(setup_of(), NOTES)
+    told = what_it_takes(setup_of(), NOTES)
     assert "words of 3 notes are sent to 127.0.0.1:9, this machine, and nothing else" in told
     assert "1 request, about" in told
     assert "It stops at" in told

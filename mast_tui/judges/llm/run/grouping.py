@@ -135,7 +135,7 @@ def _answer_tokens(setup: Setup, notes: Sequence[str]) -> int:
     return max(setup.parameters.answer_tokens, ANSWER_TOKENS_A_NOTE * len(notes))
 
 
-def describe_request(setup: Setup, notes: Sequence[str]) -> str:
+def what_it_takes(setup: Setup, notes: Sequence[str]) -> str:
     """Describe the request: its content, its receiver, and its cost.
 
     Args:
