@@ -85,7 +85,7 @@ def mcp_command(request: McpRequest) -> None:
     name = _agent_name(request.common.annotator or "")
     if request.configuration is not None:
         say(f"for {_CONFIGURATION_FILES[request.configuration]}:")
-        click.echo(_configuration(request, name), nl=False)
+        click.echo(_agent_configuration(request, name), nl=False)
         return
     server = _server_module()
     workspace, taxonomy = open_with_taxonomy(request.common, create=True)
@@ -93,14 +93,14 @@ def mcp_command(request: McpRequest) -> None:
     if name not in annotators:
         check_unlike(name, annotators)
     desk_module = import_module("mast_tui.agents.desk")
-    paths = request.paths or tuple(_known_paths(workspace))
-    desk = desk_module.AgentDesk(workspace, taxonomy, name, _traces(paths))
+    paths = request.paths or tuple(_existing_paths(workspace))
+    desk = desk_module.AgentDesk(workspace, taxonomy, name, _read_traces(paths))
     server.serve_stdio(desk)
 
 
-def _agent_name(typed: str) -> str:
-    """Return the agent's name; ``agent:`` may be left out."""
-    return checked_agent(typed if typed.startswith(AGENT_PREFIX) else AGENT_PREFIX + typed)
+def _agent_name(name: str) -> str:
+    """Return the name of an agent with the prefix ``agent:``, which the user may leave out."""
+    return checked_agent(name if name.startswith(AGENT_PREFIX) else AGENT_PREFIX + name)
 
 
 def _server_module() -> Any:
@@ -119,17 +119,17 @@ def _server_module() -> Any:
         ) from error
 
 
-def _known_paths(workspace: Workspace) -> Iterator[Path]:
-    """Yield the files of the workspace's traces that are there."""
+def _existing_paths(workspace: Workspace) -> Iterator[Path]:
+    """Yield the files of the workspace's traces that exist, each once."""
     paths = dict.fromkeys(record.path for record in workspace.traces() if record.path is not None)
     return (path for path in paths if path.exists())
 
 
-def _traces(paths: Iterable[Path]) -> list[Trace]:
-    """Return the traces under the paths, and report on stderr what cannot be read.
+def _read_traces(paths: Iterable[Path]) -> list[Trace]:
+    """Return the traces under the paths, and report unreadable files on stderr.
 
     Raises:
-        MastError: There is none.
+        MastError: There is no trace.
     """
     traces: list[Trace] = []
     for report in scan(paths, keep_spans=False):
@@ -141,8 +141,11 @@ def _traces(paths: Iterable[Path]) -> list[Trace]:
     return traces
 
 
-def _configuration(request: McpRequest, name: str) -> str:
-    """Return the configuration of a coding agent that starts this server as it was called now."""
+def _agent_configuration(request: McpRequest, name: str) -> str:
+    """Return the configuration with which a coding agent starts this server.
+
+    The server has the paths and options of the current command.
+    """
     command = shutil.which("mast-tui") or str(Path(sys.argv[0]).absolute())
     arguments = ["mcp", *(str(path.absolute()) for path in request.paths), "--annotator", name]
     if request.common.workspace is not None:
@@ -150,11 +153,13 @@ def _configuration(request: McpRequest, name: str) -> str:
     if request.common.taxonomy is not None:
         taxonomy = Path(request.common.taxonomy)
         arguments += ["--taxonomy", str(taxonomy.absolute() if taxonomy.exists() else taxonomy)]
-    entry: dict[str, Any] = {"command": command, "args": arguments}
+    server: dict[str, Any] = {"command": command, "args": arguments}
     if request.configuration == "codex":
         # A JSON string or list of strings is TOML too.
-        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items()]
+        lines = [
+            f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in server.items()
+        ]
         return "\n".join(["[mcp_servers.mast-tui]", *lines, ""])
     if request.configuration == "claude-code":
-        entry = {"type": "stdio", **entry}
-    return json.dumps({"mcpServers": {"mast-tui": entry}}, indent=2) + "\n"
+        server = {"type": "stdio", **server}
+    return json.dumps({"mcpServers": {"mast-tui": server}}, indent=2) + "\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -181,12 +181,12 @@ class Tool:
 
 @dataclass
 class _OpenTrace:
-    """The trace that is being worked on."""
+    """The trace of the agent's latest request, with the agent's session on it."""
 
     trace: Trace
     session: Session
     read_to: dict[str, int] = field(default_factory=dict)
-    """By the key of a span how many characters of its text were returned, without a gap."""
+    """The number of characters that were returned from the start of a span, by the span's key."""
 
 
 class AgentDesk:
@@ -220,7 +220,8 @@ class AgentDesk:
         """Return a page of the traces with the state of the agent's work on each."""
         view = library_view(self._workspace, self._name, self._taxonomy.ref, blind=True)
 
-        def row(item: tuple[str, Trace]) -> dict[str, Any]:
+        def trace_row(item: tuple[str, Trace]) -> dict[str, Any]:
+            """Return the row of a trace, given with the id that the agent sees."""
             shown_id, trace = item
             # Of two traces with one id and different content the workspace renames one.
             record = self._workspace.find_trace(TraceRecord.from_trace(trace))
@@ -233,72 +234,84 @@ class AgentDesk:
                 "trace_text": {"task": one_line(trace.meta.task or "", 400)},
             }
 
-        return _page("traces", list(self._traces.items()), request.first, request.count, row)
+        return _page_answer(
+            "traces", list(self._traces.items()), request.first, request.count, trace_row
+        )
 
     def outline(self, request: OutlineCall) -> Mapping[str, Any]:
         """Return a page of the rows of a trace's spans."""
-        trace = self._opened(request.trace).trace
-        return _page("spans", range(len(trace)), request.first, request.count, _span_row(trace))
+        trace = self._open_work(request.trace).trace
+        span_row = partial(_span_row, trace)
+        return _page_answer("spans", range(len(trace)), request.first, request.count, span_row)
 
     def read_spans(self, request: ReadSpansCall) -> Mapping[str, Any]:
-        """Return the text of spans up to the size of an answer, and mark what was read."""
-        work = self._opened(request.trace)
-        row_of = _span_row(work.trace)
+        """Return the text of spans up to the size of an answer.
+
+        A span is marked as read once its whole text was returned.
+        """
+        work = self._open_work(request.trace)
         spans: list[dict[str, Any]] = []
-        left = MOST_CHARS
+        remaining_chars = MOST_CHARS
         offset = request.offset
-        following: dict[str, int] | None = None
+        next_piece: dict[str, int] | None = None
         _check_first(request.first, len(work.trace))
         for index in range(request.first - 1, len(work.trace)):
-            if len(spans) == request.count or not left:
-                following = {"first": index + 1, "offset": 0}
+            if len(spans) == request.count or not remaining_chars:
+                next_piece = {"first": index + 1, "offset": 0}
                 break
             text = _display_text(work.trace.text(index))
-            piece = text[offset : offset + left]
+            piece = text[offset : offset + remaining_chars]
             end = offset + len(piece)
-            row = row_of(index) | {"trace_text": piece, "offset": offset, "chars": len(text)}
+            row = _span_row(work.trace, index)
+            row |= {"trace_text": piece, "offset": offset, "chars": len(text)}
             row.pop("preview")
             spans.append(row)
-            self._note_read(work, work.trace.span(index).key, offset, end, len(text))
-            left -= len(piece)
+            self._record_returned_piece(work, work.trace.span(index).key, offset, end, len(text))
+            remaining_chars -= len(piece)
             if end < len(text):
-                following = {"first": index + 1, "offset": end}
+                next_piece = {"first": index + 1, "offset": end}
                 break
             offset = 0
-        return {"notice": DATA_NOTICE, "spans": spans, "next": following}
+        return {"notice": DATA_NOTICE, "spans": spans, "next": next_piece}
 
     def search(self, request: SearchCall) -> Mapping[str, Any]:
-        """Return the spans in which a pattern occurs, at most so many."""
+        """Return the spans in which a pattern occurs, at most ``request.count``.
+
+        ``complete`` is False if the search ended before the last span.
+        """
         query = Query(request.pattern, regex=request.regex)
         matcher = query.matcher()
         assert matcher is not None, "a pattern is not empty"
-        ids = [*self._traces] if request.trace is None else [request.trace]
+        trace_ids = [*self._traces] if request.trace is None else [request.trace]
         hits: list[dict[str, Any]] = []
-        searched = 0
-        for trace_id in ids:
-            trace = self._trace(trace_id)
+        searched_count = 0
+        for trace_id in trace_ids:
+            trace = self._complete_trace(trace_id)
             for index in range(len(trace)):
-                if len(hits) == request.count or searched == MOST_SEARCHED:
+                if len(hits) == request.count or searched_count == MOST_SEARCHED:
                     return {"notice": DATA_NOTICE, "hits": hits, "complete": False}
-                searched += 1
+                searched_count += 1
                 text = trace.text(index)
-                places = matcher.places(text)
-                if places:
-                    start = max(0, places[0][0] - PREVIEW_BEFORE)
+                match_ranges = matcher.places(text)
+                if match_ranges:
+                    first_start, _ = match_ranges[0]
+                    preview_start = max(0, first_start - PREVIEW_BEFORE)
                     hits.append(
                         {
                             "trace": trace_id,
                             "number": index + 1,
                             "key": one_line(trace.span(index).key),
-                            "matches": len(places),
-                            "trace_text": one_line(text[start : start + PREVIEW_CHARS]),
+                            "matches": len(match_ranges),
+                            "trace_text": one_line(
+                                text[preview_start : preview_start + PREVIEW_CHARS]
+                            ),
                         }
                     )
         return {"notice": DATA_NOTICE, "hits": hits, "complete": True}
 
     def taxonomy(self, request: TaxonomyCall) -> Mapping[str, Any]:
         """Return the failure modes, or one of them."""
-        modes = self._taxonomy.modes if request.mode is None else (self._mode(request.mode),)
+        modes = self._taxonomy.modes if request.mode is None else (self._find_mode(request.mode),)
         return {
             "taxonomy": self._taxonomy.ref,
             "modes": [_mode_values(mode) for mode in modes],
@@ -309,8 +322,11 @@ class AgentDesk:
         }
 
     def guidelines(self, request: GuidelinesCall) -> Mapping[str, Any]:
-        """Return the guidelines of a mode, and the cases of traces that the agent has finished."""
-        mode = self._mode(request.mode)
+        """Return the guidelines of a mode, and the cases of traces that the agent has finished.
+
+        The workspace records that the agent has seen the decisions of these cases.
+        """
+        mode = self._find_mode(request.mode)
         page = mode_page(self._workspace, self._taxonomy, mode.slug, reader=self._name)
         cases = page.cases[-MOST_ROWS:]
         record_reveal(
@@ -332,15 +348,17 @@ class AgentDesk:
         }
 
     def my_labels(self, request: MyLabelsCall) -> Mapping[str, Any]:
-        """Return the agent's labels, verdicts and notes on a trace, and what is not read yet."""
-        session = self._opened(request.trace).session
+        """Return the agent's labels, verdicts and notes on a trace, and the unread spans."""
+        session = self._open_work(request.trace).session
         verdicts = {
             self._modes[slug].code: value
             for slug, value in session.verdicts.items()
             if value is not VerdictValue.PRESENT
         }
         unread = [{"first": run.start + 1, "last": run.stop} for run in session.unread()]
-        return _page("labels", session.labels, request.first, request.count, self._label_values) | {
+        return _page_answer(
+            "labels", session.labels, request.first, request.count, self._label_values
+        ) | {
             "verdicts": verdicts,
             "notes": {
                 one_line(key): one_line(text, 1000)
@@ -351,32 +369,38 @@ class AgentDesk:
         }
 
     def figures(self, _request: FiguresCall) -> Mapping[str, Any]:
-        """Return the agreement with others on the traces that the agent has finished."""
+        """Return the agreement with other annotators on the traces that the agent has finished.
+
+        The workspace records that the agent has seen their labels on these traces.
+
+        Raises:
+            SessionError: The agent has finished no trace.
+        """
         ref = self._taxonomy.ref
         viewer = viewer_for_name(self._workspace, ref, self._name, blind=True, assisted=False)
-        seen = viewer.traces or frozenset()
-        if not seen:
+        own_traces = viewer.traces or frozenset()
+        if not own_traces:
             raise SessionError("finish a trace first: then its figures are shown")
-        viewer.reveal(seen)
-        finished = labelled_traces(self._workspace, ref)
-        outside = self._workspace.outside_study(ref)
+        viewer.reveal(own_traces)
+        traces_by_annotator = labelled_traces(self._workspace, ref)
+        excluded_names = self._workspace.outside_study(ref)
         people = [
             info.name
             for info in self._workspace.annotators()
             if info.kind.is_person
-            and info.name not in outside
-            and finished.get(info.name, frozenset()) & seen
+            and info.name not in excluded_names
+            and traces_by_annotator.get(info.name, frozenset()) & own_traces
         ]
         report = compute_agreement(
             self._workspace,
             self._taxonomy,
             ComparisonOptions(
-                annotators=(self._name, *people), traces=seen, places=False, rounds=0
+                annotators=(self._name, *people), traces=own_traces, places=False, rounds=0
             ),
         )
         document = agreement_json(report)
         return {
-            "finished_traces": len(seen),
+            "finished_traces": len(own_traces),
             "other_annotators": len(people),
             "pooled": document["pooled"],
             "macro": document["macro"],
@@ -385,20 +409,25 @@ class AgentDesk:
     # Writing
 
     def label(self, request: LabelCall) -> Mapping[str, Any]:
-        """Add a label, change the label with the same mode and place, or remove it."""
-        work = self._opened(request.trace)
+        """Add a label, change the label with the same mode and target, or remove that label.
+
+        Raises:
+            SessionError: The label to remove does not exist.
+        """
+        work = self._open_work(request.trace)
         session = work.session
-        mode = self._mode(request.mode)
-        target = self._target(work.trace, request)
-        same = [x for x in session.labels if (x.mode, x.target) == (mode.slug, target)]
+        mode = self._find_mode(request.mode)
+        target = self._label_target(work.trace, request)
+        label_id = _find_label(session, mode.slug, target)
         if request.remove:
-            if not same:
+            if label_id is None:
                 raise SessionError("you have no such label here; my_labels lists yours")
-            return _done(session.remove_label(same[0].id).message, session)
+            return _change_report(session.remove_label(label_id).message, session)
         message = "this label is there already"
-        if not same:
+        if label_id is None:
             message = session.toggle_label(mode.slug, target, suggestions_on_screen=False).message
-            same = [x for x in session.labels if (x.mode, x.target) == (mode.slug, target)]
+            label_id = _find_label(session, mode.slug, target)
+            assert label_id is not None, "the label was added"
         values: dict[str, Any] = {}
         if request.note is not None:
             values["note"] = request.note
@@ -407,47 +436,56 @@ class AgentDesk:
         if request.severity is not None:
             values["severity"] = Severity(request.severity)
         if values:
-            message = f"{message}; {session.edit_label(same[0].id, **values).message}"
-        return _done(message, session)
+            message = f"{message}; {session.edit_label(label_id, **values).message}"
+        return _change_report(message, session)
 
     def verdict(self, request: VerdictCall) -> Mapping[str, Any]:
-        """Set a mode absent, unsure or open."""
-        session = self._opened(request.trace).session
-        mode = self._mode(request.mode)
+        """Set the verdict on a mode to absent or unsure, or remove it."""
+        session = self._open_work(request.trace).session
+        mode = self._find_mode(request.mode)
         value = None if request.value == "open" else VerdictValue(request.value)
         if session.verdict(mode.slug) is value:
-            return _done("nothing changed", session)
-        return _done(session.set_verdict(mode.slug, value).message, session)
+            return _change_report("nothing changed", session)
+        return _change_report(session.set_verdict(mode.slug, value).message, session)
 
     def note(self, request: NoteCall) -> Mapping[str, Any]:
         """Write a note on a span."""
-        work = self._opened(request.trace)
-        key = self._key(work.trace, request.span)
-        return _done(work.session.note_span(key, request.text).message, work.session)
+        work = self._open_work(request.trace)
+        key = self._span_key(work.trace, request.span)
+        return _change_report(work.session.note_span(key, request.text).message, work.session)
 
     def finish(self, request: FinishCall) -> Mapping[str, Any]:
-        """Finish a trace."""
-        session = self._opened(request.trace).session
-        unread = sum(map(len, session.unread()))
-        if request.open_modes == "absent" and unread:
+        """Finish a trace.
+
+        Raises:
+            SessionError: Open modes are to become absent, and spans are unread.
+        """
+        session = self._open_work(request.trace).session
+        unread_count = sum(map(len, session.unread()))
+        if request.open_modes == "absent" and unread_count:
             raise SessionError(
-                f"{unread} spans are not read (my_labels lists them); read them, or finish with "
-                "open_modes 'leave'"
+                f"{unread_count} spans are not read (my_labels lists them); read them, or finish "
+                "with open_modes 'leave'"
             )
-        return _done(session.finish(open_modes=request.open_modes).message, session)
+        return _change_report(session.finish(open_modes=request.open_modes).message, session)
 
     # Parts
 
-    def _trace(self, trace_id: str) -> Trace:
+    def _complete_trace(self, trace_id: str) -> Trace:
+        """Return a trace that was read to its end.
+
+        Raises:
+            SessionError: There is no trace with this id.
+        """
         trace = self._traces.get(trace_id)
         if trace is None:
             raise SessionError("there is no such trace; list_traces has the ids")
         read_fully(trace)
         return trace
 
-    def _opened(self, trace_id: str) -> _OpenTrace:
-        """Return the trace with the agent's session on it, as the workspace has it now."""
-        trace = self._trace(trace_id)
+    def _open_work(self, trace_id: str) -> _OpenTrace:
+        """Return a trace with the agent's session on it, which shows the workspace's state."""
+        trace = self._complete_trace(trace_id)
         if self._open is None or self._open.trace is not trace:
             session = Session.open(self._workspace, trace, self._taxonomy, self._name, blind=True)
             self._open = _OpenTrace(trace, session)
@@ -457,13 +495,26 @@ class AgentDesk:
             session.pop_news()
         return self._open
 
-    def _note_read(self, work: _OpenTrace, key: str, start: int, end: int, length: int) -> None:
-        if work.read_to.get(key, 0) >= start:
-            work.read_to[key] = max(end, work.read_to.get(key, 0))
-        if work.read_to.get(key, 0) >= length and not work.session.finished:
+    def _record_returned_piece(
+        self, work: _OpenTrace, key: str, start: int, end: int, length: int
+    ) -> None:
+        """Record that a piece of a span's text was returned.
+
+        The span is marked as read once its whole text was returned without a gap.
+        """
+        read_end = work.read_to.get(key, 0)
+        if read_end >= start:
+            read_end = max(end, read_end)
+            work.read_to[key] = read_end
+        if read_end >= length and not work.session.finished:
             work.session.mark_read([key])
 
-    def _mode(self, name: str) -> Mode:
+    def _find_mode(self, name: str) -> Mode:
+        """Return the mode with a code or slug.
+
+        Raises:
+            SessionError: There is no such mode.
+        """
         mode = self._codes.get(name) or self._modes.get(name)
         if mode is None:
             codes = ", ".join(self._codes)
@@ -471,8 +522,12 @@ class AgentDesk:
         return mode
 
     @staticmethod
-    def _key(trace: Trace, name: str) -> str:
-        """Return the key of a span that is named by its key or as ``#NUMBER``."""
+    def _span_key(trace: Trace, name: str) -> str:
+        """Return the key of a span that is named by its key or as ``#NUMBER``.
+
+        Raises:
+            SessionError: The trace has no such span.
+        """
         if trace.index_of(name) is not None:
             return name
         digits = name.removeprefix("#")
@@ -483,24 +538,30 @@ class AgentDesk:
             )
         return trace.span(number - 1).key
 
-    def _target(self, trace: Trace, request: LabelCall) -> Target:
+    def _label_target(self, trace: Trace, request: LabelCall) -> Target:
+        """Return the target that a request names: the whole trace, a range, or a quote.
+
+        Raises:
+            SessionError: The trace has no such target.
+        """
         if request.first is None:
             if request.last is not None or request.quote is not None:
                 raise SessionError("a range or a quote needs 'first', the span where it begins")
             return WHOLE_TRACE
-        first = self._key(trace, request.first)
-        last = first if request.last is None else self._key(trace, request.last)
+        first = self._span_key(trace, request.first)
+        last = first if request.last is None else self._span_key(trace, request.last)
         if request.quote is None:
-            return _in_order(trace, first, last)
+            return _ordered_range(trace, first, last)
         if first != last:
             raise SessionError("a quote is inside one span; leave out 'last'")
         index = trace.index_of(first)
         assert index is not None, "its key was found"
         text = trace.text(index)
-        start, end = _find_quote(text, request.quote)
+        start, end = _quote_range(text, request.quote)
         return Target(first, first, quote=text[start:end], char_start=start, char_end=end)
 
     def _label_values(self, label: Label) -> dict[str, Any]:
+        """Return the row of a label."""
         return {
             "mode": self._modes[label.mode].code,
             "first": one_line(label.target.first or ""),
@@ -528,47 +589,59 @@ TOOLS: Final = (
 )
 
 
-def _page(
-    name: str, rows: Sequence[Row], first: int, count: int, values: Callable[[Row], Any]
+def _page_answer(
+    name: str, items: Sequence[Row], first: int, count: int, make_row: Callable[[Row], Any]
 ) -> dict[str, Any]:
-    """Return some rows of a list, with the number of all and of the next one.
+    """Return the answer with a page of a list.
+
+    Args:
+        name: The field of the answer that holds the rows.
+        items: The whole list.
+        first: The number of the first item, from 1.
+        count: The most items.
+        make_row: Returns the row of an item.
 
     Raises:
-        SessionError: The list has no such row.
+        SessionError: The list has no item with the number ``first``.
     """
-    _check_first(first, len(rows))
-    page = rows[first - 1 : first - 1 + count]
-    end = first + len(page)
+    _check_first(first, len(items))
+    page = items[first - 1 : first - 1 + count]
+    next_number = first + len(page)
     return {
         "notice": DATA_NOTICE,
-        name: [values(row) for row in page],
-        "of": len(rows),
-        "next": end if end <= len(rows) else None,
+        name: [make_row(item) for item in page],
+        "of": len(items),
+        "next": next_number if next_number <= len(items) else None,
     }
 
 
-def _check_first(first: int, rows: int) -> None:
-    if first > max(1, rows):
-        raise SessionError(f"'first' is {first}, and there are only {rows}")
+def _check_first(first: int, row_count: int) -> None:
+    if first > max(1, row_count):
+        raise SessionError(f"'first' is {first}, and there are only {row_count}")
 
 
-def _span_row(trace: Trace) -> Callable[[int], dict[str, Any]]:
-    def row(index: int) -> dict[str, Any]:
-        span: Span = trace.span(index)
-        return {
-            "number": index + 1,
-            "key": one_line(span.key),
-            "kind": span.kind,
-            "agent": one_line(span.agent, 80),
-            "tool": None if span.name is None else one_line(span.name, 80),
-            "status": span.status,
-            "preview": {"trace_text": one_line(span.preview)},
-        }
+def _find_label(session: Session, mode: str, target: Target) -> str | None:
+    """Return the id of the annotator's label of a mode on a target; None if there is none."""
+    labels = (label for label in session.labels if (label.mode, label.target) == (mode, target))
+    return next((label.id for label in labels), None)
 
-    return row
+
+def _span_row(trace: Trace, index: int) -> dict[str, Any]:
+    """Return the row of a span, with a preview of its text."""
+    span: Span = trace.span(index)
+    return {
+        "number": index + 1,
+        "key": one_line(span.key),
+        "kind": span.kind,
+        "agent": one_line(span.agent, 80),
+        "tool": None if span.name is None else one_line(span.name, 80),
+        "status": span.status,
+        "preview": {"trace_text": one_line(span.preview)},
+    }
 
 
 def _mode_values(mode: Mode) -> dict[str, Any]:
+    """Return the fields of a mode for an answer."""
     return {
         "code": mode.code,
         "slug": mode.slug,
@@ -581,7 +654,8 @@ def _mode_values(mode: Mode) -> dict[str, Any]:
     }
 
 
-def _done(message: str, session: Session) -> dict[str, Any]:
+def _change_report(message: str, session: Session) -> dict[str, Any]:
+    """Return the answer to a change: its message, and the work left on the trace."""
     return {
         "done": one_line(message, 1000),
         "your_labels": len(session.labels),
@@ -592,9 +666,10 @@ def _done(message: str, session: Session) -> dict[str, Any]:
     }
 
 
-def _in_order(trace: Trace, first: str, last: str) -> Target:
-    ends = sorted((first, last), key=lambda key: trace.index_of(key) or 0)
-    return Target(ends[0], ends[1])
+def _ordered_range(trace: Trace, first: str, last: str) -> Target:
+    """Return the range between two spans, named in any order."""
+    start, end = sorted((first, last), key=lambda key: trace.index_of(key) or 0)
+    return Target(start, end)
 
 
 # Quotes
@@ -606,13 +681,13 @@ def _display_text(text: str) -> str:
     return "\n".join(display_lines(text))
 
 
-def _find_quote(text: str, quote: str) -> tuple[int, int]:
-    """Return the place of a quote in a span's text, in code points.
+def _quote_range(text: str, quote: str) -> tuple[int, int]:
+    """Return the start and end of a quote in a span's text, in code points.
 
-    It may be copied from the text as ``read_spans`` shows it.
+    The quote may be a part of the text itself, or of the display text that ``read_spans`` returns.
 
     Raises:
-        SessionError: It does not occur.
+        SessionError: The quote does not occur.
     """
     start = text.find(quote)
     if start >= 0:
@@ -621,24 +696,22 @@ def _find_quote(text: str, quote: str) -> tuple[int, int]:
     start = display_text.find(quote)
     if start < 0:
         raise SessionError("the quote does not occur in this span letter by letter; copy it")
-    places = _places_shown(text)
-    first = bisect_left(places, start + 1) - 1
-    last = bisect_left(places, start + len(quote))
-    return first, last
+    offsets = _display_offsets(text)
+    quote_start = bisect_left(offsets, start + 1) - 1
+    quote_end = bisect_left(offsets, start + len(quote))
+    return quote_start, quote_end
 
 
-def _places_shown(text: str) -> list[int]:
-    """Return for each code point of a text, and for its end, its place in its display text."""
-    places: list[int] = []
-    begin = 0
+def _display_offsets(text: str) -> list[int]:
+    """Return the offset in the display text of each code point of a text, and of its end."""
+    display_offsets: list[int] = []
+    display_start = 0
     for start, end in line_ranges(text):
-        line_end = begin
         line, offsets = safe_line_map(text[start:end])
-        line_places = range(len(line) + 1) if offsets is None else offsets
+        line_offsets = range(len(line) + 1) if offsets is None else offsets
         # The break before this line, which is one or two code points.
-        places.extend([begin - 1] * (start - len(places)))
-        places.extend(begin + offset for offset in line_places[:-1])
-        line_end = begin + len(line)
-        begin = line_end + 1
-    places.extend([begin - 1] * (len(text) + 1 - len(places)))
-    return places
+        display_offsets.extend([display_start - 1] * (start - len(display_offsets)))
+        display_offsets.extend(display_start + offset for offset in line_offsets[:-1])
+        display_start += len(line) + 1
+    display_offsets.extend([display_start - 1] * (len(text) + 1 - len(display_offsets)))
+    return display_offsets

@@ -39,7 +39,7 @@ def skill_text() -> str:
 def server_of(desk: AgentDesk) -> Server[Any]:
     """Return the MCP server of an agent's desk, for any transport of the SDK."""
     tools = {tool.name: tool for tool in TOOLS}
-    descriptions = [_description(tool) for tool in TOOLS]
+    descriptions = [_tool_description(tool) for tool in TOOLS]
 
     async def _list_tools(
         _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
@@ -49,11 +49,11 @@ def server_of(desk: AgentDesk) -> Server[Any]:
     async def _call_tool(
         _context: ServerRequestContext[Any], params: CallToolRequestParams
     ) -> CallToolResult:
-        # Calls run one after the other: a method of the desk never waits.
+        """Call a tool. Calls run one after the other, because a method of the desk never waits."""
         tool = tools.get(params.name)
         if tool is None:
-            return _refused(f"there is no tool {one_line(params.name, 60)!r}")
-        return _answer(desk, tool, params.arguments or {})
+            return _refusal_result(f"there is no tool {one_line(params.name, 60)!r}")
+        return _call_result(desk, tool, params.arguments or {})
 
     return Server(
         NAME,
@@ -76,36 +76,39 @@ def serve_stdio(desk: AgentDesk) -> None:
     anyio.run(serve)
 
 
-def _answer(desk: AgentDesk, tool: Tool, arguments: Mapping[str, Any]) -> CallToolResult:
-    """Carry out a call; whatever the caller did wrong is the text of a refusal."""
+def _call_result(desk: AgentDesk, tool: Tool, arguments: Mapping[str, Any]) -> CallToolResult:
+    """Carry out a call, and return its answer; an error of the caller becomes a refusal."""
     try:
         if len(msgspec.json.encode(arguments)) > MOST_ARGUMENT_BYTES:
-            return _refused(f"the arguments have more than {MOST_ARGUMENT_BYTES} bytes")
+            return _refusal_result(f"the arguments have more than {MOST_ARGUMENT_BYTES} bytes")
         request = msgspec.convert(arguments, tool.request)
         answer: Callable[[AgentDesk, Any], Mapping[str, Any]] = tool.answer
         document = answer(desk, request)
     except msgspec.ValidationError as error:
-        return _refused(f"{tool.name}: {error}")
+        return _refusal_result(f"{tool.name}: {error}")
     except UnicodeEncodeError:
-        return _refused("the arguments hold half a character (a lone surrogate)")
+        return _refusal_result("the arguments hold half a character (a lone surrogate)")
     except ChangedMeanwhile:
-        return _refused("the work on this trace has changed meanwhile; call again")
+        return _refusal_result("the work on this trace has changed meanwhile; call again")
     except MastError as error:
-        return _refused(str(error))
+        return _refusal_result(str(error))
     except OSError as error:
-        return _refused(f"the trace cannot be read any more: {error.strerror}")
-    return CallToolResult(content=[_text(document)])
+        return _refusal_result(f"the trace cannot be read any more: {error.strerror}")
+    return CallToolResult(content=[_json_content(document)])
 
 
-def _refused(message: str) -> CallToolResult:
-    return CallToolResult(content=[_text({"refused": one_line(message, 1000)})], is_error=True)
+def _refusal_result(message: str) -> CallToolResult:
+    return CallToolResult(
+        content=[_json_content({"refused": one_line(message, 1000)})], is_error=True
+    )
 
 
-def _text(document: Mapping[str, Any]) -> TextContent:
+def _json_content(document: Mapping[str, Any]) -> TextContent:
     return TextContent(type="text", text=msgspec.json.encode(document).decode())
 
 
-def _description(tool: Tool) -> ToolDescription:
+def _tool_description(tool: Tool) -> ToolDescription:
+    """Return the description of a tool, with the JSON schema of its arguments."""
     _, components = msgspec.json.schema_components([tool.request])
     return ToolDescription(
         name=tool.name,

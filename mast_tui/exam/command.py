@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 RULES: Final = "rules"
 
 FEATURES: Final = "features"
-"""The name of the sets that no judge has a part in."""
+"""The name of the sets that depend on features of the steps alone, not on a judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,11 +211,12 @@ def exam_command(request: ExamRequest) -> None:
         return
     workspace: Workspace | None = None
     viewer: Viewer | None = None
-    may_see: Callable[[str], bool] = _all
+    may_see: Callable[[str], bool] = _is_always_visible
     rules = RulesJudge(chosen_rules(request.rule_names or "default"))
     from_files = request.from_files
-    judged_by_rules = {RULES} & set(request.judges) if from_files else set()
-    if set(request.judges) - judged_by_rules or not from_files:
+    # The rules judge a set of files now; all other judges have judged in the workspace.
+    judges_of_files = {RULES} & set(request.judges) if from_files else set()
+    if set(request.judges) - judges_of_files or not from_files:
         workspace = open_workspace(request.common)
     outputs = (
         outputs_beside(workspace, force=request.force)
@@ -223,21 +224,21 @@ def exam_command(request: ExamRequest) -> None:
         else _outputs_without_workspace((*request.paths, Path(request.set_name)), request.force)
     )
     request.files.check(outputs)
-    exam = _set_of_files(request, rules if judged_by_rules else None) if from_files else None
+    exam = _read_set_files(request, rules if judges_of_files else None) if from_files else None
     if workspace is not None:
         ref = _visibility_taxonomy(workspace, request.common.taxonomy, exam)
         viewer = command_viewer(workspace, ref, request.common)
-        may_see = _visibility_test(viewer)
+        may_see = _visibility_check(viewer)
     if exam is None:
         assert workspace is not None
-        exam = _set_of_workspace(workspace, request.set_name, request.common.taxonomy, may_see)
+        exam = _read_workspace_set(workspace, request.set_name, request.common.taxonomy, may_see)
     if not exam.questions:
         raise click.ClickException(
             f"--set {request.set_name}: there is no labelled trace to ask about"
         )
     candidates = [
         rules_candidate(exam, rules)
-        if workspace is None or name in judged_by_rules
+        if workspace is None or name in judges_of_files
         else candidate_from_workspace(workspace, exam, annotator_named(workspace, name), may_see)
         for name in request.judges
     ]
@@ -248,37 +249,42 @@ def exam_command(request: ExamRequest) -> None:
     }
     document = exam_document(exam, candidates, reports, request.rounds, request.seed)
     if request.coverage:
-        document["coverage"] = _coverage(exam, candidates, request.seed)
+        document["coverage"] = _coverage_by_judge(exam, candidates, request.seed)
     if request.keep:
         assert workspace is not None
-        measured = document["coverage"][candidates[0].name]
-        document["look_here"] = _keep_sets(
-            workspace, exam, candidates[0].name, measured, request.seed
+        (candidate,) = candidates
+        judge_coverage = document["coverage"][candidate.name]
+        document["look_here"] = _store_step_sets(
+            workspace, exam, candidate.name, judge_coverage, request.seed
         )
-    _show(document, partial(exam_report, reports=reports), output, outputs, viewer)
+    _show_report(document, partial(exam_report, reports=reports), output, outputs, viewer)
 
 
 def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
-    """Print the figures of judges that need no truth."""
+    """Print the figures of judges that need no truth.
+
+    Raises:
+        click.ClickException: The judges have judged no trace that is visible.
+    """
     workspace, taxonomy = open_with_taxonomy(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     outputs = outputs_beside(workspace, force=request.force)
     request.files.check(outputs)
-    may_see = _visibility_test(viewer)
+    may_see = _visibility_check(viewer)
     names = judges_named(workspace, request.judges)
-    judged = [labels_of_judge(workspace, taxonomy, name, may_see) for name in names]
-    judged = [judge_labels for judge_labels in judged if judge_labels.labels]
-    if not judged:
+    all_labels = [labels_of_judge(workspace, taxonomy, name, may_see) for name in names]
+    judges = [judge_labels for judge_labels in all_labels if judge_labels.labels]
+    if not judges:
         raise click.ClickException(
             f"these judges have judged no trace under {taxonomy.ref} that you may see; name "
             "another taxonomy with --taxonomy"
         )
-    document = consistency_document(workspace, taxonomy, judged, request.rounds, request.seed)
-    _show(document, consistency_report, output, outputs, viewer)
+    document = consistency_document(workspace, taxonomy, judges, request.rounds, request.seed)
+    _show_report(document, consistency_report, output, outputs, viewer)
 
 
-def _set_of_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
-    """Read a labelled set from files, and judge its traces meanwhile if there is a judge."""
+def _read_set_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
+    """Read a labelled set from files; ``judge`` judges its traces meanwhile, unless it is None."""
     name = request.set_name
     assert name is not None
     with WorkerPool(request.workers) as pool:
@@ -289,25 +295,28 @@ def _set_of_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
 
 
 def _visibility_taxonomy(workspace: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
-    """Return the taxonomy whose finished traces decide what is visible.
+    """Return the reference of the taxonomy whose finished traces decide what is visible.
 
-    If the workspace has several taxonomies, as after imports from several tools, it is the set's
-    own.
+    It is the set's own taxonomy if the user names none and the workspace has several without MAST,
+    as after imports from several tools.
     """
-    used = workspace.current_taxonomies()
-    if taxonomy is None and exam is not None and len(used) > 1 and load_mast().ref not in used:
+    refs = workspace.current_taxonomies()
+    if taxonomy is None and exam is not None and len(refs) > 1 and load_mast().ref not in refs:
         return exam.taxonomy.ref
     return workspace_taxonomy(workspace, taxonomy).ref
 
 
-def _show(
+def _show_report(
     document: dict[str, Any],
     report_of: Callable[[dict[str, Any]], Report],
     output: ReportOutput,
     outputs: Outputs,
     viewer: Viewer | None,
 ) -> None:
-    """Write and print figures, with the number of traces hidden from the annotator."""
+    """Write and print figures, with the number of traces hidden from the annotator.
+
+    The workspace records that the annotator has seen what judges say on the visible traces.
+    """
     if viewer is not None:
         document |= visibility_json(viewer, viewer.hidden)
         viewer.reveal(viewer.traces or (), judges=True)
@@ -316,12 +325,13 @@ def _show(
     output.show(report_of(document), document, outputs)
 
 
-def _set_of_workspace(
+def _read_workspace_set(
     workspace: Workspace, name: str, taxonomy: Path | None, may_see: Callable[[str], bool]
 ) -> ExamSet:
-    """Read gold, or an annotator's labels, as a set under the requested taxonomy.
+    """Read gold, or an annotator's labels, as a set.
 
-    An imported set has its own taxonomy, and its labels count under that.
+    If the user names no taxonomy, the set has the only taxonomy of the annotator's labels, as for
+    an imported set.
     """
     truth = name if name == GOLD else annotator_named(workspace, name)
     used_taxonomy = workspace_taxonomy(workspace, taxonomy)
@@ -340,17 +350,19 @@ def exam_document(
     rounds: int,
     seed: int,
 ) -> dict[str, Any]:
-    """Score all candidates, as ``--json`` prints it; scorings that do not apply are None.
+    """Return the document of ``--json``: the scores of all candidates.
+
+    Scorings that do not apply to the set are None.
 
     Args:
         exam: The labelled set.
         candidates: The judges and their answers.
-        reports: The figures of the verdicts by judge, without judges that have none.
+        reports: The figures of the verdicts by judge, without the judges that have no verdicts.
         rounds: The number of resamples for intervals.
         seed: The seed of the resamples.
     """
-    published = PUBLISHED_SCORERS.get(exam.name)
-    decisive = "decisive" in exam.scorings
+    published_scorer = PUBLISHED_SCORERS.get(exam.name)
+    has_decisive_steps = "decisive" in exam.scorings
     return {
         "exam": exam.name,
         "taxonomy": exam.taxonomy.ref,
@@ -361,7 +373,7 @@ def exam_document(
         "modes": None if exam.modes is None else sorted(exam.modes),
         "scored_by": list(exam.scorings),
         "bootstrap": bootstrap_json(rounds, seed),
-        "baselines": baselines(exam.questions, published) if decisive else None,
+        "baselines": (baselines(exam.questions, published_scorer) if has_decisive_steps else None),
         "judges": {
             candidate.name: _candidate_document(
                 exam, candidate, reports.get(candidate.name), rounds, seed
@@ -393,71 +405,78 @@ def _candidate_document(
         "quotes": candidate.quotes,
         "cost": candidate.cost,
         "cases": cases,
-        **_levels(exam, answers, rounds, seed),
+        **_level_document(exam, answers, rounds, seed),
     }
 
 
-def _coverage(
+def _coverage_by_judge(
     exam: ExamSet, candidates: Sequence[ExamCandidate], seed: int
 ) -> dict[str, CoverageJson]:
-    """Measure the sets of plain features alone, and of these with the marks of each judge."""
+    """Measure the coverage of sets of steps by judge.
+
+    The sets under ``FEATURES`` depend on features of the steps alone. The sets of a judge depend on
+    its marks too.
+    """
     features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
     return {
         FEATURES: coverage(exam.questions, features, seed=seed),
         **{
-            each.name: coverage(exam.questions, features, each.answers, seed=seed)
-            for each in candidates
+            candidate.name: coverage(exam.questions, features, candidate.answers, seed=seed)
+            for candidate in candidates
         },
     }
 
 
-def _keep_sets(
-    workspace: Workspace, exam: ExamSet, judge: str, measured: CoverageJson, seed: int
+def _store_step_sets(
+    workspace: Workspace, exam: ExamSet, judge: str, judge_coverage: CoverageJson, seed: int
 ) -> dict[str, Any]:
-    """Keep the set of each trace of the workspace, and return what was kept.
+    """Store the set of steps of each trace of the workspace.
+
+    Returns:
+        The document of the stored sets, without the number of steps of each.
 
     Raises:
         click.ClickException: There are too few labelled runs.
     """
-    mean_share = measured["mean_share"]
-    chance_share = measured["chance_share"]
-    of_judge = candidate_from_workspace(workspace, exam, judge, _all).answers
+    mean_share = judge_coverage["mean_share"]
+    chance_share = judge_coverage["chance_share"]
+    exam_answers = candidate_from_workspace(workspace, exam, judge, _is_always_visible).answers
     features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
-    sets = fit_sets(exam.questions, features, of_judge, seed=seed)
+    sets = fit_sets(exam.questions, features, exam_answers, seed=seed)
     if sets is None or mean_share is None or chance_share is None:
         raise click.ClickException(
-            f"--keep: the decisive or first failing step is known of {measured['runs']} runs, and "
-            f"{LEAST_RUNS} are needed"
+            "--keep: the decisive or first failing step is known of "
+            f"{judge_coverage['runs']} runs, and {LEAST_RUNS} are needed"
         )
-    trace_of = traces_from_files(workspace)
+    find_trace = traces_from_files(workspace)
     traces = dict(exam.traces)
     for record in workspace.traces():
-        trace = None if record.trace_id in traces else trace_of(record.trace_id)
+        trace = None if record.trace_id in traces else find_trace(record.trace_id)
         if trace is not None:
             traces[record.trace_id] = ExamTrace.from_trace(trace)
-    asked = tuple(Question(trace_id, StepMarks()) for trace_id in traces)
-    everywhere = replace(exam, questions=asked, traces=traces)
-    answers = candidate_from_workspace(workspace, everywhere, judge, _all).answers
-    spans: dict[str, tuple[str, ...]] = {}
-    for trace_id, facts in traces.items():
-        steps = sets.steps_of(trace_id, facts.features, answers)
-        numbers = facts.steps.numbers or {}
-        spans[trace_id] = tuple(key for key, step in numbers.items() if step in steps)
+    questions = tuple(Question(trace_id, StepMarks()) for trace_id in traces)
+    all_traces = replace(exam, questions=questions, traces=traces)
+    answers = candidate_from_workspace(workspace, all_traces, judge, _is_always_visible).answers
+    keys_by_trace: dict[str, tuple[str, ...]] = {}
+    for trace_id, exam_trace in traces.items():
+        steps = sets.steps_of(trace_id, exam_trace.features, answers)
+        step_by_key = exam_trace.steps.numbers or {}
+        keys_by_trace[trace_id] = tuple(key for key, step in step_by_key.items() if step in steps)
     origin = LookHere(
         sets.hash,
         judge,
         LEVEL,
-        measured["runs"],
+        judge_coverage["runs"],
         mean_share,
         chance_share,
-        {trace_id: len(keys) for trace_id, keys in spans.items()},
+        {trace_id: len(keys) for trace_id, keys in keys_by_trace.items()},
     )
-    keep_look_here(workspace, exam.taxonomy.ref, origin, spans)
-    return {**asdict(origin), "sizes": None, "traces": len(spans)}
+    keep_look_here(workspace, exam.taxonomy.ref, origin, keys_by_trace)
+    return {**asdict(origin), "sizes": None, "traces": len(keys_by_trace)}
 
 
-def _levels(exam: ExamSet, answers: Answers, rounds: int, seed: int) -> dict[str, Any]:
-    """Return figures by category of each level, if the set's taxonomy has several."""
+def _level_document(exam: ExamSet, answers: Answers, rounds: int, seed: int) -> dict[str, Any]:
+    """Return the figures of each level of categories; empty if the taxonomy has no levels."""
     levels = exam.taxonomy.by_level
     if not levels or not {"decisive", "places"} & set(exam.scorings):
         return {}
@@ -476,26 +495,32 @@ def _levels(exam: ExamSet, answers: Answers, rounds: int, seed: int) -> dict[str
     }
 
 
-def _all(_trace_id: str) -> bool:
+def _is_always_visible(_trace_id: str) -> bool:
     return True
 
 
-def _visibility_test(viewer: Viewer) -> Callable[[str], bool]:
-    """Return a function that says whether others' and judges' labels on a trace are visible."""
-    judges = viewer.may_see_judges()
-    return lambda trace_id: viewer.may_see_others(trace_id) and judges(trace_id)
+def _visibility_check(viewer: Viewer) -> Callable[[str], bool]:
+    """Return a function that checks whether all labels on a trace are visible.
+
+    These are the labels of other annotators and of judges. The argument is the trace's id.
+    """
+    may_see_judges = viewer.may_see_judges()
+    return lambda trace_id: viewer.may_see_others(trace_id) and may_see_judges(trace_id)
 
 
 def _outputs_without_workspace(paths: Sequence[Path], force: bool) -> Outputs:
-    """Return outputs without a workspace; neither the nearest workspace nor the set is replaced."""
+    """Return outputs that replace neither the nearest workspace nor the files of the set."""
 
-    def reason(target: Path) -> str | None:
-        real = target.resolve()
+    def reason_to_keep(target: Path) -> str | None:
+        """Return the reason why a file must not be replaced, or None."""
+        resolved_target = target.resolve()
         if target in database_files(find_workspace(None)):
             return "this file holds the labels"
-        read = [path.resolve() for path in paths]
-        if real.exists() and any(real == path or path in real.parents for path in read):
+        set_paths = [path.resolve() for path in paths]
+        if resolved_target.exists() and any(
+            resolved_target == path or path in resolved_target.parents for path in set_paths
+        ):
             return "it is a part of the set, which is never overwritten"
         return None
 
-    return Outputs(ReplacementRules(reason, protected_kind, force))
+    return Outputs(ReplacementRules(reason_to_keep, protected_kind, force))

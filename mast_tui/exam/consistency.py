@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
@@ -31,12 +32,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TraceComparison:
-    """The verdicts of two judges on one trace, compared.
+    """The comparison of two judges' verdicts on one trace; only modes with both verdicts count.
 
-    ``both``, ``first``, ``second`` and ``neither`` count the modes that they call present, of those
-    on which both have a verdict. Of ``both``, ``meet`` counts the modes whose span ranges overlap
-    and ``apart`` those whose ranges do not. ``same_step`` is True if they name the same decisive
-    step, None if neither names one.
+    Attributes:
+        both: The number of modes that both judges call present.
+        first: The number of modes that only the first judge calls present.
+        second: The number of modes that only the second judge calls present.
+        neither: The number of modes that no judge calls present.
+        meet: Of ``both``, the number of modes whose span ranges overlap.
+        apart: Of ``both``, the number of modes whose span ranges do not overlap.
+        same_step: True if both judges name the same decisive step; None if neither names a step.
     """
 
     both: int
@@ -51,8 +56,12 @@ class TraceComparison:
 class SamplesJson(TypedDict):
     """The agreement of the readings of one judge.
 
-    ``again``: of the findings of one reading, the share that another has too. ``always``: of all
-    findings, the share that every reading has.
+    Attributes:
+        samples: The number of readings of each trace.
+        traces: The number of traces.
+        found: The number of different findings of all readings.
+        again: Of the findings of one reading, the share that another reading has too.
+        always: Of all findings, the share that every reading has.
     """
 
     samples: int
@@ -65,10 +74,14 @@ class SamplesJson(TypedDict):
 class JudgePairJson(TypedDict):
     """The agreement of two judges.
 
-    ``verdicts``: the share of verdicts that are the same. ``modes``: of the modes that either calls
-    present, the share on which the other agrees (positive agreement). ``places``: of the modes that
-    both call present, the share whose span ranges overlap. ``step``: of the traces in which either
-    names a decisive step, the share in which both name the same one.
+    Attributes:
+        n: The number of traces that both judges have judged.
+        verdicts: The share of verdicts that are the same.
+        modes: Of the modes that one judge calls present, the share on which the other judge agrees
+            (positive agreement).
+        places: Of the modes that both judges call present, the share whose span ranges overlap.
+        step: Of the traces in which a judge names a decisive step, the share in which both judges
+            name the same step.
     """
 
     n: int
@@ -90,24 +103,24 @@ def samples_figures(
         seed: The seed of the resamples.
 
     Raises:
-        ValueError: There was one reading only.
+        ValueError: There was only one reading.
     """
     if samples < 2:
         raise ValueError(f"{samples} reading tells nothing of agreement")
-    repeated: list[tuple[int, int]] = []
-    in_every_reading: list[tuple[int, int]] = []
+    repeated_counts: list[tuple[int, int]] = []
+    constant_counts: list[tuple[int, int]] = []
     for shares in shares_by_trace:
-        counts = [round(share * samples) for share in shares]
-        # Of the pairs of readings whose first one has the finding, those whose second has it too.
-        pairs = sum(count * (count - 1) for count in counts)
-        repeated.append((pairs, sum(counts) * (samples - 1)))
-        in_every_reading.append((counts.count(samples), len(counts)))
+        reading_counts = [round(share * samples) for share in shares]
+        # The ordered pairs of readings that both have a finding, of those whose first has it.
+        pair_count = sum(count * (count - 1) for count in reading_counts)
+        repeated_counts.append((pair_count, sum(reading_counts) * (samples - 1)))
+        constant_counts.append((reading_counts.count(samples), len(reading_counts)))
     return {
         "samples": samples,
         "traces": len(shares_by_trace),
-        "found": sum(findings for _, findings in in_every_reading),
-        "again": share_of_traces(repeated, rounds=rounds, seed=seed),
-        "always": share_of_traces(in_every_reading, rounds=rounds, seed=seed),
+        "found": sum(finding_count for _, finding_count in constant_counts),
+        "again": share_of_traces(repeated_counts, rounds=rounds, seed=seed),
+        "always": share_of_traces(constant_counts, rounds=rounds, seed=seed),
     }
 
 
@@ -122,24 +135,25 @@ def judge_pair_figures(
         seed: The seed of the resamples.
     """
 
-    def _share(
+    def _share_of(
         numerator: Callable[[TraceComparison], int], denominator: Callable[[TraceComparison], int]
     ) -> CoefficientJson:
+        """Return the share of two counts over the compared traces."""
         counts = [(numerator(trace), denominator(trace)) for trace in comparisons]
         return share_of_traces(counts, rounds=rounds, seed=seed)
 
     return {
         "n": len(comparisons),
-        "verdicts": _share(
+        "verdicts": _share_of(
             lambda trace: trace.both + trace.neither,
             lambda trace: trace.both + trace.neither + trace.first + trace.second,
         ),
-        "modes": _share(
+        "modes": _share_of(
             lambda trace: 2 * trace.both,
             lambda trace: 2 * trace.both + trace.first + trace.second,
         ),
-        "places": _share(lambda trace: trace.meet, lambda trace: trace.meet + trace.apart),
-        "step": _share(
+        "places": _share_of(lambda trace: trace.meet, lambda trace: trace.meet + trace.apart),
+        "step": _share_of(
             lambda trace: trace.same_step is True,
             lambda trace: trace.same_step is not None,
         ),
@@ -148,9 +162,13 @@ def judge_pair_figures(
 
 @dataclass(frozen=True, slots=True)
 class JudgeLabels:
-    """The labels of a judge on the traces that the user may see, by trace.
+    """The labels of a judge on the traces that the user may see.
 
-    ``settings`` are those of its last run, by name; a judge that asks no model has none.
+    Attributes:
+        name: The name of the judge.
+        labels: Its labels by trace id; a judged trace without labels has an empty list.
+        side: Its labels and verdicts for the comparison with another judge.
+        settings: The settings of its last run by name; empty for a judge that asks no model.
     """
 
     name: str
@@ -165,11 +183,14 @@ class JudgeLabels:
 
 
 def judges_named(workspace: Workspace, texts: Iterable[str]) -> list[str]:
-    """Return the judges with these names, or whose names begin so, in the order of their runs.
+    """Return the judges whose names are, or begin with, one of some texts.
 
     Args:
         workspace: The workspace.
         texts: Names, or beginnings of names.
+
+    Returns:
+        The names in the order of the judges' last runs, judges without a run first.
 
     Raises:
         ClickException: No judge has such a name.
@@ -179,18 +200,19 @@ def judges_named(workspace: Workspace, texts: Iterable[str]) -> list[str]:
         for annotator in workspace.annotators()
         if annotator.kind is AnnotatorKind.JUDGE
     ]
-    named: set[str] = set()
+    matching_judges: set[str] = set()
     for text in texts:
-        matches = [judge for judge in judges if judge == text] or [
-            judge for judge in judges if judge.startswith((text, f"judge:{text}"))
-        ]
+        prefixes = (text, f"judge:{text}")
+        matches = (
+            [text] if text in judges else [judge for judge in judges if judge.startswith(prefixes)]
+        )
         if not matches:
             raise click.ClickException(
                 f"no judge {text!r} in this workspace; there are: {', '.join(judges) or 'none yet'}"
             )
-        named.update(matches)
-    begun = {name: number for number, name in enumerate(run.judge for run in workspace.runs())}
-    return sorted(named, key=lambda name: (begun.get(name, -1), name))
+        matching_judges.update(matches)
+    run_position = {run.judge: position for position, run in enumerate(workspace.runs())}
+    return sorted(matching_judges, key=lambda name: (run_position.get(name, -1), name))
 
 
 def labels_of_judge(
@@ -217,18 +239,18 @@ def labels_of_judge(
         for verdict in workspace.verdicts(annotator=name, taxonomy=ref)
         if verdict.trace_id in labels
     }
-    side = side_of((label for of_trace in labels.values() for label in of_trace), verdicts)
-    return JudgeLabels(name, labels, side, _settings(workspace.runs(), name))
+    side = side_of(chain.from_iterable(labels.values()), verdicts)
+    return JudgeLabels(name, labels, side, _last_settings(workspace.runs(), name))
 
 
-def _settings(runs: Sequence[Run], name: str) -> dict[str, str]:
-    """Return the settings of the last run of a judge that asked a model."""
-    recorded = [run.settings for run in runs if run.judge == name and run.settings is not None]
-    if not recorded:
+def _last_settings(runs: Sequence[Run], name: str) -> dict[str, str]:
+    """Return the settings of the last run of a judge that asked a model; empty without a run."""
+    all_settings = [run.settings for run in runs if run.judge == name and run.settings is not None]
+    if not all_settings:
         return {}
-    last = recorded[-1]
-    examples = {"examples shown": str(len(last.examples))} if last.examples else {}
-    return {"model": last.model, **dict(last.parameters), **examples}
+    settings = all_settings[-1]
+    examples = {"examples shown": str(len(settings.examples))} if settings.examples else {}
+    return {"model": settings.model, **dict(settings.parameters), **examples}
 
 
 def consistency_document(
@@ -239,7 +261,7 @@ def consistency_document(
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the labels and verdicts.
-        judges: The judges; the others are compared with the first.
+        judges: The judges; each is compared with the first judge.
         rounds: The number of resamples of the traces; 0 leaves out the intervals.
         seed: The seed of the resamples.
     """
@@ -255,7 +277,7 @@ def consistency_document(
             "first": first.name,
             "others": {
                 judge.name: {
-                    "differs": _differs(first.settings, judge.settings),
+                    "differs": _differing_settings(first.settings, judge.settings),
                     **judge_pair_figures(
                         _compared_traces(first, judge, taxonomy, order_of), rounds=rounds, seed=seed
                     ),
@@ -268,25 +290,28 @@ def consistency_document(
 
 def _judge_figures(judge: JudgeLabels, rounds: int, seed: int) -> dict[str, Any]:
     """Return the agreement of a judge's readings, and the share of its quotes in the trace."""
-    quotes = [
+    quote_counts = [
         QuoteCounts.count(label.evidence for label in labels) for labels in judge.labels.values()
     ]
-    shares = [[label.confidence or 0.0 for label in labels] for labels in judge.labels.values()]
     samples = None
     if judge.samples > 1:
+        # The confidence of a label is the share of readings that have the finding.
+        shares = [[label.confidence or 0.0 for label in labels] for labels in judge.labels.values()]
         samples = samples_figures(shares, judge.samples, rounds=rounds, seed=seed)
     return {
         "traces": len(judge.labels),
         "settings": dict(judge.settings),
         "samples": samples,
         "quotes_found": share_of_traces(
-            [(counts.found, counts.all) for counts in quotes], rounds=rounds, seed=seed
+            [(counts.found, counts.all) for counts in quote_counts], rounds=rounds, seed=seed
         ),
     }
 
 
-def _differs(first: Mapping[str, str], other: Mapping[str, str]) -> dict[str, list[str | None]]:
-    """Return the settings that differ, by name: the first judge's value, then the other's."""
+def _differing_settings(
+    first: Mapping[str, str], other: Mapping[str, str]
+) -> dict[str, list[str | None]]:
+    """Return the settings that differ, by name: the value of the first judge, then of the other."""
     names = sorted(first.keys() | other.keys())
     return {
         name: [first.get(name), other.get(name)]
@@ -300,11 +325,12 @@ def _compared_traces(
 ) -> list[TraceComparison]:
     """Compare two judges on each trace that both have judged."""
     modes = [mode.slug for mode in taxonomy.modes]
-    compared = []
+    comparisons = []
     for trace_id in sorted(first.labels.keys() & other.labels.keys()):
         total = compare(first.side, other.side, [trace_id], modes, order_of).total
-        steps = [_decisive(judge.labels[trace_id]) for judge in (first, other)]
-        compared.append(
+        spans = _decisive_spans(first.labels[trace_id])
+        other_spans = _decisive_spans(other.labels[trace_id])
+        comparisons.append(
             TraceComparison(
                 both=total.both,
                 first=total.first,
@@ -312,12 +338,12 @@ def _compared_traces(
                 neither=total.neither,
                 meet=total.meet,
                 apart=total.apart,
-                same_step=bool(steps[0] & steps[1]) if any(steps) else None,
+                same_step=bool(spans & other_spans) if spans or other_spans else None,
             )
         )
-    return compared
+    return comparisons
 
 
-def _decisive(labels: Iterable[Label]) -> set[str | None]:
+def _decisive_spans(labels: Iterable[Label]) -> set[str | None]:
     """Return the spans that the judge marked as decisive."""
     return {label.target.first for label in labels if label.decisive}

@@ -37,8 +37,8 @@ CALIBRATED: Final = 0.4
 PENALTY: Final = 10.0
 """The weight of the squared coefficients: with few runs most features should count little."""
 
-_MOST_STEPS: Final = 50
-_NEAR: Final = 1e-6
+_MOST_ITERATIONS: Final = 50
+_CONVERGED: Final = 1e-6
 
 MOST_CHARS: Final = 4_000
 """The characters of a step that its features are taken from."""
@@ -71,29 +71,29 @@ class CoverageJson(TypedDict):
 
 
 def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float, ...], ...]:
-    """Return the plain features of each step: place, errors, repetition, agent, length.
+    """Return the plain features of each step: position, errors, repetition, agent, length.
 
     Args:
         trace: The trace, read to its end.
         numbers: The number of the step of each span, by its key.
     """
-    steps = max(numbers.values(), default=-1) + 1
-    texts = [""] * steps
-    agents = [""] * steps
-    failed = [False] * steps
+    step_count = max(numbers.values(), default=-1) + 1
+    texts = [""] * step_count
+    agents = [""] * step_count
+    has_failed = [False] * step_count
     for index in range(len(trace)):
         span = trace.span(index)
         step = numbers[span.key]
         texts[step] += trace.text(index)[: max(0, MOST_CHARS - len(texts[step]))]
         agents[step] = agents[step] or span.agent
-        failed[step] = failed[step] or span.status.value == "error"
+        has_failed[step] = has_failed[step] or span.status.value == "error"
     word_sets = [frozenset(_WORD.findall(text.lower())) for text in texts]
     names_error = [_ERROR.search(text) is not None for text in texts]
-    seen: set[str] = set()
-    seen_agents: set[str] = set()
+    earlier_words: set[str] = set()
+    earlier_agents: set[str] = set()
     features = []
     for step, text in enumerate(texts):
-        position = step / max(1, steps - 1)
+        position = step / max(1, step_count - 1)
         overlaps = (
             len(word_sets[step] & other) / max(1, len(word_sets[step] | other))
             for other in word_sets[max(0, step - MOST_COMPARED) : step]
@@ -104,21 +104,21 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
                 position * position,
                 float(step == 0),
                 float(step == 1),
-                float(step == steps - 1),
+                float(step == step_count - 1),
                 step / (1 + step),
-                float(failed[step]),
+                float(has_failed[step]),
                 float(names_error[step]),
-                float(step + 1 < steps and names_error[step + 1]),
-                len(word_sets[step] - seen) / max(1, len(word_sets[step])),
+                float(step + 1 < step_count and names_error[step + 1]),
+                len(word_sets[step] - earlier_words) / max(1, len(word_sets[step])),
                 max(overlaps, default=0.0),
-                float(agents[step] not in seen_agents),
+                float(agents[step] not in earlier_agents),
                 log1p(len(text)) / 10,
                 float(_CHECK.search(text) is not None),
                 float("```" in text),
             )
         )
-        seen |= word_sets[step]
-        seen_agents.add(agents[step])
+        earlier_words |= word_sets[step]
+        earlier_agents.add(agents[step])
     return tuple(features)
 
 
@@ -157,7 +157,7 @@ def coverage(
             "runs": len(runs),
         }
     rng = np.random.default_rng(seed)
-    results = np.array([_split(runs, rng) for _ in range(splits)])
+    results = np.array([_split_figures(runs, rng) for _ in range(splits)])
     value, mean_share, chance_share = (float(figure) for figure in results.mean(axis=0))
     return {
         "value": value,
@@ -173,49 +173,58 @@ def _runs_of(
     features: Mapping[str, tuple[tuple[float, ...], ...]],
     answers: Answers | None,
 ) -> list[_Run]:
-    """Return the runs whose true step is known."""
+    """Return the runs whose true step and features are known."""
     runs = []
     for question in questions:
-        true = _true_step(question)
-        plain = features.get(question.trace_id, ())
-        if true is not None and true < len(plain):
-            runs.append(_Run(_columns(question.trace_id, plain, answers), true))
+        true_step = _true_step(question)
+        run_features = features.get(question.trace_id, ())
+        if true_step is not None and true_step < len(run_features):
+            matrix = _feature_matrix(question.trace_id, run_features, answers)
+            runs.append(_Run(matrix, true_step))
     return runs
 
 
-def _columns(
-    trace_id: str, plain: tuple[tuple[float, ...], ...], answers: Answers | None
+def _feature_matrix(
+    trace_id: str, features: tuple[tuple[float, ...], ...], answers: Answers | None
 ) -> Matrix:
-    """Return the features of the steps of a trace, with the marks of a judge if there is one."""
-    columns = np.array(plain)
+    """Return the features of a trace, a row for each step, with columns for a judge's marks."""
+    plain_matrix = np.array(features)
     if answers is None:
-        return columns
+        return plain_matrix
     marks = answers.by_trace.get(trace_id, StepMarks())
-    return np.column_stack([columns, _marked(marks, len(plain))])
+    return np.column_stack([plain_matrix, _mark_columns(marks, len(features))])
 
 
 def _true_step(question: Question) -> int | None:
-    """Return the decisive step, else the first failing one."""
+    """Return the decisive step, or else the first step with a failure; None if neither is known."""
     if question.truth.decisive is not None:
         return question.truth.decisive.step
     steps = (step for step, _ in question.truth.locations if isinstance(step, int))
     return min(steps, default=None)
 
 
-def _marked(marks: StepMarks, steps: int) -> Matrix:
-    """Return for each step whether a judge calls it decisive, and whether it marks it at all."""
-    columns = np.zeros((steps, 2))
-    if marks.decisive is not None and marks.decisive.step < steps:
-        columns[marks.decisive.step, 0] = 1
+def _mark_columns(marks: StepMarks, step_count: int) -> Matrix:
+    """Return two columns with a row for each step: 1 if it is decisive, and 1 if it has a mark."""
+    is_decisive = np.zeros(step_count)
+    has_mark = np.zeros(step_count)
+    if marks.decisive is not None and marks.decisive.step < step_count:
+        is_decisive[marks.decisive.step] = 1
     for step, _ in marks.locations:
-        if isinstance(step, int) and step < steps:
-            columns[step, 1] = 1
-    return columns
+        if isinstance(step, int) and step < step_count:
+            has_mark[step] = 1
+    return np.column_stack([is_decisive, has_mark])
 
 
 @dataclass(frozen=True, slots=True)
 class StepSets:
-    """A fitted and calibrated model, which returns for a run the set of its steps to look at."""
+    """A fitted and calibrated model, which returns for a run the set of its steps to look at.
+
+    Attributes:
+        weights: The weights of the standardised features.
+        mean: The mean of each feature in the fitted runs.
+        spread: The standard deviation of each feature in the fitted runs.
+        limit: The highest sum of a step in the set, as ``sums`` returns it.
+    """
 
     weights: Matrix
     mean: Matrix
@@ -230,46 +239,48 @@ class StepSets:
         rng: np.random.Generator,
         draw: float = 0.0,
     ) -> StepSets:
-        """Fit the model on some runs, and its limit on others.
+        """Fit the model on some runs, and its limit on other runs.
 
         Args:
             fitted: The runs for the model.
             calibration: The runs for the limit.
             rng: The source of chance.
-            draw: Chooses between the two ranks around the level; 0 takes the safe one.
+            draw: A random number that chooses between the two ranks around the level; 0 chooses
+                the higher rank.
         """
-        model = cls(*_fit(fitted), float("inf"))
+        weights, mean, spread = _fit_model(fitted)
+        model = cls(weights, mean, spread, limit=float("inf"))
         sums = [float(model.sums(run.steps, rng)[run.true]) for run in calibration]
-        return replace(model, limit=_quantile(sums, draw))
+        return replace(model, limit=_set_limit(sums, draw))
 
     def sums(self, steps: Matrix, rng: np.random.Generator) -> Matrix:
-        """Return for each step the sum that the limit is compared with.
+        """Return for each step the sum of probabilities that is compared with the limit.
 
         Args:
             steps: The features of the steps.
             rng: The source of chance.
         """
-        return _sums(((steps - self.mean) / self.spread) @ self.weights, rng)
+        return _cumulative_probabilities(((steps - self.mean) / self.spread) @ self.weights, rng)
 
     def steps_of(
         self,
         trace_id: str,
-        plain: tuple[tuple[float, ...], ...],
+        features: tuple[tuple[float, ...], ...],
         answers: Answers | None,
     ) -> frozenset[int]:
-        """Return the steps of a trace to look at; the same whenever it is asked.
+        """Return the steps of a trace to look at; each call returns the same steps.
 
         Args:
-            trace_id: The trace.
-            plain: The plain features of its steps.
+            trace_id: The id of the trace, from which the random numbers are seeded.
+            features: The plain features of its steps.
             answers: The marks of the judge that the model was fitted with.
         """
-        if not plain:
+        if not features:
             return frozenset()
         digest = hashlib.sha256(trace_id.encode("utf-8", "surrogatepass")).digest()
         rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
-        inside = self.sums(_columns(trace_id, plain, answers), rng) <= self.limit
-        return frozenset(int(step) for step in np.flatnonzero(inside))
+        is_in_set = self.sums(_feature_matrix(trace_id, features, answers), rng) <= self.limit
+        return frozenset(int(step) for step in np.flatnonzero(is_in_set))
 
     @property
     def hash(self) -> str:
@@ -285,7 +296,7 @@ def fit_sets(
     *,
     seed: int = 0,
 ) -> StepSets | None:
-    """Fit sets for further runs: the model on half of the runs, its limit on the others.
+    """Fit sets for further runs: the model on half of the runs, its limit on the other half.
 
     Args:
         questions: The runs with their truth.
@@ -301,97 +312,115 @@ def fit_sets(
         return None
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(runs))
-    half = len(runs) // 2
-    fitted = [runs[i] for i in order[:half]]
-    return StepSets.calibrate(fitted, [runs[i] for i in order[half:]], rng)
+    fitted_count = len(runs) // 2
+    fitted_runs = [runs[index] for index in order[:fitted_count]]
+    calibration_runs = [runs[index] for index in order[fitted_count:]]
+    return StepSets.calibrate(fitted_runs, calibration_runs, rng)
 
 
-def _split(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[float, float, float]:
-    """Fit, calibrate and measure once; return coverage, share of steps, and that by chance."""
+def _split_figures(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[float, float, float]:
+    """Fit, calibrate and test sets with one random division of the runs.
+
+    Returns:
+        The share of test runs whose set has the true step, the mean share of a run's steps in its
+        set, and the share of steps in sets of random steps.
+    """
     order = rng.permutation(len(runs))
-    fitted = round(FITTED * len(runs))
-    calibrated = fitted + round(CALIBRATED * len(runs))
-    calibration = [runs[i] for i in order[fitted:calibrated]]
-    tests = [runs[i] for i in order[calibrated:]]
+    fitted_end = round(FITTED * len(runs))
+    calibration_end = fitted_end + round(CALIBRATED * len(runs))
+    fitted_runs = [runs[index] for index in order[:fitted_end]]
+    calibration_runs = [runs[index] for index in order[fitted_end:calibration_end]]
+    test_runs = [runs[index] for index in order[calibration_end:]]
     # Chance chooses between the two ranks around the level, so that coverage is the level itself.
     draw = rng.random()
-    sets = StepSets.calibrate([runs[i] for i in order[:fitted]], calibration, rng, draw)
-    by_chance = _quantile([_chance(len(run.steps), rng) for run in calibration], draw)
-    inside = [sets.sums(run.steps, rng) <= sets.limit for run in tests]
-    covered = [bool(steps[run.true]) for steps, run in zip(inside, tests, strict=True)]
-    shares = [float(steps.mean()) for steps in inside]
-    return float(np.mean(covered)), float(np.mean(shares)), min(1.0, by_chance)
+    sets = StepSets.calibrate(fitted_runs, calibration_runs, rng, draw)
+    chance_share = _set_limit(
+        [_random_share(len(run.steps), rng) for run in calibration_runs], draw
+    )
+    has_true_step = []
+    shares = []
+    for run in test_runs:
+        is_in_set = sets.sums(run.steps, rng) <= sets.limit
+        has_true_step.append(bool(is_in_set[run.true]))
+        shares.append(float(is_in_set.mean()))
+    return float(np.mean(has_true_step)), float(np.mean(shares)), min(1.0, chance_share)
 
 
-def _sums(scores: Matrix, rng: np.random.Generator) -> Matrix:
-    """Return for each step the probability of the steps before it and of a part of its own."""
-    chances = _chances(scores)
-    higher = np.array([float(chances[chances > chance].sum()) for chance in chances])
-    part: Matrix = rng.random(len(chances)) * chances
-    return higher + part
+def _cumulative_probabilities(scores: Matrix, rng: np.random.Generator) -> Matrix:
+    """Return for each step the sum of all higher probabilities and a random part of its own."""
+    probabilities = _step_probabilities(scores)
+    higher_sums = np.array(
+        [float(probabilities[probabilities > own].sum()) for own in probabilities]
+    )
+    own_parts: Matrix = rng.random(len(probabilities)) * probabilities
+    return higher_sums + own_parts
 
 
-def _chance(steps: int, rng: np.random.Generator) -> float:
+def _random_share(step_count: int, rng: np.random.Generator) -> float:
     """Return the share of a run up to its true step, in a random order of the steps."""
-    return float((rng.integers(steps) + rng.random()) / steps)
+    return float((rng.integers(step_count) + rng.random()) / step_count)
 
 
-def _quantile(sums: Sequence[float], draw: float) -> float:
+def _set_limit(sums: Sequence[float], draw: float) -> float:
     """Return the limit of the sets; no limit if there are too few runs for the level.
 
     Args:
         sums: The sums of the true steps of the calibration runs.
         draw: A random number that chooses between the two ranks around the level.
     """
-    exact = (len(sums) + 1) * LEVEL
-    rank = floor(exact) + (draw < exact % 1)
+    exact_rank = (len(sums) + 1) * LEVEL
+    rank = floor(exact_rank)
+    if draw < exact_rank % 1:
+        rank += 1
     return float(np.sort(sums)[rank - 1]) if rank <= len(sums) else float("inf")
 
 
-def _fit(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
+def _fit_model(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
     """Fit a conditional logit of the true step (McFadden 1974) by Newton's method, with a penalty.
 
     Returns:
         The weights, and the mean and spread by which features are standardised.
     """
-    every = np.concatenate([run.steps for run in runs])
-    mean = every.mean(axis=0)
-    spread = every.std(axis=0)
+    all_steps = np.concatenate([run.steps for run in runs])
+    mean = all_steps.mean(axis=0)
+    spread = all_steps.std(axis=0)
     spread = np.where(spread == 0, 1, spread)
-    standard = [(run.steps - mean) / spread for run in runs]
+    standardised_runs = [(run.steps - mean) / spread for run in runs]
     penalty = PENALTY / len(runs)
 
     def loss(weights: Matrix) -> float:
+        """Return the mean negative log-likelihood of the true steps, with the penalty."""
         total = penalty * float(weights @ weights) / 2
-        for run, steps in zip(runs, standard, strict=True):
+        for run, steps in zip(runs, standardised_runs, strict=True):
             scores = steps @ weights
             highest = float(scores.max())
             total += (highest + log(float(np.exp(scores - highest).sum()))) / len(runs)
             total -= float(scores[run.true]) / len(runs)
         return total
 
-    weights = np.zeros(every.shape[1])
-    for _ in range(_MOST_STEPS):
-        slope = -penalty * weights
-        curve = penalty * np.eye(len(weights))
-        for run, steps in zip(runs, standard, strict=True):
-            chances = _chances(steps @ weights)
-            expected = chances @ steps
-            slope += (steps[run.true] - expected) / len(runs)
-            curve += ((steps.T * chances) @ steps - np.outer(expected, expected)) / len(runs)
-        change = np.linalg.solve(curve, slope)
-        old_loss = loss(weights)
-        # Where features part the runs well, a whole step leads too far.
-        while loss(weights + change) > old_loss and float(np.abs(change).max()) > _NEAR:
+    weights = np.zeros(all_steps.shape[1])
+    for _ in range(_MOST_ITERATIONS):
+        gradient = -penalty * weights
+        hessian = penalty * np.eye(len(weights))
+        for run, steps in zip(runs, standardised_runs, strict=True):
+            probabilities = _step_probabilities(steps @ weights)
+            expected = probabilities @ steps
+            gradient += (steps[run.true] - expected) / len(runs)
+            covariance = (steps.T * probabilities) @ steps - np.outer(expected, expected)
+            hessian += covariance / len(runs)
+        change = np.linalg.solve(hessian, gradient)
+        current_loss = loss(weights)
+        # A full Newton step can lead too far if the features separate the true steps well.
+        while loss(weights + change) > current_loss and float(np.abs(change).max()) > _CONVERGED:
             change = change / 2
         weights = weights + change
-        if float(np.abs(change).max()) <= _NEAR:
+        if float(np.abs(change).max()) <= _CONVERGED:
             break
     return weights, mean, spread
 
 
-def _chances(scores: Matrix) -> Matrix:
+def _step_probabilities(scores: Matrix) -> Matrix:
     """Return the probabilities of the steps of a run from their scores."""
     odds = np.exp(scores - scores.max())
-    chances: Matrix = odds / odds.sum()
-    return chances
+    probabilities: Matrix = odds / odds.sum()
+    return probabilities

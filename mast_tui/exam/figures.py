@@ -60,7 +60,7 @@ class Question:
 class Answers:
     """The marks of a judge by trace id, without the traces that it has not judged.
 
-    ``categories`` is True if it judged under the set's taxonomy: only then its categories count.
+    ``categories`` is True if the judge used the set's taxonomy: only then its categories count.
     """
 
     by_trace: Mapping[str, StepMarks]
@@ -70,11 +70,16 @@ class Answers:
 class DecisiveJson(TypedDict):
     """The shares of questions in which the decisive step, its agent or its category is named.
 
-    ``step`` has a share for each distance to the true step. ``named`` counts the questions in which
-    any step was named, ``not_asked`` those of the set that the judge has not judged. ``agent`` and
-    ``category`` are over the questions whose truth has them; ``step_and_category`` is the share
-    with both right. ``published_step`` is the share that the set's own scorer counts as right, None
-    if the set has no scorer other than the exact one.
+    Attributes:
+        n: The number of judged questions with a decisive step.
+        named: The number of these questions in which the judge named a step.
+        not_asked: The number of questions that the judge has not judged.
+        step: The share of right steps, by the distance to the true step that counts as right.
+        agent: The share of right agents, of the questions whose truth has an agent.
+        category: The share of right categories, of the questions whose truth has a category.
+        step_and_category: The share of these questions with both right.
+        published_step: The share that the set's own scorer counts as right; None if the set has no
+            scorer other than the exact one.
     """
 
     n: int
@@ -135,7 +140,13 @@ class CaseJson(TypedDict):
 class BaselinesJson(TypedDict):
     """The shares that are right when a random step is named, always the first, or always the last.
 
-    They are over ``n`` traces; ``published_step`` is by the set's own scorer, see ``DecisiveJson``.
+    Attributes:
+        n: The number of traces.
+        random: The shares for a random step, by the distance that counts as right.
+        first: The shares for the first step.
+        last: The shares for the last step.
+        agent: The share of right agents by baseline; None if the truth has no agents.
+        published_step: The shares by the set's own scorer, see ``DecisiveJson``.
     """
 
     n: int
@@ -151,7 +162,7 @@ StepScorer = Callable[[int, int], bool]
 
 
 def contains_digits(true_step: int, named_step: int) -> bool:
-    """Check whether the digits of the true step are in those of the named one: 1 is in 15.
+    """Check whether the digits of the true step are in those of the named step: 1 is in 15.
 
     The published scorer of Who&When compares the numbers as texts in this way (``evaluate.py`` in
     github.com/ag2ai/Agents_Failure_Attribution), so that it counts some wrong steps as right.
@@ -176,12 +187,15 @@ def decisive_figures(
     Returns:
         The shares that are right.
     """
-    asked = [q for q in questions if q.truth.decisive is not None]
-    pairs = [
-        (q.truth.decisive, answers.by_trace[q.trace_id].decisive)
-        for q in asked
-        if q.trace_id in answers.by_trace and q.truth.decisive is not None
-    ]
+    question_count = 0
+    pairs: list[tuple[Decisive, Decisive | None]] = []
+    for question in questions:
+        truth = question.truth.decisive
+        if truth is None:
+            continue
+        question_count += 1
+        if question.trace_id in answers.by_trace:
+            pairs.append((truth, answers.by_trace[question.trace_id].decisive))
 
     answered = [(true, named) for true, named in pairs if named is not None]
     same_agent = [true.agent is not None and true.agent == named.agent for true, named in answered]
@@ -194,34 +208,38 @@ def decisive_figures(
         is_same and distance == 0
         for is_same, distance in zip(same_category, distances, strict=True)
     ]
-    with_agent = sum(true.agent is not None for true, _ in pairs)
-    with_category = sum(answers.categories and true.category is not None for true, _ in pairs)
+    agent_count = sum(true.agent is not None for true, _ in pairs)
+    category_count = sum(answers.categories and true.category is not None for true, _ in pairs)
     published_share = None
     if published is not None:
-        hits = sum(published(true.step, named.step) for true, named in answered)
-        published_share = share(hits, len(pairs)).to_json()
+        right_count = sum(published(true.step, named.step) for true, named in answered)
+        published_share = share(right_count, len(pairs)).to_json()
     return {
         "n": len(pairs),
         "named": len(answered),
-        "not_asked": len(asked) - len(pairs),
+        "not_asked": question_count - len(pairs),
         "step": {
-            str(most): share(sum(distance <= most for distance in distances), len(pairs)).to_json()
-            for most in DISTANCES
+            str(limit): share(
+                sum(distance <= limit for distance in distances), len(pairs)
+            ).to_json()
+            for limit in DISTANCES
         },
-        "agent": share(sum(same_agent), with_agent).to_json(),
-        "category": share(sum(same_category), with_category).to_json(),
-        "step_and_category": share(sum(both_right), with_category).to_json(),
+        "agent": share(sum(same_agent), agent_count).to_json(),
+        "category": share(sum(same_category), category_count).to_json(),
+        "step_and_category": share(sum(both_right), category_count).to_json(),
         "published_step": published_share,
     }
 
 
-def _at_level(marks: StepMarks, category_of: Mapping[str, str]) -> StepMarks:
-    """Replace the mode of each mark by its category at a level."""
+def _marks_at_level(marks: StepMarks, category_by_mode: Mapping[str, str]) -> StepMarks:
+    """Return marks with the mode of each replaced by its category at a level, if it has one."""
     decisive = marks.decisive
     if decisive is not None and decisive.category:
         mode = decisive.category
-        decisive = replace(decisive, category=category_of.get(mode, mode))
-    locations = frozenset((step, category_of.get(mode, mode)) for step, mode in marks.locations)
+        decisive = replace(decisive, category=category_by_mode.get(mode, mode))
+    locations = frozenset(
+        (step, category_by_mode.get(mode, mode)) for step, mode in marks.locations
+    )
     return StepMarks(decisive, locations)
 
 
@@ -247,16 +265,22 @@ def level_figures(
     Returns:
         The shares that are right.
     """
-    category_of = {slug: ident for ident, _, slugs in groups for slug in slugs}
-    asked = [
-        replace(question, truth=_at_level(question.truth, category_of)) for question in questions
+    category_by_mode = {mode: category_id for category_id, _, modes in groups for mode in modes}
+    level_questions = [
+        replace(question, truth=_marks_at_level(question.truth, category_by_mode))
+        for question in questions
     ]
-    by_trace = {trace: _at_level(marks, category_of) for trace, marks in answers.by_trace.items()}
-    lifted = replace(answers, by_trace=by_trace)
-    decisive = decisive_figures(asked, lifted) if "decisive" in scored_by else None
-    places = (
-        places_figures(asked, lifted, rounds=rounds, seed=seed) if "places" in scored_by else None
-    )
+    marks_by_trace = {
+        trace_id: _marks_at_level(marks, category_by_mode)
+        for trace_id, marks in answers.by_trace.items()
+    }
+    level_answers = replace(answers, by_trace=marks_by_trace)
+    decisive = None
+    if "decisive" in scored_by:
+        decisive = decisive_figures(level_questions, level_answers)
+    places = None
+    if "places" in scored_by:
+        places = places_figures(level_questions, level_answers, rounds=rounds, seed=seed)
     return {
         "decisive": decisive and decisive["category"],
         "step_and_category": decisive and decisive["step_and_category"],
@@ -301,7 +325,9 @@ _BASELINES: Final[Mapping[str, _StepChoice]] = {
 
 
 def baselines(questions: Sequence[Question], published: StepScorer | None = None) -> BaselinesJson:
-    """Score three judges that look at nothing, over the traces that were read.
+    """Score three judges that read no trace: a random step, the first step, and the last step.
+
+    Only the traces with a decisive step whose agents are known count.
 
     Args:
         questions: The questions of the set.
@@ -310,36 +336,40 @@ def baselines(questions: Sequence[Question], published: StepScorer | None = None
     Returns:
         The shares that are right.
     """
-    decided = [
-        (q.truth.decisive, q.agents) for q in questions if q.truth.decisive is not None and q.agents
+    traces = [
+        (question.truth.decisive, question.agents)
+        for question in questions
+        if question.truth.decisive is not None and question.agents
     ]
-    with_agent = [(true, agents) for true, agents in decided if true.agent is not None]
+    traces_with_agent = [(true, agents) for true, agents in traces if true.agent is not None]
     step_shares = {
         name: {
-            str(distance): _mean(
-                _chance(true, agents, choice, _within(distance)) for true, agents in decided
+            str(distance): _mean_or_zero(
+                _chance_of_right_step(true, agents, choose_steps, _within_distance(distance))
+                for true, agents in traces
             )
             for distance in DISTANCES
         }
-        for name, choice in _BASELINES.items()
+        for name, choose_steps in _BASELINES.items()
     }
-    agent_shares = {
-        name: _mean(
-            _mean(agents[step] == true.agent for step in choice(len(agents)))
-            for true, agents in with_agent
-        )
-        if with_agent
-        else None
-        for name, choice in _BASELINES.items()
-    }
+    agent_shares: dict[str, float | None] = dict.fromkeys(_BASELINES)
+    if traces_with_agent:
+        for name, choose_steps in _BASELINES.items():
+            agent_shares[name] = _mean_or_zero(
+                _mean_or_zero(agents[step] == true.agent for step in choose_steps(len(agents)))
+                for true, agents in traces_with_agent
+            )
     published_shares = None
     if published is not None:
         published_shares = {
-            name: _mean(_chance(true, agents, choice, published) for true, agents in decided)
-            for name, choice in _BASELINES.items()
+            name: _mean_or_zero(
+                _chance_of_right_step(true, agents, choose_steps, published)
+                for true, agents in traces
+            )
+            for name, choose_steps in _BASELINES.items()
         }
     return {
-        "n": len(decided),
+        "n": len(traces),
         "random": step_shares["random"],
         "first": step_shares["first"],
         "last": step_shares["last"],
@@ -348,21 +378,22 @@ def baselines(questions: Sequence[Question], published: StepScorer | None = None
     }
 
 
-def _within(distance: int) -> StepScorer:
+def _within_distance(distance: int) -> StepScorer:
     return lambda true_step, named_step: abs(named_step - true_step) <= distance
 
 
-def _chance(
-    true: Decisive, agents: Sequence[str], choice: _StepChoice, is_right: StepScorer
+def _chance_of_right_step(
+    true: Decisive, agents: Sequence[str], choose_steps: _StepChoice, is_right: StepScorer
 ) -> float:
-    """Return the chance that a baseline names a right step."""
-    return _mean(is_right(true.step, named_step) for named_step in choice(len(agents)))
+    """Return the chance that a baseline names a right step of a run with these agents."""
+    named_steps = choose_steps(len(agents))
+    return _mean_or_zero(is_right(true.step, named_step) for named_step in named_steps)
 
 
-def _mean(values: Iterable[float]) -> float:
-    """Return the mean of values, 0 without any."""
-    listed = list(values)
-    return sum(listed) / len(listed) if listed else 0.0
+def _mean_or_zero(values: Iterable[float]) -> float:
+    """Return the mean of values, 0 if there are none."""
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else 0.0
 
 
 def places_figures(
@@ -376,8 +407,11 @@ def places_figures(
         rounds: The number of resamples; 0 leaves out the intervals.
         seed: The seed of the resamples.
     """
-    asked = [q for q in questions if q.trace_id in answers.by_trace]
-    pairs = [(q.truth.locations, answers.by_trace[q.trace_id].locations) for q in asked]
+    pairs = [
+        (question.truth.locations, answers.by_trace[question.trace_id].locations)
+        for question in questions
+        if question.trace_id in answers.by_trace
+    ]
 
     def match(part: Callable[[Location], object], *, counts: bool = True) -> MatchJson:
         """Match the true and the named locations of each trace by one part of a location."""
@@ -386,23 +420,36 @@ def places_figures(
             true = set(map(part, true_locations))
             named = set(map(part, named_locations))
             rows.append((len(true & named), len(named), len(true)))
-        return _match(np.array(rows, dtype=np.float64).reshape(-1, 3), rounds, seed)
+        return _match_figures(np.array(rows, dtype=np.float64).reshape(-1, 3), rounds, seed)
 
     return {
-        "n": len(asked),
-        "not_asked": len(questions) - len(asked),
-        "location": match(lambda location: location[0]),
-        "category": match(lambda location: location[1], counts=answers.categories),
+        "n": len(pairs),
+        "not_asked": len(questions) - len(pairs),
+        "location": match(_step_of),
+        "category": match(_category_of, counts=answers.categories),
         "joint": match(lambda location: location, counts=answers.categories),
     }
 
 
-def _match(rows: NDArray[np.float64], rounds: int, seed: int) -> MatchJson:
+def _step_of(location: Location) -> int | str:
+    step, _ = location
+    return step
+
+
+def _category_of(location: Location) -> str:
+    _, category = location
+    return category
+
+
+def _match_figures(rows: NDArray[np.float64], rounds: int, seed: int) -> MatchJson:
     """Compute the figures from the right, named and true counts, a row for each trace."""
     right, named, true = rows.T
 
-    def figure(above: NDArray[np.float64], below: NDArray[np.float64]) -> CoefficientJson:
-        return share_of_traces(np.stack([above, below], axis=1), rounds=rounds, seed=seed)
+    def figure(
+        numerators: NDArray[np.float64], denominators: NDArray[np.float64]
+    ) -> CoefficientJson:
+        counts = np.stack([numerators, denominators], axis=1)
+        return share_of_traces(counts, rounds=rounds, seed=seed)
 
     return {
         "right": int(right.sum()),

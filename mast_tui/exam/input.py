@@ -83,7 +83,7 @@ class TraceSteps:
         agents = [""] * (max(numbers.values(), default=-1) + 1)
         for index in range(len(trace)):
             span = trace.span(index)
-            agents[numbers[span.key]] = agents[numbers[span.key]] or _plain(span.agent)
+            agents[numbers[span.key]] = agents[numbers[span.key]] or _agent_name(span.agent)
         return cls(numbers, tuple(agents))
 
     def number(self, key: str | None) -> int | None:
@@ -97,8 +97,8 @@ class TraceSteps:
         return None if self.agents is None else self.agents[step] or None
 
 
-def _plain(agent: str) -> str:
-    """Remove the remark in brackets that some sets add to the name of an agent."""
+def _agent_name(agent: str) -> str:
+    """Return an agent's name in lower case, without the remark in brackets of some sets."""
     return agent.split("(")[0].strip().casefold()
 
 
@@ -106,8 +106,8 @@ def _plain(agent: str) -> str:
 class ExamTrace:
     """The facts of a trace that an exam needs, small enough to send between processes.
 
-    ``named_agent`` is the agent that the trace's own metadata names as the one that failed.
-    ``rule_findings`` are None if no rules were run. ``features`` are those of its steps.
+    ``named_agent`` is the agent to which the trace's own metadata attributes the failure.
+    ``rule_findings`` are None if no rules were run. ``features`` holds a tuple for each step.
     """
 
     trace_id: str
@@ -142,10 +142,16 @@ class ExamTrace:
 class ExamSet:
     """A labelled set: its questions and their scorings.
 
-    ``scorings`` are some of ``decisive``, ``places`` and ``verdicts``. ``reference`` holds the true
-    verdicts. ``traces`` are those whose files were read, ``files`` the files of the set,
-    ``problems`` the parts that could not be read. ``modes`` are those that the set's labels can
-    name, None for all.
+    Attributes:
+        name: The name of the set.
+        taxonomy: The taxonomy of its labels.
+        scorings: Some of ``decisive``, ``places`` and ``verdicts``.
+        questions: The questions on its traces.
+        reference: The true verdicts.
+        traces: The traces whose files were read, by id.
+        files: The files of the set.
+        problems: Sentences on the parts of the files that could not be read.
+        modes: The slugs of the modes that the set's labels can name; None for all modes.
     """
 
     name: str
@@ -174,9 +180,12 @@ class ExamSet:
 class ExamCandidate:
     """A judge that takes the exam, with its answers and their cost.
 
-    ``judged`` has its verdicts for the comparison with the reference; None if the set has no
-    verdicts. ``cost`` is the mean cost of a trace and ``quotes`` counts its quotes by kind of
-    match; both are None if no model was asked.
+    Attributes:
+        name: The name of the judge.
+        answers: Its answers to the questions.
+        judged: Its verdicts for the comparison with the reference; None if the set has no verdicts.
+        cost: The mean cost of a trace; None if no model was asked.
+        quotes: The number of its quotes by kind of match; None if it has no quotes.
     """
 
     name: str
@@ -195,6 +204,7 @@ def _finding_of_label(label: Label) -> Finding:
 
 
 def _finding_of_gold(label: GoldLabel) -> Finding:
+    """Convert a gold label to a judge's finding; a fatal step counts as decisive."""
     fatal = label.severity is Severity.FATAL
     return Finding(label.mode, label.target.first, label.target.last, "", 0.0, fatal)
 
@@ -202,35 +212,45 @@ def _finding_of_gold(label: GoldLabel) -> Finding:
 def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, truth: bool) -> StepMarks:
     """Convert findings to marks on steps.
 
-    The decisive step is the earliest one that is marked as decisive. Without such a mark, a judge's
-    decisive step is that of its highest confidence, the earliest on a tie; a truth has none.
+    The decisive step is the earliest step with a decisive finding. Without a decisive finding:
+
+    - the decisive step of a judge is that of its highest confidence, the earliest on a tie;
+    - a truth has no decisive step.
     """
-    anchored = [finding for finding in findings if finding.first is not None]
-    on_steps = [
-        (step, finding) for finding in anchored if (step := steps.number(finding.first)) is not None
-    ]
-    candidates = [(step, finding) for step, finding in on_steps if finding.decisive]
-    if not candidates and not truth:
-        candidates = on_steps
-    decisive = None
-    if candidates:
-        step, finding = min(
-            candidates, key=lambda pair: (0.0 if pair[1].decisive else -pair[1].confidence, pair[0])
-        )
-        category = None if finding.mode == DECISIVE_ERROR else finding.mode
-        decisive = Decisive(step, steps.agent(step), category)
     locations: set[Location] = set()
-    for finding in anchored:
+    numbered_findings: list[tuple[int, Finding]] = []
+    for finding in findings:
+        if finding.first is None:
+            continue
         number = steps.number(finding.first)
-        locations.add((finding.first or "" if number is None else number, finding.mode))
-    return StepMarks(decisive, frozenset(locations))
+        locations.add((finding.first if number is None else number, finding.mode))
+        if number is not None:
+            numbered_findings.append((number, finding))
+
+    def rank(candidate: tuple[int, Finding]) -> tuple[float, int]:
+        """Return the sort key of a candidate: its confidence unless it is decisive, its step."""
+        step, finding = candidate
+        return (0.0 if finding.decisive else -finding.confidence, step)
+
+    candidates = [(step, finding) for step, finding in numbered_findings if finding.decisive]
+    if not candidates and not truth:
+        candidates = numbered_findings
+    if not candidates:
+        return StepMarks(None, frozenset(locations))
+    step, finding = min(candidates, key=rank)
+    category = None if finding.mode == DECISIVE_ERROR else finding.mode
+    return StepMarks(Decisive(step, steps.agent(step), category), frozenset(locations))
 
 
-def _question(trace_id: str, findings: Iterable[Finding], trace: ExamTrace | None) -> Question:
+def _make_question(trace_id: str, findings: Iterable[Finding], trace: ExamTrace | None) -> Question:
+    """Make the question on a trace, with the findings as its truth.
+
+    The agent that the trace's metadata names replaces that of the decisive step.
+    """
     steps = TraceSteps() if trace is None else trace.steps
     marks = _step_marks(findings, steps, truth=True)
     if trace is not None and trace.named_agent and marks.decisive is not None:
-        decisive = replace(marks.decisive, agent=_plain(trace.named_agent))
+        decisive = replace(marks.decisive, agent=_agent_name(trace.named_agent))
         marks = replace(marks, decisive=decisive)
     return Question(trace_id, marks, steps.agents)
 
@@ -256,33 +276,33 @@ def set_from_files(
         ExchangeError: There is nothing of the set, or the crosswalk does not fit.
     """
     reader, scorings = SETS[name]
-    if name == "who-and-when":
+    if name == "who-and-when":  # the only reader that uses several processes
         incoming = read_who_and_when(pool.reachable(paths), workers=pool.workers)
     else:
         incoming = reader(pool.reachable(paths))
     modes = None
+    mast = load_mast()
     if crosswalk is not None:
         file = find_crosswalk(crosswalk)
         entries = read_crosswalk(file)
-        incoming = translated(incoming, entries, load_mast(), file)
-        targets = {target for entry in entries for target in entry.targets}
-        modes = frozenset(mode.slug for target in targets if (mode := load_mast().find(target)))
+        incoming = translated(incoming, entries, mast, file)
+        targets = (mast.find(target) for entry in entries for target in entry.targets)
+        modes = frozenset(mode.slug for mode in targets if mode is not None)
     works = list(incoming.work)
     if name == "mast-human":
         works = [work for work in works if work.annotator == CONSENSUS]
     refs = {work.taxonomy for work in works}
-    mast = load_mast()
     taxonomies = (mast, *incoming.taxonomies)
     taxonomy = next((taxonomy for taxonomy in taxonomies if taxonomy.ref in refs), mast)
     files = sorted({trace.path for trace in incoming.traces if trace.path is not None})
-    read = partial(_traces_in_files, rules, frozenset(work.trace_id for work in works))
+    read_files = partial(_traces_by_file, rules, frozenset(work.trace_id for work in works))
     traces: list[ExamTrace] = []
-    results = zip(files, each(read, files, pool.workers), strict=True)
-    for number, (file, in_file) in enumerate(results, 1):
-        if isinstance(in_file, LostItem):
-            raise ExchangeError(f"{file}: {in_file.reason}")
-        traces += in_file
-        pool.on_trace(len(in_file))
+    results = zip(files, each(read_files, files, pool.workers), strict=True)
+    for number, (file, file_traces) in enumerate(results, 1):
+        if isinstance(file_traces, LostItem):
+            raise ExchangeError(f"{file}: {file_traces.reason}")
+        traces += file_traces
+        pool.on_trace(len(file_traces))
         pool.show_progress(number, len(files))
     exam = _make_set(name, taxonomy, works, traces, incoming.problems, scorings)
     return replace(exam, modes=modes)
@@ -296,15 +316,15 @@ def _exam_trace(
     return ExamTrace.from_trace(trace, rules) if trace.identity.trace_id in trace_ids else None
 
 
-def _traces_in_files(
+def _traces_by_file(
     rules: RulesJudge | None, trace_ids: frozenset[str], files: Sequence[Path]
 ) -> list[list[ExamTrace]]:
-    """Return the traces of the set in each file."""
-    in_files = []
+    """Return a list for each file: its traces on which the set has a question."""
+    traces_by_file = []
     for file in files:
         traces = (_exam_trace(rules, trace_ids, trace) for trace in read_traces(file))
-        in_files.append([trace for trace in traces if trace is not None])
-    return in_files
+        traces_by_file.append([trace for trace in traces if trace is not None])
+    return traces_by_file
 
 
 def set_from_table(
@@ -314,7 +334,7 @@ def set_from_table(
     rules: RulesJudge | None,
     pool: WorkerPool,
 ) -> ExamSet:
-    """Make a set whose truth are the labels of the one annotator of a ``csv-long`` file.
+    """Make a set whose truth is the work of the only annotator in a ``csv-long`` file.
 
     Args:
         file: The table.
@@ -324,7 +344,7 @@ def set_from_table(
         pool: The processes that read the traces.
 
     Raises:
-        ExchangeError: The file is no such table, or has no annotator or several.
+        ExchangeError: The file is no such table, or does not have exactly one annotator.
     """
     incoming = read_csv_long([file], taxonomy=taxonomy, find_taxonomy={taxonomy.ref: taxonomy}.get)
     works = [work for work in incoming.work if work.taxonomy == taxonomy.ref]
@@ -334,13 +354,14 @@ def set_from_table(
             f"{file}: the truth of an exam is one annotator's word, and here are those of "
             f"{', '.join(names) or 'nobody'}"
         )
-    read = partial(_exam_trace, rules, frozenset(work.trace_id for work in works))
+    read_trace = partial(_exam_trace, rules, frozenset(work.trace_id for work in works))
     traces: list[ExamTrace] = []
-    for _, in_file in each_trace(
-        pool.reachable(paths), read, pool.workers, tell=pool.show_progress
+    for _, file_traces in each_trace(
+        pool.reachable(paths), read_trace, pool.workers, tell=pool.show_progress
     ):
-        for trace in in_file:
-            traces += () if trace is None else (trace,)
+        for trace in file_traces:
+            if trace is not None:
+                traces.append(trace)
             pool.on_trace()
     return _make_set(str(file), taxonomy, works, traces, incoming.problems)
 
@@ -353,35 +374,38 @@ def _make_set(
     problems: Iterable[RowProblem],
     scorings: tuple[str, ...] | None = None,
 ) -> ExamSet:
-    """Make a set of imported labels; without ``scorings``, the labels decide on them."""
-    by_id = {trace.trace_id: trace for trace in traces}
+    """Make a set of imported work; if ``scorings`` is None, all that its labels allow."""
+    traces_by_id = {trace.trace_id: trace for trace in traces}
     questions = []
     verdicts = {}
     for work in sorted(works, key=lambda work: work.trace_id):
         findings = map(_finding_of_label, work.labels.values())
-        questions.append(_question(work.trace_id, findings, by_id.get(work.trace_id)))
+        questions.append(_make_question(work.trace_id, findings, traces_by_id.get(work.trace_id)))
         for mode, value in work.verdicts.items():
             verdicts[work.trace_id, mode] = value
         for label in work.labels.values():
             verdicts[work.trace_id, label.mode] = VerdictValue.PRESENT
-    files = {trace.path for trace in by_id.values()} | {work.file for work in works}
-    lines = ((str(problem.file), problem.place, problem.reason) for problem in problems)
+    files = {trace.path for trace in traces_by_id.values()} | {work.file for work in works}
+    problem_fields = ((str(problem.file), problem.place, problem.reason) for problem in problems)
     return ExamSet(
         name=name,
         taxonomy=taxonomy,
         scorings=_possible_scorings(questions, verdicts) if scorings is None else scorings,
         questions=tuple(questions),
         reference=Reference(name, verdicts),
-        traces=by_id,
+        traces=traces_by_id,
         files=tuple(sorted(files)),
-        problems=tuple(problem_lines(lines)),
+        problems=tuple(problem_lines(problem_fields)),
     )
 
 
 def _possible_scorings(
     questions: Iterable[Question], verdicts: Mapping[Unit, VerdictValue]
 ) -> tuple[str, ...]:
-    """Return the scorings that labels allow; verdicts need an absent one, to be wrong about."""
+    """Return the scorings that labels allow.
+
+    Verdicts are scored only if one of them is absent: otherwise every "present" would be right.
+    """
     truths = [question.truth for question in questions]
     is_possible = {
         "decisive": any(truth.decisive is not None for truth in truths),
@@ -420,7 +444,7 @@ def set_from_workspace(
                     if verdict.judge_seen:
                         judge_seen.add((trace_id, verdict.mode))
     else:
-        labels = _by_trace(workspace.labels(annotator=name, taxonomy=taxonomy.ref))
+        labels = _labels_by_trace(workspace.labels(annotator=name, taxonomy=taxonomy.ref))
         for trace_id in _finished_traces(workspace, name, taxonomy.ref):
             findings[trace_id] = list(map(_finding_of_label, labels.get(trace_id, ())))
         for record in workspace.verdicts(annotator=name, taxonomy=taxonomy.ref):
@@ -430,7 +454,7 @@ def set_from_workspace(
         trace = trace_of(trace_id)
         traces[trace_id] = None if trace is None else ExamTrace.from_trace(trace)
     questions = [
-        _question(trace_id, findings[trace_id], exam_trace)
+        _make_question(trace_id, findings[trace_id], exam_trace)
         for trace_id, exam_trace in traces.items()
     ]
     return ExamSet(
@@ -440,7 +464,11 @@ def set_from_workspace(
         questions=tuple(questions),
         reference=Reference(
             name,
-            {unit: value for unit, value in verdicts.items() if unit[0] in traces},
+            {
+                (trace_id, mode): value
+                for (trace_id, mode), value in verdicts.items()
+                if trace_id in traces
+            },
             frozenset(judge_seen),
         ),
         traces={
@@ -466,9 +494,9 @@ def rules_candidate(exam: ExamSet, judge: RulesJudge) -> ExamCandidate:
             finding for finding in trace.rule_findings or () if exam.asks_about(finding.mode)
         ]
         answers[trace_id] = _step_marks(findings, trace.steps, truth=False)
-        present = {finding.mode for finding in findings}
+        present_modes = {finding.mode for finding in findings}
         for mode in judge.looks_at:
-            is_present = mode in present
+            is_present = mode in present_modes
             verdicts[trace_id, mode] = VerdictValue.PRESENT if is_present else VerdictValue.ABSENT
     judge_input = _judge_input(exam, judge.name, verdicts if same_taxonomy else {})
     return ExamCandidate(judge.name, Answers(answers, same_taxonomy), judge_input)
@@ -491,10 +519,10 @@ def candidate_from_workspace(
     ref = exam.taxonomy.ref if exam.taxonomy.ref in refs else min(refs, default=exam.taxonomy.ref)
     same_taxonomy = ref == exam.taxonomy.ref
     labels = workspace.labels(annotator=name, taxonomy=ref)
-    labels_of_trace = _by_trace(label for label in labels if exam.asks_about(label.mode))
+    labels_by_trace = _labels_by_trace(label for label in labels if exam.asks_about(label.mode))
     answers = {
         trace_id: _step_marks(
-            map(_finding_of_label, labels_of_trace.get(trace_id, ())),
+            map(_finding_of_label, labels_by_trace.get(trace_id, ())),
             exam.traces[trace_id].steps if trace_id in exam.traces else TraceSteps(),
             truth=False,
         )
@@ -535,21 +563,22 @@ def annotator_named(workspace: Workspace, text: str) -> str:
 def _judge_input(
     exam: ExamSet, name: str, verdicts: Mapping[Unit, VerdictValue]
 ) -> JudgeInput | None:
+    """Return verdicts for the comparison with the reference; None if they cannot be scored."""
     if "verdicts" not in exam.scorings or not verdicts:
         return None
     modes = tuple((mode.slug, mode.code, mode.name) for mode in exam.taxonomy.modes)
     return JudgeInput(exam.taxonomy.ref, modes, name, verdicts, exam.reference)
 
 
-def _by_trace(labels: Iterable[Label]) -> dict[str, list[Label]]:
-    by_trace: dict[str, list[Label]] = {}
+def _labels_by_trace(labels: Iterable[Label]) -> dict[str, list[Label]]:
+    labels_by_trace: dict[str, list[Label]] = {}
     for label in labels:
-        by_trace.setdefault(label.trace_id, []).append(label)
-    return by_trace
+        labels_by_trace.setdefault(label.trace_id, []).append(label)
+    return labels_by_trace
 
 
 def _finished_traces(workspace: Workspace, name: str, ref: str) -> list[str]:
-    """Return the traces that an annotator has finished, or a judge has judged."""
+    """Return the ids of the traces that an annotator has finished, or a judge has judged."""
     passes = workspace.passes(annotator=name, taxonomy=ref)
     finished = {labelling_pass.trace_id for labelling_pass in passes if labelling_pass.finished}
     judgements = workspace.judgements(annotator=name, taxonomy=ref)
@@ -557,16 +586,16 @@ def _finished_traces(workspace: Workspace, name: str, ref: str) -> list[str]:
 
 
 def _mean_cost(workspace: Workspace, name: str) -> dict[str, float | None] | None:
-    """Return the mean cost of a trace that a model has judged."""
+    """Return the mean cost of a trace that a model has judged; None if it has judged none."""
     runs = [run for run in workspace.runs() if run.judge == name and run.usage.requests]
-    traces = sum(trace.problem is None for run in runs for trace in run.traces)
-    if not traces:
+    trace_count = sum(trace.problem is None for run in runs for trace in run.traces)
+    if not trace_count:
         return None
     costs = [run.cost for run in runs if run.cost is not None]
     return {
-        "traces": traces,
-        "requests": sum(run.usage.requests for run in runs) / traces,
-        "tokens_in": sum(run.usage.tokens_in for run in runs) / traces,
-        "tokens_out": sum(run.usage.tokens_out for run in runs) / traces,
-        "cost": sum(costs) / traces if len(costs) == len(runs) else None,
+        "traces": trace_count,
+        "requests": sum(run.usage.requests for run in runs) / trace_count,
+        "tokens_in": sum(run.usage.tokens_in for run in runs) / trace_count,
+        "tokens_out": sum(run.usage.tokens_out for run in runs) / trace_count,
+        "cost": sum(costs) / trace_count if len(costs) == len(runs) else None,
     }

@@ -59,6 +59,9 @@ _MATCH_TITLES: Final = {
     "category": "category",
     "joint": "step and category",
 }
+_EXACT: Final = "0"
+"""The distance of a step that is exactly right, as a key of the figures."""
+
 _COST: Final = columns("""
     requests   | requests   | number | requests per trace     | 60
     tokens_in  | tokens in  | count  | tokens in, per trace   | 80
@@ -103,16 +106,16 @@ def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
 
     Args:
         document: The figures, as ``exam --json`` prints them.
-        reports: The figures of verdicts by judge; those without verdicts are missing.
+        reports: The figures of verdicts by judge, without the judges that have no verdicts.
     """
     judges = document["judges"]
     sections = [
-        _decisive(document, judges),
-        _places(document, judges),
-        _levels(judges),
-        _coverage(document),
-        *_verdicts(reports),
-        _cost_and_quotes(judges),
+        _decisive_section(document, judges),
+        _places_section(document, judges),
+        _levels_section(judges),
+        _coverage_section(document),
+        *_verdict_sections(reports),
+        _cost_section(judges),
     ]
     return Report(
         "exam",
@@ -120,13 +123,16 @@ def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
         f"{document['exam']} ({document['taxonomy']}): {counted(document['questions'], 'trace')}, "
         f"{counted(len(judges), 'judge')}.",
         tuple(section for section in sections if section is not None),
-        tuple(_notes(document)),
+        tuple(_report_notes(document)),
         document=dict(document),
     )
 
 
-def _coverage(document: Values) -> ReportSection | None:
-    """Return the sets of steps that contain the decisive step with 90 % probability."""
+def _coverage_section(document: Values) -> ReportSection | None:
+    """Return the section on sets of steps that contain the decisive step with 90 % probability.
+
+    None if the coverage was not measured.
+    """
     if "coverage" not in document:
         return None
     rows = tuple(
@@ -147,22 +153,22 @@ def _coverage(document: Values) -> ReportSection | None:
             "coverage",
         )
     ]
-    poor = [
+    large_sets = [
         name
         for name, sets in document["coverage"].items()
         if sets["mean_share"] is not None and sets["mean_share"] > sets["chance_share"] / 2
     ]
-    if poor:
-        names = ", ".join(poor)
+    if large_sets:
+        names = ", ".join(large_sets)
         notes.append(
             Note(f"Sets of more than half the size by chance help little: {names}.", "poor_sets")
         )
     if "look_here" in document:
-        kept = document["look_here"]
+        stored_sets = document["look_here"]
         notes.append(
             Note(
-                f"Kept for {counted(kept['traces'], 'trace')} (sets {kept['hash']}): the app marks "
-                "the steps in the timeline.",
+                f"Kept for {counted(stored_sets['traces'], 'trace')} (sets {stored_sets['hash']}): "
+                "the app marks the steps in the timeline.",
                 "look_here",
             )
         )
@@ -184,13 +190,13 @@ def consistency_report(document: Values) -> Report:
         document: The figures, as ``exam --json`` prints them without ``--set``.
     """
     judges = document["judges"]
-    pairs = document["beside"]
-    alone = Table(
+    comparisons = document["beside"]
+    single_table = Table(
         "steady",
         "Each by itself",
         (_JUDGE, Column("traces", "traces", Kind.COUNT, "traces judged", keeps=95), *_CONSISTENCY),
         (tuple(_judge_row(name, figures) for name, figures in judges.items()),),
-        _over_traces(document),
+        _interval_caption(document),
         (
             Note(
                 "again: of what one reading of a trace finds, the share that another finds too; "
@@ -201,18 +207,18 @@ def consistency_report(document: Values) -> Report:
             ),
         ),
     )
-    sections = [ReportSection("steady", "Without a truth", (alone,))]
-    if pairs["others"]:
+    sections = [ReportSection("steady", "Without a truth", (single_table,))]
+    if comparisons["others"]:
         rows = tuple(
             Row(
                 name,
                 {"judge": name, **figure_cells(pair, _PAIR), "set": _changed_settings(pair)},
             )
-            for name, pair in pairs["others"].items()
+            for name, pair in comparisons["others"].items()
         )
-        table = Table(
+        pair_table = Table(
             "beside",
-            f"Beside {pairs['first']}",
+            f"Beside {comparisons['first']}",
             (_JUDGE, *_PAIR),
             (rows,),
             "",
@@ -226,7 +232,7 @@ def consistency_report(document: Values) -> Report:
                 ),
             ),
         )
-        sections.append(ReportSection("beside", "Asked otherwise", (table,)))
+        sections.append(ReportSection("beside", "Asked otherwise", (pair_table,)))
     return Report(
         "exam",
         "Exam without a truth",
@@ -237,7 +243,7 @@ def consistency_report(document: Values) -> Report:
     )
 
 
-def _over_traces(document: Values) -> str:
+def _interval_caption(document: Values) -> str:
     return (
         "In brackets 95 % intervals over the traces: Student's t and the jackknife, from 300 "
         f"traces on the bootstrap (seed {document['bootstrap']['seed']})."
@@ -251,21 +257,27 @@ def _judge_row(name: str, figures: Values) -> Row:
 
 def _changed_settings(pair: Values) -> str:
     """List the settings that differ from the first judge's, with the other judge's values."""
-    settings = (f"{name} {other or 'none'}" for name, (_, other) in pair["differs"].items())
+    settings = (f"{name} {value or 'none'}" for name, (_, value) in pair["differs"].items())
     return ", ".join(settings) or "the prompt"
 
 
-def _decisive(document: Values, judges: Values) -> ReportSection | None:
-    """Return the shares of traces in which each judge names the decisive step."""
-    scored = {name: judge["decisive"] for name, judge in judges.items() if judge["decisive"]}
-    if not scored:
+def _decisive_section(document: Values, judges: Values) -> ReportSection | None:
+    """Return the section on the shares of traces in which each judge names the decisive step.
+
+    None if the set is not scored by decisive steps.
+    """
+    figures_by_judge = {
+        name: judge["decisive"] for name, judge in judges.items() if judge["decisive"]
+    }
+    if not figures_by_judge:
         return None
     # A set without agents or categories gives no judge a figure for them.
-    defined = [
+    columns_with_values = [
         column
         for column in _DECISIVE
         if any(
-            (figures.get(column.key) or {}).get("value") is not None for figures in scored.values()
+            (figures.get(column.key) or {}).get("value") is not None
+            for figures in figures_by_judge.values()
         )
     ]
     rows = [
@@ -278,11 +290,11 @@ def _decisive(document: Values, judges: Values) -> ReportSection | None:
                     f"step_{distance}": Estimate.from_figure(share)
                     for distance, share in figures["step"].items()
                 },
-                **figure_cells(figures, defined),
+                **figure_cells(figures, columns_with_values),
                 "named": figures["named"],
             },
         )
-        for name, figures in scored.items()
+        for name, figures in figures_by_judge.items()
     ]
     table = Table(
         "decisive",
@@ -293,7 +305,7 @@ def _decisive(document: Values, judges: Values) -> ReportSection | None:
             *_DECISIVE,
             Column("named", "named", Kind.COUNT, "traces with any step named"),
         ),
-        tuple(group for group in (tuple(rows), tuple(_baselines(document))) if group),
+        tuple(group for group in (tuple(rows), tuple(_baseline_rows(document))) if group),
         "In brackets Wilson's 95 % intervals.",
         (
             Note(
@@ -303,26 +315,29 @@ def _decisive(document: Values, judges: Values) -> ReportSection | None:
                 "judges that look at nothing: any step by chance, always the first, the last.",
                 "decisive",
             ),
-            *_published_note(scored),
-            *_not_asked(scored),
+            *_published_note(figures_by_judge),
+            *_not_asked_notes(figures_by_judge),
         ),
     )
     return ReportSection("decisive", "Decisive step", (table,))
 
 
-def _published_note(scored: Values) -> Iterator[Note]:
-    """Yield a note on the set's own scorer if it counts other steps than the exact ones."""
-    figures = {
-        judge: (decisive["published_step"]["value"], decisive["step"]["0"]["value"])
-        for judge, decisive in scored.items()
-        if decisive["published_step"] is not None
+def _published_note(figures_by_judge: Values) -> Iterator[Note]:
+    """Yield a note on the set's own scorer, if the set has one.
+
+    The note names the judges whose share differs from the share of exact steps.
+    """
+    shares_by_judge = {
+        judge: (figures["published_step"]["value"], figures["step"][_EXACT]["value"])
+        for judge, figures in figures_by_judge.items()
+        if figures["published_step"] is not None
     }
     differing = ", ".join(
         f"{judge} ({published:.1%} instead of {exact:.1%})"
-        for judge, (published, exact) in figures.items()
+        for judge, (published, exact) in shares_by_judge.items()
         if published != exact
     )
-    if figures:
+    if shares_by_judge:
         yield Note(
             "publ.: the share that the set's own scorer counts as right. It looks for the digits "
             "of the true step in those of the named one, so that step 1 is found in 15. Compare "
@@ -332,8 +347,11 @@ def _published_note(scored: Values) -> Iterator[Note]:
         )
 
 
-def _baselines(document: Values) -> Iterator[Row]:
-    """Yield the rows of judges that look at nothing; none if no trace of the set was read."""
+def _baseline_rows(document: Values) -> Iterator[Row]:
+    """Yield the rows of judges that read no trace: chance, the first step, the last step.
+
+    There are no rows if no trace of the set was read.
+    """
     baselines = document["baselines"]
     if baselines is None or not baselines["n"]:
         return
@@ -352,39 +370,42 @@ def _baselines(document: Values) -> Iterator[Row]:
         yield Row(name, cells)
 
 
-def _places(document: Values, judges: Values) -> ReportSection | None:
-    """Return precision, recall and F1 of the marked locations for each judge."""
-    scored = {name: judge["places"] for name, judge in judges.items() if judge["places"]}
-    if not scored:
+def _places_section(document: Values, judges: Values) -> ReportSection | None:
+    """Return the section on precision, recall and F1 of the marked locations.
+
+    None if the set is not scored by locations.
+    """
+    figures_by_judge = {name: judge["places"] for name, judge in judges.items() if judge["places"]}
+    if not figures_by_judge:
         return None
     groups = tuple(
         tuple(
             Row(
-                f"{name}/{matched}",
+                f"{name}/{key}",
                 {
                     "judge": name,
                     "what": title,
-                    **figure_cells(figures[matched], _MATCH),
+                    **figure_cells(figures[key], _MATCH),
                 },
             )
-            for matched, title in _MATCH_TITLES.items()
-            if figures[matched]["true"] or figures[matched]["named"]
+            for key, title in _MATCH_TITLES.items()
+            if figures[key]["true"] or figures[key]["named"]
         )
-        for name, figures in scored.items()
+        for name, figures in figures_by_judge.items()
     )
     table = Table(
         "places",
         "All marked places",
         (_JUDGE, *_MATCH),
         groups,
-        _over_traces(document),
-        tuple(_not_asked(scored)),
+        _interval_caption(document),
+        tuple(_not_asked_notes(figures_by_judge)),
     )
     return ReportSection("places", "Places", (table,))
 
 
-def _levels(judges: Values) -> ReportSection | None:
-    """Return the shares with the right category at each level; None if there are no levels."""
+def _levels_section(judges: Values) -> ReportSection | None:
+    """Return the section on right categories at each level; None if there are no levels."""
     rows = [
         _level_row(name, level, judge)
         for name, judge in judges.items()
@@ -397,9 +418,10 @@ def _levels(judges: Values) -> ReportSection | None:
 
 
 def _level_row(name: str, level: str, judge: Values) -> Row:
+    """Return the row of a judge's figures at one level, without the figures that are None."""
     figures = judge["levels"][level]
-    scored = judge["decisive"] or judge["places"]
-    cells: dict[str, Cell] = {"judge": name, "level": level, "n": scored["n"]}
+    overall_figures = judge["decisive"] or judge["places"]
+    cells: dict[str, Cell] = {"judge": name, "level": level, "n": overall_figures["n"]}
     estimates = {
         "category": figures["decisive"],
         "step_and_category": figures["step_and_category"],
@@ -412,8 +434,9 @@ def _level_row(name: str, level: str, judge: Values) -> Row:
     return Row(f"{name}/{level}", cells)
 
 
-def _not_asked(scored: Values) -> Iterator[Note]:
-    for name, figures in scored.items():
+def _not_asked_notes(figures_by_judge: Values) -> Iterator[Note]:
+    """Yield a note for each judge that has not judged all traces of the set."""
+    for name, figures in figures_by_judge.items():
         if figures["not_asked"]:
             yield Note(
                 f"{name} has not looked at {counted(figures['not_asked'], 'trace')} of the set; "
@@ -422,21 +445,27 @@ def _not_asked(scored: Values) -> Iterator[Note]:
             )
 
 
-def _verdicts(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSection]:
-    """Yield the sections on verdicts: one of all judges, then one for each of several."""
+def _verdict_sections(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSection]:
+    """Yield the sections on verdicts.
+
+    A single judge has one section. Several judges have a common section, then one each.
+    """
     if len(reports) == 1:
         yield from map(judge_section, reports.values())
     elif reports:
         yield judges_section(reports)
         for number, (name, report) in enumerate(reports.items(), 1):
-            # Each judge has these two tables; the number keeps their ids unique in the report.
+            # The number makes the ids of each judge's two tables unique in the report.
             tables = judge_section(report).tables[:2]
-            renamed = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
-            yield ReportSection(f"judge_{number}", name, renamed)
+            unique_tables = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
+            yield ReportSection(f"judge_{number}", name, unique_tables)
 
 
-def _cost_and_quotes(judges: Values) -> ReportSection | None:
-    """Return the mean cost of a trace and the kinds of quotes; None if no model was asked."""
+def _cost_section(judges: Values) -> ReportSection | None:
+    """Return the section on the mean cost of a trace and the kinds of quotes.
+
+    None if no judge has a cost or quotes.
+    """
     rows = [
         Row(name, {"judge": name, **_cost_cells(judge["cost"] or {}), **(judge["quotes"] or {})})
         for name, judge in judges.items()
@@ -454,6 +483,7 @@ def _cost_and_quotes(judges: Values) -> ReportSection | None:
 
 
 def _cost_cells(cost: Values) -> dict[str, Cell]:
+    """Return the cells of a cost by column, without the costs that are unknown."""
     cells: dict[str, Cell] = {}
     for column in _COST:
         value = cost.get(column.key)
@@ -462,7 +492,7 @@ def _cost_cells(cost: Values) -> dict[str, Cell]:
     return cells
 
 
-def _notes(document: Values) -> Iterator[Note]:
+def _report_notes(document: Values) -> Iterator[Note]:
     """Yield the notes on the whole report: taxonomies, crosswalk, unread traces and files."""
     other_taxonomy = [name for name, judge in document["judges"].items() if not judge["categories"]]
     if other_taxonomy and {"decisive", "places"} & set(document["scored_by"]):

@@ -56,8 +56,14 @@ class Side:
 class Case:
     """A trace in which at least one side has the verdict present on a mode.
 
-    ``meet`` tells whether a span range of one side overlaps one of the other. It is None if only
-    one side says present, or if a side marks no span range.
+    Attributes:
+        trace_id: The id of the trace.
+        mode: The slug of the mode.
+        outcome: The side or sides with the verdict present.
+        first: The marks of the first side.
+        second: The marks of the second side.
+        meet: True if a span range of one side overlaps a span range of the other. None if only one
+            side says present, or if a side marks no span range.
     """
 
     trace_id: str
@@ -77,9 +83,16 @@ class Case:
 class ModeCounts:
     """The number of traces with each outcome on a mode.
 
-    ``meet`` and ``apart`` count the traces of ``both`` whose span ranges do and do not overlap; in
-    the remaining ones a side marks no span range. ``undecided`` counts the traces in which a side
-    is unsure or has no verdict.
+    Attributes:
+        mode: The slug of the mode.
+        both: The traces in which both sides say present.
+        first: The traces in which only the first side says present.
+        second: The traces in which only the second side says present.
+        neither: The traces in which both sides say absent.
+        undecided: The traces in which a side is unsure or has no verdict.
+        meet: The traces of ``both`` whose span ranges overlap.
+        apart: The traces of ``both`` whose span ranges do not overlap. In the remaining traces of
+            ``both``, a side marks no span range.
     """
 
     mode: str
@@ -98,20 +111,20 @@ class ModeCounts:
 
     @property
     def precision(self) -> float | None:
-        """The share of the first side's present verdicts that the second has too, or None."""
+        """The share of the first side's present verdicts that the second side has too, or None."""
         present = self.both + self.first
         return self.both / present if present else None
 
     @property
     def recall(self) -> float | None:
-        """The share of the second side's present verdicts that the first has too, or None."""
+        """The share of the second side's present verdicts that the first side has too, or None."""
         present = self.both + self.second
         return self.both / present if present else None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Counts per mode in the taxonomy's order, and the cases that they count, by mode."""
+    """The counts of each mode, in the order of the taxonomy, and the counted cases by mode."""
 
     counts: tuple[ModeCounts, ...]
     cases: Mapping[str, tuple[Case, ...]]
@@ -120,7 +133,8 @@ class Comparison:
     def total(self) -> ModeCounts:
         """The sums over all modes; the field ``mode`` is empty."""
         names = ("both", "first", "second", "neither", "undecided", "meet", "apart")
-        return ModeCounts("", *(sum(getattr(c, name) for c in self.counts) for name in names))
+        sums = {name: sum(getattr(counts, name) for counts in self.counts) for name in names}
+        return ModeCounts("", **sums)
 
 
 def side_of(labels: Iterable[Label], verdicts: Mapping[tuple[str, str], VerdictValue]) -> Side:
@@ -133,7 +147,7 @@ def side_of(labels: Iterable[Label], verdicts: Mapping[tuple[str, str], VerdictV
     marks: dict[tuple[str, str], list[Mark]] = {}
     for label in labels:
         marks.setdefault((label.trace_id, label.mode), []).append(Mark(label.target, label.id))
-    return Side(verdicts, {key: tuple(key_marks) for key, key_marks in marks.items()})
+    return Side(verdicts, {unit: tuple(unit_marks) for unit, unit_marks in marks.items()})
 
 
 def compare(
@@ -168,7 +182,7 @@ def compare(
             if None in values or VerdictValue.UNSURE in values:
                 undecided += 1
             elif VerdictValue.PRESENT in values:
-                mode_cases.append(_case(first, second, trace_id, mode, order_of))
+                mode_cases.append(_compare_marks(first, second, trace_id, mode, order_of))
             else:
                 neither += 1
         outcomes = [case.outcome for case in mode_cases]
@@ -184,24 +198,26 @@ def compare(
                 apart=sum(case.meet is False for case in mode_cases),
             )
         )
-        cases[mode] = tuple(sorted(mode_cases, key=_rank))
+        cases[mode] = tuple(sorted(mode_cases, key=_differences_first))
     return Comparison(tuple(counts), cases)
 
 
-def _case(
+def _compare_marks(
     first: Side, second: Side, trace_id: str, mode: str, order_of: Callable[[str], Order]
 ) -> Case:
+    """Return the case of a trace and mode that a side calls present."""
     marks = first.marks.get((trace_id, mode), ())
     other_marks = second.marks.get((trace_id, mode), ())
     if first.value(trace_id, mode) is not VerdictValue.PRESENT:
         return Case(trace_id, mode, PresentSide.SECOND, marks, other_marks)
     if second.value(trace_id, mode) is not VerdictValue.PRESENT:
         return Case(trace_id, mode, PresentSide.FIRST, marks, other_marks)
-    meet = _meet(marks, other_marks, order_of(trace_id))
+    meet = _ranges_meet(marks, other_marks, order_of(trace_id))
     return Case(trace_id, mode, PresentSide.BOTH, marks, other_marks, meet)
 
 
-def _meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Order) -> bool | None:
+def _ranges_meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Order) -> bool | None:
+    """Check whether a range of one side overlaps a range of the other; None without ranges."""
     ranges = [mark.target for mark in marks if not mark.target.is_whole]
     other_ranges = [mark.target for mark in other_marks if not mark.target.is_whole]
     if not ranges or not other_ranges:
@@ -209,8 +225,8 @@ def _meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Order) -> b
     return any(overlap(target, other, order) for target in ranges for other in other_ranges)
 
 
-def _rank(case: Case) -> tuple[int, str]:
-    """Sort differences first: about the mode, then about the span range."""
-    order = [PresentSide.FIRST, PresentSide.SECOND, PresentSide.BOTH]
-    agreed = {False: 0, None: 1, True: 2}[case.meet]
-    return (order.index(case.outcome) * 3 + agreed, case.trace_id)
+def _differences_first(case: Case) -> tuple[int, int, str]:
+    """Return the sort key of a case: differences on the mode first, then on the span range."""
+    outcome_rank = (PresentSide.FIRST, PresentSide.SECOND, PresentSide.BOTH).index(case.outcome)
+    range_rank = (False, None, True).index(case.meet)
+    return (outcome_rank, range_rank, case.trace_id)

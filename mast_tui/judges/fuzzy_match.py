@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.judges.word_comparison import (
     SIGN_ENTITY,
@@ -92,7 +92,7 @@ _BEYOND_ASCII: Final = re.compile("[^\x00-\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class QuoteMatch:
-    """The range of a quote in a text, end exclusive, with the kind of the match."""
+    """The range of a quote in a text, with the kind of the match; ``end`` is exclusive."""
 
     start: int
     end: int
@@ -100,40 +100,45 @@ class QuoteMatch:
 
 
 def readings(quote: str, is_agent: Callable[[str], bool] = lambda _name: False) -> tuple[str, ...]:
-    """Return the possible meanings of a quote, the likeliest first, each with less around it.
+    """Return the possible meanings of a quote, the likeliest first.
 
-    White space, quotation marks and backticks around the quote are removed, then a number, a
-    span's header or a speaker before it, then HTML entities and the escapes of JSON.
+    Each reading lacks more than the one before it:
+
+    1. White space around the quote is removed.
+    2. Quotation marks and backticks around it, and a number or a span's header before it.
+    3. A speaker before it.
+    4. HTML entities.
+    5. The escapes of JSON.
 
     Args:
         quote: The words that a judge wrote.
-        is_agent: Tells whether the trace has an agent of a name. Words such as *Assistant* are
+        is_agent: Checks whether the trace has an agent with a name. Words such as *Assistant* are
             speakers in every trace.
 
     Returns:
-        The readings, none of them empty.
+        The distinct readings, none of them empty.
     """
-    bare = _unwrapped(_without_number(_unwrapped(quote.strip())))
-    ordered = {quote.strip(): None, bare: None}
-    spoken = _SPEAKER_BEFORE.match(bare)
-    if spoken and (_SPEAKER.fullmatch(spoken["name"]) or is_agent(spoken["name"])):
-        bare = _unwrapped(bare[spoken.end() :].strip())
-        ordered[bare] = None
-    if "&" in bare:
-        bare = unescape(unescape(bare))
-        ordered[bare.strip()] = None
-    ordered[_unwrapped(_ESCAPE.sub(_unescaped, bare).strip())] = None
-    ordered.pop("", None)
-    return tuple(ordered)
+    reading = _without_wrapping(_without_number(_without_wrapping(quote.strip())))
+    distinct_readings = {quote.strip(): None, reading: None}
+    speaker = _SPEAKER_BEFORE.match(reading)
+    if speaker and (_SPEAKER.fullmatch(speaker["name"]) or is_agent(speaker["name"])):
+        reading = _without_wrapping(reading[speaker.end() :].strip())
+        distinct_readings[reading] = None
+    if "&" in reading:
+        reading = unescape(unescape(reading))
+        distinct_readings[reading.strip()] = None
+    reading = _without_wrapping(_ESCAPE.sub(_escaped_character, reading).strip())
+    distinct_readings[reading] = None
+    distinct_readings.pop("", None)
+    return tuple(distinct_readings)
 
 
 def parts(quote: str) -> tuple[str, ...]:
     """Split a quote at its ellipses, and return the pieces that have a letter or digit."""
     if "…" not in quote and "..." not in quote and " #" not in quote:
         return (quote,)
-    return tuple(
-        part for piece in _LEFT_OUT.split(quote) if any(map(str.isalnum, part := piece.strip()))
-    )
+    pieces = (piece.strip() for piece in _LEFT_OUT.split(quote))
+    return tuple(piece for piece in pieces if any(map(str.isalnum, piece)))
 
 
 def letters(text: str) -> str:
@@ -154,8 +159,10 @@ def letters(text: str) -> str:
 
 def layers(text: str) -> tuple[str, ...]:
     """Return the letters of a text, and its letters without markup if it has markup."""
-    bare = without_markup(text)
-    return (letters(text),) if bare is text else (letters(text), letters(bare))
+    visible_text = without_markup(text)
+    if visible_text is text:
+        return (letters(text),)
+    return letters(text), letters(visible_text)
 
 
 def find_part(
@@ -181,18 +188,16 @@ def find_part(
         offset = text.find(part)
         match_range = None if offset < 0 else QuoteMatch(offset, offset + len(part), Match.EXACT)
     elif how is Match.SPACING:
-        match_range = _of_letters(text, part, text_layers)
+        match_range = _same_letters_match(text, part, text_layers)
     else:
-        match_range = _similar(text, part)
-    return (
-        match_range
-        if match_range is None
-        else QuoteMatch(start + match_range.start, start + match_range.end, match_range.match)
-    )
+        match_range = _similar_match(text, part)
+    if match_range is None:
+        return None
+    return QuoteMatch(start + match_range.start, start + match_range.end, match_range.match)
 
 
 def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch | None:
-    """Find a piece of a quote by this kind of match or a closer one.
+    """Find a piece of a quote by a kind of match or a closer kind.
 
     Args:
         text: The text to search.
@@ -203,9 +208,9 @@ def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch |
     Returns:
         The first range with the closest match, or None.
     """
-    for each in (Match.EXACT, Match.SPACING, Match.REWORDED):
-        match_range = find_part(text, part, each, start=start)
-        if match_range is not None or each is how:
+    for match in (Match.EXACT, Match.SPACING, Match.REWORDED):
+        match_range = find_part(text, part, match, start=start)
+        if match_range is not None or match is how:
             return match_range
     return None
 
@@ -232,61 +237,81 @@ def find_within(text: str, part: str, start: int, reach: int) -> QuoteMatch | No
     return match_range if same_words(part, text[match_range.start : match_range.end]) else None
 
 
+class _JoinedPiece(NamedTuple):
+    """A piece of a joined text: the index of its span, its offset in the span, and its length."""
+
+    span_index: int
+    offset: int
+    length: int
+
+
 class JoinedTexts:
-    """Texts in reading order joined to one, which is searched much faster than each by itself."""
+    """The texts of spans joined to one text, which is searched faster than each by itself.
+
+    Args:
+        texts: Pairs of a span's index and its text, in any order.
+    """
 
     def __init__(self, texts: Iterable[tuple[int, str]]) -> None:
         self._starts: list[int] = []
-        self._pieces: list[tuple[int, int, int]] = []
-        joined: list[str] = []
+        """The offset of each piece in the joined text."""
+        self._pieces: list[_JoinedPiece] = []
+        joined_texts: list[str] = []
         start = 0
         for index, text in sorted(texts):
-            for offset, piece in _ends(text):
+            for offset, piece in _pieces_to_compare(text):
                 self._starts.append(start)
-                self._pieces.append((index, offset, len(piece)))
-                joined += (piece, _SEPARATOR)
+                self._pieces.append(_JoinedPiece(index, offset, len(piece)))
+                joined_texts += (piece, _SEPARATOR)
                 start += len(piece) + len(_SEPARATOR)
-        self.text = "".join(joined)
+        self.text = "".join(joined_texts)
 
     def locate(self, match_range: QuoteMatch) -> tuple[int, int, QuoteMatch] | None:
         """Convert a range of the joined text.
 
         Returns:
-            The index of the span in which it begins, that of the span in which it ends (the same
-            or the next one), and the range in the first of them. None for a range of separators.
+            The index of the span in which the range begins, the index of the span in which it ends
+            (the same span or the next), and the range in the first span. None for a range of
+            separators.
         """
-        number = bisect_right(self._starts, match_range.start) - 1
-        if match_range.start >= self._starts[number] + self._pieces[number][2]:
-            number += 1
-        last_number = bisect_left(self._starts, match_range.end) - 1
-        if number > last_number:
+        piece_number = bisect_right(self._starts, match_range.start) - 1
+        if match_range.start >= self._starts[piece_number] + self._pieces[piece_number].length:
+            piece_number += 1
+        last_piece_number = bisect_left(self._starts, match_range.end) - 1
+        if piece_number > last_piece_number:
             return None
-        index, offset, length = self._pieces[number]
-        start = max(match_range.start - self._starts[number], 0)
-        end = min(match_range.end - self._starts[number], length)
-        last = self._pieces[last_number][0]
-        inside = QuoteMatch(offset + start, offset + end, match_range.match)
-        return index, last if last == index + 1 else index, inside
+        piece = self._pieces[piece_number]
+        piece_start = self._starts[piece_number]
+        start = max(match_range.start - piece_start, 0)
+        end = min(match_range.end - piece_start, piece.length)
+        range_in_span = QuoteMatch(piece.offset + start, piece.offset + end, match_range.match)
+        last_index = self._pieces[last_piece_number].span_index
+        if last_index != piece.span_index + 1:
+            last_index = piece.span_index
+        return piece.span_index, last_index, range_in_span
 
 
 def clipped(text: str) -> str:
-    """Return a text, or the beginning of one that is too long to be compared at once."""
+    """Return a text, or its beginning if it is too long to be compared at once."""
     return text if len(text) <= LONGEST_COMPARED else text[: LONGEST_COMPARED // 2]
 
 
-def _ends(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a text, or the two ends of a long one, with their offsets."""
+def _pieces_to_compare(text: str) -> tuple[tuple[int, str], ...]:
+    """Return pairs of an offset and a piece of a text: the text itself, or the ends of a long text.
+
+    An empty text has no pieces.
+    """
     if len(text) <= LONGEST_COMPARED:
         return ((0, text),) if text else ()
-    tail = max(len(text) - LONGEST_COMPARED // 2, LONGEST_COMPARED // 2)
-    return (0, clipped(text)), (tail, text[tail:])
+    tail_start = max(len(text) - LONGEST_COMPARED // 2, LONGEST_COMPARED // 2)
+    return (0, clipped(text)), (tail_start, text[tail_start:])
 
 
-def _unwrapped(quote: str) -> str:
+def _without_wrapping(quote: str) -> str:
     """Remove code fences, backticks and quotation marks around a quote."""
     for _ in range(3):
-        fence = quote.startswith("```") and quote.endswith("```") and len(quote) > 6
-        if fence:
+        has_fence = quote.startswith("```") and quote.endswith("```") and len(quote) > 6
+        if has_fence:
             quote = re.sub(r"^\w*\n", "", quote[3:-3]).strip()
         elif len(quote) > 2 and _WRAPS.get(quote[0]) == quote[-1]:
             quote = quote[1:-1].strip()
@@ -303,57 +328,64 @@ def _without_number(quote: str) -> str:
     return quote[prefix.end() :].strip() if prefix else quote
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _escaped_character(match: re.Match[str]) -> str:
     sign = match[1]
     return chr(int(sign[1:], 16)) if sign[0] == "u" else _ESCAPED[sign]
 
 
-def _of_letters(text: str, quote: str, text_layers: Sequence[str] | None) -> QuoteMatch | None:
-    """Find the same words, with any punctuation and blanks between them."""
-    needle = letters(quote)
-    if not needle:
-        return _of_signs(text, quote)
-    for number, layer in enumerate(layers(text) if text_layers is None else text_layers):
-        offset = layer.find(needle)
+def _same_letters_match(
+    text: str, quote: str, text_layers: Sequence[str] | None
+) -> QuoteMatch | None:
+    """Find the same words, with any punctuation and blanks between them.
+
+    The letters of the quote are searched in the letters of the text, then in those of the text
+    without markup. A hit counts if the words of its range are those of the quote.
+    """
+    quote_letters = letters(quote)
+    if not quote_letters:
+        return _same_signs_match(text, quote)
+    for layer_number, layer in enumerate(layers(text) if text_layers is None else text_layers):
+        without_marks = layer_number > 0
+        offset = layer.find(quote_letters)
         if offset < 0:
             continue
-        loose = loosened(text)
-        visible = loosened(without_markup(text)) if number else loose
+        loose_text = loosened(text)
+        layer_text = loosened(without_markup(text)) if without_marks else loose_text
         for _ in range(_MOST_HITS):
-            start, end = _with_edges(
-                loose, _spread(visible, offset, offset + len(needle)), loosened(quote)
-            )
-            stretch = text[start:end]
-            if len(needle) >= _SURE_WITHOUT_BLANKS or number:
-                same = compare(quote, stretch).likeness is WordLikeness.SAME
+            letter_range = _letter_range(layer_text, offset, offset + len(quote_letters))
+            start, end = _with_outer_signs(loose_text, letter_range, loosened(quote))
+            hit = text[start:end]
+            if len(quote_letters) >= _SURE_WITHOUT_BLANKS or without_marks:
+                is_same = compare(quote, hit).likeness is WordLikeness.SAME
             else:
-                same = same_words(quote, stretch)
-            if same:
+                is_same = same_words(quote, hit)
+            if is_same:
                 return QuoteMatch(start, end, Match.SPACING)
-            offset = layer.find(needle, offset + 1)
+            offset = layer.find(quote_letters, offset + 1)
             if offset < 0:
                 break
     return None
 
 
-def _of_signs(text: str, quote: str) -> QuoteMatch | None:
+def _same_signs_match(text: str, quote: str) -> QuoteMatch | None:
     """Find a quote without letters or digits, with any white space in it."""
     pattern = r"\s+".join(map(re.escape, quote.split()))
     match = re.search(pattern, text) if pattern else None
-    return match and QuoteMatch(match.start(), match.end(), Match.SPACING)
+    return None if match is None else QuoteMatch(match.start(), match.end(), Match.SPACING)
 
 
-def _spread(loose: str, first: int, end: int) -> tuple[int, int]:
-    """Return the range in a text of its letters from number ``first`` to before ``end``."""
-    return _offset_of_letter(loose, first), _offset_of_letter(loose, end - 1) + 1
+def _letter_range(loosened_text: str, first: int, end: int) -> tuple[int, int]:
+    """Return the range in a text of its letters from number ``first`` to ``end``, exclusive."""
+    return _offset_of_letter(loosened_text, first), _offset_of_letter(loosened_text, end - 1) + 1
 
 
-def _offset_of_letter(loose: str, number: int) -> int:
+def _offset_of_letter(loosened_text: str, number: int) -> int:
+    """Return the offset of the letter with a number, from 0, in a text."""
     offset = 0
     step = _CHUNK
     while step:
-        count = len(letters(loose[offset : offset + step]))
-        if offset + step <= len(loose) and count <= number:
+        count = len(letters(loosened_text[offset : offset + step]))
+        if offset + step <= len(loosened_text) and count <= number:
             number -= count
             offset += step
         else:
@@ -361,94 +393,105 @@ def _offset_of_letter(loose: str, number: int) -> int:
     return offset
 
 
-def _with_edges(loose: str, match_range: tuple[int, int], quote: str) -> tuple[int, int]:
+def _with_outer_signs(
+    loosened_text: str, match_range: tuple[int, int], quote: str
+) -> tuple[int, int]:
     """Extend a range by the punctuation around it that the quote has too."""
     start, end = match_range
-    first = next(i for i, char in enumerate(quote) if letters(char))
-    last = next(i for i in range(len(quote), 0, -1) if letters(quote[i - 1]))
-    for sign in reversed("".join(quote[:first].split())):
-        base = max(0, start - _WORD_EDGE)
-        preceding = loose[base:start].rstrip()
+    letters_start = next(i for i, char in enumerate(quote) if letters(char))
+    letters_end = next(i for i in range(len(quote), 0, -1) if letters(quote[i - 1]))
+    for sign in reversed("".join(quote[:letters_start].split())):
+        search_start = max(0, start - _WORD_EDGE)
+        preceding = loosened_text[search_start:start].rstrip()
         if not preceding.endswith(sign):
             break
-        start = base + len(preceding) - 1
-    for sign in "".join(quote[last:].split()):
-        following = loose[end : end + _WORD_EDGE]
+        start = search_start + len(preceding) - 1
+    for sign in "".join(quote[letters_end:].split()):
+        following = loosened_text[end : end + _WORD_EDGE]
         if not following.lstrip().startswith(sign):
             break
         end += len(following) - len(following.lstrip()) + 1
     return start, end
 
 
-def _similar(text: str, quote: str) -> QuoteMatch | None:
+def _similar_match(text: str, quote: str) -> QuoteMatch | None:
     """Find a similar text, and compare its words with those of the quote."""
     if len(quote) < _SHORTEST_FUZZY or not text:
         return None
     if len(quote) > _LONGEST_FUZZY:
-        return _by_its_ends(text, quote)
-    aligned = _aligned(text, quote)
-    return None if aligned is None else _compared(text, quote, *aligned)
+        return _long_quote_match(text, quote)
+    text_range = _aligned_range(text, quote)
+    return None if text_range is None else _compared_match(text, quote, *text_range)
 
 
-def _aligned(text: str, quote: str) -> tuple[int, int] | None:
+def _aligned_range(text: str, quote: str) -> tuple[int, int] | None:
+    """Return the range of a text that is most similar to a quote; None if none is similar."""
     from rapidfuzz import fuzz
 
-    loose = _folded(text)
-    needle = _folded(_NOTE.sub("", quote).strip() or quote)
-    if len(needle) > len(loose):
-        return (0, len(text)) if fuzz.ratio(needle, loose, score_cutoff=CUTOFF) else None
-    alignment = fuzz.partial_ratio_alignment(needle, loose, score_cutoff=CUTOFF)
+    folded_text = _case_folded(text)
+    folded_quote = _case_folded(_NOTE.sub("", quote).strip() or quote)
+    if len(folded_quote) > len(folded_text):
+        is_similar = fuzz.ratio(folded_quote, folded_text, score_cutoff=CUTOFF)
+        return (0, len(text)) if is_similar else None
+    alignment = fuzz.partial_ratio_alignment(folded_quote, folded_text, score_cutoff=CUTOFF)
     if alignment is None:
         return None
     start, end = _whole_words(text, alignment.dest_start, alignment.dest_end)
     return (start, end) if start < end else None
 
 
-def _by_its_ends(text: str, quote: str) -> QuoteMatch | None:
+def _long_quote_match(text: str, quote: str) -> QuoteMatch | None:
     """Find a long quote by its beginning and end, about as far apart as in the quote."""
     from rapidfuzz import fuzz
 
-    half = _LONGEST_FUZZY // 2
-    head = _find_end(text, quote[:half].strip())
-    if head is None:
+    end_chars = _LONGEST_FUZZY // 2
+    head_range = _end_range(text, quote[:end_chars].strip())
+    if head_range is None:
         return None
-    start = head[0]
-    tail = _find_end(text[head[1] : start + 2 * len(quote)], quote[-half:].strip())
-    if tail is None:
+    start, head_end = head_range
+    tail_range = _end_range(text[head_end : start + 2 * len(quote)], quote[-end_chars:].strip())
+    if tail_range is None:
         return None
-    end = head[1] + tail[1]
+    _, tail_end = tail_range
+    end = head_end + tail_end
     if 2 * (end - start) < len(quote):
         return None
-    if not fuzz.ratio(_folded(quote), _folded(text[start:end]), score_cutoff=CUTOFF):
+    if not fuzz.ratio(_case_folded(quote), _case_folded(text[start:end]), score_cutoff=CUTOFF):
         return None
-    return _compared(text, quote, start, end)
+    return _compared_match(text, quote, start, end)
 
 
-def _find_end(text: str, quote: str) -> tuple[int, int] | None:
-    """Find the first or last part of a long quote, also by a similar text."""
+def _end_range(text: str, quote: str) -> tuple[int, int] | None:
+    """Return the range of the first or last part of a long quote, also of a similar text."""
     for how in (Match.EXACT, Match.SPACING):
         match_range = find_part(text, quote, how)
         if match_range is not None:
             return match_range.start, match_range.end
-    return _aligned(text, quote) if text else None
+    return _aligned_range(text, quote) if text else None
 
 
-def _compared(text: str, quote: str, start: int, end: int) -> QuoteMatch:
-    """Compare the words of a range with those of the quote, and trim the range to them."""
+def _compared_match(text: str, quote: str, start: int, end: int) -> QuoteMatch:
+    """Return the match of the words of a range with those of the quote, trimmed to these words.
+
+    If words are altered, a wider range is compared too, and replaces the range if it is closer.
+    """
     comparison = compare(quote, text[start:end])
     if comparison.loose and comparison.likeness is WordLikeness.ALTERED:
-        wide = _whole_words(text, max(0, start - _SLACK), min(len(text), end + _SLACK))
+        wide_start, wide_end = _whole_words(
+            text, max(0, start - _SLACK), min(len(text), end + _SLACK)
+        )
         # Joined texts are separated by NUL: what is beyond it belongs to another text.
-        wider = text[wide[0] : wide[1]]
-        cut = wider.rfind("\0", 0, start - wide[0]) + 1
-        wide_end = wider.find("\0", end - wide[0])
-        wider = wider[cut : wide_end if wide_end >= 0 else None]
-        other = compare(quote, wider)
-        if other.altered_words < comparison.altered_words:
-            comparison = other
-            start = wide[0] + cut
+        wide_start = text.rfind("\0", wide_start, start) + 1 or wide_start
+        separator = text.find("\0", end, wide_end)
+        wide_text = text[wide_start : wide_end if separator < 0 else separator]
+        wide_comparison = compare(quote, wide_text)
+        if wide_comparison.altered_words < comparison.altered_words:
+            comparison = wide_comparison
+            start = wide_start
     match = _MATCHES[comparison.likeness]
-    return QuoteMatch(*_trimmed(text, start + comparison.start, start + comparison.end), match)
+    return QuoteMatch(
+        *_trimmed_range(text, start + comparison.start, start + comparison.end), match
+    )
 
 
 _MATCHES: Final = {
@@ -458,14 +501,15 @@ _MATCHES: Final = {
 }
 
 
-def _folded(text: str) -> str:
+def _case_folded(text: str) -> str:
     """Return the loosened text in lower case, unless that changes its length."""
-    loose = loosened(text)
-    lower = loose.lower()
-    return lower if len(lower) == len(loose) else loose
+    loosened_text = loosened(text)
+    lower = loosened_text.lower()
+    return lower if len(lower) == len(loosened_text) else loosened_text
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def _trimmed_range(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a range without the white space at its ends."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -475,7 +519,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     """Trim white space from a range, and extend it to whole words."""
-    start, end = _trimmed(text, start, end)
+    start, end = _trimmed_range(text, start, end)
     for _ in range(_WORD_EDGE):
         if start > 0 and text[start - 1].isalnum() and text[start].isalnum():
             start -= 1

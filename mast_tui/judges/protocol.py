@@ -11,11 +11,13 @@ from mast_tui.traces.model import Trace
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The findings and verdicts of a judge on one trace, in reading order.
+    """The findings and verdicts of a judge on one trace.
 
-    ``judged`` holds the modes with a verdict, None for all modes that the judge looks at. Such a
-    mode is absent if it has no finding and is not in ``unsure``. There is no verdict on any other
-    mode.
+    Attributes:
+        findings: The findings, in reading order; their modes are present.
+        unsure: The modes of which the judge is unsure.
+        judged: The modes with a verdict; None for all modes that the judge looks at. A mode with a
+            verdict is absent if it has no finding and the judge is not unsure of it.
     """
 
     findings: tuple[Finding, ...] = ()

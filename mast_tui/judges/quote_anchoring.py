@@ -87,9 +87,12 @@ class SentTexts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QuoteLocation:
-    """The location of a quote: the index of its span, and the range in the text as sent.
+    """The location of a quote in the texts as they were sent.
 
-    ``last`` is the index of the span with the last part of the quote, mostly ``index`` itself.
+    Attributes:
+        index: The index of the span in which the quote begins.
+        match_range: The range in the text of this span.
+        last: The index of the span with the last part of the quote, mostly ``index`` itself.
     """
 
     index: int
@@ -109,11 +112,11 @@ class Locator:
     """
 
     def __init__(self, texts: SentTexts) -> None:
-        self._sent = texts
-        self._count = len(texts)
+        self._sent_texts = texts
+        self._span_count = len(texts)
         self._cached_layers: dict[int, tuple[str, ...]] = {}
         self._cached_chars = 0
-        self._cut = False
+        self._is_cut = False
         self._agents: frozenset[str] | None = None
         self.limited = 0
 
@@ -125,9 +128,13 @@ class Locator:
     ) -> QuoteLocation | None:
         """Find the nearest location of a quote.
 
-        The search goes from the named spans outward: for the exact quote, then for the same words.
-        If there are none, it goes on for a similar text in the named spans and those near them. A
-        text with another meaning counts only if there is no other.
+        The search tries in this order:
+
+        1. The exact quote, then the same words, in the named spans.
+        2. The same in all other spans, the nearest first, unless the quote is short.
+        3. A similar text in the named spans, then near them if the quote is long.
+
+        A text with another meaning counts only if there is no other text.
 
         Args:
             quote: The quote as the judge wrote it.
@@ -140,38 +147,43 @@ class Locator:
         parsed_quote = _Quote.from_text(quote, self._is_agent)
         if not parsed_quote.whole:
             return None
-        self._cut = False
-        areas = _Areas(self._count, named, around)
-        for meanings in (parsed_quote.whole, parsed_quote.pieced):
+        self._is_cut = False
+        areas = _Areas(self._span_count, named, around)
+        for possible_readings in (parsed_quote.whole, parsed_quote.pieced):
+            if not possible_readings:
+                continue
             for area in (areas.named,) if parsed_quote.short else (areas.named, areas.unnamed):
                 for how in (Match.EXACT, Match.SPACING):
-                    location = self._first(meanings, how, area()) if meanings else None
+                    location = self._nearest_location(possible_readings, how, area())
                     if location is not None:
                         return location
-        location = self._most_alike(parsed_quote, areas.named())
+        location = self._most_similar_location(parsed_quote, areas.named())
         if parsed_quote.long and (location is None or location.altered):
-            location = _better(location, self._most_alike(parsed_quote, areas.near()))
-        if location is None and self._cut:
+            location = _better_location(
+                location, self._most_similar_location(parsed_quote, areas.near())
+            )
+        if location is None and self._is_cut:
             self.limited += 1
         return location
 
     def _is_agent(self, name: str) -> bool:
         if self._agents is None:
-            self._agents = frozenset(agent.casefold() for agent in self._sent.agents())
+            self._agents = frozenset(agent.casefold() for agent in self._sent_texts.agents())
         return name.casefold() in self._agents
 
-    def _first(
-        self, meanings: tuple[_Reading, ...], how: Match, area: Iterable[int]
+    def _nearest_location(
+        self, possible_readings: tuple[_Reading, ...], how: Match, area: Iterable[int]
     ) -> QuoteLocation | None:
+        """Return the location of a reading in the first span that holds one; None if none does."""
         exact = how is Match.EXACT
-        for index, text in self._walk(area, MOST_SEARCHED):
-            searched_layers = (text,) if exact else self._layers(index, text)
-            for pieces, needle_letters in meanings:
-                needle = pieces[0] if exact else needle_letters
+        for index, text in self._bounded_texts(area, MOST_SEARCHED):
+            searched_layers = (text,) if exact else self._text_layers(index, text)
+            for pieces, first_letters in possible_readings:
+                needle = pieces[0] if exact else first_letters
                 if not any(needle in layer for layer in searched_layers):
                     continue
                 if len(pieces) > 1:
-                    location = self._in_order(index, text, pieces, how)
+                    location = self._location_of_pieces(index, text, pieces, how)
                 else:
                     match_range = find_part(text, pieces[0], how, text_layers=searched_layers)
                     location = QuoteLocation(index, match_range, index) if match_range else None
@@ -179,16 +191,22 @@ class Locator:
                     return location
         return None
 
-    def _most_alike(self, parsed_quote: _Quote, area: Iterable[int]) -> QuoteLocation | None:
-        texts = JoinedTexts(self._walk(area, MOST_COMPARED, LONGEST_COMPARED))
+    def _most_similar_location(
+        self, parsed_quote: _Quote, area: Iterable[int]
+    ) -> QuoteLocation | None:
+        """Return the location of a text in an area that is similar to the quote; None if none is.
+
+        An altered text is returned only if no other is similar.
+        """
+        texts = JoinedTexts(self._bounded_texts(area, MOST_COMPARED, LONGEST_COMPARED))
         best: QuoteLocation | None = None
         for pieces in parsed_quote.compared:
-            best = _better(best, self._alike(texts, pieces))
+            best = _better_location(best, self._similar_location(texts, pieces))
             if best is not None and not best.altered:
                 return best
         if best is None and parsed_quote.long_parts:
             # The other parts are too short: they occur by chance, so they prove nothing.
-            best = self._alike(texts, parsed_quote.long_parts)
+            best = self._similar_location(texts, parsed_quote.long_parts)
             if best is not None:
                 match_range = QuoteMatch(
                     best.match_range.start, best.match_range.end, Match.ALTERED
@@ -196,26 +214,30 @@ class Locator:
                 best = QuoteLocation(best.index, match_range, best.last)
         return best
 
-    def _alike(self, texts: JoinedTexts, pieces: tuple[str, ...]) -> QuoteLocation | None:
-        """Find a text similar to the first piece, followed by the other pieces in order."""
+    def _similar_location(
+        self, texts: JoinedTexts, pieces: tuple[str, ...]
+    ) -> QuoteLocation | None:
+        """Return the location of a text similar to the first piece, followed by the others."""
         find = closest if len(pieces) > 1 else find_part
         match_range = find(texts.text, pieces[0], Match.REWORDED)
-        located = None if match_range is None else texts.locate(match_range)
-        if located is None:
+        span_range = None if match_range is None else texts.locate(match_range)
+        if span_range is None:
             return None
-        index, last, range_in_span = located
-        first = QuoteLocation(index, range_in_span, last)
+        index, last, range_in_span = span_range
         if len(pieces) == 1:
-            return first
-        text = self._sent.text(first.index)
-        return self._in_order(first.index, clipped(text), pieces, Match.REWORDED)
+            return QuoteLocation(index, range_in_span, last)
+        text = self._sent_texts.text(index)
+        return self._location_of_pieces(index, clipped(text), pieces, Match.REWORDED)
 
-    def _in_order(
+    def _location_of_pieces(
         self, index: int, text: str, pieces: tuple[str, ...], how: Match
     ) -> QuoteLocation | None:
-        """Find pieces that follow each other in a span, or in it and the next."""
+        """Return the location of pieces that follow each other in a span, or in it and the next.
+
+        Short pieces occur by chance: several occurrences of a short first piece are tried.
+        """
         if all(map(_is_long, pieces)):
-            return self._in_order_from(0, index, text, pieces, how)
+            return self._location_from(0, index, text, pieces, how)
         if how is Match.REWORDED and not _is_long(pieces[0]):
             return None
         start = 0
@@ -223,31 +245,39 @@ class Locator:
             match_range = closest(text, pieces[0], how, start=start)
             if match_range is None:
                 return None
-            location = self._in_order_from(match_range.start, index, text, pieces, how)
+            location = self._location_from(match_range.start, index, text, pieces, how)
             if location is not None:
                 return location
             start = match_range.start + 1
         return None
 
-    def _in_order_from(
+    def _location_from(
         self, start: int, index: int, text: str, pieces: tuple[str, ...], how: Match
     ) -> QuoteLocation | None:
-        places: list[QuoteMatch] = []
+        """Return the location of pieces in order, searched from an offset in a span.
+
+        - A short piece, or a piece after a short one, must follow soon in the same span.
+        - A long piece that is missing may be in the next span.
+        - The range covers all pieces, or only the first if there is a long gap between them.
+
+        None if a piece is missing.
+        """
+        ranges: list[QuoteMatch] = []
         match = Match.IN_PARTS
         offset = start
         span = index
         for number, piece in enumerate(pieces):
             if number and not (_is_long(piece) and _is_long(pieces[number - 1])):
-                nearby = find_within(text, piece, offset, SHORT_GAP)
-                if nearby is None or span != index:
+                nearby_range = find_within(text, piece, offset, SHORT_GAP)
+                if nearby_range is None or span != index:
                     return None
-                places.append(nearby)
-                offset = nearby.end
+                ranges.append(nearby_range)
+                offset = nearby_range.end
                 continue
             match_range = closest(text, piece, how, start=offset)
-            if match_range is None and places and span == index and index + 1 < self._count:
+            if match_range is None and ranges and span == index and index + 1 < self._span_count:
                 span = index + 1
-                text = self._sent.text(span)
+                text = self._sent_texts.text(span)
                 text = clipped(text) if how is Match.REWORDED else text
                 match_range = closest(text, piece, how)
             if match_range is None:
@@ -256,60 +286,71 @@ class Locator:
                 match = Match.ALTERED
             offset = match_range.end
             if span == index:
-                places.append(match_range)
-        near = all(b.start - a.end <= LONGEST_GAP for a, b in pairwise(places))
-        whole = QuoteMatch(places[0].start, places[-1 if near else 0].end, match)
-        return QuoteLocation(index, whole, span)
+                ranges.append(match_range)
+        has_long_gap = any(
+            later.start - earlier.end > LONGEST_GAP for earlier, later in pairwise(ranges)
+        )
+        end = ranges[0].end if has_long_gap else ranges[-1].end
+        return QuoteLocation(index, QuoteMatch(ranges[0].start, end, match), span)
 
-    def _walk(
+    def _bounded_texts(
         self, area: Iterable[int], most: int, longest: int | None = None
     ) -> Iterator[tuple[int, str]]:
         """Yield spans and their texts up to a number of characters.
 
+        If spans are left out, ``_is_cut`` becomes true.
+
         Args:
             area: The indices of the spans.
             most: The most characters in all.
-            longest: The most characters of one text that count.
+            longest: The most characters that a single text counts for; None for all.
         """
         remaining = most
         for index in area:
             if remaining <= 0:
-                self._cut = True
+                self._is_cut = True
                 return
-            text = self._sent.text(index)
+            text = self._sent_texts.text(index)
             remaining -= min(len(text), longest or len(text)) + _SPAN_COST
             yield index, text
 
-    def _layers(self, index: int, text: str) -> tuple[str, ...]:
-        cached = self._cached_layers.get(index)
-        if cached is None:
-            cached = self._cached_layers[index] = layers(text)
-            self._cached_chars += sum(map(len, cached))
+    def _text_layers(self, index: int, text: str) -> tuple[str, ...]:
+        """Return the layers of a span's text, from a cache that drops its oldest entries."""
+        text_layers = self._cached_layers.get(index)
+        if text_layers is None:
+            text_layers = layers(text)
+            self._cached_layers[index] = text_layers
+            self._cached_chars += sum(map(len, text_layers))
             while self._cached_chars > MOST_SEARCHED and len(self._cached_layers) > 1:
-                oldest = self._cached_layers.pop(next(iter(self._cached_layers)))
-                self._cached_chars -= sum(map(len, oldest))
-        return cached
+                oldest_layers = self._cached_layers.pop(next(iter(self._cached_layers)))
+                self._cached_chars -= sum(map(len, oldest_layers))
+        return text_layers
 
 
-def _better(first: QuoteLocation | None, second: QuoteLocation | None) -> QuoteLocation | None:
-    """Return the first of two locations that is not altered, or else the first."""
+def _better_location(
+    first: QuoteLocation | None, second: QuoteLocation | None
+) -> QuoteLocation | None:
+    """Return the first location, unless it is missing, or altered and the second is not."""
     if first is None or (first.altered and second is not None and not second.altered):
         return second
     return first
 
 
 _Reading = tuple[tuple[str, ...], str]
-"""The pieces of a quote, and the letters of the first."""
+"""The pieces of a quote, and the letters of the first piece."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Quote:
     """The possible meanings of a quote, and how far the search for it goes.
 
-    ``whole`` holds its readings without ellipses, ``pieced`` those with. ``compared`` holds the
-    pieces for which a similar text may count, ``long_parts`` those of them that are long enough if
-    others are not. A ``short`` quote is searched in the named spans only. For one that is not
-    ``long``, a similar text counts in the named spans only.
+    Attributes:
+        whole: The readings that are searched in one piece.
+        pieced: The readings that are split at their ellipses.
+        compared: The pieces of readings for which a similar text may count.
+        long_parts: The long pieces of the last reading, if it has short pieces too.
+        short: The quote is searched in the named spans only.
+        long: A similar text counts outside the named spans too.
     """
 
     whole: tuple[_Reading, ...]
@@ -322,29 +363,30 @@ class _Quote:
     @classmethod
     def from_text(cls, quote: str, is_agent: Callable[[str], bool]) -> _Quote:
         """Parse a quote; ``is_agent`` checks whether a name before it is that of a speaker."""
-        whole: dict[tuple[str, ...], None] = {}
-        pieced: dict[tuple[str, ...], None] = {}
+        whole_readings: dict[tuple[str, ...], None] = {}
+        pieced_readings: dict[tuple[str, ...], None] = {}
         pieces: tuple[str, ...] = ()
         long_parts: tuple[str, ...] = ()
         for reading in readings(quote, is_agent):
-            whole[(reading,)] = None
+            whole_readings[(reading,)] = None
             pieces = parts(reading)
             if len(pieces) == 1:
-                whole[pieces] = None
+                whole_readings[pieces] = None
                 continue
-            long_parts = tuple(p for p in pieces if word_count(p) >= WORDS_OF_A_PART)
+            long_parts = tuple(filter(_is_long, pieces))
             if sum(map(word_count, pieces)) >= WORDS_OF_A_PART:
-                pieced[pieces] = None
+                pieced_readings[pieces] = None
         if len(pieces) == 1 or pieces == long_parts:
             long_parts = ()
-        longest = max((len(_bytes(piece)) for piece in pieces), default=0)
+        byte_count = max((len(_utf8_bytes(piece)) for piece in pieces), default=0)
         return cls(
-            tuple(map(_reading, whole)),
-            tuple(map(_reading, pieced)),
-            (*list(pieced)[-1:], *list(whole)[-1:]),
-            long_parts,
-            longest < _SHORT_BYTES,
-            longest >= _LONG_BYTES,
+            whole=tuple(map(_make_reading, whole_readings)),
+            pieced=tuple(map(_make_reading, pieced_readings)),
+            # The last readings have the least around the quoted words.
+            compared=(*list(pieced_readings)[-1:], *list(whole_readings)[-1:]),
+            long_parts=long_parts,
+            short=byte_count < _SHORT_BYTES,
+            long=byte_count >= _LONG_BYTES,
         )
 
 
@@ -352,11 +394,11 @@ def _is_long(piece: str) -> bool:
     return word_count(piece) >= WORDS_OF_A_PART
 
 
-def _reading(pieces: tuple[str, ...]) -> _Reading:
+def _make_reading(pieces: tuple[str, ...]) -> _Reading:
     return pieces, letters(pieces[0])
 
 
-def _bytes(text: str) -> bytes:
+def _utf8_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -366,33 +408,40 @@ class _Areas:
     def __init__(
         self, count: int, named: tuple[int, int] | None, around: tuple[int, int] | None
     ) -> None:
-        self._count = count
+        self._span_count = count
         self._named = named
         self._centre = named or around
 
     def named(self) -> Iterable[int]:
         """Return the indices of the spans that the judge named, in order."""
-        return range(self._named[0], self._named[1] + 1) if self._named else ()
+        if self._named is None:
+            return ()
+        first, last = self._named
+        return range(first, last + 1)
 
     def near(self) -> Iterable[int]:
         """Return the indices of the spans around the named ones, the nearest first.
 
         Without named spans, all spans that were sent come first.
         """
-        return self._outward(NEAR)
+        return self._spans_outward(NEAR)
 
     def unnamed(self) -> Iterable[int]:
         """Return the indices of all spans that the judge did not name, the nearest first."""
-        return self._outward(self._count)
+        return self._spans_outward(self._span_count)
 
-    def _outward(self, reach: int) -> Iterator[int]:
+    def _spans_outward(self, reach: int) -> Iterator[int]:
+        """Yield the spans within reach of the named ones, the nearest first.
+
+        Without named spans, yield the spans that were sent, then those within reach of them.
+        """
         if self._centre is None:
-            yield from range(self._count)
+            yield from range(self._span_count)
             return
         first, last = self._centre
         if self._named is None:
             yield from range(first, last + 1)
-        following = range(last + 1, min(last + 1 + reach, self._count))
+        following = range(last + 1, min(last + 1 + reach, self._span_count))
         preceding = range(first - 1, max(first - 1 - reach, -1), -1)
         for pair in zip_longest(following, preceding):
             yield from (index for index in pair if index is not None)
@@ -404,9 +453,9 @@ def anchored(
     texts: SentTexts,
     locate: Callable[[str, tuple[int, int] | None], QuoteLocation | None],
 ) -> Finding:
-    """Add the location of its quote to a finding.
+    """Return a finding with the location of its quote.
 
-    A quote that is found is replaced by the words of the trace. If they are outside the named
+    A quote that is found is replaced by the words of the trace. If these are outside the named
     range, the range becomes the span or spans with the quote. A quote that is not found stays.
 
     Args:
@@ -421,21 +470,22 @@ def anchored(
     Raises:
         OSError: The trace's source could not be read.
     """
-    named = _range_of(finding, trace)
-    named_keys = None if named is None else _keys(trace, named)
+    named_range = _finding_range(finding, trace)
+    named_keys = None if named_range is None else _range_keys(trace, named_range)
     first, last = named_keys or (None, None)
     quote = "" if finding.evidence is None else finding.evidence.quote
     if not quote.strip():
         return replace(finding, first=first, last=last, evidence=None)
-    location = locate(quote, named)
-    start = end = 0
+    location = locate(quote, named_range)
+    start = 0
+    end = 0
     if location is not None:
         start, end = texts.to_original(
             location.index, location.match_range.start, location.match_range.end
         )
     if location is None or start >= end:
         return replace(finding, first=first, last=last, evidence=Evidence(key=first, quote=quote))
-    spans = _mended(named, location)
+    span_range = _corrected_range(named_range, location)
     match = location.match_range.match
     evidence = Evidence(
         key=trace.span(location.index).key,
@@ -443,26 +493,32 @@ def anchored(
         char_start=start,
         char_end=end,
         match=match,
-        named=None if spans == named else named_keys,
+        named=None if span_range == named_range else named_keys,
         wording=None if match is Match.EXACT else quote.strip(),
     )
-    first, last = _keys(trace, spans)
+    first, last = _range_keys(trace, span_range)
     return replace(finding, first=first, last=last, evidence=evidence)
 
 
-def _keys(trace: Trace, spans: tuple[int, int]) -> tuple[str, str]:
-    return trace.span(spans[0]).key, trace.span(spans[1]).key
+def _range_keys(trace: Trace, spans: tuple[int, int]) -> tuple[str, str]:
+    first, last = spans
+    return trace.span(first).key, trace.span(last).key
 
 
-def _range_of(finding: Finding, trace: Trace) -> tuple[int, int] | None:
-    """Return the indices of the spans of a finding that exist, in order."""
+def _finding_range(finding: Finding, trace: Trace) -> tuple[int, int] | None:
+    """Return the first and last index of a finding's spans that exist; None if none exists."""
     keys = [key for key in (finding.first, finding.last) if key is not None]
     ends = [index for index in map(trace.index_of, keys) if index is not None]
     return (min(ends), max(ends)) if ends else None
 
 
-def _mended(named: tuple[int, int] | None, location: QuoteLocation) -> tuple[int, int]:
+def _corrected_range(
+    named_range: tuple[int, int] | None, location: QuoteLocation
+) -> tuple[int, int]:
     """Return the named range if the quote begins in it, or else the range of the quote."""
-    if named is None or not named[0] <= location.index <= named[1]:
+    if named_range is None:
         return location.index, location.last
-    return named[0], max(named[1], location.last)
+    first, last = named_range
+    if not first <= location.index <= last:
+        return location.index, location.last
+    return first, max(last, location.last)

@@ -26,7 +26,7 @@ CANCELLED: Final = "cancelled"
 
 
 class TraceStatus(StrEnum):
-    """The result of a run for one trace; ``KNOWN`` for one that the judge had judged before."""
+    """The result of a run for one trace; ``KNOWN`` if the judge had judged the trace before."""
 
     JUDGED = "judged"
     KNOWN = "known"
@@ -35,9 +35,15 @@ class TraceStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A report on one trace: the ``done``-th of the run, with its number of suggestions.
+    """A report on one trace.
 
-    ``problem`` is the reason if it could not be judged.
+    Attributes:
+        done: The number of the trace in the run, from 1.
+        trace_id: The id of the trace in the workspace.
+        path: The file of the trace.
+        status: The result of the run for the trace.
+        suggestions: The number of suggestions on the trace.
+        problem: The reason if the trace could not be judged, otherwise None.
     """
 
     done: int
@@ -50,10 +56,16 @@ class Progress:
 
 @dataclass(slots=True)
 class RunSummary:
-    """The counts of a run so far; ``run_id`` is None if there was no new trace to judge.
+    """The counts of a run so far.
 
-    ``by_mode`` counts the suggestions of this run by slug; ``stopped`` is the reason if the run was
-    stopped early.
+    Attributes:
+        judge: The name of the judge.
+        taxonomy: The reference of the taxonomy.
+        run_id: The id of the run; None if there was no new trace to judge.
+        by_mode: The number of suggestions of this run, by slug.
+        traces: The number of traces, by status.
+        failed: The reports on the traces that could not be judged.
+        stopped: The reason if the run was stopped early, otherwise None.
     """
 
     judge: str
@@ -82,8 +94,12 @@ class RunSummary:
 class JudgedTrace:
     """The result of a judge on a trace, from any process.
 
-    ``judgement`` is None for a trace that was known already; ``problem`` is the reason if the
-    trace could not be read. ``indices`` are those of the spans of the findings, by key.
+    Attributes:
+        path: The file of the trace.
+        record: The record of the trace.
+        judgement: The judgement; None if the trace was judged before or could not be read.
+        problem: The reason if the trace could not be read, otherwise None.
+        indices: The indices of the spans of the findings, by key.
     """
 
     path: Path
@@ -122,18 +138,18 @@ def judged_traces(
         judge: The judge.
         taxonomy: The taxonomy whose modes count.
         workspace: The workspace with the earlier judgements.
-        covered_by: The names of judges whose verdicts include those of this one.
+        covered_by: The names of judges whose verdicts include the verdicts of this judge.
     """
     names = (judge.name, *covered_by)
     run = _Run(judge, taxonomy, workspace, names)
-    judgements: dict[str, list[JudgementRecord]] = {}
+    judgements_by_trace: dict[str, list[JudgementRecord]] = {}
     for name in names:
         for judgement in workspace.judgements(annotator=name, taxonomy=taxonomy.ref):
-            judgements.setdefault(judgement.trace_id, []).append(judgement)
+            judgements_by_trace.setdefault(judgement.trace_id, []).append(judgement)
     return frozenset(
         _trace_key(record)
         for record in workspace.traces()
-        if run.is_covered(judgements.get(record.trace_id, ()))
+        if run.is_covered(judgements_by_trace.get(record.trace_id, ()))
     )
 
 
@@ -189,8 +205,8 @@ def run_judge(
         taxonomy: The taxonomy whose modes count.
         traces: The traces, or the results of the judge on them.
         workspace: The workspace in which the suggestions are stored.
-        covered_by: The names of judges whose verdicts include those of this one; traces that they
-            have judged are skipped too. None judges all traces again.
+        covered_by: The names of judges whose verdicts include the verdicts of this judge; traces
+            that these judges have judged are skipped too. None judges all traces again.
         on_progress: Called after each trace.
         stop: Called before each trace; a true value ends the run.
 
@@ -247,10 +263,11 @@ class _Run:
     def _is_known(self, record: TraceRecord) -> bool:
         if self._names is None:
             return False
-        stored = self._workspace.find_trace(record)
-        return stored is not None and self._has_judged(stored, record)
+        stored_record = self._workspace.find_trace(record)
+        return stored_record is not None and self._has_judged(stored_record, record)
 
     def _store_result(self, judged: JudgedTrace) -> Progress:
+        """Store the judgement on a trace or the problem, and return the report on the trace."""
         trace_id = self._workspace.register_trace(judged.record)
         suggestions = 0
         if judged.problem is not None:
@@ -260,7 +277,7 @@ class _Run:
             status = TraceStatus.KNOWN
         else:
             status = TraceStatus.JUDGED
-            suggestions = self._store(trace_id, judged.judgement, judged.indices)
+            suggestions = self._store_suggestions(trace_id, judged.judgement, judged.indices)
         return self.summary.add(
             Progress(0, trace_id, judged.path, status, suggestions, judged.problem)
         )
@@ -276,27 +293,36 @@ class _Run:
             self.summary.run_id = self._workspace.start_run(self._judge.name, self._taxonomy)
         return self.summary.run_id
 
-    def _has_judged(self, stored: TraceRecord, current: TraceRecord) -> bool:
+    def _has_judged(self, stored_record: TraceRecord, current_record: TraceRecord) -> bool:
+        """Check whether a trace was judged when it had the current number of spans."""
         judgements = [
             judgement
             for name in self._names or ()
             for judgement in self._workspace.judgements(
-                trace_id=stored.trace_id, annotator=name, taxonomy=self._taxonomy
+                trace_id=stored_record.trace_id, annotator=name, taxonomy=self._taxonomy
             )
         ]
-        has_grown = stored.spans is not None and stored.spans != current.spans
+        has_grown = stored_record.spans is not None and stored_record.spans != current_record.spans
         return not has_grown and self.is_covered(judgements)
 
     def is_covered(self, judgements: Iterable[JudgementRecord]) -> bool:
-        """Check whether judgements of a trace include all verdicts of this run."""
-        return any(
-            judgement.looks_at == self._looks_at
-            if judgement.judge == self._judge.name
-            else set(self._looks_at) <= set(judgement.looks_at)
-            for judgement in judgements
-        )
+        """Check whether a judgement of a trace includes all verdicts of this run.
 
-    def _store(self, trace_id: str, judgement: Judgement, indices: Mapping[str, SpanIndex]) -> int:
+        A judgement of the same judge must be on exactly the modes of this run.
+        """
+        for judgement in judgements:
+            if judgement.judge == self._judge.name:
+                includes_verdicts = judgement.looks_at == self._looks_at
+            else:
+                includes_verdicts = set(self._looks_at) <= set(judgement.looks_at)
+            if includes_verdicts:
+                return True
+        return False
+
+    def _store_suggestions(
+        self, trace_id: str, judgement: Judgement, indices: Mapping[str, SpanIndex]
+    ) -> int:
+        """Store the findings on the modes of this run, count them, and return their number."""
         judged = self._looks_at
         if judgement.judged is not None:
             judged = tuple(slug for slug in judged if slug in judgement.judged)

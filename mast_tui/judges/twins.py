@@ -34,13 +34,13 @@ CHANCE: Final = 0.1
 NEARLY: Final = 0.75
 """The suggested step is the first that this share of the largest number of failed runs share."""
 
-ALIKE: Final = 90.0
+SIMILARITY: Final = 90.0
 """The similarity, of 100, from which two steps of one kind and tool count as the same."""
 
-DEALS: Final = 500
-"""The largest number of permutations of the outcomes; of more, so many are drawn at random."""
+MOST_PERMUTATIONS: Final = 500
+"""The largest number of permutations of the outcomes; of more, a random sample is used."""
 
-MOST_ALIKE: Final = 1_500
+MOST_COMPARED: Final = 1_500
 """The largest number of different steps of one tool that are compared by similarity."""
 
 COMPARED_CHARS: Final = 400
@@ -48,7 +48,7 @@ COMPARED_CHARS: Final = 400
 
 QUOTED_CHARS: Final = 240
 
-_Table = NDArray[np.float32]
+_Matrix = NDArray[np.float32]
 
 _SPACE: Final = re.compile(r"\s+")
 _ID: Final = re.compile(r"\b0x[0-9a-f]+\b|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b")
@@ -85,6 +85,8 @@ class SharedStep:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
+    """A run of a task."""
+
     trace_id: str
     failed: bool
     actions: Sequence[tuple[int, int]]
@@ -111,98 +113,116 @@ class _Task:
         failed = trace.meta.outcome is Outcome.FAILED
         self.runs[trace_id] = _Run(trace_id, failed, actions)
 
-    def shared(self) -> Iterator[tuple[str, SharedStep]]:
-        """Yield the id of each failed run that has a shared step, and that step."""
+    def shared_steps(self) -> Iterator[tuple[str, SharedStep]]:
+        """Yield the id of each failed run that has a shared step, with that step.
+
+        Nothing is yielded if there are too few runs for a step better than chance.
+        """
         runs = list(self.runs.values())
-        failed = np.array([run.failed for run in runs])
-        failures = int(failed.sum())
-        successes = len(runs) - failures
-        if comb(len(runs), successes) * CHANCE < 1:
+        is_failed = np.array([run.failed for run in runs])
+        failed_count = int(is_failed.sum())
+        success_count = len(runs) - failed_count
+        if comb(len(runs), success_count) * CHANCE < 1:
             return
-        same = np.zeros((len(self.numbers), len(runs)), dtype=np.float32)
+        has_action = np.zeros((len(self.numbers), len(runs)), dtype=np.float32)
         for column, run in enumerate(runs):
-            same[[number for _, number in run.actions], column] = 1
-        have = np.vstack([same, self._alike(same)])
-        count = have.sum(axis=1)
-        sharing = np.where(have @ failed == count, count, 0).astype(int)
-        best = _most_by_chance(have, count, failed)
+            has_action[[number for _, number in run.actions], column] = 1
+        has_step = np.vstack([has_action, self._with_similar_actions(has_action)])
+        run_counts = has_step.sum(axis=1)
+        only_failed = has_step @ is_failed == run_counts
+        sharing_counts = np.where(only_failed, run_counts, 0).astype(int)
+        counts_by_chance = _largest_shared_counts(has_step, run_counts, is_failed)
         for run in runs:
             if not run.failed or not run.actions:
                 continue
             # A step counts with the same text, or with a similar text if more runs share that.
-            shares = [
-                max(sharing[number], sharing[number + len(same)]) for _, number in run.actions
+            step_counts = [
+                max(sharing_counts[number], sharing_counts[number + len(has_action)])
+                for _, number in run.actions
             ]
-            most = max(shares)
-            chance = float((best >= most).mean())
-            if most < 2 or chance > CHANCE:
+            largest_count = max(step_counts)
+            chance = float((counts_by_chance >= largest_count).mean())
+            if largest_count < 2 or chance > CHANCE:
                 continue
-            first = next(i for i, share in enumerate(shares) if share >= NEARLY * most)
-            index = run.actions[first][0]
-            yield run.trace_id, SharedStep(index, int(shares[first]), failures, successes, chance)
+            for (index, _), count in zip(run.actions, step_counts, strict=True):
+                if count >= NEARLY * largest_count:
+                    step = SharedStep(index, int(count), failed_count, success_count, chance)
+                    yield run.trace_id, step
+                    break
 
-    def _alike(self, same: _Table) -> _Table:
-        """Mark the runs that have each action or one with a similar text.
+    def _with_similar_actions(self, has_action: _Matrix) -> _Matrix:
+        """Mark the runs that have each action, or an action of the same tool with a similar text.
 
         Args:
-            same: The runs that have each action, as actions × runs.
+            has_action: The runs that have each action, as actions × runs.
         """
-        by_tool = defaultdict(list)
+        actions_by_tool = defaultdict(list)
         for action, number in self.numbers.items():
-            by_tool[action.kind, action.tool].append((number, action.text))
-        alike = same.copy()
-        for actions in by_tool.values():
-            if 1 < len(actions) <= MOST_ALIKE:
+            actions_by_tool[action.kind, action.tool].append((number, action.text))
+        has_similar = has_action.copy()
+        for actions in actions_by_tool.values():
+            if 1 < len(actions) <= MOST_COMPARED:
                 numbers, texts = zip(*actions, strict=True)
-                near = cdist(texts, texts, scorer=ratio, score_cutoff=ALIKE, dtype=np.uint8) > 0
-                alike[list(numbers)] = near.astype(np.float32) @ same[list(numbers)] > 0
-        return alike
+                rows = list(numbers)
+                is_similar = (
+                    cdist(texts, texts, scorer=ratio, score_cutoff=SIMILARITY, dtype=np.uint8) > 0
+                )
+                has_similar[rows] = is_similar.astype(np.float32) @ has_action[rows] > 0
+        return has_similar
 
 
-def _most_by_chance(have: _Table, count: _Table, failed: NDArray[np.bool_]) -> _Table:
+def _largest_shared_counts(
+    has_step: _Matrix, run_counts: _Matrix, is_failed: NDArray[np.bool_]
+) -> _Matrix:
     """Count the runs that share the best separating step, for each permutation of the outcomes.
 
-    The permutations are all that exist, or a seeded sample of them. The maximum over all steps
-    corrects for the number of steps (Westfall and Young 1993).
+    All permutations are used, or a seeded sample of them. The maximum over all steps corrects for
+    the number of steps (Westfall and Young 1993).
 
     Args:
-        have: The runs that have each step, as steps × runs.
-        count: The number of runs that have each step.
-        failed: The runs that failed.
+        has_step: The runs that have each step, as steps × runs.
+        run_counts: The number of runs that have each step.
+        is_failed: The runs that failed.
     """
-    rows = np.unique(have[count > 1], axis=0)
-    runs = len(failed)
-    failures = int(failed.sum())
-    if comb(runs, failures) <= DEALS:
-        permutations = [list(chosen) for chosen in combinations(range(runs), failures)]
+    distinct_rows = np.unique(has_step[run_counts > 1], axis=0)
+    total_count = len(is_failed)
+    failed_count = int(is_failed.sum())
+    if comb(total_count, failed_count) <= MOST_PERMUTATIONS:
+        failed_sets = [list(chosen) for chosen in combinations(range(total_count), failed_count)]
     else:
         random = Random(0)
-        permutations = [list(np.flatnonzero(failed))]
-        permutations += [random.sample(range(runs), failures) for _ in range(DEALS - 1)]
-    permuted = np.zeros((runs, len(permutations)), dtype=np.float32)
-    for column, chosen in enumerate(permutations):
-        permuted[chosen, column] = 1
-    shared = rows.sum(axis=1, keepdims=True)
-    best: _Table = np.where(rows @ permuted == shared, shared, 0).max(axis=0, initial=0)
-    return best
+        failed_sets = [list(np.flatnonzero(is_failed))]
+        for _ in range(MOST_PERMUTATIONS - 1):
+            failed_sets.append(random.sample(range(total_count), failed_count))
+    permuted = np.zeros((total_count, len(failed_sets)), dtype=np.float32)
+    for column, failed_set in enumerate(failed_sets):
+        permuted[failed_set, column] = 1
+    row_counts = distinct_rows.sum(axis=1, keepdims=True)
+    only_failed = distinct_rows @ permuted == row_counts
+    largest_counts: _Matrix = np.where(only_failed, row_counts, 0).max(axis=0, initial=0)
+    return largest_counts
 
 
 def comparable(traces: Iterable[Trace]) -> list[Trace]:
     """Return the runs of tasks that have both failed and successful runs."""
-    by_task: defaultdict[tuple[str, str], list[Trace]] = defaultdict(list)
+    runs_by_task: defaultdict[tuple[str, str], list[Trace]] = defaultdict(list)
     for trace in traces:
         meta = trace.meta
         if meta.outcome is not Outcome.UNKNOWN and meta.same_task is not None:
-            by_task[meta.same_task].append(trace)
-    tasks = [runs for runs in by_task.values() if len({run.meta.outcome for run in runs}) > 1]
-    return [run for runs in tasks for run in runs]
+            runs_by_task[meta.same_task].append(trace)
+    comparable_runs: list[Trace] = []
+    for runs in runs_by_task.values():
+        if len({run.meta.outcome for run in runs}) > 1:
+            comparable_runs += runs
+    return comparable_runs
 
 
 class TwinsJudge:
-    """A judge that suggests where failed runs of a task leave the path of the successful ones.
+    """A judge that suggests where failed runs of a task leave the path of the successful runs.
 
-    It has a verdict only where it suggests a step. It has none on runs without an outcome, without
-    other runs of the task, or without a step that separates them better than chance.
+    It has a verdict only on runs in which it suggests a step. It has no verdict on runs without an
+    outcome, without other runs of the task, or without a step that separates the runs better than
+    chance.
     """
 
     name: Final = f"judge:twins@{VERSION}"
@@ -212,24 +232,24 @@ class TwinsJudge:
         """Compare the runs of each task.
 
         Args:
-            traces: All runs. They are not kept, and one that cannot be read is skipped.
+            traces: All runs. They are not kept, and a run that cannot be read is skipped.
         """
         tasks: defaultdict[tuple[str, str], _Task] = defaultdict(_Task)
-        by_words = 0
+        without_task_id = 0
         for trace in traces:
             try:
                 read_fully(trace)
                 task = trace.meta.same_task
                 if task is not None and trace.meta.outcome is not Outcome.UNKNOWN:
                     tasks[task].add(trace)
-                    by_words += not trace.meta.task_id
+                    without_task_id += not trace.meta.task_id
             except OSError:
                 continue  # the runner reports the error when it judges the trace
-        self._by_words: Final = by_words
+        self._without_task_id: Final = without_task_id
         self._tasks: Final = len(tasks)
         self._runs: Final = sum(len(task.runs) for task in tasks.values())
         self.shared: Final[Mapping[str, SharedStep]] = {
-            trace_id: step for task in tasks.values() for trace_id, step in task.shared()
+            trace_id: step for task in tasks.values() for trace_id, step in task.shared_steps()
         }
 
     @property
@@ -237,12 +257,11 @@ class TwinsJudge:
         """The number of runs and tasks that were compared, as a sentence."""
         if not self._runs:
             return "no run has a task and an outcome, so there is nothing to compare"
-        compared = f"comparing {counted(self._runs, 'run')} of {counted(self._tasks, 'task')}"
-        if not self._by_words:
-            return compared
-        return (
-            f"{compared}; {self._by_words:,} of them have no task_id, so their words tell the task"
-        )
+        summary = f"comparing {counted(self._runs, 'run')} of {counted(self._tasks, 'task')}"
+        if not self._without_task_id:
+            return summary
+        without_task_id = f"{self._without_task_id:,} of them have no task_id"
+        return f"{summary}; {without_task_id}, so their words tell the task"
 
     def judge(self, trace: Trace, /) -> Judgement:
         """Suggest the step that only failed runs share, if this run has it."""
@@ -251,18 +270,17 @@ class TwinsJudge:
             return Judgement(judged=())
         key = trace.span(step.index).key
         text = trace.text(step.index)
-        begin = len(text) - len(text.lstrip())
-        quote = text[begin : begin + QUOTED_CHARS].rstrip()
-        why = (
+        start = len(text) - len(text.lstrip())
+        quote = text[start : start + QUOTED_CHARS].rstrip()
+        rationale = (
             f"{step.sharing} of {step.failed} failed runs of this task do this at some time, "
             f"none of {step.succeeded} successful ones. With outcomes dealt at random, some step "
             f"would part the runs as well {step.chance:.0%} of the time. This says where, not "
             "why: the mode is yours to choose."
         )
-        evidence = (
-            Evidence(key=key, quote=quote, char_start=begin, char_end=begin + len(quote))
-            if quote
-            else None
-        )
-        finding = Finding(MODE, key, key, why, round(1 - step.chance, 2), evidence=evidence)
+        evidence = None
+        if quote:
+            evidence = Evidence(key=key, quote=quote, char_start=start, char_end=start + len(quote))
+        confidence = round(1 - step.chance, 2)
+        finding = Finding(MODE, key, key, rationale, confidence, evidence=evidence)
         return Judgement((finding,))

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from html import unescape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from rapidfuzz.distance import Opcode
 
-ALIKE: Final = 0.9
+MISSPELLING_SIMILARITY: Final = 0.9
 """The similarity (optimal string alignment, of 1) from which a word is a misspelling of another."""
 
 _SHORTEST_FORM: Final = 4
@@ -96,9 +96,9 @@ class WordLikeness(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Words that differ, as ranges of characters in the quote and in the text; one may be empty.
+    """Words that differ, as ranges of characters in the quote and in the text.
 
-    ``altering`` tells whether they change the meaning.
+    One of the ranges may be empty. ``altering`` is true if the words change the meaning.
     """
 
     quote_range: tuple[int, int]
@@ -123,8 +123,10 @@ class WordComparison:
     @property
     def altered_words(self) -> int:
         """The number of characters, in quote and text, of the words that change the meaning."""
-        altering = [difference for difference in self.differences if difference.altering]
-        ranges = [each.quote_range for each in altering] + [each.text_range for each in altering]
+        ranges: list[tuple[int, int]] = []
+        for difference in self.differences:
+            if difference.altering:
+                ranges += (difference.quote_range, difference.text_range)
         return sum(end - start for start, end in ranges)
 
 
@@ -144,40 +146,50 @@ class _Word:
 
 
 class _WordSequence:
-    """The words of a text in the form in which they are compared, with their ranges in it.
+    """The words of a text in the form in which they are compared.
 
-    Properties that only words without an equal need are computed on demand. ``is_trace`` is true
-    for the text of a trace, false for a quote.
+    Attributes:
+        texts: The words in their form for the comparison.
+        ranges: The range in the text of each word.
     """
 
     def __init__(self, text: str, *, is_trace: bool = False) -> None:
-        flat = straightened(text)
-        if "&" in flat or "\\" in flat:
-            flat = loosened(_CODED.sub(_decoded, flat))
-        self._plain = flat
+        """Split a text into words.
+
+        Args:
+            text: The text.
+            is_trace: True for the text of a trace, False for a quote.
+        """
+        plain_text = straightened(text)
+        if "&" in plain_text or "\\" in plain_text:
+            plain_text = loosened(_CODED.sub(_decoded_escape, plain_text))
+        self._plain_text = plain_text
         self._is_trace = is_trace
         self._optional_ranges: list[tuple[int, int]] | None = None
         self.texts: list[str] = []
         self.ranges: list[tuple[int, int]] = []
-        for match in _TOKEN.finditer(flat):
+        for match in _TOKEN.finditer(plain_text):
             word = match[0]
             if word.isascii() and word.isalnum():
                 self.texts.append(word.lower())
                 self.ranges.append(match.span())
                 continue
-            for each in _normal(word, number=match["number"] is not None):
-                self.texts.append(each)
+            for form in _compared_forms(word, number=match["number"] is not None):
+                self.texts.append(form)
                 self.ranges.append(match.span())
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def slice(self, first: int, end: int) -> list[_Word]:
-        """Return the words from ``first`` to before ``end``."""
-        return [self._word(index) for index in range(first, end)]
+        """Return the words from index ``first`` to index ``end``, exclusive."""
+        return [self._word_at(index) for index in range(first, end)]
 
     def span(self, first: int, end: int) -> tuple[int, int]:
-        """Return the range of some words; without words, an empty one before the next word."""
+        """Return the range in the text of the words from index ``first`` to ``end``, exclusive.
+
+        Without words, it is an empty range before the next word.
+        """
         if first < end:
             return self.ranges[first][0], self.ranges[end - 1][1]
         if first < len(self):
@@ -187,23 +199,25 @@ class _WordSequence:
         return offset, offset
 
     def has_gap(self, first: int, end: int) -> bool:
-        """Check whether an ellipsis stands before one of these words or after the last."""
+        """Check whether an ellipsis is before one of the words or after the last of them."""
         start = self.ranges[first - 1][1] if first else 0
-        stop = self.ranges[end][0] if end < len(self) else len(self._plain)
-        return _ELLIPSIS.search(self._plain, start, stop) is not None
+        stop = self.ranges[end][0] if end < len(self) else len(self._plain_text)
+        return _ELLIPSIS.search(self._plain_text, start, stop) is not None
 
-    def _word(self, index: int) -> _Word:
+    def _word_at(self, index: int) -> _Word:
+        """Return the word with an index; properties of words are costly, so only on demand."""
         start, end = self.ranges[index]
         if self._optional_ranges is None:
             pattern = _MARKUP if self._is_trace else _BRACKETED
-            self._optional_ranges = [match.span() for match in pattern.finditer(self._plain)]
+            self._optional_ranges = [match.span() for match in pattern.finditer(self._plain_text)]
         # In a trace a sign such as a tick is markup too: quotes often leave it out.
-        sign = not any(map(str.isalnum, self.texts[index])) and not self._plain[start].isascii()
-        optional = (self._is_trace and sign) or any(
-            first <= start < stop for first, stop in self._optional_ranges
+        has_letters = any(map(str.isalnum, self.texts[index]))
+        is_sign = not has_letters and not self._plain_text[start].isascii()
+        is_markup = any(
+            range_start <= start < range_end for range_start, range_end in self._optional_ranges
         )
-        exact = _is_name(self._plain, start, end)
-        return _Word(self.texts[index], exact, optional)
+        is_optional = is_markup or (self._is_trace and is_sign)
+        return _Word(self.texts[index], _is_name(self._plain_text, start, end), is_optional)
 
 
 def straightened(text: str) -> str:
@@ -221,22 +235,22 @@ def loosened(text: str) -> str:
     """
     text = straightened(text)
     if "&" in text:
-        text = SIGN_ENTITY.sub(_blanks, text)
+        text = SIGN_ENTITY.sub(_equal_blanks, text)
     if "\\" in text:
         for escape in _ESCAPES:
             text = text.replace(escape, " " * len(escape))
     return text
 
 
-def _blanks(match: re.Match[str]) -> str:
+def _equal_blanks(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
 def without_markup(text: str) -> str:
     """Replace tags and the addresses of links by blanks; the length stays the same."""
     if "<" in text:
-        text = _TAG.sub(_blanks, text)
-    return _ADDRESS.sub(_blanks, text) if "](" in text else text
+        text = _TAG.sub(_equal_blanks, text)
+    return _ADDRESS.sub(_equal_blanks, text) if "](" in text else text
 
 
 def word_count(text: str) -> int:
@@ -260,58 +274,78 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     Args:
         quote: The quote.
         text: The range of text. Words at its ends that the quote lacks do not count.
-        in_parts: Whether words do not count either where the quote has an ellipsis.
+        in_parts: Whether words that the quote replaces by an ellipsis do not count either.
 
     Returns:
         The relation of the words, their differences, and the part of the text with the quote.
     """
     from rapidfuzz.distance import Levenshtein
 
-    quoted = _WordSequence(quote)
-    original = _WordSequence(text, is_trace=True)
-    if not quoted:
-        same = "".join(loosened(quote).split()) == "".join(loosened(text).split())
-        return WordComparison(WordLikeness.SAME if same else WordLikeness.ALTERED, (), 0, len(text))
-    if quoted.texts == original.texts:
+    quote_words = _WordSequence(quote)
+    text_words = _WordSequence(text, is_trace=True)
+    if not quote_words:
+        is_same = "".join(loosened(quote).split()) == "".join(loosened(text).split())
+        likeness = WordLikeness.SAME if is_same else WordLikeness.ALTERED
+        return WordComparison(likeness, (), 0, len(text))
+    if quote_words.texts == text_words.texts:
         return WordComparison(WordLikeness.SAME, (), 0, len(text))
-    blocks = list(_blocks(Levenshtein.opcodes(quoted.texts, original.texts)))
-    first = 0
-    last = len(original)
-    if blocks and blocks[0][0] == blocks[0][1] == 0:
-        first = blocks.pop(0)[3]
-    if blocks and blocks[-1][0] == blocks[-1][1] == len(quoted):
-        last = blocks.pop()[2]
+    blocks = list(_differing_blocks(Levenshtein.opcodes(quote_words.texts, text_words.texts)))
+    # Words of the text before the first word of the quote, or after its last word, do not count.
+    first_word = 0
+    end_word = len(text_words)
+    if blocks and blocks[0].quote_end == 0:
+        first_word = blocks.pop(0).text_end
+    if blocks and blocks[-1].quote_start == len(quote_words):
+        end_word = blocks.pop().text_start
     differences = []
     likeness = WordLikeness.SAME
-    for a, b, c, d in blocks:
+    is_loose = False
+    for block in blocks:
+        is_at_edge = block.quote_start == 0 or block.quote_end == len(quote_words)
+        is_loose = is_loose or is_at_edge
         block_likeness = _block_likeness(
-            quoted.slice(a, b),
-            original.slice(c, d),
-            has_gap=in_parts and quoted.has_gap(a, b),
-            at_edge=a == 0 or b == len(quoted),
+            quote_words.slice(block.quote_start, block.quote_end),
+            text_words.slice(block.text_start, block.text_end),
+            has_gap=in_parts and quote_words.has_gap(block.quote_start, block.quote_end),
+            at_edge=is_at_edge,
         )
         if block_likeness is not WordLikeness.SAME:
-            altering = block_likeness is WordLikeness.ALTERED
-            differences.append(Difference(quoted.span(a, b), original.span(c, d), altering))
+            differences.append(
+                Difference(
+                    quote_words.span(block.quote_start, block.quote_end),
+                    text_words.span(block.text_start, block.text_end),
+                    altering=block_likeness is WordLikeness.ALTERED,
+                )
+            )
         likeness = min(likeness, block_likeness)
-    start = original.ranges[first][0] if 0 < first < len(original) else 0
-    end = original.ranges[last - 1][1] if first < last < len(original) else len(text)
-    loose = any(a == 0 or b == len(quoted) for a, b, _, _ in blocks)
-    return WordComparison(likeness, tuple(differences), start, end, loose)
+    start = text_words.ranges[first_word][0] if 0 < first_word < len(text_words) else 0
+    end = len(text)
+    if first_word < end_word < len(text_words):
+        end = text_words.ranges[end_word - 1][1]
+    return WordComparison(likeness, tuple(differences), start, end, is_loose)
 
 
-def _blocks(codes: Iterable[Opcode]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the ranges of words that differ, as start and end in quote and text, merged."""
-    block: tuple[int, int, int, int] | None = None
+class _Block(NamedTuple):
+    """The indices of words of a quote and of a text that differ; the ends are exclusive."""
+
+    quote_start: int
+    quote_end: int
+    text_start: int
+    text_end: int
+
+
+def _differing_blocks(codes: Iterable[Opcode]) -> Iterator[_Block]:
+    """Yield the words that differ; neighbouring edits are merged into one block."""
+    block: _Block | None = None
     for code in codes:
         if code.tag == "equal":
             if block is not None:
                 yield block
             block = None
         elif block is None:
-            block = (code.src_start, code.src_end, code.dest_start, code.dest_end)
+            block = _Block(code.src_start, code.src_end, code.dest_start, code.dest_end)
         else:
-            block = (block[0], code.src_end, block[2], code.dest_end)
+            block = block._replace(quote_end=code.src_end, text_end=code.dest_end)
     if block is not None:
         yield block
 
@@ -325,7 +359,8 @@ def _block_likeness(
         quoted: The words of the quote.
         original: The words of the text.
         has_gap: Whether the quote has an ellipsis for some of them.
-        at_edge: Whether they begin or end the quote; an added word may then be outside the range.
+        at_edge: Whether the words begin or end the quote; an added filler may then be a word that
+            the range lacks, so it counts as an alteration.
     """
     if _join_words(quoted) == _join_words(original):
         return WordLikeness.SAME
@@ -334,25 +369,27 @@ def _block_likeness(
     omitted: list[_Word] = []
     start = 0
     for word in quoted:
-        candidates = range(start, len(original))
-        position = next((i for i in candidates if _is_form_of(word, original[i])), None)
-        if position is None:
+        indices = range(start, len(original))
+        matching_index = next((i for i in indices if _is_form_of(word, original[i])), None)
+        if matching_index is None:
             added.append(word)
         else:
-            omitted += original[start:position]
-            start = position + 1
+            omitted += original[start:matching_index]
+            start = matching_index + 1
             likeness = WordLikeness.REWORDED
     omitted += original[start:]
     has_notes = any(word.optional for word in added)
     for word in added:
-        filler = not at_edge and _FILLER.fullmatch(word.text)
-        if not (filler or (word.optional and not _changes_meaning(word))):
+        is_filler = not at_edge and _FILLER.fullmatch(word.text)
+        is_note = word.optional and not _changes_meaning(word)
+        if not is_filler and not is_note:
             return WordLikeness.ALTERED
         likeness = WordLikeness.REWORDED
     for word in omitted:
         if word.optional or has_gap:
             continue
-        if not (_FILLER.fullmatch(word.text) or (has_notes and _PRONOUN.fullmatch(word.text))):
+        is_replaced_pronoun = has_notes and _PRONOUN.fullmatch(word.text)
+        if not _FILLER.fullmatch(word.text) and not is_replaced_pronoun:
             return WordLikeness.ALTERED
         likeness = WordLikeness.REWORDED
     return likeness
@@ -370,24 +407,27 @@ def _changes_meaning(word: _Word) -> bool:
 
 
 def _is_form_of(word: _Word, other: _Word) -> bool:
-    """Check whether two words are the same, forms of one word, or one a misspelling."""
-    a = word.text
-    b = other.text
-    if a == b:
+    """Check whether two words are the same, forms of one word, or a word and its misspelling."""
+    text = word.text
+    other_text = other.text
+    if text == other_text:
         return True
-    if word.exact or other.exact or min(len(a), len(b)) < _SHORTEST_FORM or a[0] != b[0]:
+    if word.exact or other.exact:
         return False
-    if _stem(a) == _stem(b):
+    if min(len(text), len(other_text)) < _SHORTEST_FORM or text[0] != other_text[0]:
+        return False
+    if _word_stem(text) == _word_stem(other_text):
         return True
     from rapidfuzz.distance import OSA
 
-    if len(a) >= _SHORTEST_TRANSPOSED and sorted(a) == sorted(b) and OSA.distance(a, b) == 1:
+    has_same_letters = len(text) >= _SHORTEST_TRANSPOSED and sorted(text) == sorted(other_text)
+    if has_same_letters and OSA.distance(text, other_text) == 1:
         return True
-    return OSA.normalized_similarity(a, b) >= ALIKE
+    return OSA.normalized_similarity(text, other_text) >= MISSPELLING_SIMILARITY
 
 
-def _stem(word: str) -> str:
-    """Remove the inflectional ending of an English word."""
+def _word_stem(word: str) -> str:
+    """Return an English word without its inflectional ending and without a doubled last letter."""
     for suffix, replacement in _SUFFIXES.items():
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             word = word.removesuffix(suffix) + replacement
@@ -395,8 +435,8 @@ def _stem(word: str) -> str:
     return word[:-1] if word[-1] == word[-2] else word
 
 
-def _normal(word: str, *, number: bool) -> tuple[str, ...]:
-    """Return the form in which a word is compared; a contraction with ``not`` becomes two words."""
+def _compared_forms(word: str, *, number: bool) -> tuple[str, ...]:
+    """Return the forms in which a word is compared: one, or two for a contraction with ``not``."""
     word = word.replace("\0", "").rstrip("_")
     if not word.isascii():
         word = unicodedata.normalize("NFKC", word)
@@ -411,8 +451,11 @@ def _normal(word: str, *, number: bool) -> tuple[str, ...]:
     return (word,)
 
 
-def _decoded(match: re.Match[str]) -> str:
-    """Return the character of an escape, padded with NUL to the length of the escape."""
+def _decoded_escape(match: re.Match[str]) -> str:
+    """Return the character of an escape, padded with NUL to the length of the escape.
+
+    An escape of no single valid character is returned as it is.
+    """
     char = chr(int(match[1], 16)) if match[1] else unescape(match[0])
     if len(char) != 1 or "\ud800" <= char <= "\udfff":
         return match[0]

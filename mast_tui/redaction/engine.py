@@ -35,7 +35,7 @@ MOST_STEPS: Final = 1_000_000
 LONGEST: Final = 30.0
 """The most seconds for one pattern on one text: each match may read the rest of the text."""
 
-_NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9 _-]{0,39}?)\s+=\s+(?=\S)")
+_RULE_NAME: Final = re.compile(r"([A-Za-z][A-Za-z0-9 _-]{0,39}?)\s+=\s+(?=\S)")
 
 
 class RedactionTooSlow(RedactionError):
@@ -45,8 +45,8 @@ class RedactionTooSlow(RedactionError):
 def read_rules(path: Path) -> tuple[SecretRule, ...]:
     """Read the rules of a file: a line is a pattern, or ``name = pattern``; ``#`` is a comment.
 
-    Case counts unless a pattern begins with ``(?i)``; ``^`` and ``$`` match at lines. A group named
-    ``secret`` is the part to redact; without it the whole match is.
+    Case counts unless a pattern begins with ``(?i)``. ``^`` and ``$`` match at the ends of lines.
+    The group named ``secret`` is redacted, or the whole match if there is no such group.
 
     Raises:
         RedactionError: The file cannot be read, or a line is no pattern of RE2.
@@ -63,21 +63,22 @@ def read_rules(path: Path) -> tuple[SecretRule, ...]:
     if len(data) > MOST_BYTES:
         raise RedactionError(f"{file_name}: longer than 1 MB; is this a file of patterns?")
     rules: list[SecretRule] = []
-    steps = 0
+    instruction_count = 0
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
         location = f"{file_name}: line {number}"
-        named = _NAMED.match(line)
-        pattern = line if named is None else line[named.end() :]
-        compiled = _compiled(pattern, location)
-        steps += compiled.programsize
-        if len(rules) == MOST_RULES or steps > MOST_STEPS:
+        name_match = _RULE_NAME.match(line)
+        name = "text" if name_match is None else name_match[1]
+        pattern = line if name_match is None else line[name_match.end() :]
+        compiled = _compile_line(pattern, location)
+        instruction_count += compiled.programsize
+        if len(rules) == MOST_RULES or instruction_count > MOST_STEPS:
             raise RedactionError(
                 f"{location}: the patterns are too many or too large to be looked for"
             )
-        rules.append(file_rule("text" if named is None else named[1], pattern, compiled))
+        rules.append(file_rule(name, pattern, compiled))
     return tuple(rules)
 
 
@@ -98,6 +99,7 @@ def file_rule(
     group = compiled.groupindex.get(SECRET_GROUP, 0)
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
+        """Yield the start and end of each secret that is not empty."""
         deadline = now() + LONGEST
         for match in compiled.finditer(encodable_text(text)):
             start, end = match.span(group)
@@ -112,7 +114,12 @@ def file_rule(
     return SecretRule(name, ranges, pattern=pattern, is_own=True)
 
 
-def _compiled(pattern: str, location: str) -> re2._Regexp:
+def _compile_line(pattern: str, location: str) -> re2._Regexp:
+    """Compile a pattern of a file.
+
+    Raises:
+        RedactionError: The pattern is not one of RE2, or matches an empty text.
+    """
     try:
         compiled = compile_pattern(pattern, "m")
     except InvalidPattern as error:
@@ -130,7 +137,7 @@ SHORTEST_SECRET: Final = 8
 
 
 class SecretNames(Protocol):
-    """Names for secrets: the same secret has the same one."""
+    """Names for secrets: equal secrets have equal names."""
 
     def number(self, name: str, secret: str) -> int | str:
         """Return the number or code of a secret.
@@ -145,8 +152,8 @@ class SecretNumbers:
     """The numbers of secrets, from 1 for each rule, in the order of their first occurrence."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[str, str], int] = {}
-        self._last: dict[str, int] = {}
+        self._number_by_secret: dict[tuple[str, str], int] = {}
+        self._last_number_by_rule: dict[str, int] = {}
 
     def number(self, name: str, secret: str) -> int:
         """Return the number of a secret, a new one at its first occurrence.
@@ -155,16 +162,17 @@ class SecretNumbers:
             name: The name of the rule.
             secret: The secret.
         """
-        number = self._numbers.get((name, secret))
+        number = self._number_by_secret.get((name, secret))
         if number is None:
-            number = self._last[name] = self._last.get(name, 0) + 1
-            self._numbers[name, secret] = number
+            number = self._last_number_by_rule.get(name, 0) + 1
+            self._last_number_by_rule[name] = number
+            self._number_by_secret[name, secret] = number
         return number
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A secret at ``start`` to ``end`` of the original, end exclusive.
+    """A secret at ``start`` to ``end`` of the original text; the ends are exclusive.
 
     Its replacement is at ``shown_start`` to ``shown_end`` of the redacted text.
     """
@@ -191,15 +199,22 @@ class Redacted:
             start: The first code point of the range.
             end: The code point after the range.
         """
-        first = self._masked_offset(start, is_end=False)
-        return first, max(first, self._masked_offset(end, is_end=True))
+        shown_start = self._shown_offset(start, is_end=False)
+        return shown_start, max(shown_start, self._shown_offset(end, is_end=True))
 
-    def _masked_offset(self, offset: int, *, is_end: bool) -> int:
+    def _shown_offset(self, offset: int, *, is_end: bool) -> int:
+        """Return the offset in the redacted text of the start or end of a range.
+
+        Args:
+            offset: The offset in the original.
+            is_end: Whether it is the end of the range, which is after its last code point.
+        """
         shift = 0
+        code_point = offset - 1 if is_end else offset
         for cut in self.cuts:
-            if offset < cut.start + is_end:
+            if code_point < cut.start:
                 break
-            if offset < cut.end + is_end:
+            if code_point < cut.end:
                 return cut.shown_end if is_end else cut.shown_start
             shift = cut.shown_end - cut.end
         return offset + shift
@@ -213,29 +228,34 @@ class Redacted:
             start: The first code point of the range.
             end: The code point after the range.
         """
-        first = self._original(start, is_end=False)
-        return first, max(first, self._original(end, is_end=True))
+        original_start = self._original_offset(start, is_end=False)
+        return original_start, max(original_start, self._original_offset(end, is_end=True))
 
-    def _original(self, offset: int, *, is_end: bool) -> int:
+    def _original_offset(self, offset: int, *, is_end: bool) -> int:
+        """Return the offset in the original of a start or end, the reverse of ``_shown_offset``."""
         shift = 0
+        code_point = offset - 1 if is_end else offset
         for cut in self.cuts:
-            if offset < cut.shown_start + is_end:
+            if code_point < cut.shown_start:
                 break
-            if offset < cut.shown_end + is_end:
+            if code_point < cut.shown_end:
                 return cut.end if is_end else cut.start
             shift = cut.end - cut.shown_end
         return offset + shift
 
 
 MASK_FORM: Final = "[{name} {number}]"
-"""The mask of a secret for people; a model is told of ``redacted`` ones."""
+"""The mask of a secret for people; the mask for a model has the word ``redacted``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
     """The redaction of texts by rules, and of literal secrets.
 
-    ``form`` is what stands in the place of a secret, with its ``name`` and ``number``.
+    Attributes:
+        rules: The rules that find secrets.
+        secrets: The literal secrets.
+        form: The replacement of a secret, with its ``name`` and ``number``.
     """
 
     rules: tuple[SecretRule, ...] = ()
@@ -247,7 +267,7 @@ class Redaction:
     def __reduce__(self) -> tuple[Callable[..., Redaction], tuple[object, ...]]:
         """Pickle without the literal secrets, which other processes have themselves."""
         own_rules = tuple((rule.name, rule.pattern) for rule in self.rules if rule.is_own)
-        return _unpickled, (self.base, own_rules)
+        return _restore_redaction, (self.base, own_rules)
 
     @classmethod
     def none(cls) -> Redaction:
@@ -261,10 +281,10 @@ class Redaction:
 
     @classmethod
     def personal(cls) -> Redaction:
-        """Return the masking of personal data and of all secrets that have a form of their own.
+        """Return the masking of personal data and of all secrets with a recognisable form.
 
         Raises:
-            RedactionError: A library that it needs is not installed.
+            RedactionError: A required library is not installed.
         """
         return cls(personal_rules(), form=MASK_FORM, base="personal")
 
@@ -300,16 +320,17 @@ class Redaction:
 
         Args:
             text: The text.
-            numbers: The numbers of secrets, to which new ones are added. Texts that share them have
-                the same number for the same secret.
+            numbers: The numbers of secrets, to which new secrets are added. Texts that share these
+                numbers have the same number for the same secret.
         """
-        secrets = list(self._secrets(text))
+        secrets = list(self._find_secrets(text))
         if not secrets:
             return Redacted(text)
         names = SecretNumbers() if numbers is None else numbers
-        return _replaced(text, secrets, names, self.form)
+        return _replace_secrets(text, secrets, names, self.form)
 
-    def _secrets(self, text: str) -> Iterator[tuple[int, int, str]]:
+    def _find_secrets(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield the start, end and rule name of each secret; secrets may overlap."""
         for secret in self.secrets:
             start = text.find(secret)
             while start >= 0:
@@ -322,7 +343,8 @@ class Redaction:
                     yield start, end, rule.name
 
 
-def _unpickled(base: str, own_rules: Iterable[tuple[str, str]]) -> Redaction:
+def _restore_redaction(base: str, own_rules: Iterable[tuple[str, str]]) -> Redaction:
+    """Make a redaction from its pickled state: the name of its base, and the user's patterns."""
     make = {"none": Redaction.none, "default": Redaction.default, "personal": Redaction.personal}
     redaction = make[base]()
     rules = (file_rule(name, pattern, compile_pattern(pattern, "m")) for name, pattern in own_rules)
@@ -330,40 +352,45 @@ def _unpickled(base: str, own_rules: Iterable[tuple[str, str]]) -> Redaction:
 
 
 def _is_needed(rule: SecretRule, lowered: str) -> bool:
+    """Check whether a rule may match a text, given in lower case."""
     if rule.sign and rule.sign not in lowered:
         return False
     # A plain loop: this runs for every rule and text, and most texts are short.
-    for need in rule.needs:
-        if need in lowered:
+    for word in rule.needs:
+        if word in lowered:
             return True
     return not rule.needs
 
 
-def _replaced(
+def _replace_secrets(
     text: str, secrets: Iterable[tuple[int, int, str]], numbers: SecretNames, form: str
 ) -> Redacted:
+    """Replace the secrets of a text; overlapping secrets have one replacement."""
     parts: list[str] = []
     cuts: list[Cut] = []
-    copied = 0
-    length = 0
-    for start, end, name in _merged(secrets):
+    copied_end = 0
+    shown_length = 0
+    for start, end, name in _merge_secrets(secrets):
         replacement = form.format(name=name, number=numbers.number(name, text[start:end]))
-        length += start - copied
-        parts += (text[copied:start], replacement)
-        cuts.append(Cut(start, end, length, length + len(replacement)))
-        length += len(replacement)
-        copied = end
-    parts.append(text[copied:])
+        shown_length += start - copied_end
+        parts += (text[copied_end:start], replacement)
+        cuts.append(Cut(start, end, shown_length, shown_length + len(replacement)))
+        shown_length += len(replacement)
+        copied_end = end
+    parts.append(text[copied_end:])
     return Redacted("".join(parts), tuple(cuts))
 
 
-def _merged(secrets: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Sort the secrets by their ranges; overlapping ones become one with the name of the first."""
-    merged: list[tuple[int, int, str]] = []
+def _merge_secrets(secrets: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Return the secrets by start; overlapping secrets become one with the name of the first.
+
+    Of secrets with one start, the longest is the first.
+    """
+    merged_secrets: list[tuple[int, int, str]] = []
     for start, end, name in sorted(secrets, key=lambda secret: (secret[0], -secret[1])):
-        if merged and start < merged[-1][1]:
-            last_start, last_end, last_name = merged[-1]
-            merged[-1] = (last_start, max(end, last_end), last_name)
+        last_start, last_end, last_name = merged_secrets[-1] if merged_secrets else (0, 0, "")
+        if start < last_end:
+            merged_secrets[-1] = (last_start, max(end, last_end), last_name)
         else:
-            merged.append((start, end, name))
-    return merged
+            merged_secrets.append((start, end, name))
+    return merged_secrets

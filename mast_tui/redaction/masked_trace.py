@@ -33,7 +33,7 @@ _CACHED_CHARS: Final = 1_000_000
 
 
 class SecretCodes:
-    """Codes for secrets that are the same wherever the same key is used, in any trace.
+    """Codes for secrets: with one key, equal secrets have equal codes in all traces.
 
     Nothing is stored: a code is the beginning of a keyed hash of the secret.
     """
@@ -54,15 +54,15 @@ class SecretCodes:
 
 
 class Masks:
-    """The masks of personal data and secrets, the same for the same secret in all texts."""
+    """The masks of personal data and secrets: equal secrets have equal masks in all texts."""
 
     def __init__(self, redaction: Redaction, key: bytes) -> None:
         """Prepare masks.
 
         Args:
             redaction: The rules.
-            key: The secret key of the codes, such as that of the workspace, which makes masks the
-                same in all that is written from it.
+            key: The secret key of the codes. With the key of the workspace, masks are the same in
+                all files that are written from it.
         """
         self._redaction = redaction
         self._names = SecretCodes(key)
@@ -101,12 +101,12 @@ class Masks:
 
 
 def requested_masks(redact: bool, patterns: Path | None, key: Callable[[], bytes]) -> Masks | None:
-    """Return the masks that ``--redact`` and ``--redact-file`` ask for; None for none.
+    """Return the masks that ``--redact`` and ``--redact-file`` ask for; None if they ask for none.
 
     Args:
         redact: Whether personal data and secrets are masked.
         patterns: A file of the user's own patterns, which are masked as well.
-        key: Returns the secret key of the masks; it is called only if there are some.
+        key: Returns the secret key of the masks; it is called only if masks are needed.
 
     Raises:
         RedactionError: A library is missing, or the file is unusable.
@@ -136,14 +136,14 @@ class MaskedSpans(Spans):
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """No problems beside those of the trace, which has them already."""
+        """No problems, because the trace itself has them already."""
         return ()
 
     def __len__(self) -> int:
         return len(self._spans)
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None where there is no such span."""
+        """Return the index of the span with this key, or None if there is no such span."""
         return self._spans.index_of(key)
 
     def text(self, index: int, /) -> str:
@@ -151,7 +151,7 @@ class MaskedSpans(Spans):
         return self.redacted(index).text
 
     def redacted(self, index: int) -> Redacted:
-        """Return the text of a span with the ranges of its masks."""
+        """Return the text of a span with the ranges of its masks, from a cache if it is there."""
         cached = self._cache.get(index)
         if cached is not None:
             self._cache.move_to_end(index)
@@ -165,19 +165,22 @@ class MaskedSpans(Spans):
         return redacted
 
     def span(self, index: int, /) -> Span:
-        """Return the span at ``index``, with masks."""
+        """Return the span at ``index`` with masks in its names and its preview.
+
+        If the preview is only a part of the text, it may end within a secret. Then it is made
+        again from the masked text.
+        """
         span = self._spans.span(index)
         agent = self._masks.text(span.agent)
         name = None if span.name is None else self._masks.text(span.name)
         if span.preview_is_complete:
             return replace(span, agent=agent, name=name, preview=self._masks.text(span.preview))
-        # A preview may end within a secret.
         redacted = self.redacted(index)
         if not redacted.cuts:
             return replace(span, agent=agent, name=name)
-        made = call_preview if span.kind is SpanKind.TOOL_CALL else preview
-        line, whole = made(redacted.text)
-        return replace(span, agent=agent, name=name, preview=line, preview_is_complete=whole)
+        make_preview = call_preview if span.kind is SpanKind.TOOL_CALL else preview
+        line, is_whole = make_preview(redacted.text)
+        return replace(span, agent=agent, name=name, preview=line, preview_is_complete=is_whole)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
         """Return columns of spans, with masks in the names of agents and tools.
@@ -188,8 +191,8 @@ class MaskedSpans(Spans):
         """
         columns = self._spans.columns(first, end)
         for kind, role, agent, name in columns.shape_list[len(self._shapes) :]:
-            masked = None if name is None else self._masks.text(name)
-            self._shapes.append((kind, role, self._masks.text(agent), masked))
+            masked_name = None if name is None else self._masks.text(name)
+            self._shapes.append((kind, role, self._masks.text(agent), masked_name))
         return replace(columns, shape_list=self._shapes)
 
     def one_thread(self, first: int, end: int, /) -> bool:
@@ -215,5 +218,5 @@ def redacted_span(trace: Trace, key: str) -> Redacted | None:
 
 
 RedactedOf = Callable[[str, str], Redacted | None]
-"""Returns the text of a span with its masks, by the trace's id and the span's key; None where it is
-not at hand."""
+"""Returns the text of a span with its masks, by the trace's id and the span's key; None if the text
+cannot be read."""

@@ -62,8 +62,22 @@ _PHONE: Final = re.compile(
     r"|\(?0[1-9](?:[ ()\-/]{0,2}[0-9]){6,11}"
     r")(?: ?(?:x|ext\.? ?)[0-9]{1,5})?(?![\w-]|[.:/][0-9])"
 )
-_REGIONS: Final = ("US", "GB", "DE", "FR", "IT", "ES", "NL", "CH", "AT", "JP", "AU", "IN", "BR")
-"""The countries whose national numbers are known; numbers with a + are known of all countries."""
+_KNOWN_REGIONS: Final = (
+    "US",
+    "GB",
+    "DE",
+    "FR",
+    "IT",
+    "ES",
+    "NL",
+    "CH",
+    "AT",
+    "JP",
+    "AU",
+    "IN",
+    "BR",
+)
+"""The countries whose national numbers are found; numbers with a + are found of all countries."""
 
 _LENGTHS_WITHOUT_SEPARATOR: Final = (10, 11)
 _SEPARATOR: Final = re.compile(r"[ ().\-/]")
@@ -85,18 +99,18 @@ def personal_rules() -> tuple[SecretRule, ...]:
     """Return the rules for personal data and secrets.
 
     Raises:
-        RedactionError: A library that they need is not installed.
+        RedactionError: A library that the rules need is not installed.
     """
     return (
         *(rule for rule in DEFAULT_RULES if rule.name != "e-mail"),
         _library_rule(),
         *_OWN_KEY_RULES,
         SecretRule("email", _email_ranges, ("@",)),
-        _checked_rule("card", _CARD, _is_card),
-        _checked_rule("IBAN", _IBAN, _is_iban),
-        _checked_rule("IP", _IPV4, _is_address, sign="."),
-        _checked_rule("IP", _IPV6, _is_ipv6, sign=":"),
-        _checked_rule("phone", _PHONE, _phone_check()),
+        _checked_pattern_rule("card", _CARD, _is_card),
+        _checked_pattern_rule("IBAN", _IBAN, _is_iban),
+        _checked_pattern_rule("IP", _IPV4, _is_address, sign="."),
+        _checked_pattern_rule("IP", _IPV6, _is_ipv6, sign=":"),
+        _checked_pattern_rule("phone", _PHONE, _phone_check()),
     )
 
 
@@ -126,49 +140,58 @@ def _email_ranges(text: str) -> Iterator[tuple[int, int]]:
     return ((start, end) for start, end in email_ranges(text) if text[start : start + 4] != "git@")
 
 
-def _checked_rule(name: str, pattern: re.Pattern[str], check: Check, sign: str = "") -> SecretRule:
+def _checked_pattern_rule(
+    name: str, pattern: re.Pattern[str], check: Check, sign: str = ""
+) -> SecretRule:
     """Return a rule for the parts of a pattern's matches that pass a check.
 
-    A match may hold the next number of a list as well, so parts of it are tried, longer ones first.
+    A match may contain several numbers of a list. So the parts between separators are checked,
+    from the first start and the last end.
     """
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
+        """Yield the start and end of the longest parts of matches that pass the check."""
         for match in pattern.finditer(text):
-            starts = [match.start(), *_borders(match, 1)]
-            ends = [*_borders(match, 0), match.end()]
-            reached = match.start()
+            separators = _separator_offsets(match)
+            starts = [match.start(), *(offset + 1 for offset in separators)]
+            ends = [*separators, match.end()]
+            last_end = match.start()
             for start in starts:
-                if start < reached:
+                if start < last_end:
                     continue
                 for end in reversed(ends):
                     if end > start and check(text[start:end]):
                         yield start, end
-                        reached = end
+                        last_end = end
                         break
 
     return SecretRule(name, ranges, pattern=pattern.pattern, sign=sign)
 
 
-def _borders(match: re.Match[str], shift: int) -> list[int]:
-    """Return the offsets of the separators in a match, or those after them."""
-    return [
-        match.start() + separator.start() + shift for separator in re.finditer("[ -]", match[0])
-    ]
+def _separator_offsets(match: re.Match[str]) -> list[int]:
+    """Return the offsets in the text of the spaces and hyphens in a match."""
+    return [match.start() + separator.start() for separator in re.finditer("[ -]", match[0])]
 
 
 def _is_card(number: str) -> bool:
+    """Check whether a number has the form of an issuer of cards and a right check digit."""
     digits = re.sub(r"[ -]", "", number)
     has_issuer = any(
         len(digits) in lengths and prefix.match(digits) for prefix, lengths in _CARD_LENGTHS
     )
-    return has_issuer and _luhn(digits)
+    return has_issuer and _has_luhn_digit(digits)
 
 
-def _luhn(digits: str) -> bool:
-    """Check the last digit of a number by the algorithm of Luhn (ISO/IEC 7812-1)."""
+def _has_luhn_digit(digits: str) -> bool:
+    """Check the last digit of a number by the algorithm of Luhn (ISO/IEC 7812-1).
+
+    Every second digit from the right is doubled, and reduced to the sum of its digits.
+    """
     total = 0
     for position, digit in enumerate(reversed(digits)):
-        value = int(digit) * (1 + position % 2)
+        value = int(digit)
+        if position % 2:
+            value = 2 * value
         total += value - 9 if value > 9 else value
     return total % 10 == 0
 
@@ -178,43 +201,46 @@ def _is_iban(text: str) -> bool:
     compact = text.replace(" ", "")
     if not 15 <= len(compact) <= 34:
         return False
-    moved = compact[4:] + compact[:4]
-    return int("".join(str(int(character, 36)) for character in moved)) % 97 == 1
+    rearranged = compact[4:] + compact[:4]
+    digits = "".join(str(int(character, 36)) for character in rearranged)
+    return int(digits) % 97 == 1
 
 
 def _is_address(text: str) -> bool:
-    """Return whether this is the address of some machine: no loopback, netmask or wildcard."""
+    """Check whether a text is the address of a machine: no loopback, netmask or wildcard."""
     try:
         address = ip_address(text)
     except ValueError:
         return False
-    special = address.is_loopback or address.is_unspecified or address.is_multicast
-    return not (special or text.startswith("255.") or text.endswith(".0.0.0"))
+    is_special = address.is_loopback or address.is_unspecified or address.is_multicast
+    return not (is_special or text.startswith("255.") or text.endswith(".0.0.0"))
 
 
 def _is_ipv6(text: str) -> bool:
-    """Return whether this is an address of version 6 with at least three groups and a digit."""
+    """Check whether a text is an IPv6 address with at least three groups and a digit."""
     groups = [group for group in text.split(":") if group]
     return len(groups) >= 3 and any(map(str.isdigit, text)) and _is_address(text)
 
 
 def _phone_check() -> Check:
-    """Return a function that tells whether a text is a valid telephone number."""
-    phonenumbers = _library("phonenumbers")
+    """Return a function that checks whether a text is a valid telephone number."""
+    phonenumbers = _import_extra("phonenumbers")
 
     def is_phone(text: str) -> bool:
+        """Check a number of a known region, or of any region if it begins with + or 00."""
         has_form = _SEPARATOR.search(text) or text.startswith(("+", "00"))
-        if not has_form and not (text.startswith("0") and len(text) in _LENGTHS_WITHOUT_SEPARATOR):
+        is_plain_number = text.startswith("0") and len(text) in _LENGTHS_WITHOUT_SEPARATOR
+        if not has_form and not is_plain_number:
             return False
         if text.startswith("00"):
             text = f"+{text[2:]}"
-        regions = (None,) if text.startswith("+") else _REGIONS
+        regions = (None,) if text.startswith("+") else _KNOWN_REGIONS
         for region in regions:
             try:
                 number = phonenumbers.parse(text, region)
             except phonenumbers.NumberParseException:
                 continue
-            # Numbers of an area that is not assigned are dialled by people all the same.
+            # People also write numbers of areas that are not assigned.
             check = phonenumbers.is_valid_number if region else phonenumbers.is_possible_number
             if check(number):
                 return True
@@ -226,11 +252,12 @@ def _phone_check() -> Check:
 def _library_rule() -> SecretRule:
     """Return a rule for all patterns of detect-secrets, which are searched in one pass.
 
-    RE2 matches them, as some take quadratic time in Python's engine. It has no look-around, which
-    the patterns use at word boundaries alone; without it a little more is masked.
+    RE2 matches the patterns, because some take quadratic time in Python's engine. RE2 has no
+    look-around, which the patterns use only at word boundaries. Without it, a little more is
+    masked.
     """
-    plugins: Any = _library("detect_secrets.core.plugins.util")
-    base: Any = _library("detect_secrets.plugins.base")
+    plugins: Any = _import_extra("detect_secrets.core.plugins.util")
+    base: Any = _import_extra("detect_secrets.plugins.base")
     parts = []
     for kind, plugin in sorted(plugins.get_mapping_from_secret_type_to_class().items()):
         if kind in _LEFT_TO_OTHER_RULES or not issubclass(plugin, base.RegexBasedDetector):
@@ -243,20 +270,23 @@ def _library_rule() -> SecretRule:
     compiled = re2.compile(f"(?m){'|'.join(parts)}", options)
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
+        """Yield the start and end of the longest group of each match, or of the whole match."""
         for match in compiled.finditer(encodable_text(text)):
             groups = (match.span(number) for number in range(1, compiled.groups + 1))
-            longest = max(groups, key=lambda span: span[1] - span[0], default=(0, 0))
-            is_secret = longest[1] - longest[0] >= _SHORTEST_GROUP
-            yield longest if is_secret else match.span()
+            start, end = max(groups, key=lambda span: span[1] - span[0], default=(0, 0))
+            if end - start >= _SHORTEST_GROUP:
+                yield start, end
+            else:
+                yield match.span()
 
     return SecretRule("API key", ranges, pattern="detect-secrets")
 
 
-def _library(name: str) -> ModuleType:
+def _import_extra(name: str) -> ModuleType:
     """Import a module of the extra.
 
     Raises:
-        RedactionError: It is not installed.
+        RedactionError: The module is not installed.
     """
     try:
         return import_module(name)

@@ -19,12 +19,17 @@ SecretRanges = Callable[[str], Iterator[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class SecretRule:
-    """A rule for one kind of secret, which ``name`` replaces.
+    """A rule for one kind of secret.
 
-    ``ranges`` yields the ranges of secrets in a text, as code points, end exclusive, in any order.
-    ``needs`` and ``sign`` save time: a text without ``sign``, or without any text of ``needs`` in
-    any case, has no such secret. ``pattern`` is the regular expression, empty for other rules.
-    ``is_own`` says that it is from the user's file.
+    ``needs`` and ``sign`` save time: a text without them is not searched.
+
+    Attributes:
+        name: The replacement of a secret.
+        ranges: Yields the start and end of the secrets in a text, in code points, in any order.
+        needs: Texts in lower case, of which a text with a secret has at least one, in any case.
+        pattern: The regular expression; empty for other rules.
+        sign: A character that each text with a secret has.
+        is_own: True if the rule is from the user's file.
     """
 
     name: str
@@ -36,7 +41,7 @@ class SecretRule:
 
 
 SECRET_GROUP: Final = "secret"
-"""The name of a pattern's group that matches the secret; without it the whole match is one."""
+"""The name of a pattern's group for the secret; without it, the whole match is a secret."""
 
 
 def pattern_rule(
@@ -74,31 +79,31 @@ _ESCAPE: Final = re.compile(r"\\[nrt]")
 
 
 def email_ranges(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of e-mail addresses; the search from the ``@`` makes other text cheap."""
+    """Yield the ranges of e-mail addresses.
+
+    The search begins at each ``@`` with a domain, so that other text costs little.
+    """
     for match in _AT_DOMAIN.finditer(text):
-        start = match.start()
-        preceding = text[max(0, start - _LONGEST_LOCAL) : start]
-        local = len(preceding) - len(preceding.rstrip(_LOCAL))
-        if _ESCAPE.match(preceding, max(0, len(preceding) - local - 1)):
-            local -= 1  # the letter belongs to an escape before the address
-        if local:
-            yield start - local, match.end()
+        at_offset = match.start()
+        preceding = text[max(0, at_offset - _LONGEST_LOCAL) : at_offset]
+        local_length = len(preceding) - len(preceding.rstrip(_LOCAL))
+        if _ESCAPE.match(preceding, max(0, len(preceding) - local_length - 1)):
+            local_length -= 1  # the letter belongs to an escape before the address
+        if local_length:
+            yield at_offset - local_length, match.end()
 
 
-_BEGIN: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
-"""The begin of a word, also after the letter of an escape such as ``\\n`` in JSON."""
+_WORD_START: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
+"""The start of a word, also after the letter of an escape such as ``\\n`` in JSON."""
 
 _BETWEEN_LINES: Final = (
     r"(?:[\s\"'+,|>\u2192]|-(?!-)|\\{1,4}[nrt]|[0-9]{1,6}(?=[\s|:\u2192])|(?<=[0-9]):"
     r"|(?<=\n)[\w./-]{1,60}:(?! ))*+"
 )
-"""What may stand between the lines of a private key.
+"""The text that may be between the lines of a private key: the signs of code, quotations, tables
+and diffs, escapes, line numbers, and the file names that a search puts before each line."""
 
-These are the signs of code, quotations, tables and diffs, escapes, line numbers, and the file names
-that a search puts before each line.
-"""
-
-# No quantifier of these overlaps what follows it, or it is possessive: the time is linear.
+# The time is linear: each quantifier is possessive, or does not overlap what follows it.
 DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
     pattern_rule(
         "private key",
@@ -111,7 +116,7 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
     ),
     pattern_rule(
         "API key",
-        _BEGIN + r"(?<![_-])(?:sk|rk|pk)-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{20,}+",
+        _WORD_START + r"(?<![_-])(?:sk|rk|pk)-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{20,}+",
         "sk-",
         "rk-",
         "pk-",
@@ -119,12 +124,12 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
     ),
     pattern_rule(
         "API key",
-        _BEGIN + r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}+",
+        _WORD_START + r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}+",
         "_live_",
         "_test_",
         sign="_",
     ),
-    pattern_rule("API key", _BEGIN + r"(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])", "akia", "asia"),
+    pattern_rule("API key", _WORD_START + r"(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])", "akia", "asia"),
     pattern_rule(
         "API key",
         r"aws_?secret_?(?:access_?)?key[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<secret>[A-Za-z0-9/+=]{30,})",
@@ -133,7 +138,7 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
     ),
     pattern_rule(
         "API key",
-        _BEGIN + r"(?:gh[opsur]_[A-Za-z0-9]{30,}+|github_pat_[A-Za-z0-9_]{22,}+)",
+        _WORD_START + r"(?:gh[opsur]_[A-Za-z0-9]{30,}+|github_pat_[A-Za-z0-9_]{22,}+)",
         "gho_",
         "ghp_",
         "ghs_",
@@ -142,40 +147,42 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
         "github_pat_",
         sign="_",
     ),
-    pattern_rule("API key", _BEGIN + r"glpat-[A-Za-z0-9_.-]{20,}+", "glpat-", sign="-"),
+    pattern_rule("API key", _WORD_START + r"glpat-[A-Za-z0-9_.-]{20,}+", "glpat-", sign="-"),
     pattern_rule(
         "API key",
-        _BEGIN + r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}+",
+        _WORD_START + r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}+",
         "xox",
         "xapp-",
         sign="-",
     ),
-    pattern_rule("API key", _BEGIN + r"AIza[0-9A-Za-z_-]{35}", "aiza"),
-    pattern_rule("API key", _BEGIN + r"hf_[A-Za-z0-9]{30,}+", "hf_", sign="_"),
-    pattern_rule("API key", _BEGIN + r"gsk_[A-Za-z0-9]{30,}+", "gsk_", sign="_"),
-    pattern_rule("API key", _BEGIN + r"npm_[A-Za-z0-9]{36}", "npm_", sign="_"),
+    pattern_rule("API key", _WORD_START + r"AIza[0-9A-Za-z_-]{35}", "aiza"),
+    pattern_rule("API key", _WORD_START + r"hf_[A-Za-z0-9]{30,}+", "hf_", sign="_"),
+    pattern_rule("API key", _WORD_START + r"gsk_[A-Za-z0-9]{30,}+", "gsk_", sign="_"),
+    pattern_rule("API key", _WORD_START + r"npm_[A-Za-z0-9]{36}", "npm_", sign="_"),
     pattern_rule(
         "token",
-        _BEGIN + r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*+",
+        _WORD_START + r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*+",
         "eyj",
         sign=".",
     ),
     pattern_rule(
         "token",
-        _BEGIN + r"bearer\s{1,4}(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/-]{16,}+=*+)",
+        _WORD_START
+        + r"bearer\s{1,4}(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/-]{16,}+=*+)",
         "bearer",
         flags=re.IGNORECASE,
     ),
     pattern_rule(
         "token",
-        _BEGIN + r"authorization[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}(?:[a-z]{4,10}\s{1,4})?"
+        _WORD_START
+        + r"authorization[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}(?:[a-z]{4,10}\s{1,4})?"
         r"(?P<secret>[A-Za-z0-9._~+/=:-]{12,}+)",
         "authorization",
         flags=re.IGNORECASE,
     ),
     pattern_rule(
         "token",
-        _BEGIN + r"(?:x-)?api[-_]?key[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}"
+        _WORD_START + r"(?:x-)?api[-_]?key[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}"
         r"(?P<secret>(?=[A-Za-z._~+/-]*+[0-9])[A-Za-z0-9._~+/=-]{16,}+)",
         "api-key",
         "api_key",

@@ -68,7 +68,7 @@ class SharedAllowance:
         """True once a process was refused because too little is left."""
         self._record = record
         self._closed = False
-        self._held: dict[Connection, float] = {}
+        self._reservations: dict[Connection, float] = {}
         self._lock = Lock()
 
     def __enter__(self) -> Self:
@@ -101,7 +101,7 @@ class SharedAllowance:
                 surplus, held, request = connection.recv()
                 connection.send(self._check_out(connection, surplus, held, request))
         with self._lock:
-            self._held.pop(connection, None)
+            self._reservations.pop(connection, None)
 
     def _check_out(
         self, connection: Connection, surplus: float, held: float, request: float
@@ -114,17 +114,17 @@ class SharedAllowance:
         """
         with self._lock:
             self.used -= surplus
-            self._held[connection] = held
+            self._reservations[connection] = held
             remaining = 1.0 - self.used
             if not request or remaining + _ROUNDING < request:
                 self._record(self.used)
-                if not request or any(self._held.values()):
+                if not request or any(self._reservations.values()):
                     return None
                 self.spent = True
                 return 0.0
             granted = min(max(request, _PART), max(remaining, request))
             self.used += granted
-            self._held[connection] = held + granted
+            self._reservations[connection] = held + granted
             self._record(self.used)
             return granted
 
@@ -170,12 +170,12 @@ class SharedBudget(Budget):
         """
         async with self._turn:
             while True:
-                reserved = Reserved(tokens_in, self._expected(answer_tokens))
-                planned = self._share([*self._held, reserved])
+                reserved = Reserved(tokens_in, self._expected_answer_tokens(answer_tokens))
+                planned = self._share([*self._reservations, reserved])
                 if planned <= self._checked_out + _ROUNDING:
-                    self._held.add(reserved)
+                    self._reservations.add(reserved)
                     return reserved
-                held = self._share([*self._held])
+                held = self._share([*self._reservations])
                 surplus = self._checked_out - held
                 in_flight = held - self._share([])
                 granted = await asyncio.to_thread(self._ask, surplus, in_flight, planned - held)

@@ -6,6 +6,7 @@ states it for certain.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,13 +15,13 @@ from rapidfuzz import fuzz
 
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
-ALIKE: Final = 0.6
-"""The similarity, from 0 to 1, from which a mode may have become another."""
+LEAST_LIKENESS: Final = 0.6
+"""The similarity, from 0 to 1, from which a mode may have become another mode."""
 
-NEARLY: Final = 0.85
-"""The share of the best similarity of either mode from which a pair still counts."""
+BEST_SHARE: Final = 0.85
+"""The share of the best similarity of the two modes from which a pair still counts."""
 
-_TEXTS: Final = (
+_TEXT_FIELDS: Final = (
     *("stages", "definition", "applies", "applies_not"),
     *("confusable", "detection", "fixes", "aliases"),
 )
@@ -37,7 +38,7 @@ class Differs:
 
 @dataclass(frozen=True, slots=True)
 class ModeCandidate:
-    """Old modes that may have become new ones; ``likeness`` is that of the least similar pair."""
+    """Old modes that may have become new modes; ``likeness`` is that of the least similar pair."""
 
     old: tuple[str, ...]
     new: tuple[str, ...]
@@ -46,11 +47,21 @@ class ModeCandidate:
 
 @dataclass(frozen=True, slots=True)
 class TaxonomyChanges:
-    """All differences; modes by slug, in the order of the old or of the new taxonomy.
+    """All differences; modes are named by slug, in the order of the old or of the new taxonomy.
 
-    ``same`` is True if labels can stay, as only texts and names differ. ``wording`` has the fields
-    whose text differs, by mode. ``added`` and ``dropped`` hold all slugs of one side only,
-    candidates included. ``categories`` are the ids of one side only, old ones with ``-``.
+    Attributes:
+        same: True if labels can stay, because only texts and names differ.
+        wording: The fields whose text differs, by mode.
+        names: The changed names.
+        codes: The changed codes.
+        moved: The changed categories of modes.
+        categories: The ids of categories in one taxonomy only, those of the old one with ``-``.
+        reordered: True if the common modes are in another order.
+        added: The modes of the new taxonomy only, with all candidates.
+        dropped: The modes of the old taxonomy only, with all candidates.
+        renamed: Single old modes that may have become single new modes.
+        split: Old modes that may have become several new modes.
+        merged: Several old modes that may have become one new mode.
     """
 
     same: bool
@@ -72,93 +83,118 @@ def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
 
     Args:
         old: The taxonomy.
-        new: The other one.
+        new: The other taxonomy.
     """
-    was = {mode.slug: mode for mode in old.modes}
-    now = {mode.slug: mode for mode in new.modes}
-    both = [slug for slug in was if slug in now]
-    wording = {slug: _texts(was[slug], now[slug]) for slug in both}
-    dropped = tuple(slug for slug in was if slug not in now)
-    added = tuple(slug for slug in now if slug not in was)
-    pairs = _pairs([was[slug] for slug in dropped], [now[slug] for slug in added])
-    reverse = {(b, a): likeness for (a, b), likeness in pairs.items()}
-    old_ids = old.identity[1]
-    new_ids = new.identity[1]
+    old_modes = {mode.slug: mode for mode in old.modes}
+    new_modes = {mode.slug: mode for mode in new.modes}
+    common_slugs = [slug for slug in old_modes if slug in new_modes]
+    dropped = tuple(slug for slug in old_modes if slug not in new_modes)
+    added = tuple(slug for slug in new_modes if slug not in old_modes)
+    pairs = _likely_pairs(
+        [old_modes[slug] for slug in dropped], [new_modes[slug] for slug in added]
+    )
+    reverse_pairs = {(new, old): likeness for (old, new), likeness in pairs.items()}
+    common_modes = [(old_modes[slug], new_modes[slug]) for slug in common_slugs]
+    _, old_categories, old_keys = old.identity
+    _, new_categories, new_keys = new.identity
+    wording = {mode.slug: _changed_text_fields(mode, new_mode) for mode, new_mode in common_modes}
     return TaxonomyChanges(
-        same=old.identity[1:] == new.identity[1:],
-        wording={slug: texts for slug, texts in wording.items() if texts},
-        names=_differing(both, was, now, "name"),
-        codes=_differing(both, was, now, "code"),
-        moved=_differing(both, was, now, "category"),
+        same=(old_categories, old_keys) == (new_categories, new_keys),
+        wording={slug: fields for slug, fields in wording.items() if fields},
+        names=_field_changes(common_modes, "name"),
+        codes=_field_changes(common_modes, "code"),
+        moved=_field_changes(common_modes, "category"),
         categories=(
-            *(f"-{ident}" for ident in old_ids if ident not in new_ids),
-            *(ident for ident in new_ids if ident not in old_ids),
+            *(f"-{category}" for category in old_categories if category not in new_categories),
+            *(category for category in new_categories if category not in old_categories),
         ),
-        reordered=both != [slug for slug in now if slug in was],
+        reordered=common_slugs != [slug for slug in new_modes if slug in old_modes],
         added=added,
         dropped=dropped,
-        renamed=_one_to_one(pairs),
-        split=tuple(ModeCandidate((a,), b, alike) for a, b, alike in _one_to_several(pairs)),
-        merged=tuple(ModeCandidate(a, (b,), alike) for b, a, alike in _one_to_several(reverse)),
+        renamed=_renamed_candidates(pairs),
+        split=tuple(
+            ModeCandidate((slug,), counterparts, likeness)
+            for slug, counterparts, likeness in _group_several(pairs)
+        ),
+        merged=tuple(
+            ModeCandidate(counterparts, (slug,), likeness)
+            for slug, counterparts, likeness in _group_several(reverse_pairs)
+        ),
     )
 
 
-def _texts(was: Mode, now: Mode) -> tuple[str, ...]:
-    return tuple(name for name in _TEXTS if getattr(was, name) != getattr(now, name))
+def _changed_text_fields(old: Mode, new: Mode) -> tuple[str, ...]:
+    return tuple(name for name in _TEXT_FIELDS if getattr(old, name) != getattr(new, name))
 
 
-def _differing(
-    both: Sequence[str], was: Mapping[str, Mode], now: Mapping[str, Mode], field: str
-) -> tuple[Differs, ...]:
-    pairs = [(slug, getattr(was[slug], field), getattr(now[slug], field)) for slug in both]
-    return tuple(Differs(*pair) for pair in pairs if pair[1] != pair[2])
+def _field_changes(modes: Sequence[tuple[Mode, Mode]], field: str) -> tuple[Differs, ...]:
+    """Return the changes of a field in pairs of an old mode and the new mode with its slug."""
+    all_values = [(old.slug, getattr(old, field), getattr(new, field)) for old, new in modes]
+    return tuple(
+        Differs(slug, old_value, new_value)
+        for slug, old_value, new_value in all_values
+        if old_value != new_value
+    )
 
 
-_Pairs = Mapping[tuple[str, str], float]
+_LikenessByPair = Mapping[tuple[str, str], float]
+"""The similarity of an old and a new mode, by their slugs."""
 
 
-def _pairs(old: Sequence[Mode], new: Sequence[Mode]) -> _Pairs:
-    """Return the similarity of each old mode to each new one that it may have become."""
-    likenesses = {(a.slug, b.slug): _likeness(a, b) for a in old for b in new}
-    alike = {pair: likeness for pair, likeness in likenesses.items() if likeness >= ALIKE}
-    best: dict[str, float] = {}
-    for (a, b), likeness in alike.items():
-        best[f"-{a}"] = max(likeness, best.get(f"-{a}", 0.0))
-        best[b] = max(likeness, best.get(b, 0.0))
+def _likely_pairs(old_modes: Sequence[Mode], new_modes: Sequence[Mode]) -> _LikenessByPair:
+    """Return the pairs of an old mode and a new mode that it may have become.
+
+    A pair counts if it is similar, and nearly as similar as the best pair of either mode.
+    """
+    similar_pairs: dict[tuple[str, str], float] = {}
+    best_of_old: dict[str, float] = {}
+    best_of_new: dict[str, float] = {}
+    for old in old_modes:
+        for new in new_modes:
+            likeness = _mode_likeness(old, new)
+            if likeness >= LEAST_LIKENESS:
+                similar_pairs[old.slug, new.slug] = likeness
+                best_of_old[old.slug] = max(likeness, best_of_old.get(old.slug, 0.0))
+                best_of_new[new.slug] = max(likeness, best_of_new.get(new.slug, 0.0))
     return {
-        (a, b): likeness
-        for (a, b), likeness in alike.items()
-        if likeness >= NEARLY * max(best[f"-{a}"], best[b])
+        (old_slug, new_slug): likeness
+        for (old_slug, new_slug), likeness in similar_pairs.items()
+        if likeness >= BEST_SHARE * max(best_of_old[old_slug], best_of_new[new_slug])
     }
 
 
-def _likeness(old: Mode, new: Mode) -> float:
+def _mode_likeness(old: Mode, new: Mode) -> float:
+    """Return the similarity of two modes, from 0 to 1, by their names and definitions."""
     old_names = {old.name.casefold(), *(alias.name.casefold() for alias in old.aliases)}
     new_names = {new.name.casefold(), *(alias.name.casefold() for alias in new.aliases)}
     if old_names & new_names:
         return 1.0
-    likeness = fuzz.token_sort_ratio(old.name.casefold(), new.name.casefold())
+    percent = fuzz.token_sort_ratio(old.name.casefold(), new.name.casefold())
     if old.definition and new.definition:
-        definitions = (old.definition.casefold(), new.definition.casefold())
-        likeness = max(likeness, fuzz.token_set_ratio(*definitions))
-    return round(likeness / 100, 2)
+        old_definition = old.definition.casefold()
+        new_definition = new.definition.casefold()
+        percent = max(percent, fuzz.token_set_ratio(old_definition, new_definition))
+    return round(percent / 100, 2)
 
 
-def _one_to_one(pairs: _Pairs) -> tuple[ModeCandidate, ...]:
+def _renamed_candidates(pairs: _LikenessByPair) -> tuple[ModeCandidate, ...]:
+    """Return the pairs in which both modes have no other counterpart."""
+    old_counts = Counter(old for old, _ in pairs)
+    new_counts = Counter(new for _, new in pairs)
     return tuple(
-        ModeCandidate((a,), (b,), likeness)
-        for (a, b), likeness in pairs.items()
-        if sum(a == old for old, _ in pairs) == 1 and sum(b == new for _, new in pairs) == 1
+        ModeCandidate((old,), (new,), likeness)
+        for (old, new), likeness in pairs.items()
+        if old_counts[old] == 1 and new_counts[new] == 1
     )
 
 
-def _one_to_several(pairs: _Pairs) -> tuple[tuple[str, tuple[str, ...], float], ...]:
-    """Return each mode that has several counterparts, with these and their lowest similarity."""
-    counterparts: dict[str, list[str]] = {}
+def _group_several(pairs: _LikenessByPair) -> tuple[tuple[str, tuple[str, ...], float], ...]:
+    """Return each first mode with several counterparts, with these and their lowest similarity."""
+    counterparts_by_slug: dict[str, list[str]] = {}
     for slug, counterpart in pairs:
-        counterparts.setdefault(slug, []).append(counterpart)
+        counterparts_by_slug.setdefault(slug, []).append(counterpart)
     return tuple(
-        (slug, tuple(several), min(pairs[slug, counterpart] for counterpart in several))
-        for slug, several in counterparts.items()
-        if len(several) > 1
+        (slug, tuple(counterparts), min(pairs[slug, counterpart] for counterpart in counterparts))
+        for slug, counterparts in counterparts_by_slug.items()
+        if len(counterparts) > 1
     )

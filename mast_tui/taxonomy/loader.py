@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.taxonomy.model import Alias, Category, Confusable, Mode, Taxonomy, open_mode
 from mast_tui.toml_text import parse_toml
@@ -50,10 +51,15 @@ def load_taxonomy(path: Path) -> Taxonomy:
         data = path.read_bytes()
     except OSError as error:
         raise TaxonomyError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return _parse(data, str(path))
+    return _parse_file(data, str(path))
 
 
-def _parse(data: bytes, source: str) -> Taxonomy:
+def _parse_file(data: bytes, source: str) -> Taxonomy:
+    """Return the taxonomy in the bytes of a file.
+
+    Raises:
+        TaxonomyError: The bytes are not TOML in UTF-8, or describe no valid taxonomy.
+    """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -64,7 +70,7 @@ def _parse(data: bytes, source: str) -> Taxonomy:
         ) from error
     if not text.strip():
         raise TaxonomyError(f"{source}: the file is empty; see docs/codebook.md for its shape")
-    _refuse_many(source, "modes", len(_MODE_HEAD.findall(text)))  # before the slow parsing
+    _refuse_too_many(source, "modes", len(_MODE_HEAD.findall(text)))  # before the slow parsing
     try:
         document = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
@@ -72,14 +78,15 @@ def _parse(data: bytes, source: str) -> Taxonomy:
     for key in ("modes", "categories"):
         entries = document.get(key)
         if isinstance(entries, list):
-            _refuse_many(source, key, len(entries))
+            _refuse_too_many(source, key, len(entries))
     return from_dict(document, source)
 
 
-def _refuse_many(source: str, key: str, number: int) -> None:
-    if number > MOST_ENTRIES:
+def _refuse_too_many(source: str, key: str, count: int) -> None:
+    """Raise ``TaxonomyError`` if a list of the file has too many entries."""
+    if count > MOST_ENTRIES:
         raise TaxonomyError(
-            f"{source}: {number:,} {key}; a taxonomy may have up to {MOST_ENTRIES:,}, as people "
+            f"{source}: {count:,} {key}; a taxonomy may have up to {MOST_ENTRIES:,}, as people "
             "choose among them: leave some out, or split the file into several taxonomies"
         )
 
@@ -87,40 +94,48 @@ def _refuse_many(source: str, key: str, number: int) -> None:
 def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
     """Convert a taxonomy to plain values in the shape of its file, fit for JSON.
 
-    ``from_dict`` makes an equal taxonomy of them and computes the content hash again.
+    ``from_dict`` makes an equal taxonomy of these values and computes the content hash again.
     """
     return {
         "id": taxonomy.id,
         "version": taxonomy.version,
         "name": taxonomy.name,
-        **_open_to_dict(taxonomy.own_open),
+        **_open_mode_values(taxonomy.own_open),
         **({"levels": list(taxonomy.own_levels)} if taxonomy.own_levels else {}),
         "categories": [
-            {"id": c.id, "name": c.name, **({"under": c.under} if c.under else {})}
-            for c in taxonomy.categories
+            {
+                "id": category.id,
+                "name": category.name,
+                **({"under": category.under} if category.under else {}),
+            }
+            for category in taxonomy.categories
         ],
-        "modes": [_mode_to_dict(mode) for mode in taxonomy.modes],
+        "modes": [_mode_values(mode) for mode in taxonomy.modes],
     }
 
 
-def _open_to_dict(mode: Mode | None) -> dict[str, object]:
+def _open_mode_values(mode: Mode | None) -> dict[str, object]:
     return {} if mode is None else {"open": {"code": mode.code, "name": mode.name}}
 
 
-def _mode_to_dict(mode: Mode) -> dict[str, object]:
+def _mode_values(mode: Mode) -> dict[str, object]:
+    """Return the fields of a mode as plain values."""
     values = {name: getattr(mode, name) for name in Mode.__slots__}
-    return values | {
-        **{name: list(values[name]) for name in ("stages", "applies", "applies_not", "fixes")},
-        "confusable": [{"slug": c.slug, "difference": c.difference} for c in mode.confusable],
-        "aliases": [{"name": a.name, "source": a.source} for a in mode.aliases],
-    }
+    for name in ("stages", "applies", "applies_not", "fixes"):
+        values[name] = list(values[name])
+    values["confusable"] = [
+        {"slug": confusable.slug, "difference": confusable.difference}
+        for confusable in mode.confusable
+    ]
+    values["aliases"] = [{"name": alias.name, "source": alias.source} for alias in mode.aliases]
+    return values
 
 
 def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxonomy:
     """Make a taxonomy of plain values in the shape of a file.
 
-    Runs of white space in a text count as one space, so that it stays the same when it is wrapped
-    differently.
+    Each run of white space in a text becomes one space, so that a text that is wrapped differently
+    stays the same.
 
     Args:
         document: The values.
@@ -129,13 +144,13 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
     Raises:
         TaxonomyError: The values describe no valid taxonomy.
     """
-    top = TaxonomyTable(document, source)
-    top.only(("id", "version", "name", "open", "levels", "categories", "modes"))
-    identifier = top.slug("id")
-    version = top.word("version")
-    categories = _categories(top)
-    modes = tuple(_mode(table, categories) for table in top.tables("modes"))
-    own_open = _open(document, source)
+    root = TaxonomyTable(document, source)
+    root.refuse_unknown(("id", "version", "name", "open", "levels", "categories", "modes"))
+    identifier = root.slug("id")
+    version = root.word("version")
+    categories = _read_categories(root)
+    modes = tuple(_read_mode(table, categories) for table in root.tables("modes"))
+    own_open = _read_open_mode(document, source)
     all_modes = modes if own_open is None else (*modes, own_open)
     refuse_duplicates(source, "mode", [(mode.slug, mode.code, mode.name) for mode in all_modes])
     slugs = frozenset(mode.slug for mode in modes)
@@ -144,63 +159,74 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
     taxonomy = Taxonomy(
         id=identifier,
         version=version,
-        name=top.text("name", default=identifier),
+        name=root.text("name", default=identifier),
         categories=categories,
         modes=modes,
         content_hash="",
         own_open=own_open,
     )
-    return _with_hash(_with_levels(taxonomy, top))
+    return _with_hash(_with_levels(taxonomy, root))
 
 
-def _open(document: Mapping[str, object], source: str) -> Mode | None:
-    """Return the open mode if the file names its own."""
+def _read_open_mode(document: Mapping[str, object], source: str) -> Mode | None:
+    """Return the open mode that the file names; None if it names none."""
     if "open" not in document:
         return None
     values = document["open"]
     if not isinstance(values, Mapping):
         raise TaxonomyError(f"{source}: 'open' is no table; write open = {{ code = \"9.9\" }}")
     table = TaxonomyTable(values, f"{source}: open")
-    table.only(("code", "name"))
+    table.refuse_unknown(("code", "name"))
     default = open_mode()
     code = table.word("code", default=default.code)
     return open_mode(code, table.text("name", default=default.name))
 
 
-def _categories(top: TaxonomyTable) -> tuple[Category, ...]:
-    """Read all categories; each comes after the one that contains it, so there is no cycle."""
+def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
+    """Read all categories.
+
+    Raises:
+        TaxonomyError: A category is not valid, or does not come after the category that contains
+            it. This order excludes cycles.
+    """
     categories: list[Category] = []
-    for table in top.tables("categories"):
-        table.only(("id", "name", "under"))
+    for table in root.tables("categories"):
+        table.refuse_unknown(("id", "name", "under"))
         identifier = table.slug("id")
-        table.called(identifier)
+        table.add_name(identifier)
         under = table.text("under", default="")
         if under and under not in [category.id for category in categories]:
             raise table.error(
                 f"'under' is {under!r}, which is no category before this one; name the id of one"
             )
         categories.append(Category(identifier, table.text("name", default=identifier), under))
-    refuse_duplicates(top.where, "category", [(category.id,) for category in categories])
+    refuse_duplicates(root.where, "category", [(category.id,) for category in categories])
     return tuple(categories)
 
 
-def _with_levels(taxonomy: Taxonomy, top: TaxonomyTable) -> Taxonomy:
-    """Add the names of the levels of categories, if the file has them."""
-    names = top.texts("levels")
+def _with_levels(taxonomy: Taxonomy, root: TaxonomyTable) -> Taxonomy:
+    """Return the taxonomy with the names of its levels of categories, if the file has names.
+
+    Raises:
+        TaxonomyError: The file does not have one different name for each level.
+    """
+    names = root.texts("levels")
     depth = len(taxonomy.levels)
     if names and (len(names) != depth or len(set(names)) != depth):
-        raise top.error(
-            f"'levels' has {', '.join(map(repr, names))}; the categories stand in {depth} "
-            f"level{'s' * (depth > 1)}, so give {depth} different name{'s' * (depth > 1)}, the "
-            "topmost first, and none for the modes"
+        levels = counted(depth, "level")
+        different_names = counted(depth, "different name")
+        raise root.error(
+            f"'levels' has {', '.join(map(repr, names))}; the categories stand in {levels}, so "
+            f"give {different_names}, the topmost first, and none for the modes"
         )
     return replace(taxonomy, own_levels=names)
 
 
-def _mode(table: TaxonomyTable, categories: tuple[Category, ...]) -> Mode:
-    table.only(tuple(Mode.__slots__))
+def _read_mode(table: TaxonomyTable, categories: tuple[Category, ...]) -> Mode:
+    """Read a mode from its table."""
+    table.refuse_unknown(tuple(Mode.__slots__))
     slug = table.slug("slug")
-    table.called(slug)
+    table.add_name(slug)
     return Mode(
         slug=slug,
         code=table.word("code", default=slug),
@@ -210,24 +236,25 @@ def _mode(table: TaxonomyTable, categories: tuple[Category, ...]) -> Mode:
         definition=table.text("definition", default=""),
         applies=table.texts("applies"),
         applies_not=table.texts("applies_not"),
-        confusable=tuple(_confusable(t) for t in table.tables("confusable", needed=False)),
+        confusable=tuple(map(_read_confusable, table.tables("confusable", needed=False))),
         detection=table.text("detection", default=""),
         fixes=table.texts("fixes"),
-        aliases=tuple(_alias(t) for t in table.tables("aliases", needed=False)),
+        aliases=tuple(map(_read_alias, table.tables("aliases", needed=False))),
     )
 
 
-def _confusable(table: TaxonomyTable) -> Confusable:
-    table.only(("slug", "difference"))
+def _read_confusable(table: TaxonomyTable) -> Confusable:
+    table.refuse_unknown(("slug", "difference"))
     return Confusable(slug=table.slug("slug"), difference=table.text("difference"))
 
 
-def _alias(table: TaxonomyTable) -> Alias:
-    table.only(("name", "source"))
+def _read_alias(table: TaxonomyTable) -> Alias:
+    table.refuse_unknown(("name", "source"))
     return Alias(name=table.text("name"), source=table.text("source"))
 
 
 def _check_confusable(source: str, mode: Mode, slugs: frozenset[str]) -> None:
+    """Raise ``TaxonomyError`` if a mode is confusable with itself or with an unknown mode."""
     for confusable in mode.confusable:
         if confusable.slug not in slugs or confusable.slug == mode.slug:
             reason = "the mode itself" if confusable.slug == mode.slug else "no mode of this file"
@@ -238,7 +265,7 @@ def _check_confusable(source: str, mode: Mode, slugs: frozenset[str]) -> None:
 
 
 def _with_hash(taxonomy: Taxonomy) -> Taxonomy:
-    """Add the SHA-256 (hex) of the content in a canonical form."""
+    """Return the taxonomy with the SHA-256 (hex) of its content in a canonical form."""
     import hashlib
     import json
 
@@ -255,7 +282,7 @@ class TaxonomyTable:
         self._values = values
         self.where = where
 
-    def called(self, name: str) -> None:
+    def add_name(self, name: str) -> None:
         """Add the table's name to its location in messages."""
         self.where = f"{self.where} {name!r}"
 
@@ -263,11 +290,15 @@ class TaxonomyTable:
         """Make an error at this table, to be raised."""
         return TaxonomyError(f"{self.where}: {message}")
 
-    def only(self, keys: Sequence[str]) -> None:
-        """Refuse unknown keys, which most often are typing errors."""
+    def refuse_unknown(self, known_keys: Sequence[str]) -> None:
+        """Refuse unknown keys, which most often are typing errors.
+
+        Raises:
+            TaxonomyError: The table has a key that is not among ``known_keys``.
+        """
         for key in self._values:
-            if key not in keys:
-                raise self.error(f"unknown key {key!r}; known are {', '.join(keys)}")
+            if key not in known_keys:
+                raise self.error(f"unknown key {key!r}; known are {', '.join(known_keys)}")
 
     def text(self, key: str, *, default: str | None = None) -> str:
         """Return the text under a key, with single spaces.
@@ -285,8 +316,8 @@ class TaxonomyTable:
                 raise self.error(f'{key!r} is missing; add {key} = "…"')
             return default
         if not isinstance(value, str):
-            raise self.error(f'{key!r} is {_kind(value)}, not text; write {key} = "…"')
-        text = _even(value)
+            raise self.error(f'{key!r} is {_kind_name(value)}, not text; write {key} = "…"')
+        text = _single_spaced(value)
         if not text and default is None:
             raise self.error(f"{key!r} is empty")
         _refuse_surrogates(self, key, text)
@@ -305,7 +336,7 @@ class TaxonomyTable:
         word = self.text(key, default=default)
         if not word:
             raise self.error(f"{key!r} is empty")
-        if not word.isprintable() or len(word) > 64 or any(c in ",|@ " for c in word):
+        if not word.isprintable() or len(word) > 64 or set(word) & set(",|@ "):
             raise self.error(
                 f"{key!r} is {word!r}; it may have up to 64 printable characters "
                 "and no space, ',', '|' or '@'"
@@ -313,7 +344,11 @@ class TaxonomyTable:
         return word
 
     def slug(self, key: str) -> str:
-        """Return a permanent name: small ASCII letters and digits, joined by ``_`` or ``-``."""
+        """Return a permanent name: small ASCII letters and digits, joined by ``_`` or ``-``.
+
+        Raises:
+            TaxonomyError: The text is missing, or has another form.
+        """
         slug = self.text(key)
         if len(slug) > 64 or _SLUG.match(slug) is None:
             raise self.error(
@@ -330,12 +365,12 @@ class TaxonomyTable:
             names: The allowed names.
 
         Raises:
-            TaxonomyError: It is none of them.
+            TaxonomyError: The name is not allowed.
         """
-        chosen = self.text(key)
-        if chosen not in names:
-            raise self.error(f"{key!r} is {chosen!r}; it must be one of {', '.join(names)}")
-        return chosen
+        name = self.text(key)
+        if name not in names:
+            raise self.error(f"{key!r} is {name!r}; it must be one of {', '.join(names)}")
+        return name
 
     def choices(self, key: str, names: Sequence[str]) -> tuple[str, ...]:
         """Return the list of names under a key.
@@ -345,27 +380,31 @@ class TaxonomyTable:
             names: The allowed names.
 
         Raises:
-            TaxonomyError: A name is none of them, or is there twice.
+            TaxonomyError: A name is not allowed, or is there twice.
         """
-        chosen = self.texts(key)
-        for name in chosen:
+        listed_names = self.texts(key)
+        for name in listed_names:
             if name not in names:
                 raise self.error(f"{key!r} has {name!r}; known are {', '.join(names)}")
-        if len(set(chosen)) < len(chosen):
+        if len(set(listed_names)) < len(listed_names):
             raise self.error(f"{key!r} names something twice")
-        return chosen
+        return listed_names
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return the list of texts under ``key``, empty if the key is missing."""
+        """Return the list of texts under ``key``, empty if the key is missing.
+
+        Raises:
+            TaxonomyError: The value is no list, or an entry is empty or no text.
+        """
         value = self._values.get(key, [])
         if not isinstance(value, list):
-            raise self.error(f'{key!r} is {_kind(value)}, not a list; write {key} = ["…"]')
+            raise self.error(f'{key!r} is {_kind_name(value)}, not a list; write {key} = ["…"]')
         texts = []
         for number, item in enumerate(value, start=1):
             if not isinstance(item, str) or not item.strip():
-                reason = "empty" if isinstance(item, str) else f"{_kind(item)}, not text"
+                reason = "empty" if isinstance(item, str) else f"{_kind_name(item)}, not text"
                 raise self.error(f"entry {number} of {key!r} is {reason}")
-            texts.append(_even(item))
+            texts.append(_single_spaced(item))
             _refuse_surrogates(self, key, item)
         return tuple(texts)
 
@@ -374,52 +413,55 @@ class TaxonomyTable:
 
         Args:
             key: The key.
-            needed: True if there must be at least one.
+            needed: True if there must be at least one table.
 
         Raises:
-            TaxonomyError: There is no list of tables, or none is there although one is needed.
+            TaxonomyError: The value is no list of tables, or a needed table is missing.
         """
         value = self._values.get(key, [])
         if not isinstance(value, list):
-            raise self.error(f"{key!r} is {_kind(value)}, not a list of tables; write [[{key}]]")
+            raise self.error(
+                f"{key!r} is {_kind_name(value)}, not a list of tables; write [[{key}]]"
+            )
         if needed and not value:
             raise self.error(f"no {key}; add at least one under [[{key}]]")
         noun = {"categories": "category", "modes": "mode", "aliases": "alias"}.get(key, key)
         tables = []
         for number, item in enumerate(value, start=1):
             if not isinstance(item, Mapping):
-                raise self.error(f"{noun} {number} is {_kind(item)}, not a table")
+                raise self.error(f"{noun} {number} is {_kind_name(item)}, not a table")
             tables.append(TaxonomyTable(item, f"{self.where}: {noun} {number}"))
         return tables
 
 
 def refuse_duplicates(source: str, noun: str, names: Sequence[Sequence[str]]) -> None:
-    """Refuse two entries with a common slug, code or name, in any case.
+    """Refuse two entries with a common slug, code or name; upper and lower case are the same.
 
     Args:
         source: The file, for error messages.
         noun: The kind of the entries, for error messages.
-        names: The names of each entry; messages use the first one.
+        names: The names of each entry; messages use the first name.
 
     Raises:
         TaxonomyError: Two entries have a common name.
     """
-    seen: dict[str, int] = {}
-    for index, entry in enumerate(names):
-        for name in {name.casefold(): name for name in entry}.values():
-            other = seen.setdefault(name.casefold(), index)
-            if other != index:
+    index_by_name: dict[str, int] = {}
+    for index, entry_names in enumerate(names):
+        for name in {name.casefold(): name for name in entry_names}.values():
+            other_index = index_by_name.setdefault(name.casefold(), index)
+            if other_index != index:
                 raise TaxonomyError(
-                    f"{source}: {noun} {index + 1} {entry[0]!r}: {name!r} already names "
-                    f"{noun} {other + 1} {names[other][0]!r}; give each its own"
+                    f"{source}: {noun} {index + 1} {entry_names[0]!r}: {name!r} already names "
+                    f"{noun} {other_index + 1} {names[other_index][0]!r}; give each its own"
                 )
 
 
-def _even(text: str) -> str:
+def _single_spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _kind(value: object) -> str:
+def _kind_name(value: object) -> str:
+    """Return the kind of a TOML value in words, for error messages."""
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, list):

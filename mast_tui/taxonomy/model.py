@@ -9,7 +9,10 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A group of modes or of other categories; ``under`` is the id of the category above it."""
+    """A group of modes or of other categories; ``under`` is the id of the category above it.
+
+    ``under`` is empty for a category of the top level.
+    """
 
     id: str
     name: str
@@ -26,7 +29,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Confusable:
-    """A mode that is easily mistaken for another one, and the difference between the two."""
+    """A mode that is easily mistaken for another mode, and the difference between the two."""
 
     slug: str
     difference: str
@@ -36,8 +39,19 @@ class Confusable:
 class Mode:
     """A failure mode.
 
-    ``slug`` is its permanent name within its taxonomy; ``code`` is the short form that people type,
-    such as ``1.3``. ``stages`` are of ``pre``, ``execution``, ``post``.
+    Attributes:
+        slug: The permanent name within the taxonomy.
+        code: The short form that people type, such as ``1.3``.
+        name: The name that people read.
+        category: The id of the category.
+        stages: Some of ``pre``, ``execution`` and ``post``.
+        definition: The definition.
+        applies: Cases in which the mode applies.
+        applies_not: Cases in which it does not apply.
+        confusable: Modes that are easily mistaken for it.
+        detection: How the mode can be detected.
+        fixes: How the failure can be prevented.
+        aliases: Its names in other sources.
     """
 
     slug: str
@@ -77,8 +91,8 @@ def open_mode(code: str = _OPEN_CODE, name: str = _OPEN_NAME) -> Mode:
 
 Identity = tuple[str, tuple[str, ...], tuple[tuple[str, str, str], ...]]
 """The ``ref`` of a taxonomy, its categories as ``id`` or ``above/id``, and the slug, code and
-category of its modes, all in their order. Codes are included because people's files name modes by
-them, and people type them.
+category of its modes, all in their order. Codes are included because people type codes, and files
+name modes by their codes.
 """
 
 Group = tuple[str, str, tuple[str, ...]]
@@ -92,10 +106,16 @@ LAST_PLACE: Final = 99
 class Taxonomy:
     """Categories and modes in the order of their file, with the hash of its content.
 
-    ``ref`` is ``id@version``, under which labels are stored. ``content_hash`` names the revision:
-    it changes with every text, while ``identity`` stays. ``own_open`` is the open mode and
-    ``own_levels`` are the names of the levels of categories, if the file has its own. ``places``
-    are the positions of its modes, by slug, if earlier versions have fixed them.
+    Attributes:
+        id: The permanent name of the taxonomy.
+        version: The version; labels are stored under ``ref``, which is ``id@version``.
+        name: The name that people read.
+        categories: The categories.
+        modes: The modes, without the default open mode.
+        content_hash: The name of the revision, which changes with every text.
+        own_open: The open mode of the file; None for the default.
+        own_levels: The names of the levels of categories; empty for the default names.
+        places: Pairs of a mode's slug and its position, if earlier versions have fixed positions.
     """
 
     id: str
@@ -125,12 +145,13 @@ class Taxonomy:
     # Levels
 
     def path(self, category: str) -> tuple[Category, ...]:
-        """Return the categories above the one with this id, from the top, and that one itself."""
-        by_id = {other.id: other for other in self.categories}
+        """Return the category with an id after all categories above it, from the top."""
+        category_by_id = {other.id: other for other in self.categories}
         path: list[Category] = []
-        while category:
-            path.insert(0, by_id[category])
-            category = path[0].under
+        category_id = category
+        while category_id:
+            path.insert(0, category_by_id[category_id])
+            category_id = path[0].under
         return tuple(path)
 
     def title(self, category: str) -> str:
@@ -139,7 +160,7 @@ class Taxonomy:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The names of the levels of categories, from the top; modes are one level more."""
+        """The names of the levels of categories, from the top; the level of modes has no name."""
         depth = max(len(self.path(category.id)) for category in self.categories)
         default = ("category", "group", *(f"group {level}" for level in range(3, depth + 1)))
         return self.own_levels or default[:depth]
@@ -147,26 +168,35 @@ class Taxonomy:
     def at_level(self, level: int) -> tuple[Group, ...]:
         """Return the categories of a level, from 0 at the top, with all modes in each.
 
-        Every mode is in one of them: if its branch ends above the level, in the lowest category of
-        the branch.
+        Every mode is in one category. If its branch ends above the level, that is the lowest
+        category of the branch.
         """
-        paths = {category.id: self.path(category.id) for category in self.categories}
-        category_of = {mode.slug: paths[mode.category][: level + 1][-1].id for mode in self.modes}
+        path_by_id = {category.id: self.path(category.id) for category in self.categories}
+        slugs_by_id: dict[str, list[str]] = {category_id: [] for category_id in path_by_id}
+        for mode in self.modes:
+            *_, lowest_category = path_by_id[mode.category][: level + 1]
+            slugs_by_id[lowest_category.id].append(mode.slug)
         groups: list[Group] = []
-        for ident, path in paths.items():
-            slugs = tuple(slug for slug, category in category_of.items() if category == ident)
+        for category_id, path in path_by_id.items():
+            slugs = tuple(slugs_by_id[category_id])
             if slugs or len(path) == level + 1:
-                groups.append((ident, self.title(ident), slugs))
+                groups.append((category_id, self.title(category_id), slugs))
         return tuple(groups)
 
     @property
     def by_level(self) -> dict[str, tuple[Group, ...]]:
         """All levels of categories by name, from the top; empty if there is only one level."""
         names = self.levels
-        return {name: self.at_level(n) for n, name in enumerate(names)} if names[1:] else {}
+        if len(names) < 2:
+            return {}
+        return {name: self.at_level(level) for level, name in enumerate(names)}
 
     def tree(self, under: str = "") -> Iterator[Category]:
-        """Iterate over the categories below one, or over all: each before those below it."""
+        """Yield the categories below a category, each before the categories below it.
+
+        Args:
+            under: The id of the category; empty for all categories.
+        """
         for category in self.categories:
             if category.under == under:
                 yield category
@@ -174,22 +204,30 @@ class Taxonomy:
 
     @property
     def open_mode(self) -> Mode:
-        """The mode of open codes: by slug one of ``modes``, that of the file, or the default."""
-        defined = next((mode for mode in self.modes if mode.slug == OPEN_SLUG), None)
-        defined = defined or self.own_open
-        if defined is not None:
-            return defined
-        is_used = any(mode.code == _OPEN_CODE for mode in self.modes)
-        return open_mode(OPEN_SLUG if is_used else _OPEN_CODE)
+        """The mode of open codes: one of ``modes``, ``own_open``, or the default.
+
+        The default has its slug as its code if another mode has the code of the default.
+        """
+        for mode in self.modes:
+            if mode.slug == OPEN_SLUG:
+                return mode
+        if self.own_open is not None:
+            return self.own_open
+        code_is_used = any(mode.code == _OPEN_CODE for mode in self.modes)
+        return open_mode(OPEN_SLUG if code_is_used else _OPEN_CODE)
 
     @property
     def all_modes(self) -> tuple[Mode, ...]:
-        """All modes that a label can have: those of the taxonomy, and last the open one."""
+        """All modes that a label can have: the modes of the taxonomy, and last the open mode."""
         open_mode = self.open_mode
         return self.modes if open_mode in self.modes else (*self.modes, open_mode)
 
     def mode(self, slug: str) -> Mode:
-        """Return the mode with this slug, also the open one; raises ``KeyError`` without one."""
+        """Return the mode with a slug, also the open mode.
+
+        Raises:
+            KeyError: There is no such mode.
+        """
         for mode in self.modes:
             if mode.slug == slug:
                 return mode
@@ -208,45 +246,48 @@ class Taxonomy:
     def by_digits(self, first: str, second: str) -> Mode | None:
         """Return the mode that two digit keys name, or None.
 
-        If every code is two single digits with a dot, the digits are the code. Otherwise they are
-        the position of the mode, from 01, and 00 is the open one.
+        If every code is two single digits with a dot, the keys are the digits of the code.
+        Otherwise the keys are the position of the mode, from 01, and 00 is the open mode.
 
         Args:
             first: The first digit.
             second: The second digit.
         """
         if self.coded_by_digits:
-            return next((m for m in self.all_modes if m.code == f"{first}.{second}"), None)
+            return next((mode for mode in self.all_modes if mode.code == f"{first}.{second}"), None)
         position = int(first + second)
         if position == 0:
             return self.open_mode
-        return next((m for m in self.modes if self._positions()[m.slug] == position), None)
+        position_by_slug = self._position_by_slug()
+        return next((mode for mode in self.modes if position_by_slug[mode.slug] == position), None)
 
-    def _positions(self) -> dict[str, int]:
-        """Return the position of each mode: that of earlier versions, else in the file, from 1."""
-        return dict(self.places) or {m.slug: n for n, m in enumerate(self.modes, start=1)}
+    def _position_by_slug(self) -> dict[str, int]:
+        """Return the position of each mode: in earlier versions, or else in the file, from 1."""
+        if self.places:
+            return dict(self.places)
+        return {mode.slug: position for position, mode in enumerate(self.modes, start=1)}
 
     @property
     def coded_by_digits(self) -> bool:
         """True if every code has the form ``d.d``."""
+        codes = [mode.code for mode in self.modes]
         return all(
-            len(m.code) == 3 and m.code[0].isdigit() and m.code[1] == "." and m.code[2].isdigit()
-            for m in self.modes
+            len(code) == 3 and code[1] == "." and (code[0] + code[2]).isdigit() for code in codes
         )
 
     def keys_of(self, mode: Mode) -> str:
-        """Return the two digits that people type for a mode, dots after the last position."""
+        """Return the two digits that people type for a mode; ``··`` if they cannot name it."""
         if self.coded_by_digits:
             return mode.code.replace(".", "")
-        position = self._positions().get(mode.slug, 0)
+        position = self._position_by_slug().get(mode.slug, 0)
         return f"{position:02d}" if position <= LAST_PLACE else "··"
 
 
 def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
-    """Return the position of each mode of the last version: the one that it got when it was new.
+    """Return the position of each mode of the last version, as pairs of its slug and the position.
 
-    A new mode gets the position after all that were ever used. When the positions are used up, it
-    gets one that has become free.
+    A mode keeps the position that it got when it was new: the position after all that were ever
+    used. When the positions are used up, a new mode gets a position that has become free.
 
     Args:
         versions: The versions of one taxonomy, from the first to the last.
@@ -254,14 +295,17 @@ def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
     ever_used: dict[str, int] = {}
     positions: dict[str, int] = {}
     for version in versions:
-        positions = {m.slug: ever_used[m.slug] for m in version.modes if m.slug in ever_used}
+        positions = {
+            mode.slug: ever_used[mode.slug] for mode in version.modes if mode.slug in ever_used
+        }
         for mode in version.modes:
             if mode.slug in positions:
                 continue
             position = max(ever_used.values(), default=0) + 1
             if position > LAST_PLACE:
-                free = (n for n in range(1, LAST_PLACE) if n not in positions.values())
-                position = next(free, position)
+                used_now = set(positions.values())
+                free_positions = (free for free in range(1, LAST_PLACE) if free not in used_now)
+                position = next(free_positions, position)
             positions[mode.slug] = position
             ever_used[mode.slug] = position
     return tuple(positions.items())
@@ -275,28 +319,35 @@ def differences(old: Taxonomy, new: Taxonomy) -> tuple[str, ...]:
         new: The taxonomy to compare with it.
 
     Returns:
-        A phrase for each difference; none if the identities are equal.
+        A phrase for each difference; empty if the identities are equal.
     """
-    return tuple(_differences(old, new))
+    return tuple(_difference_phrases(old, new))
 
 
-def _differences(old: Taxonomy, new: Taxonomy) -> Iterator[str]:
-    was = {mode.slug: mode for mode in old.modes}
-    now = {mode.slug: mode for mode in new.modes}
-    for slug in (slug for slug in now if slug not in was):
-        yield f"mode {slug!r} is new"
-    for slug in (slug for slug in was if slug not in now):
-        yield f"mode {slug!r} is gone"
-    for slug in (slug for slug in was if slug in now):
-        old_mode = was[slug]
-        new_mode = now[slug]
+def _difference_phrases(old: Taxonomy, new: Taxonomy) -> Iterator[str]:
+    """Yield a phrase for each difference between the identities of two taxonomies."""
+    old_modes = {mode.slug: mode for mode in old.modes}
+    new_modes = {mode.slug: mode for mode in new.modes}
+    for slug in new_modes:
+        if slug not in old_modes:
+            yield f"mode {slug!r} is new"
+    for slug in old_modes:
+        if slug not in new_modes:
+            yield f"mode {slug!r} is gone"
+    for slug, old_mode in old_modes.items():
+        new_mode = new_modes.get(slug)
+        if new_mode is None:
+            continue
         if old_mode.code != new_mode.code:
             yield f"{slug!r} has the code {new_mode.code}, not {old_mode.code}"
         if old_mode.category != new_mode.category:
             yield f"{slug!r} is under {new_mode.category!r}, not {old_mode.category!r}"
-    if old.identity[1] != new.identity[1] and set(old.identity[1]) == set(new.identity[1]):
-        yield "the categories stand in another order"
-    elif old.identity[1] != new.identity[1]:
-        yield "the categories are others"
-    if list(was) != list(now) and set(was) == set(now):
+    _, old_categories, _ = old.identity
+    _, new_categories, _ = new.identity
+    if old_categories != new_categories:
+        if set(old_categories) == set(new_categories):
+            yield "the categories stand in another order"
+        else:
+            yield "the categories are others"
+    if list(old_modes) != list(new_modes) and set(old_modes) == set(new_modes):
         yield "the modes stand in another order"

@@ -281,14 +281,14 @@ def test_a_vendors_limits_make_several_files_and_older_ones_behind_them_go(tmp_p
     for n in range(5):
         first.write(str(n), {"n": n})
     assert not path.exists()
-    first.done()
+    first.finish()
     assert [one.name for one in first.paths] == ["ask.jsonl", "ask-2.jsonl", "ask-3.jsonl"]
     assert [len(requests_in(one)) for one in first.paths] == [2, 2, 1]
     size = len(json.dumps(requests_in(path)[0], separators=(",", ":"))) + 1
     second = RequestFiles(path, most_bytes=3 * size)
     for n in range(5):
         second.write(str(n), {"n": n})
-    second.done()
+    second.finish()
     assert [len(requests_in(one)) for one in second.paths] == [3, 2]
     assert not (tmp_path / "ask-3.jsonl").exists()
     (tmp_path / "mine.jsonl").write_text("mine\n")

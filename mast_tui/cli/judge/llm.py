@@ -189,7 +189,7 @@ class _ModelRun:
                 summary = asyncio.run(self._until_signal(run))
             keep_missing_indices(self._workspace)
             if self.batch is not None and self.batch.requests is not None:
-                self.batch.requests.done()
+                self.batch.requests.finish()
         except asyncio.CancelledError:
             if self._ended_by is None:
                 raise
@@ -277,9 +277,9 @@ def _batch_document(
         "submitted": 0 if vendor is None else vendor.submitted,
         "batches": None if vendor is None else vendor.ids,
         "answers": 0 if answers is None else len(answers),
-        "read": batch.read,
+        "read": batch.read_count,
         "troubles": dict(batch.troubles.most_common()),
-        "strangers": batch.strangers(),
-        "broken": 0 if answers is None else answers.broken,
+        "strangers": batch.count_strangers(),
+        "broken": 0 if answers is None else answers.broken_count,
         "waiting": summary.waiting,
     }

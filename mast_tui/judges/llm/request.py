@@ -58,7 +58,10 @@ class Parameters:
     extra_body: tuple[tuple[str, object], ...] = ()
 
     def values(self) -> tuple[tuple[str, str], ...]:
-        """Return the settings but the model as names and texts, for the record of a run."""
+        """Return the settings except the model as names and texts, for the record of a run.
+
+        A setting with its default value may be left out.
+        """
         values = {
             "samples": str(self.samples),
             "window_tokens": str(self.window_tokens),
@@ -77,11 +80,15 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The spans of one request, from index ``first`` to ``last``, both included.
+    """The spans of one request.
 
-    ``final`` is true for a window at the end of the run; ``modes`` are the slugs of the modes to
-    judge. ``tokens`` is the most of its data if the model's context needs less than the setting.
-    ``step`` is the index of the one span in question, if the run is judged step by step.
+    Attributes:
+        first: The index of the first span.
+        last: The index of the last span, which is included.
+        final: True for a window at the end of the run.
+        modes: The slugs of the modes to judge.
+        tokens: The most tokens of its data; None for the setting of the judge.
+        step: The index of the span in question if the run is judged step by step.
     """
 
     first: int
@@ -104,11 +111,11 @@ class Fact:
 
 @dataclass(frozen=True)
 class Request:
-    """A request to a model, complete but for its boundary.
+    """A request to a model, complete except for its boundary.
 
     Attributes:
         system: The pieces of the first message; the random boundary of the run and trace joins
-            them, and occurs in none of them.
+            them, and occurs in no piece.
         user: The pieces of the second message.
         schema: The JSON schema of the answer.
         tokens: The estimated tokens of all that is sent.
@@ -143,7 +150,7 @@ OVERSHOOT: Final = 1.6
 """A ratio of the estimated tokens of a text to a tokenizer's count that is never reached: on real
 traces the ratio was 0.8 to 1.35."""
 
-_APART: Final = 0.1
+_ESTIMATE_ERROR: Final = 0.1
 """The difference, as a share, from which estimates show that two requests differ in tokens."""
 
 LEAST_CONTEXT: Final = 2_048
@@ -160,7 +167,7 @@ def differ_clearly(tokens: int, other_tokens: int) -> bool:
     Returns:
         True if the estimates are further apart than their error.
     """
-    return abs(tokens - other_tokens) > _APART * max(tokens, other_tokens)
+    return abs(tokens - other_tokens) > _ESTIMATE_ERROR * max(tokens, other_tokens)
 
 
 def is_context_size(tokens: int) -> bool:
@@ -168,29 +175,36 @@ def is_context_size(tokens: int) -> bool:
     return tokens >= LEAST_CONTEXT and tokens.bit_count() == 1
 
 
-def was_truncated(counted: int, estimated: int, noticed_by: int) -> bool:
-    """Return whether a request was truncated, whose count a truncated request has too.
+def was_truncated(counted: int, estimated: int, truncated_estimate: int) -> bool:
+    """Return whether a request was truncated, given a truncated request with the same count.
+
+    If the count is no common context size, requests of similar length may have the same count by
+    chance. Then only a clearly longer or shorter request was truncated too.
 
     Args:
-        counted: The tokens that the server counted of both.
-        estimated: The estimate of the tokens of the request.
-        noticed_by: The same of the one that is known to be truncated. Where no context is of that
-            size, only clearly longer or shorter requests were truncated too: others may have as
-            many tokens by chance.
+        counted: The tokens that the server counted of both requests.
+        estimated: The estimate of the tokens of the request in question.
+        truncated_estimate: The estimate of the tokens of the truncated request.
     """
     if estimated <= counted:
         return False
-    return is_context_size(counted) or differ_clearly(estimated, noticed_by)
+    return is_context_size(counted) or differ_clearly(estimated, truncated_estimate)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The answer of a server to one request.
 
-    ``text`` is the answer of the model, or its refusal. ``counted`` is false if the tokens are
-    estimates because the server did not count. ``tokens_cached`` of the tokens in were cached from
-    an earlier request; ``tokens_thought`` of the tokens out are thinking. ``kept`` is true for an
-    answer from the workspace.
+    Attributes:
+        text: The answer of the model, or its refusal.
+        finish: The reason why the answer ended.
+        form: The form of the answer.
+        tokens_in: The tokens of the request.
+        tokens_out: The tokens of the answer.
+        counted: False if the tokens are estimates because the server did not count.
+        tokens_cached: The part of ``tokens_in`` that was cached from an earlier request.
+        tokens_thought: The part of ``tokens_out`` that is thinking.
+        kept: True for an answer from the workspace.
     """
 
     text: str
@@ -258,7 +272,7 @@ class ModelClient(Protocol):
 
         Raises:
             ContextOverflow: The request is too long for the model.
-            TraceFails: This request got no answer; others may.
+            TraceFails: This request got no answer; other requests may get one.
             RunStops: No request will get an answer, or the allowance is spent.
         """
         ...

@@ -27,10 +27,10 @@ from mast_tui.workspace import Workspace
 
 Record = TypeVar("Record")
 
-_MISTAKES: Final = "judge.mistakes"
-_VERSIONS: Final = "judge.versions"
-_DEFAULTS: Final = "judge.defaults"
-_TESTS: Final = "judge.tests"
+_MISTAKES_SETTING: Final = "judge.mistakes"
+_VERSIONS_SETTING: Final = "judge.versions"
+_DEFAULTS_SETTING: Final = "judge.defaults"
+_TESTS_SETTING: Final = "judge.tests"
 """The settings of a workspace, each followed by the name of a taxonomy."""
 
 
@@ -52,8 +52,14 @@ class MarkedMistake(msgspec.Struct, frozen=True):
 class JudgeVersion(msgspec.Struct, frozen=True):
     """A judge that was taught: the additions to its prompt, and the judge that it comes from.
 
-    ``guidelines`` are pairs of a mode's slug and a text. ``choices`` are the subjects of
-    ``examples``, as the record of a run has them.
+    Attributes:
+        judge: The name of the version.
+        parent: The name of the judge that it comes from.
+        guidelines: Pairs of a mode's slug and a text.
+        examples: The examples.
+        choices: The subjects of the examples, as the record of a run has them.
+        made_by: The person who made the version.
+        made_at: The time when it was made.
     """
 
     judge: str
@@ -83,13 +89,18 @@ class TestUse(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class JudgeError:
-    """A verdict on a mode that a judge got wrong, and what is right.
+    """A verdict on a mode that a judge got wrong, and the right verdict.
 
-    ``right`` is the verdict of people. ``target`` is the place of their label. If the mode is
-    absent, it is the place of the judge's label, and ``quote`` is the text that the judge quotes.
-    ``marked_by_person`` is true if a person has marked the error, ``agreed`` if several people
-    agree on the verdict or it was adjudicated. ``stratum`` names the kind of trace, such as its
-    system and length.
+    Attributes:
+        trace_id: The id of the trace.
+        mode: The slug of the mode.
+        right: The verdict of people.
+        target: The target of people's label; if the mode is absent, that of the judge's label.
+        reason: The reason of the right verdict.
+        quote: The text that the judge quotes, if the mode is absent.
+        marked_by_person: True if a person has marked the error.
+        agreed: True if several people agree on the verdict, or if it was adjudicated.
+        stratum: The kind of trace, such as its system and length.
     """
 
     trace_id: str
@@ -104,40 +115,45 @@ class JudgeError:
 
 
 def most_informative(errors: Iterable[JudgeError]) -> list[JudgeError]:
-    """Order errors by how much they teach.
+    """Return errors in the order of how much they teach.
 
-    Marked errors come first, then those on which people agree. Within both, each kind of error (a
-    mode that is missed, or reported in error) has a share of the places by its number of errors,
-    and the kinds of traces that were used least come first, then the traces. Errors without a
-    place in the trace are left out, because an example shows spans.
+    1. Errors that a person has marked come first, then errors on whose verdict people agree.
+    2. Each kind of error (a mode that is missed, or reported in error) gets a share of the
+       positions in proportion to its number of errors.
+    3. The least used strata come first, then the least used traces.
+
+    Errors on whole traces are left out, because an example shows spans.
     """
     remaining = sorted(
         (error for error in errors if not error.target.is_whole),
         key=lambda error: (error.trace_id, error.mode),
     )
-    errors_of_kind = Counter((error.mode, error.right) for error in remaining)
-    used: Counter[tuple[str, VerdictValue]] = Counter()
-    strata: Counter[str] = Counter()
-    traces: Counter[str] = Counter()
-    ordered = []
-    while remaining:
-        error = min(
-            remaining,
-            key=lambda each: (
-                not each.marked_by_person,
-                not each.agreed,
-                # As seats are dealt to parties by Sainte-Laguë.
-                (2 * used[each.mode, each.right] + 1) / errors_of_kind[each.mode, each.right],
-                strata[each.stratum],
-                traces[each.trace_id],
-            ),
+    total_by_kind = Counter((error.mode, error.right) for error in remaining)
+    count_by_kind: Counter[tuple[str, VerdictValue]] = Counter()
+    count_by_stratum: Counter[str] = Counter()
+    count_by_trace: Counter[str] = Counter()
+
+    def order_key(error: JudgeError) -> tuple[bool, bool, float, int, int]:
+        """Return the sort key of an error; the lowest key is next."""
+        kind = (error.mode, error.right)
+        return (
+            not error.marked_by_person,
+            not error.agreed,
+            # As the method of Sainte-Laguë distributes seats to parties.
+            (2 * count_by_kind[kind] + 1) / total_by_kind[kind],
+            count_by_stratum[error.stratum],
+            count_by_trace[error.trace_id],
         )
+
+    ordered_errors = []
+    while remaining:
+        error = min(remaining, key=order_key)
         remaining.remove(error)
-        used[error.mode, error.right] += 1
-        strata[error.stratum] += 1
-        traces[error.trace_id] += 1
-        ordered.append(error)
-    return ordered
+        count_by_kind[error.mode, error.right] += 1
+        count_by_stratum[error.stratum] += 1
+        count_by_trace[error.trace_id] += 1
+        ordered_errors.append(error)
+    return ordered_errors
 
 
 def examples_of(
@@ -155,7 +171,7 @@ def examples_of(
         find_trace: Returns a trace by its id.
         redaction: The redaction of the examples.
         count: The most examples.
-        may_use: Tells whether a prompt may show a trace; others are not read.
+        may_use: Checks whether a prompt may show a trace; other traces are not read.
 
     Raises:
         OSError: The file of a trace could not be read.
@@ -174,7 +190,7 @@ def examples_of(
 
 
 def with_guidelines(setup: Setup, guidelines: Sequence[tuple[str, str]]) -> Setup:
-    """Return a setup whose prompt has guidelines; the run's record has their number and hash.
+    """Return a setup whose prompt has guidelines; their number and hash go into the run's record.
 
     Args:
         setup: The setup.
@@ -187,17 +203,17 @@ def with_guidelines(setup: Setup, guidelines: Sequence[tuple[str, str]]) -> Setu
     return replace(setup, guidelines=tuple(guidelines), noted=noted)
 
 
-def with_chosen(setup: Setup, chosen: ChosenExamples) -> Setup:
-    """Return a setup whose prompt has examples; the run's record has their subjects.
+def with_chosen(setup: Setup, chosen_examples: ChosenExamples) -> Setup:
+    """Return a setup whose prompt has examples; their subjects go into the run's record.
 
     Args:
         setup: The setup.
-        chosen: The examples.
+        chosen_examples: The examples with their subjects.
     """
     return replace(
         setup,
-        examples=tuple(example for _, example in chosen),
-        noted=(*setup.noted, *choice_parameters(chosen)),
+        examples=tuple(example for _, example in chosen_examples),
+        noted=(*setup.noted, *choice_parameters(chosen_examples)),
     )
 
 
@@ -208,7 +224,9 @@ def guidelines_of(workspace: Workspace, taxonomy_ref: str) -> tuple[tuple[str, s
         workspace: The workspace.
         taxonomy_ref: The taxonomy of the modes.
     """
-    return tuple((each.mode, each.text) for each in workspace.guidelines(taxonomy_ref))
+    return tuple(
+        (guideline.mode, guideline.text) for guideline in workspace.guidelines(taxonomy_ref)
+    )
 
 
 def mistakes(workspace: Workspace, taxonomy_ref: str) -> tuple[MarkedMistake, ...]:
@@ -218,7 +236,9 @@ def mistakes(workspace: Workspace, taxonomy_ref: str) -> tuple[MarkedMistake, ..
         workspace: The workspace.
         taxonomy_ref: The taxonomy of the modes.
     """
-    return _read(workspace, f"{_MISTAKES}:{taxonomy_ref}", tuple[MarkedMistake, ...], ())
+    return _read_records(
+        workspace, f"{_MISTAKES_SETTING}:{taxonomy_ref}", tuple[MarkedMistake, ...], ()
+    )
 
 
 def mark_mistake(workspace: Workspace, taxonomy_ref: str, mistake: MarkedMistake) -> None:
@@ -227,17 +247,18 @@ def mark_mistake(workspace: Workspace, taxonomy_ref: str, mistake: MarkedMistake
     Args:
         workspace: The workspace.
         taxonomy_ref: The taxonomy of the mode.
-        mistake: The mark, which replaces an earlier one of the same verdict.
+        mistake: The mark, which replaces an earlier mark of the same verdict.
     """
     subject = (mistake.judge, mistake.trace_id, mistake.mode)
     with workspace.transaction():
-        marked = [
-            each
-            for each in mistakes(workspace, taxonomy_ref)
-            if (each.judge, each.trace_id, each.mode) != subject
+        marks = [
+            mark
+            for mark in mistakes(workspace, taxonomy_ref)
+            if (mark.judge, mark.trace_id, mark.mode) != subject
         ]
-        marked += [mistake] if mistake.reason else []
-        _write(workspace, f"{_MISTAKES}:{taxonomy_ref}", marked)
+        if mistake.reason:
+            marks.append(mistake)
+        _write_records(workspace, f"{_MISTAKES_SETTING}:{taxonomy_ref}", marks)
 
 
 def versions(workspace: Workspace, taxonomy_ref: str) -> Mapping[str, JudgeVersion]:
@@ -247,12 +268,14 @@ def versions(workspace: Workspace, taxonomy_ref: str) -> Mapping[str, JudgeVersi
         workspace: The workspace.
         taxonomy_ref: The taxonomy of the modes.
     """
-    stored = _read(workspace, f"{_VERSIONS}:{taxonomy_ref}", tuple[JudgeVersion, ...], ())
+    stored = _read_records(
+        workspace, f"{_VERSIONS_SETTING}:{taxonomy_ref}", tuple[JudgeVersion, ...], ()
+    )
     return {version.judge: version for version in stored}
 
 
 def keep_version(workspace: Workspace, taxonomy_ref: str, version: JudgeVersion) -> None:
-    """Keep a version; one of the same name stays as it is.
+    """Store a version, unless the workspace has a version of the same name.
 
     Args:
         workspace: The workspace.
@@ -262,11 +285,13 @@ def keep_version(workspace: Workspace, taxonomy_ref: str, version: JudgeVersion)
     with workspace.transaction():
         stored = versions(workspace, taxonomy_ref)
         if version.judge not in stored:
-            _write(workspace, f"{_VERSIONS}:{taxonomy_ref}", [*stored.values(), version])
+            _write_records(
+                workspace, f"{_VERSIONS_SETTING}:{taxonomy_ref}", [*stored.values(), version]
+            )
 
 
 def record_test(workspace: Workspace, taxonomy_ref: str, judge: str, traces: Sequence[str]) -> int:
-    """Record that a version was measured on held-out traces.
+    """Record that a version was measured on held-out traces; only its first measurement counts.
 
     Args:
         workspace: The workspace.
@@ -275,19 +300,18 @@ def record_test(workspace: Workspace, taxonomy_ref: str, judge: str, traces: Seq
         traces: The ids of the traces.
 
     Returns:
-        How many other versions were measured on some of these traces before.
+        The number of versions that were measured before on some of these traces.
     """
-    setting = f"{_TESTS}:{taxonomy_ref}"
+    setting = f"{_TESTS_SETTING}:{taxonomy_ref}"
     with workspace.transaction():
-        uses = _read(workspace, setting, tuple[TestUse, ...], ())
-        earlier = 0
+        uses = _read_records(workspace, setting, tuple[TestUse, ...], ())
+        earlier_count = 0
         for use in uses:
             if use.judge == judge:
-                break
-            earlier += not set(use.traces).isdisjoint(traces)
-        else:
-            _write(workspace, setting, [*uses, TestUse(judge, tuple(traces))])
-    return earlier
+                return earlier_count
+            earlier_count += not set(use.traces).isdisjoint(traces)
+        _write_records(workspace, setting, [*uses, TestUse(judge, tuple(traces))])
+    return earlier_count
 
 
 def default_judge(workspace: Workspace, taxonomy_ref: str) -> str | None:
@@ -297,8 +321,10 @@ def default_judge(workspace: Workspace, taxonomy_ref: str) -> str | None:
         workspace: The workspace.
         taxonomy_ref: The taxonomy of the modes.
     """
-    chosen = _read(workspace, f"{_DEFAULTS}:{taxonomy_ref}", tuple[str, ...], ())
-    return chosen[-1] if chosen else None
+    default_history = _read_records(
+        workspace, f"{_DEFAULTS_SETTING}:{taxonomy_ref}", tuple[str, ...], ()
+    )
+    return default_history[-1] if default_history else None
 
 
 def default_version(workspace: Workspace, taxonomy_ref: str) -> JudgeVersion | None:
@@ -318,17 +344,17 @@ def make_default(workspace: Workspace, taxonomy_ref: str, judge: str) -> None:
     Args:
         workspace: The workspace.
         taxonomy_ref: The taxonomy of the modes.
-        judge: The judge: a version, or the one that a version comes from.
+        judge: A version, or the judge that a version comes from.
     """
-    setting = f"{_DEFAULTS}:{taxonomy_ref}"
+    setting = f"{_DEFAULTS_SETTING}:{taxonomy_ref}"
     with workspace.transaction():
-        chosen = _read(workspace, setting, tuple[str, ...], ())
-        if not chosen or chosen[-1] != judge:
-            _write(workspace, setting, [*chosen, judge])
+        default_history = _read_records(workspace, setting, tuple[str, ...], ())
+        if not default_history or default_history[-1] != judge:
+            _write_records(workspace, setting, [*default_history, judge])
 
 
 def restore_default(workspace: Workspace, taxonomy_ref: str) -> str | None:
-    """Go back to the default before the last one.
+    """Make the previous default the default again.
 
     Args:
         workspace: The workspace.
@@ -340,19 +366,21 @@ def restore_default(workspace: Workspace, taxonomy_ref: str) -> str | None:
     Raises:
         TeachingError: No judge was made the default.
     """
-    setting = f"{_DEFAULTS}:{taxonomy_ref}"
+    setting = f"{_DEFAULTS_SETTING}:{taxonomy_ref}"
     with workspace.transaction():
-        chosen = _read(workspace, setting, tuple[str, ...], ())
-        if not chosen:
+        default_history = _read_records(workspace, setting, tuple[str, ...], ())
+        if not default_history:
             raise TeachingError("no version was made the default, so there is none to go back to")
-        _write(workspace, setting, chosen[:-1])
-    return chosen[-2] if len(chosen) > 1 else None
+        _write_records(workspace, setting, default_history[:-1])
+    return default_history[-2] if len(default_history) > 1 else None
 
 
-def _read(workspace: Workspace, setting: str, kind: type[Record], default: Record) -> Record:
+def _read_records(
+    workspace: Workspace, setting: str, kind: type[Record], default: Record
+) -> Record:
     stored = workspace.get_setting(setting)
     return default if stored is None else msgspec.json.decode(stored, type=kind)
 
 
-def _write(workspace: Workspace, setting: str, records: Sequence[object]) -> None:
+def _write_records(workspace: Workspace, setting: str, records: Sequence[object]) -> None:
     workspace.set_setting(setting, msgspec.json.encode(records).decode())

@@ -140,16 +140,19 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
     """Return the rules that ``default``, ``all`` or ``NAME,NAME,…`` names, in their order.
 
     Raises:
-        UnknownRule: No rule is named, or there is no rule of such a name, or not any more.
+        UnknownRule: No rule is named, or a named rule does not exist or was removed.
     """
-    chosen = {name.strip() for name in names.split(",") if name.strip()}
-    unknown = chosen - {rule.name for rule in RULES} - {"all", "default"}
-    if unknown or not chosen:
-        raise UnknownRule(f"{_complaint(unknown)}; there are default, all, and {_all_names()}")
+    chosen_names = {name.strip() for name in names.split(",") if name.strip()}
+    unknown_names = chosen_names - {rule.name for rule in RULES} - {"all", "default"}
+    if unknown_names or not chosen_names:
+        problem = _name_problem(unknown_names)
+        raise UnknownRule(f"{problem}; there are default, all, and {_all_names()}")
+    if "all" in chosen_names:
+        return RULES
     return tuple(
         rule
         for rule in RULES
-        if "all" in chosen or rule.name in chosen or ("default" in chosen and rule.default)
+        if rule.name in chosen_names or ("default" in chosen_names and rule.default)
     )
 
 
@@ -157,15 +160,16 @@ def _all_names() -> str:
     return ", ".join(rule.name for rule in RULES)
 
 
-def _complaint(unknown: set[str]) -> str:
-    if not unknown:
+def _name_problem(unknown_names: set[str]) -> str:
+    """Return the reason why names are no rules, for an error message."""
+    if not unknown_names:
         return "no rule named"
-    removed = sorted(unknown & REMOVED)
-    if removed:
-        names = ", ".join(map(repr, removed))
-        verb = "was" if len(removed) == 1 else "were"
+    removed_names = sorted(unknown_names & REMOVED)
+    if removed_names:
+        names = ", ".join(map(repr, removed_names))
+        verb = "was" if len(removed_names) == 1 else "were"
         return f"{names} {verb} removed: no finding on public runs could be shown to be right"
-    return f"no rule {', '.join(map(repr, sorted(unknown)))}"
+    return f"no rule {', '.join(map(repr, sorted(unknown_names)))}"
 
 
 class RulesJudge:
@@ -192,7 +196,10 @@ class RulesJudge:
 
     @property
     def covered_by(self) -> tuple[str, ...]:
-        """The names of judges whose verdicts include those of this one: that with all rules."""
+        """The names of judges whose verdicts include all of this judge: the judge with all rules.
+
+        Empty for that judge itself.
+        """
         return () if self.rules == RULES else (f"judge:rules@{VERSION}+all",)
 
     @property
@@ -214,14 +221,14 @@ class RulesJudge:
         Raises:
             OSError: The source of the trace cannot be read.
         """
-        walked = walk(trace)
-        findings = [(rule, finding) for rule in self.rules for finding in rule.find(walked)]
-        indices = {step.span.key: step.index for step in walked.steps}
-        findings.sort(key=lambda pair: _order(pair[1], indices))
-        return findings
+        trace_walk = walk(trace)
+        findings = [(rule, finding) for rule in self.rules for finding in rule.find(trace_walk)]
+        index_by_key = {step.span.key: step.index for step in trace_walk.steps}
 
+        def reading_order(item: tuple[Rule, Finding]) -> tuple[int, int, str]:
+            _, finding = item
+            assert finding.first is not None
+            assert finding.last is not None
+            return index_by_key[finding.first], index_by_key[finding.last], finding.mode
 
-def _order(finding: Finding, indices: dict[str, int]) -> tuple[int, int, str]:
-    assert finding.first is not None
-    assert finding.last is not None
-    return indices[finding.first], indices[finding.last], finding.mode
+        return sorted(findings, key=reading_order)

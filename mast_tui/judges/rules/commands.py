@@ -8,7 +8,7 @@ from typing import Final
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the word_set of a text as a set."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
@@ -112,14 +112,14 @@ CHANGING_VERBS: Final = word_set(
 IDLE_VERBS: Final = word_set(
     "think plan note reflect wait sleep noop finish done terminate respond todo"
 )
-"""First word_set of tool names that neither look nor change: thinking, planning, waiting."""
+"""First words of the names of tools that neither look nor change: thinking, planning, waiting."""
 
 HANDING_OVER: Final = word_set(
     "send_message reply ask ask_agent ask_user message_agent handoff hand_over delegate"
     " delegate_task transfer_to_agent transfer_to_human transfer_to_human_agents complete_task"
 )
-"""Tools and functions with which agents talk to each other or close the task: nothing that they do
-changes what a later look would show."""
+"""Tools and functions with which agents talk to each other or close the task. They change nothing
+that a later call can show."""
 
 CODE_CHANGES: Final = re.compile(
     r"open\([^)\n]*,\s*(?:mode\s*=\s*)?['\"][rb]*[wax]"

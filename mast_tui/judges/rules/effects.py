@@ -18,7 +18,7 @@ from mast_tui.judges.rules import commands
 
 
 class Effect(IntEnum):
-    """The effect of a call; that of its part with the highest value counts."""
+    """The effect of a call; a call of several parts has the effect with the highest value."""
 
     NONE = 0
     READS = 1
@@ -39,7 +39,7 @@ _REDIRECT: Final = re.compile(r"(?:[1&]?>|1?>>)\Z")
 _NOWHERE: Final = ("/dev/null", "/dev/stderr", "/dev/stdout", "&1", "&2")
 _ASSIGNMENT: Final = re.compile(r"\w+=")
 _NAME_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_CALLED: Final = re.compile(r"\b([A-Za-z_]\w*)\(")
+_CALLED_FUNCTION: Final = re.compile(r"\b([A-Za-z_]\w*)\(")
 _FIND_CHANGES: Final = re.compile(r"-delete\b|-exec\s+rm\b")
 _HTTP_CHANGES: Final = re.compile(
     r"(?:-X\s*|--request[ =])['\"]?(?:POST|PUT|PATCH|DELETE)"
@@ -48,6 +48,9 @@ _HTTP_CHANGES: Final = re.compile(
 _HTTP_QUERIES: Final = re.compile(
     r"/api/v1/query|/_search|graphql|/loki/api|/evaluate\b|/(?:query|search|validate|preview)\b"
     r"|--get\b|\s-G\s"
+)
+_PACKAGE_QUERIES: Final = frozenset(
+    {"list", "show", "search", "freeze", "info", "test", "vet", "check", "ls", "view"}
 )
 _SHELL_TOOLS: Final = re.compile(
     r"shell|bash|terminal|exec|command|run_cmd|console|ssh", re.IGNORECASE
@@ -74,13 +77,18 @@ def command_of(arguments: str) -> str:
             return value
         if isinstance(value, list) and value:
             tokens = [str(word) for word in value]
-            in_shell = tokens[0].rsplit("/", 1)[-1] in commands.SHELL_TOOLS and len(tokens) > 2
-            return tokens[-1] if in_shell else " ".join(tokens)
+            program = tokens[0].rsplit("/", 1)[-1]
+            is_shell_script = program in commands.SHELL_TOOLS and len(tokens) > 2
+            return tokens[-1] if is_shell_script else " ".join(tokens)
     return text
 
 
 def effect_of(tool: str | None, arguments: str) -> Effect:
-    """Return the effect of a call.
+    """Return the effect of a call, by the first of these that says something:
+
+    1. The name of a tool with a known effect.
+    2. The command or code, if the tool runs commands or code.
+    3. The verbs in the name of the tool.
 
     Args:
         tool: The name of the tool.
@@ -100,9 +108,9 @@ def effect_of(tool: str | None, arguments: str) -> Effect:
         return effect_of_code(command)
     if _SHELL_TOOLS.search(name) or (has_command and not _has_known_verb(tokens)):
         return effect_of_command(command)
-    by_program = _effect_of_program(name, arguments)
-    if by_program is not None:
-        return by_program
+    known_effect = _effect_of_program(name, arguments)
+    if known_effect is not None:
+        return known_effect
     if tokens and tokens[0] in commands.IDLE_VERBS:
         return Effect.NONE
     if "plan" in tokens and ("update" in tokens or "todo" in tokens):
@@ -129,10 +137,10 @@ def effect_of_code(code: str) -> Effect:
     """Return the effect of Python-like code, from the names of the functions that it calls."""
     if commands.CODE_CHANGES.search(code) or commands.SQL_CHANGES.search(code):
         return Effect.CHANGES
-    for called in _CALLED.findall(code):
-        if called in commands.HANDING_OVER:
+    for function_name in _CALLED_FUNCTION.findall(code):
+        if function_name in commands.HANDING_OVER:
             continue
-        tokens = name_words(called)
+        tokens = name_words(function_name)
         # Methods of lists and sets have no outside effect: 'api.like_song(' has one, 'x.add(' not.
         if len(tokens) > 1 and tokens[0] in commands.CHANGING_VERBS:
             return Effect.CHANGES
@@ -140,24 +148,25 @@ def effect_of_code(code: str) -> Effect:
 
 
 def effect_of_command(command: str) -> Effect:
-    """Return the strongest effect of the parts of a shell command line."""
-    bodies: list[Effect] = []
+    """Return the strongest effect of the simple commands and here-documents of a command line."""
+    effects: list[Effect] = []
 
-    def without_body(match: re.Match[str]) -> str:
+    def remove_body(match: re.Match[str]) -> str:
+        """Add the effect of a here-document, and return the rest of its line."""
         program = command[max(0, match.start() - 80) : match.start()]
         if re.search(r"(?:python3?|node|ruby)\b[^|;&\n]*\Z", program):
-            bodies.append(effect_of_code(match["body"]))
+            effects.append(effect_of_code(match["body"]))
         elif re.search(r"(?:psql|mysql|sqlite3)\b[^|;&\n]*\Z", program):
             changes = commands.SQL_CHANGES.search(match["body"])
-            bodies.append(Effect.CHANGES if changes else Effect.READS)
+            effects.append(Effect.CHANGES if changes else Effect.READS)
         return match["line"]
 
-    bare = _HEREDOC.sub(without_body, command)
-    effects = [_effect_of_segment(segment) for segment in _segments(bare)]
-    return max([*effects, *bodies], default=Effect.NONE)
+    command_line = _HEREDOC.sub(remove_body, command)
+    effects += map(_effect_of_simple_command, _simple_commands(command_line))
+    return max(effects, default=Effect.NONE)
 
 
-def _segments(command: str) -> Iterator[list[str]]:
+def _simple_commands(command: str) -> Iterator[list[str]]:
     """Yield the simple commands of a line, as words."""
     tokens: list[str] = []
     for match in _TOKEN.finditer(command):
@@ -172,17 +181,18 @@ def _segments(command: str) -> Iterator[list[str]]:
         yield tokens
 
 
-def _effect_of_segment(tokens: list[str]) -> Effect:
-    redirected = any(
+def _effect_of_simple_command(tokens: list[str]) -> Effect:
+    """Return the effect of a simple command; output to a file is a change."""
+    writes_file = any(
         _REDIRECT.match(word) and not target.startswith(_NOWHERE)
         for word, target in zip(tokens, [*tokens[1:], "/dev/null"], strict=True)
     )
-    effect = _effect_of_words([_unquoted(word) for word in tokens])
-    return Effect.CHANGES if redirected else effect
+    effect = _effect_of_words([_without_quotes(word) for word in tokens])
+    return Effect.CHANGES if writes_file else effect
 
 
 def _without_wrappers(tokens: list[str]) -> list[str]:
-    """Remove ``sudo``, ``A=b``, ``timeout 30``, ``do`` and the like before the program's name."""
+    """Return the words from the program's name on, without ``sudo``, ``A=b``, ``timeout 30``."""
     tokens = list(tokens)
     while tokens:
         name = tokens[0].rsplit("/", 1)[-1]
@@ -198,6 +208,7 @@ def _without_wrappers(tokens: list[str]) -> list[str]:
 
 
 def _effect_of_words(tokens: list[str]) -> Effect:
+    """Return the effect of a simple command from its words, without regard to its output."""
     tokens = _without_wrappers(tokens)
     if not tokens:
         return Effect.NONE
@@ -210,13 +221,12 @@ def _effect_of_words(tokens: list[str]) -> Effect:
                 return effect_of_command(script)
         return Effect.UNKNOWN
     if (program in ("kubectl", "docker") and "exec" in arguments) or program == "ssh":
-        return _effect_inside(program, arguments)
-    by_program = _effect_of_program(program, line)
-    if by_program is not None:
-        return by_program
+        return _effect_of_remote_command(program, arguments)
+    known_effect = _effect_of_program(program, line)
+    if known_effect is not None:
+        return known_effect
     if program in commands.PACKAGE_TOOLS:
-        looks = {"list", "show", "search", "freeze", "info", "test", "vet", "check", "ls", "view"}
-        return Effect.READS if looks & set(arguments[:2]) else Effect.CHANGES
+        return Effect.READS if _PACKAGE_QUERIES.intersection(arguments[:2]) else Effect.CHANGES
     if program in commands.NOTHING:
         return Effect.NONE
     if program in commands.CHANGING:
@@ -224,23 +234,23 @@ def _effect_of_words(tokens: list[str]) -> Effect:
     return Effect.READS if program in commands.READING else Effect.UNKNOWN
 
 
-def _effect_inside(program: str, arguments: list[str]) -> Effect:
+def _effect_of_remote_command(program: str, arguments: list[str]) -> Effect:
     """Return the effect of a command that is run in a container or on another host."""
     if "--" in arguments:
-        inner = arguments[arguments.index("--") + 1 :]
+        remote_command = arguments[arguments.index("--") + 1 :]
     else:
         start = arguments.index("exec") + 1 if program != "ssh" else 0
-        names = [word for word in arguments[start:] if not word.startswith("-")]
-        inner = names[1:]
-    if len(inner) == 1:
-        return effect_of_command(inner[0])
-    return _effect_of_words(inner) if inner else Effect.UNKNOWN
+        host_and_command = [word for word in arguments[start:] if not word.startswith("-")]
+        remote_command = host_and_command[1:]
+    if len(remote_command) == 1:
+        return effect_of_command(remote_command[0])
+    return _effect_of_words(remote_command) if remote_command else Effect.UNKNOWN
 
 
 def _effect_of_program(program: str, line: str) -> Effect | None:
     """Return the effect of a program that depends on its arguments, or None for other programs."""
     if program in commands.VERBS:
-        return _effect_of_verbs(program, line)
+        return _effect_of_subcommand(program, line)
     if program in ("python", "python3", "node", "ruby", "perl"):
         if re.match(r"-m\s+(?:pytest|unittest|json\.tool)", line):
             return Effect.READS
@@ -251,34 +261,35 @@ def _effect_of_program(program: str, line: str) -> Effect | None:
         changes = _HTTP_CHANGES.search(f" {line} ") and not _HTTP_QUERIES.search(line)
         return Effect.CHANGES if changes else Effect.READS
     if program in ("psql", "mysql", "sqlite3", "mongosh", "sql", "run_sql", "execute_sql"):
-        changing = commands.SQL_CHANGES
+        change_pattern = commands.SQL_CHANGES
     elif program.replace("_", "-") in ("redis-cli", "valkey-cli"):
-        changing = commands.STORE_CHANGES
+        change_pattern = commands.STORE_CHANGES
     elif program.startswith("kafka-"):
-        changing = commands.KAFKA_CHANGES
+        change_pattern = commands.KAFKA_CHANGES
     elif program == "find":
-        changing = _FIND_CHANGES
+        change_pattern = _FIND_CHANGES
     else:
         return None
-    return Effect.CHANGES if changing.search(line) else Effect.READS
+    return Effect.CHANGES if change_pattern.search(line) else Effect.READS
 
 
-def _effect_of_verbs(program: str, line: str) -> Effect:
-    looks, changes = commands.VERBS[program]
+def _effect_of_subcommand(program: str, line: str) -> Effect:
+    """Return the effect of a program that depends on its subcommand, such as ``git push``."""
+    reading_verbs, changing_verbs = commands.VERBS[program]
     if re.search(r"--dry-run|--help\b", line):
         return Effect.READS
     tokens = re.findall(r"(?<![\w./=:-])[a-z][a-z-]*(?![\w./=:])", line)
     for index, word in enumerate(tokens):
         if word == "rollout" or (word == "config" and program == "kubectl"):
-            following = tokens[index + 1 : index + 2]
-            return Effect.READS if looks.intersection(following) else Effect.CHANGES
-        if word in changes:
+            next_word = tokens[index + 1 : index + 2]
+            return Effect.READS if reading_verbs.intersection(next_word) else Effect.CHANGES
+        if word in changing_verbs:
             return Effect.CHANGES
-        if word in looks:
+        if word in reading_verbs:
             return Effect.READS
     return Effect.UNKNOWN
 
 
-def _unquoted(word: str) -> str:
-    quoted = len(word) > 1 and word[0] in "\"'" and word[-1] == word[0]
-    return word[1:-1] if quoted else word
+def _without_quotes(word: str) -> str:
+    is_quoted = len(word) > 1 and word[0] in "\"'" and word[-1] == word[0]
+    return word[1:-1] if is_quoted else word

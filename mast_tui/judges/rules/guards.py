@@ -40,11 +40,11 @@ class TestedRates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     Args:
         runs: The runs without the failure.
-        false_alarms: Of these, the ones in which the guard fires.
-        false_alarm_bound: The upper bound of their share; None without runs.
+        false_alarms: The runs without the failure in which the guard fires.
+        false_alarm_bound: The upper bound of the share of false alarms; None without runs.
         failures: The runs with the failure.
-        hits: Of these, the ones in which the guard fires.
-        hit_interval: Both ends of the interval of their share; None without failures.
+        hits: The runs with the failure in which the guard fires.
+        hit_interval: Both ends of the interval of the share of hits; None without failures.
     """
 
     runs: Annotated[int, Meta(ge=0)]
@@ -56,7 +56,7 @@ class TestedRates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One guard: only those that are ``on`` run."""
+    """A guard; it runs only if it is ``on``."""
 
     name: Annotated[str, Meta(min_length=1, max_length=80)]
     condition: str
@@ -71,7 +71,8 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
         """The rule that finds what the guard guards against.
 
         Raises:
-            InvalidGuards: There is no such condition.
+            InvalidGuards: There is no such condition, it is about another mode, or it needs phrases
+                and there are none.
         """
         if self.condition == PHRASES:
             if not self.phrases:
@@ -82,7 +83,7 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
                         f"guard {self.name!r}: the phrase {phrase!r} never matches, as phrases are "
                         "searched sentence by sentence; write each sentence as its own phrase"
                     )
-            forbidden = any_of(*map(_escaped, self.phrases))
+            forbidden = any_of(*map(_escape_phrase, self.phrases))
             find = Saying(
                 self.mode, forbidden, f"says what {self.name} forbids.", _CONFIDENCE, every=True
             )
@@ -103,7 +104,7 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
 
 
 class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of guards: from whose labels they were made, and the guards."""
+    """A file of guards: the annotator of the labels that they were made from, and the guards."""
 
     format: Literal["mast-tui guards"]
     version: Literal[1]
@@ -134,7 +135,7 @@ def read_guards(path: Path) -> GuardsFile:
     """Read a file of guards.
 
     Raises:
-        InvalidGuards: It cannot be read, or is not of this form.
+        InvalidGuards: The file cannot be read, or is not of this form.
     """
     try:
         return msgspec.convert(parse_toml(path.read_text("utf-8")), GuardsFile)
@@ -169,22 +170,27 @@ def read_rules(path: Path, taxonomy: Taxonomy, *, others: bool = False) -> tuple
 
 def guards_text(guards: GuardsFile) -> str:
     """Return the text of a file of guards."""
-    head = {"format": guards.format, "version": guards.version, "taxonomy": guards.taxonomy}
-    lines = [_line(key, value) for key, value in (head | {"labels": guards.labels}).items()]
+    head = {
+        "format": guards.format,
+        "version": guards.version,
+        "taxonomy": guards.taxonomy,
+        "labels": guards.labels,
+    }
+    lines = [_toml_line(key, value) for key, value in head.items()]
     for guard in guards.guards:
         values = msgspec.to_builtins(guard)
         tested = values.pop("tested", None)
-        lines += ["", "[[guards]]", *(_line(key, value) for key, value in values.items())]
+        lines += ["", "[[guards]]", *(_toml_line(key, value) for key, value in values.items())]
         if tested is not None:
             lines.append("[guards.tested]")
-            lines += [_line(key, value) for key, value in tested.items() if value is not None]
+            lines += [_toml_line(key, value) for key, value in tested.items() if value is not None]
     return "\n".join([*lines, ""])
 
 
 def stop_reasons(rules: Sequence[Rule], trace: Trace, final_message: str) -> list[str]:
-    """Return why a session may not end yet: the findings that reach its last message.
+    """Return the reasons why a session may not end yet: the findings that reach its last message.
 
-    What happened earlier cannot be undone, and holds up nothing.
+    Findings that end earlier are left out, because they cannot be undone.
 
     Args:
         rules: The rules of the guards.
@@ -194,16 +200,17 @@ def stop_reasons(rules: Sequence[Rule], trace: Trace, final_message: str) -> lis
     Raises:
         OSError: The source of the trace cannot be read.
     """
-    walked = walk(trace, final_message)
-    end = next((step.span.key for step in reversed(walked.steps) if step.is_message), None)
-    findings = (finding for rule in rules for finding in rule.find(walked))
-    return [finding.rationale for finding in findings if finding.last == end]
+    trace_walk = walk(trace, final_message)
+    messages = (step.span.key for step in reversed(trace_walk.steps) if step.is_message)
+    last_message = next(messages, None)
+    findings = (finding for rule in rules for finding in rule.find(trace_walk))
+    return [finding.rationale for finding in findings if finding.last == last_message]
 
 
-def _escaped(phrase: str) -> str:
+def _escape_phrase(phrase: str) -> str:
     return "".join(char if char.isalnum() or char in " '" else f"\\{char}" for char in phrase)
 
 
-def _line(key: str, value: object) -> str:
+def _toml_line(key: str, value: object) -> str:
     # JSON of these values is TOML.
     return f"{key} = {json.dumps(value, ensure_ascii=False)}"

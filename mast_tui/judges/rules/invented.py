@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -39,7 +39,7 @@ _PLACEHOLDER: Final = re.compile(
     r"|1234567890|example[_ -]\w+",
     re.IGNORECASE,
 )
-_LONGEST: Final = 60
+_LONGEST_VALUE: Final = 60
 
 _HAVING: Final = (
     "(?:have|had|has|get|got|obtained|downloaded|retrieved|collected|accessed|extracted|found)"
@@ -75,22 +75,29 @@ _HYPOTHESIS: Final = any_of(
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each value that occurs first in a call, once.
+    """Suggest each value of a call that has no source before the call, once.
 
     Messages and calls of the same agent do not count as a source.
     """
-    passed: dict[str, tuple[Call, str, str]] = {}
+    first_uses: dict[str, _ValueUse] = {}
     for call in walk.calls:
         if call.step.span.kind is SpanKind.TOOL_CALL:
-            for name, value in _values(call.step):
+            for name, value in _argument_values(call.step):
                 if _needs_source(name, value):
-                    passed.setdefault(_plain(value), (call, name, value))
-    sources = _first_occurrences(
-        walk, {plain: call.agent for plain, (call, _, _) in passed.items()}
-    )
-    for plain, (call, name, value) in passed.items():
-        if sources.get(plain, call.index) >= call.index:
-            yield _finding(walk, call, name, value)
+                    first_uses.setdefault(_plain_form(value), _ValueUse(call, name, value))
+    agent_by_value = {plain_value: use.call.agent for plain_value, use in first_uses.items()}
+    source_index = _first_occurrences(walk, agent_by_value)
+    for plain_value, use in first_uses.items():
+        if source_index.get(plain_value, use.call.index) >= use.call.index:
+            yield _value_finding(walk, use)
+
+
+class _ValueUse(NamedTuple):
+    """A value that a call passes: the call, the name of the argument, and the value."""
+
+    call: Call
+    name: str
+    value: str
 
 
 find_assumed: Final = Saying(
@@ -113,11 +120,13 @@ def find_unsourced(walk: Walk) -> Iterator[Finding]:
             numbers = dict.fromkeys(match[0] for match in _FIGURE.finditer(step.own_text))
             figures = [number for number in numbers if not _YEAR.fullmatch(number)]
             messages.append((step, quote, figures))
-    plain_figures = {_plain(figure): None for _, _, figures in messages for figure in figures}
-    sources = _first_occurrences(walk, plain_figures)
+    plain_figures = {_plain_form(figure): None for _, _, figures in messages for figure in figures}
+    source_index = _first_occurrences(walk, plain_figures)
     for step, quote, figures in messages:
         unsourced = [
-            figure for figure in figures if sources.get(_plain(figure), step.index) >= step.index
+            figure
+            for figure in figures
+            if source_index.get(_plain_form(figure), step.index) >= step.index
         ]
         if unsourced:
             yield walk.finding(
@@ -131,28 +140,34 @@ def find_unsourced(walk: Walk) -> Iterator[Finding]:
 
 
 def _first_occurrences(walk: Walk, values: Mapping[str, str | None]) -> dict[str, int]:
-    """Find the step in which each value occurs first; each text is read once.
+    """Return the index of the step in which each value occurs first; each text is read once.
 
     Args:
         walk: The run.
-        values: By value in its plain form, the agent whose messages and calls do not count.
+        values: For each value in its plain form, the agent whose messages and calls do not count.
+
+    Returns:
+        The index by value, without values that do not occur.
     """
-    first: dict[str, int] = {}
+    first_index: dict[str, int] = {}
     pending = dict(values)
     for step in walk.steps:
         if not pending:
             break
-        text = _plain(walk.text_of(step.index))
-        by_agent = step.is_speech or step.span.kind is SpanKind.TOOL_CALL
+        text = _plain_form(walk.text_of(step.index))
+        is_by_agent = step.is_speech or step.span.kind is SpanKind.TOOL_CALL
         for value, agent in list(pending.items()):
-            if value in text and not (by_agent and step.span.agent == agent):
-                first[value] = step.index
+            if value in text and not (is_by_agent and step.span.agent == agent):
+                first_index[value] = step.index
                 del pending[value]
-    return first
+    return first_index
 
 
-def _values(step: RuleStep) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of a call's arguments, also of nested ones."""
+def _argument_values(step: RuleStep) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of a call's arguments, also of nested arguments.
+
+    Values that are too short or too long are left out.
+    """
     try:
         arguments = orjson.loads(step.head)
     except orjson.JSONDecodeError:
@@ -166,29 +181,33 @@ def _values(step: RuleStep) -> Iterator[tuple[str, str]]:
             pending += [(name.removesuffix("s"), item) for item in value]
         elif isinstance(value, (str, int)) and not isinstance(value, bool):
             text = str(value).strip()
-            if 3 <= len(text) <= _LONGEST:
+            if 3 <= len(text) <= _LONGEST_VALUE:
                 yield name, text
 
 
 def _needs_source(name: str, value: str) -> bool:
+    """Check whether an agent cannot know a value by itself, or whether it is a placeholder."""
     if _PLACEHOLDER.fullmatch(value):
         return True
     return bool(_ASKED_FOR.search(name) and _IDENTIFIER.fullmatch(value))
 
 
-def _plain(text: str) -> str:
+def _plain_form(text: str) -> str:
+    """Return a text in lower case without punctuation and white space."""
     return re.sub(r"[^a-z0-9@]", "", text.lower())
 
 
-def _finding(walk: Walk, call: Call, name: str, value: str) -> Finding:
+def _value_finding(walk: Walk, use: _ValueUse) -> Finding:
+    """Return the finding of a value without a source."""
+    call, name, value = use
     start = max(call.step.head.find(value), 0)
     quote = call.step.quote(start, start + len(value))
-    named = f"“{value}” as {name}" if name else f"“{value}”"
+    named_value = f"“{value}” as {name}" if name else f"“{value}”"
     return walk.finding(
         MODE,
         (call.index, call.index),
         quote,
-        f"{call.step.number} passes {named}; nobody has named that value before, and nobody was "
-        "asked for it.",
+        f"{call.step.number} passes {named_value}; nobody has named that value before, and nobody "
+        "was asked for it.",
         0.6,
     )

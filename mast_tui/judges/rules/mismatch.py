@@ -28,24 +28,28 @@ _WAYS_TO_LOOK: Final = commands.word_set(
     "python python3 node curl wget http create edit write cat tee echo touch insert install pip"
     " pip3 apt apt-get npm mkdir cp tar unzip wc open"
 )
-_TICKED: Final = re.compile(r"`([^`\n]{2,200})`")
+_IN_BACKTICKS: Final = re.compile(r"`([^`\n]{2,200})`")
 _WORD: Final = re.compile(r"[A-Za-z][\w-]*[A-Za-z0-9]|[A-Za-z]")
 _OBJECT: Final = re.compile(r"(?:/|\bdeployment |\bstatefulset |app=)([a-z][a-z0-9-]{2,})")
 _IDENTIFIER: Final = re.compile(r"\"(#?[A-Za-z]{1,3}-?\d{4,}|\d{6,})\"")
 _AMOUNT: Final = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:Mi|Gi|Ki|m|%|ms|s|GB|MB)(?![\w-]|\.\d)")
-_UNDER_WAY: Final = 3
+_MOST_NEXT_CALLS: Final = 3
 """The number of calls after an announcement that may carry it out."""
 
+_LAST_ANNOUNCEMENTS: Final = 2
+"""The number of last announcements of a step that are checked."""
+
 _Reason: TypeAlias = tuple[str, float]
+"""The reason of a mismatch, as a part of a sentence, and the confidence in it."""
 
 
 def find(walk: Walk) -> Iterator[Finding]:
     """Suggest each announcement whose next calls do something else."""
     tools = {call.tool for call in walk.calls if len(call.tool) > 2}
     objects = _objects_of_changes(walk)
-    for step, calls in _calls_after_words(walk):
-        for announced in announcements(step)[-2:]:
-            mismatch = _mismatch(announced, _under_way(calls), tools, objects)
+    for step, calls in _calls_by_speech(walk):
+        for announced in announcements(step)[-_LAST_ANNOUNCEMENTS:]:
+            mismatch = _find_reason(announced, _next_calls(calls), tools, objects)
             if mismatch is not None:
                 reason, confidence = mismatch
                 yield walk.finding(
@@ -58,32 +62,35 @@ def find(walk: Walk) -> Iterator[Finding]:
                 break
 
 
-def _calls_after_words(walk: Walk) -> Iterator[tuple[RuleStep, list[Call]]]:
-    """Yield each message or thought of an agent with the calls before the next one."""
-    calls = {call.index: call for call in walk.calls}
-    speaker: RuleStep | None = None
-    following: list[Call] = []
+def _calls_by_speech(walk: Walk) -> Iterator[tuple[RuleStep, list[Call]]]:
+    """Yield each message or thought of an agent with the calls before the next message or thought.
+
+    Messages and thoughts without calls are left out.
+    """
+    call_by_index = {call.index: call for call in walk.calls}
+    speech: RuleStep | None = None
+    calls: list[Call] = []
     for step in walk.steps:
-        call = calls.get(step.index)
-        if call is not None and speaker is not None and call.works:
-            following.append(call)
+        call = call_by_index.get(step.index)
+        if call is not None and speech is not None and call.works:
+            calls.append(call)
         elif step.is_speech:
-            if speaker is not None and following:
-                yield speaker, following
-            speaker = step
-            following = []
-    if speaker is not None and following:
-        yield speaker, following
+            if speech is not None and calls:
+                yield speech, calls
+            speech = step
+            calls = []
+    if speech is not None and calls:
+        yield speech, calls
 
 
-def _under_way(calls: Sequence[Call]) -> list[Call]:
-    """Return the calls that may carry out an announcement: the first ones up to a change."""
-    near: list[Call] = []
-    for call in calls[:_UNDER_WAY]:
-        near.append(call)
+def _next_calls(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls that may carry out an announcement: the first calls up to a change."""
+    next_calls: list[Call] = []
+    for call in calls[:_MOST_NEXT_CALLS]:
+        next_calls.append(call)
         if call.effect is Effect.CHANGES:
             break
-    return near
+    return next_calls
 
 
 def _objects_of_changes(walk: Walk) -> frozenset[str]:
@@ -96,20 +103,29 @@ def _objects_of_changes(walk: Walk) -> frozenset[str]:
     return frozenset(names)
 
 
-def _mismatch(
-    announced: Announcement, near: Sequence[Call], tools: set[str], objects: frozenset[str]
+def _find_reason(
+    announced: Announcement, next_calls: Sequence[Call], tools: set[str], objects: frozenset[str]
 ) -> _Reason | None:
+    """Return the reason why the next calls do not match an announcement; None if they do.
+
+    Args:
+        announced: The announcement.
+        next_calls: The calls that may carry it out.
+        tools: The names of the tools of the run.
+        objects: The names of the objects that the run changes.
+    """
     if announced.refused:
-        return _does_what_was_refused(announced, near)
-    other = _calls_another(announced, near, tools) or _changes_instead_of_looking(
-        announced, near[0]
-    )
-    change = next((call for call in near if call.effect is Effect.CHANGES), None)
-    if other is not None or announced.verb not in CHANGING or change is None:
-        return other
-    return _changes_another_thing(announced, change, objects) or _changes_by_another_amount(
-        announced, change
-    )
+        return _does_what_was_refused(announced, next_calls)
+    reason = _calls_another_tool(announced, next_calls, tools)
+    if reason is None:
+        reason = _changes_instead_of_looking(announced, next_calls[0])
+    change = next((call for call in next_calls if call.effect is Effect.CHANGES), None)
+    if reason is not None or announced.verb not in CHANGING or change is None:
+        return reason
+    reason = _changes_another_thing(announced, change, objects)
+    if reason is None:
+        reason = _changes_by_another_amount(announced, change)
+    return reason
 
 
 def _word_set(text: str) -> set[str]:
@@ -120,48 +136,52 @@ def _call_words(call: Call) -> set[str]:
     return _word_set(call.command) | {call.tool.lower(), *name_words(call.tool)}
 
 
-def _does_what_was_refused(announced: Announcement, near: Sequence[Call]) -> _Reason | None:
-    for call in near:
+def _does_what_was_refused(announced: Announcement, next_calls: Sequence[Call]) -> _Reason | None:
+    """Return the reason if a next call makes the change that the agent said it would not make."""
+    for call in next_calls:
         if announced.verb in CHANGING and call.changed and announced.verb in _call_words(call):
             return f"{call.step.number} does just that", 0.75
     return None
 
 
-def _calls_another(
-    announced: Announcement, near: Sequence[Call], tools: set[str]
+def _calls_another_tool(
+    announced: Announcement, next_calls: Sequence[Call], tools: set[str]
 ) -> _Reason | None:
-    """Return the reason if a tool or command is announced by name and no next call is of it."""
-    named = _named_calls(announced, tools)
-    made = [_call_words(call) for call in near]
-    if not named or any(call_words.issuperset(name) for name in named for call_words in made):
+    """Return the reason if a tool or command is announced by name, and no next call uses it."""
+    named_calls = _named_calls(announced, tools)
+    if not named_calls:
         return None
-    names = " or ".join(sorted(" ".join(name) for name in named))
-    return f"the next call, {near[0].step.number}, is not of {names}", 0.7
+    for call in next_calls:
+        call_words = _call_words(call)
+        if any(call_words.issuperset(name) for name in named_calls):
+            return None
+    names = " or ".join(sorted(" ".join(name) for name in named_calls))
+    return f"the next call, {next_calls[0].step.number}, is not of {names}", 0.7
 
 
 def _named_calls(announced: Announcement, tools: set[str]) -> list[tuple[str, ...]]:
     """Return the calls that an announcement names, each as the words that it must have."""
-    calling = announced.verb in CALLING
-    named: list[tuple[str, ...]] = []
-    for text in _TICKED.findall(announced.about):
+    named_calls: list[tuple[str, ...]] = []
+    for text in _IN_BACKTICKS.findall(announced.about):
         command = text.split() or [""]
-        first = command[0].split("(")[0]
-        verbs = commands.VERBS.get(first)
-        if verbs is not None:
-            verb = next((word for word in command[1:] if word in verbs[0] | verbs[1]), None)
-            named.append((first, verb) if verb else (first,))
-        elif first in tools or first in _PROGRAMS:
-            named.append((first.lower(),))
-    if not named and calling:
-        about = announced.about.split(" to ")[0]
-        about_words = _word_set(about)
-        named = [
-            (tool.lower(),)
-            for tool in tools
-            if tool.lower() in about_words and _names_tool(tool, about)
-        ]
-        named += [(program,) for program in sorted(_PROGRAMS & about_words)]
-    return named
+        program = command[0].split("(")[0]
+        if program in commands.VERBS:
+            reading_verbs, changing_verbs = commands.VERBS[program]
+            verbs = reading_verbs | changing_verbs
+            verb = next((word for word in command[1:] if word in verbs), None)
+            named_calls.append((program, verb) if verb else (program,))
+        elif program in tools or program in _PROGRAMS:
+            named_calls.append((program.lower(),))
+    if named_calls or announced.verb not in CALLING:
+        return named_calls
+    about = announced.about.split(" to ")[0]
+    about_words = _word_set(about)
+    named_calls = [
+        (tool.lower(),)
+        for tool in tools
+        if tool.lower() in about_words and _names_tool(tool, about)
+    ]
+    return named_calls + [(program,) for program in sorted(_PROGRAMS & about_words)]
 
 
 def _names_tool(tool: str, about: str) -> bool:
@@ -171,44 +191,53 @@ def _names_tool(tool: str, about: str) -> bool:
     return re.search(rf"\b{tool} (?:tool|command|function|action)\b", about.lower()) is not None
 
 
-def _changes_instead_of_looking(announced: Announcement, first: Call) -> _Reason | None:
-    if announced.verb not in LOOKING or first.effect is not Effect.CHANGES:
+def _changes_instead_of_looking(announced: Announcement, first_call: Call) -> _Reason | None:
+    """Return the reason if a look is announced, and the first call makes a change."""
+    if announced.verb not in LOOKING or first_call.effect is not Effect.CHANGES:
         return None
     announced_words = _word_set(announced.about)
-    call_words = _call_words(first)
+    call_words = _call_words(first_call)
     # A script or a request may be the way to look, and so may a program that is named.
     if announced_words & CHANGING or call_words & _WAYS_TO_LOOK:
         return None
     if announced_words & call_words & _PROGRAMS:
         return None
-    return f"a look is announced, and {first.step.number} makes a change", 0.6
+    return f"a look is announced, and {first_call.step.number} makes a change", 0.6
 
 
 def _changes_another_thing(
     announced: Announcement, change: Call, objects: frozenset[str]
 ) -> _Reason | None:
+    """Return the reason if a change is about other objects than the announced ones."""
     about_words = set(re.findall(r"[\w#-]+", announced.about.lower()))
     announced_objects = {name for name in objects if name.lower() in about_words}
-    touched = {name for name in objects if name in change.command}
-    if not announced_objects or not touched:
-        return None
-    if any(name in change.command for name in announced_objects):
+    changed_objects = {name for name in objects if name in change.command}
+    if not announced_objects or not changed_objects or announced_objects & changed_objects:
         return None
     return (
-        f"{change.step.number} is about {', '.join(sorted(touched)[:3])} and not about "
+        f"{change.step.number} is about {', '.join(sorted(changed_objects)[:3])} and not about "
         f"{', '.join(sorted(announced_objects)[:3])}",
         0.65,
     )
 
 
 def _changes_by_another_amount(announced: Announcement, change: Call) -> _Reason | None:
-    stated = set(_AMOUNT.findall(announced.about))
-    made = set(_AMOUNT.findall(re.sub(r"[=\"':]", " ", change.command)))
-    units = {amount.lstrip("0123456789.") for amount in stated}
-    made = {amount for amount in made if amount.lstrip("0123456789.") in units}
-    if not stated or not made or stated & made:
+    """Return the reason if a change sets other amounts than the announced ones, in equal units."""
+    announced_amounts = set(_AMOUNT.findall(announced.about))
+    units = {_unit_of(amount) for amount in announced_amounts}
+    amounts = {
+        amount
+        for amount in _AMOUNT.findall(re.sub(r"[=\"':]", " ", change.command))
+        if _unit_of(amount) in units
+    }
+    if not amounts or announced_amounts & amounts:
         return None
     return (
-        f"{change.step.number} sets {', '.join(sorted(made))} and not {', '.join(sorted(stated))}",
+        f"{change.step.number} sets {', '.join(sorted(amounts))} and not "
+        f"{', '.join(sorted(announced_amounts))}",
         0.6,
     )
+
+
+def _unit_of(amount: str) -> str:
+    return amount.lstrip("0123456789.")

@@ -14,7 +14,12 @@ from mast_tui.labels import Finding
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """A pattern with a cheap one that matches wherever it does: most sentences fail the latter."""
+    """A pattern, with a cheap pattern that most texts without a match fail.
+
+    Attributes:
+        pattern: The pattern.
+        hint: The cheap pattern, which matches the lower case of each text with a match; or None.
+    """
 
     pattern: re.Pattern[str]
     hint: re.Pattern[str] | None
@@ -39,22 +44,22 @@ def any_of(*phrases: str, hint: str | None = None) -> Phrases:
             apostrophe.
         hint: A cheap expression that matches a part of every phrase in lower case.
     """
-    either = "|".join(phrase.replace(" ", r"\s+").replace("'", "['’]") for phrase in phrases)
+    alternatives = "|".join(phrase.replace(" ", r"\s+").replace("'", "['’]") for phrase in phrases)
     return Phrases(
-        re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE),
-        re.compile(hint) if hint is not None else None,
+        re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE),
+        None if hint is None else re.compile(hint),
     )
 
 
 def last_sentence(
     step: RuleStep, phrases: Phrases, *, without: Phrases | None = None
 ) -> Quote | None:
-    """Find the last of an agent's own sentences with a phrase.
+    """Return the last of an agent's own sentences with one of some phrases, or None.
 
     Args:
         step: The step with the sentences.
-        phrases: The phrases of which the sentence has one.
-        without: Phrases of which the sentence has none.
+        phrases: The phrases, of which the sentence has at least one.
+        without: Phrases that the sentence does not have.
     """
     for start, sentence in reversed(step.sentences):
         if phrases.search(sentence) and (without is None or not without.search(sentence)):
@@ -64,14 +69,14 @@ def last_sentence(
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """A condition on messages: the first one with a sentence that has one of the phrases, or all.
+    """A rule that suggests messages with a phrase.
 
     Args:
         mode: The slug of the mode.
-        phrases: The phrases of which the sentence has one.
-        reason: What the message does, after its number.
+        phrases: The phrases, of which a sentence of the message has at least one.
+        reason: The rest of the rationale, after the number of the message.
         confidence: The confidence of a finding.
-        without: Phrases of which the sentence has none.
+        without: Phrases that the sentence does not have.
         every: Whether each such message is suggested, not only the first.
     """
 
@@ -83,7 +88,7 @@ class Saying:
     every: bool = False
 
     def __call__(self, walk: Walk) -> Iterator[Finding]:
-        """Suggest such messages of the run."""
+        """Suggest the first message of the run with a phrase, or every one."""
         for step in walk.steps:
             quote = last_sentence(step, self.phrases, without=self.without)
             if quote is None or not step.is_message or is_output(step) or is_view(step):

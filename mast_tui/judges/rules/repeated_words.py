@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from mast_tui.judges.rules.repetition import MODE
@@ -18,34 +19,44 @@ from mast_tui.traces.model import SpanKind
 _SAME_WORDS: Final = 95.0
 """The similarity of two messages from which their words are compared one by one."""
 
+_LENGTH_PARTS: Final = 20
+"""Messages that are the same differ in length by at most one part in so many."""
+
 _SHORTEST_MESSAGE: Final = 80
 _FEWEST_MESSAGES: Final = 3
 _LONG_MESSAGE: Final = 600
-"""The length from which a message counts as repeated the second time; a shorter one the third."""
+"""The length from which a message counts as repeated the second time; a shorter message the third
+time."""
 
-_COMPARED: Final = 800
+_COMPARED_CHARS: Final = 800
 _LOOK_BACK: Final = 12
 """The number of an agent's last different messages with which a new one is compared."""
 
-_TEMPLATE: Final = 2
-"""The number of agents from which a sentence that all of them use is a shared prompt."""
+_SHARED_BY: Final = 2
+"""The number of agents from which a sentence of all of them is a part of a shared prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """A message with its own text, and the number of events by others before it."""
+    """A message of an agent.
+
+    Attributes:
+        step: The step of the message.
+        text: Its sentences, without those of a shared prompt.
+        event_count: The number of events by other agents and tools before it.
+    """
 
     step: RuleStep
     text: str
-    events: int
+    event_count: int
 
 
 def find(walk: Walk) -> Iterator[Finding]:
     """Suggest the messages of an agent that repeat an earlier one."""
-    for group in _groups(walk):
+    for group in _message_groups(walk):
         first, *repetitions = group
-        fewest = 2 if len(first.text) >= _LONG_MESSAGE else _FEWEST_MESSAGES
-        if len(group) < fewest:
+        fewest_messages = 2 if len(first.text) >= _LONG_MESSAGE else _FEWEST_MESSAGES
+        if len(group) < fewest_messages:
             continue
         for message in repetitions:
             quote = message.step.first_sentence()
@@ -60,80 +71,90 @@ def find(walk: Walk) -> Iterator[Finding]:
                 )
 
 
-def _groups(walk: Walk) -> list[list[_Message]]:
-    """Group the messages of each agent that are the same, each after other events."""
-    agents_by_sentence = _agents_by_sentence(walk)
-    by_agent: dict[str, list[list[_Message]]] = defaultdict(list)
-    events = _EventCounts()
+def _message_groups(walk: Walk) -> list[list[_Message]]:
+    """Group the messages of each agent that are the same.
+
+    A message counts only if other events precede it since the last message of its group. Without
+    such an event, the log has printed one message twice.
+    """
+    agents_by_sentence = _agents_of_sentences(walk)
+    groups_by_agent: dict[str, list[list[_Message]]] = defaultdict(list)
+    event_counter = _EventCounter()
     for step in walk.steps:
-        events.add(step)
+        event_counter.add(step)
         text = " ".join(
             sentence
             for _, sentence in step.sentences
-            if len(agents_by_sentence[sentence]) < _TEMPLATE
+            if len(agents_by_sentence[sentence]) < _SHARED_BY
         )
         is_own = step.is_message and not is_output(step) and not is_view(step)
         if not is_own or len(text) < _SHORTEST_MESSAGE:
             continue
-        groups = by_agent[step.span.agent]
-        message = _Message(step, text, events.by_others(step.span.agent))
+        groups = groups_by_agent[step.span.agent]
+        message = _Message(step, text, event_counter.count_by_others(step.span.agent))
         for group in reversed(groups[-_LOOK_BACK:]):
-            if _is_same(group[-1].text, text):
-                # Without an event between them, the log has printed one message twice.
-                if message.events > group[-1].events:
+            last_message = group[-1]
+            if _is_same_message(last_message.text, text):
+                if message.event_count > last_message.event_count:
                     group.append(message)
                 break
         else:
             groups.append([message])
-    return [group for groups in by_agent.values() for group in groups]
+    return list(chain.from_iterable(groups_by_agent.values()))
 
 
-class _EventCounts:
+class _EventCounter:
     """The number of different events by agent; an event that is logged again counts once."""
 
     def __init__(self) -> None:
-        self._counted: set[tuple[str, str]] = set()
-        self._by_agent: dict[str, int] = defaultdict(int)
+        self._counted_events: set[tuple[str, str]] = set()
+        self._count_by_agent: dict[str, int] = defaultdict(int)
+        """The number of messages and thoughts by agent; other events are under an empty name."""
 
     def add(self, step: RuleStep) -> None:
-        """Count a step, unless it is a log or repeats an earlier one."""
+        """Count a step, unless it is a log or repeats an earlier step."""
         event = (step.span.agent, step.head)
-        if step.span.kind is not SpanKind.LOG and event not in self._counted:
-            self._counted.add(event)
-            self._by_agent[step.span.agent if step.is_speech else ""] += 1
+        if step.span.kind is not SpanKind.LOG and event not in self._counted_events:
+            self._counted_events.add(event)
+            self._count_by_agent[step.span.agent if step.is_speech else ""] += 1
 
-    def by_others(self, agent: str) -> int:
-        """Count the messages of other agents, and all calls and results."""
-        return sum(count for other, count in self._by_agent.items() if other != agent)
+    def count_by_others(self, agent: str) -> int:
+        """Return the number of messages of other agents, and of all calls and results."""
+        return sum(count for other, count in self._count_by_agent.items() if other != agent)
 
 
-def _agents_by_sentence(walk: Walk) -> Mapping[str, set[str]]:
-    agents: dict[str, set[str]] = defaultdict(set)
+def _agents_of_sentences(walk: Walk) -> Mapping[str, set[str]]:
+    """Return the agents that use each sentence in a message, by sentence."""
+    agents_by_sentence: dict[str, set[str]] = defaultdict(set)
     for step in walk.steps:
         if step.is_message:
             for _, sentence in step.sentences:
-                agents[sentence].add(step.span.agent)
-    return agents
+                agents_by_sentence[sentence].add(step.span.agent)
+    return agents_by_sentence
 
 
-def _is_same(text: str, other: str) -> bool:
+def _is_same_message(text: str, other: str) -> bool:
     """Check whether two messages are similar and have no different number, name or negation.
 
     Of long messages, both ends are compared.
     """
+    if _LENGTH_PARTS * abs(len(text) - len(other)) > max(len(text), len(other)):
+        return False
+    if not _is_same_part(text[:_COMPARED_CHARS], other[:_COMPARED_CHARS]):
+        return False
+    if max(len(text), len(other)) <= _COMPARED_CHARS:
+        return True
+    return _is_same_part(text[-_COMPARED_CHARS:], other[-_COMPARED_CHARS:])
+
+
+def _is_same_part(part: str, other_part: str) -> bool:
+    """Check whether two parts of messages are similar, and no word changes the meaning."""
     from rapidfuzz import fuzz
 
-    if 20 * abs(len(text) - len(other)) > max(len(text), len(other)):
-        return False
-    ends = [(text[:_COMPARED], other[:_COMPARED])]
-    if max(len(text), len(other)) > _COMPARED:
-        ends.append((text[-_COMPARED:], other[-_COMPARED:]))
-    return all(
-        part == other_part
-        or (
-            fuzz.ratio(part, other_part, score_cutoff=_SAME_WORDS) > 0
-            and compare(part, other_part).likeness is not WordLikeness.ALTERED
-            and compare(other_part, part).likeness is not WordLikeness.ALTERED
-        )
-        for part, other_part in ends
+    if part == other_part:
+        return True
+    return (
+        fuzz.ratio(part, other_part, score_cutoff=_SAME_WORDS) > 0
+        and compare(part, other_part).likeness is not WordLikeness.ALTERED
+        and compare(other_part, part).likeness is not WordLikeness.ALTERED
     )

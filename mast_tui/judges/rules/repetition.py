@@ -15,14 +15,14 @@ from mast_tui.traces.model import Role
 
 MODE: Final = "step_repetition"
 
-_ALIKE: Final = 85.0
+_SIMILAR_COMMAND: Final = 85.0
 """The similarity of two commands with the same names from which they count as nearly equal."""
 
 _LOOK_BACK: Final = 12
 _FAIR_WAITS: Final = 2
 """The number of repetitions after a wait that are fair while a change may still take effect."""
 
-_SAME_BUT_NUMBERS: Final = 90.0
+_SAME_ANSWER: Final = 90.0
 """The similarity of two answers, without their numbers, from which they count as the same."""
 
 _FEWEST_IN_A_ROW: Final = 2
@@ -36,54 +36,79 @@ _PRESENTATION: Final = re.compile(
     r"|\bsleep\s+[\d.]+\w?\s*(?:&&|;)|(?m:^\s*#[^\n]*)"
 )
 _WAITING: Final = re.compile(r"\bsleep\s+[\d.]+|--timeout[ =]|\bwatch\b|\bwait\b")
-_NAME: Final = re.compile(r"[A-Za-z0-9_.#/:@-]*[A-Za-z0-9_]")
+_NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9_.#/:@-]*[A-Za-z0-9_]")
 _SPACE: Final = re.compile(r"[\s\"'`]+")
 _DIGITS: Final = re.compile(r"\d+(?:\.\d+)?")
 _LEAST_CONFIDENCE: Final = 0.5
+_MOST_LISTED: Final = 6
+"""The most calls that a rationale lists."""
 
 
 @dataclass(slots=True)
 class _Chain:
     """Calls that repeat each other with the same answer, without a change in between.
 
-    ``waits`` counts the fair repetitions, ``doubts`` the calls of unknown effect in between. In a
-    ``moving`` chain the answers differ in their numbers; its calls follow each other directly,
-    without a wait.
+    Attributes:
+        first: The first call.
+        plain_command: Its command without the presentation of the output.
+        answer: The last answer; None without a result.
+        seen_doubts: The calls of unknown effect before the last call of the chain.
+        fair: The first call follows a change, so that repetitions after a wait are fair.
+        watches: The call directly before the first one was a change.
+        identical: The repetitions with the same command.
+        similar: The repetitions with nearly the same command.
+        waits: The number of fair repetitions.
+        doubts: The number of calls of unknown effect between the calls of the chain.
+        moving: The answers differ in their numbers, and the calls follow each other directly,
+            without a wait.
     """
 
     first: Call
-    plain: str
+    plain_command: str
     answer: str | None
     seen_doubts: int
     fair: bool
     watches: bool
-    exact: list[Call] = field(default_factory=list)
-    alike: list[Call] = field(default_factory=list)
+    identical: list[Call] = field(default_factory=list)
+    similar: list[Call] = field(default_factory=list)
     waits: int = 0
     doubts: int = 0
     moving: bool = False
 
     @property
     def repetitions(self) -> list[Call]:
-        """All repetitions in their order, the exact ones and the nearly equal ones."""
-        return sorted([*self.exact, *self.alike], key=lambda call: call.index)
+        """All identical and nearly equal repetitions, in their order."""
+        return sorted([*self.identical, *self.similar], key=lambda call: call.index)
 
     @property
     def confidence(self) -> float:
         """The confidence that the repetitions had no use."""
         confidence = min(0.9, 0.6 + 0.15 * len(self.repetitions)) - 0.1 * min(self.doubts, 3)
-        only_alike = not self.exact and not self.moving
-        return confidence - 0.15 * (self.answer is None) - 0.25 * self.moving - 0.1 * only_alike
+        if self.answer is None:
+            confidence -= 0.15
+        if self.moving:
+            confidence -= 0.25
+        elif not self.identical:
+            confidence -= 0.1
+        return confidence
 
     @property
     def last(self) -> Call:
         """The last call of the chain."""
-        return max([*self.exact, *self.alike], key=lambda call: call.index, default=self.first)
+        return max(
+            [*self.identical, *self.similar], key=lambda call: call.index, default=self.first
+        )
 
 
 @dataclass(slots=True)
 class _Memory:
-    """The chains of calls since the last change."""
+    """The calls since the last change.
+
+    Attributes:
+        after_change: There was a change before them.
+        doubts: The number of calls of unknown effect.
+        chains: The chains by agent, tool, and names in the command.
+    """
 
     after_change: bool = False
     doubts: int = 0
@@ -96,122 +121,130 @@ def find_same(walk: Walk) -> Iterator[Finding]:
     """Suggest the calls that repeat an earlier call exactly, with the same answer."""
     repetitions = [
         (call, chain)
-        for chain in _chains(walk)
+        for chain in _find_chains(walk)
         if not chain.moving and chain.answer is not None
-        for call in chain.exact
+        for call in chain.identical
     ]
-    yield from _findings(walk, repetitions, "with the same answer")
+    yield from _block_findings(walk, repetitions, "with the same answer")
 
 
 def find_similar(walk: Walk) -> Iterator[Finding]:
     """Suggest calls that nearly repeat an earlier one, or whose answers differ in numbers only."""
-    chains = _chains(walk)
-    moving = [
-        chain for chain in chains if chain.moving and len(chain.repetitions) >= _FEWEST_IN_A_ROW
-    ]
-    unanswered = [chain for chain in chains if not chain.moving and chain.answer is None]
-    alike = [chain for chain in chains if not chain.moving and chain.answer is not None]
-    yield from _findings(
-        walk,
-        [(call, chain) for chain in moving for call in chain.repetitions],
-        "without a wait, and the answers differ in numbers only",
+    moving: list[tuple[Call, _Chain]] = []
+    unanswered: list[tuple[Call, _Chain]] = []
+    similar: list[tuple[Call, _Chain]] = []
+    for chain in _find_chains(walk):
+        if chain.moving:
+            if len(chain.repetitions) >= _FEWEST_IN_A_ROW:
+                moving += [(call, chain) for call in chain.repetitions]
+        elif chain.answer is None:
+            unanswered += [(call, chain) for call in chain.repetitions]
+        else:
+            similar += [(call, chain) for call in chain.similar]
+    yield from _block_findings(
+        walk, moving, "without a wait, and the answers differ in numbers only"
     )
-    yield from _findings(
-        walk,
-        [(call, chain) for chain in unanswered for call in chain.repetitions],
-        "with no result shown",
-    )
-    yield from _findings(
-        walk,
-        [(call, chain) for chain in alike for call in chain.alike],
-        "with the same answer",
-    )
+    yield from _block_findings(walk, unanswered, "with no result shown")
+    yield from _block_findings(walk, similar, "with the same answer")
 
 
-def _chains(walk: Walk) -> list[_Chain]:
+def _find_chains(walk: Walk) -> list[_Chain]:
+    """Return the chains of all working calls, in the order of their first calls.
+
+    A change ends all chains, and a new request of the user ends the chains of calls that read.
+    """
     memory = _Memory()
     chains: list[_Chain] = []
-    waited = False
+    has_waited = False
     previous: Call | None = None
-    requests = deque(_requests(walk))
+    request_indices = deque(_request_indices(walk))
     for call in walk.calls:
-        while requests and requests[0] < call.index:
-            requests.popleft()
+        while request_indices and request_indices[0] < call.index:
+            request_indices.popleft()
             _forget_reads(memory)
-        waited = waited or _WAITING.search(call.command) is not None or _paused(previous, call)
+        if _WAITING.search(call.command) is not None or _has_pause_between(previous, call):
+            has_waited = True
         if not call.works:
             continue
-        plain = _SPACE.sub(" ", _PRESENTATION.sub(" ", call.command)).strip()
+        plain_command = _SPACE.sub(" ", _PRESENTATION.sub(" ", call.command)).strip()
         answer = answer_of(call.result) if call.result is not None else None
-        key = (call.agent, call.tool, frozenset(_NAME.findall(plain)))
-        in_a_row = previous if not waited else None
-        chain = _chain_for(memory.chains[key], plain, answer, in_a_row)
+        key = (call.agent, call.tool, frozenset(_NAME_PATTERN.findall(plain_command)))
+        direct_predecessor = None if has_waited else previous
+        chain = _take_continued_chain(memory.chains[key], plain_command, answer, direct_predecessor)
         if chain is not None:
             chain.answer = answer
-            _extend(chain, call, plain, memory.doubts, waited)
+            _add_repetition(chain, call, plain_command, memory.doubts, has_waited)
         if call.changed:
-            # After a change every call has a use again, but for the same change once more.
+            # After a change every call has a use again, except the same change again.
             memory = _Memory(after_change=True)
         if chain is None:
             watches = memory.after_change and previous is not None and previous.changed
-            chain = _Chain(call, plain, answer, memory.doubts, memory.after_change, watches)
+            chain = _Chain(call, plain_command, answer, memory.doubts, memory.after_change, watches)
             chains.append(chain)
         memory.chains[key].append(chain)
         memory.doubts += call.effect is Effect.UNKNOWN
         previous = call
-        waited = False
+        has_waited = False
     return chains
 
 
-def _requests(walk: Walk) -> Iterator[int]:
+def _request_indices(walk: Walk) -> Iterator[int]:
     """Yield the indices of new user messages; a message that a harness repeats is not new."""
-    results = {call.result.index for call in walk.calls if call.result is not None}
-    texts: set[str] = set()
+    result_indices = {call.result.index for call in walk.calls if call.result is not None}
+    earlier_texts: set[str] = set()
     for step in walk.steps:
-        if step.span.role is not Role.USER or step.index in results or is_output(step):
+        if step.span.role is not Role.USER or step.index in result_indices or is_output(step):
             continue
         text = " ".join(step.text.split())
-        if text not in texts:
-            texts.add(text)
+        if text not in earlier_texts:
+            earlier_texts.add(text)
             yield step.index
 
 
 def _forget_reads(memory: _Memory) -> None:
-    """Forget all calls but changes: after a new request, reading again has a use."""
+    """Remove all chains except those of changes: after a new request, reading again has a use."""
     for key, chains in list(memory.chains.items()):
         memory.chains[key] = [chain for chain in chains if chain.first.effect is Effect.CHANGES]
 
 
-def _paused(previous: Call | None, call: Call) -> bool:
+def _has_pause_between(previous: Call | None, call: Call) -> bool:
     """Check whether the times in the trace show a wait between two calls."""
     if previous is None or previous.step.span.start is None or call.step.span.start is None:
         return False
     return call.step.span.start - previous.step.span.start > _LONG_PAUSE
 
 
-def _chain_for(
-    chains: list[_Chain], plain: str, answer: str | None, in_a_row: Call | None
+def _take_continued_chain(
+    chains: list[_Chain], plain_command: str, answer: str | None, direct_predecessor: Call | None
 ) -> _Chain | None:
-    """Remove the chain that a call continues from ``chains``, and return it.
+    """Remove the last chain with the same or nearly the same command from ``chains``.
 
-    A chain ends with a new answer, as the call had a use. A new answer that differs in numbers only
-    continues the chain if the call follows the last one of the chain directly.
+    - If the call has the same answer, it continues the chain.
+    - If its answer differs in numbers only, it continues the chain if it follows the chain's last
+      call directly. The chain is then ``moving``.
+    - Any other answer ends the chain, because the call had a use.
 
     Args:
         chains: The chains of calls with the same tool and names.
-        plain: The command without its presentation.
+        plain_command: The command without its presentation.
         answer: The answer, or None without a result.
-        in_a_row: The previous call, if there was no wait after it.
+        direct_predecessor: The previous call, if there was no wait after it.
+
+    Returns:
+        The chain that the call continues, or None.
     """
     from rapidfuzz import fuzz
 
     for chain in reversed(chains[-_LOOK_BACK:]):
-        if plain == chain.plain or fuzz.ratio(plain, chain.plain) >= _ALIKE:
+        if (
+            plain_command == chain.plain_command
+            or fuzz.ratio(plain_command, chain.plain_command) >= _SIMILAR_COMMAND
+        ):
             chains.remove(chain)
             if chain.answer == answer:
                 return chain
-            moves = chain.last is in_a_row and not chain.watches
-            if moves and _differ_in_numbers(chain.answer, answer):
+            may_move = chain.last is direct_predecessor and not chain.watches
+            if may_move and _differ_in_numbers(chain.answer, answer):
                 chain.moving = True
                 return chain
             return None
@@ -219,61 +252,84 @@ def _chain_for(
 
 
 def _differ_in_numbers(answer: str | None, other: str | None) -> bool:
+    """Check whether two answers are nearly the same without their numbers."""
     from rapidfuzz import fuzz
 
     if answer is None or other is None:
         return False
-    return fuzz.ratio(_DIGITS.sub("0", answer), _DIGITS.sub("0", other)) >= _SAME_BUT_NUMBERS
+    return fuzz.ratio(_DIGITS.sub("0", answer), _DIGITS.sub("0", other)) >= _SAME_ANSWER
 
 
-def _extend(chain: _Chain, call: Call, plain: str, doubts: int, waited: bool) -> None:
-    if waited and chain.fair and not chain.repetitions and chain.waits < _FAIR_WAITS:
+def _add_repetition(
+    chain: _Chain, call: Call, plain_command: str, doubts: int, has_waited: bool
+) -> None:
+    """Add a call to the repetitions of a chain; a fair repetition is only counted."""
+    if has_waited and chain.fair and not chain.repetitions and chain.waits < _FAIR_WAITS:
         chain.waits += 1
         return
     chain.doubts += doubts - chain.seen_doubts
     chain.seen_doubts = doubts
-    (chain.exact if plain == chain.plain else chain.alike).append(call)
+    if plain_command == chain.plain_command:
+        chain.identical.append(call)
+    else:
+        chain.similar.append(call)
 
 
-def _findings(
+def _block_findings(
     walk: Walk, repetitions: Iterable[tuple[Call, _Chain]], answer: str
 ) -> Iterator[Finding]:
     """Yield a finding for each block of repetitions without other working calls in between.
 
     Two calls that alternate form one block.
+
+    Args:
+        walk: The steps of the trace.
+        repetitions: The repetitions with their chains.
+        answer: The description of the answers.
     """
-    sure = [(call, chain) for call, chain in repetitions if chain.confidence >= _LEAST_CONFIDENCE]
-    for block in _blocks(walk, sorted(sure, key=lambda pair: pair[0].index)):
+    likely_repetitions = [
+        (call, chain) for call, chain in repetitions if chain.confidence >= _LEAST_CONFIDENCE
+    ]
+    likely_repetitions.sort(key=lambda repetition: repetition[0].index)
+    for block in _group_by_block(walk, likely_repetitions):
         calls = [call for call, _ in block]
-        first = list(dict.fromkeys(chain.first.step.number for _, chain in block))
-        numbers = ", ".join(call.step.number for call in calls[:6])
-        more = " …" if len(calls) > 6 else ""
-        total = len(block[0][1].repetitions)
-        is_exact = all(any(call is exact for exact in chain.exact) for call, chain in block)
+        chains = [chain for _, chain in block]
+        first_numbers = list(dict.fromkeys(chain.first.step.number for chain in chains))
+        numbers = ", ".join(call.step.number for call in calls[:_MOST_LISTED])
+        if len(calls) > _MOST_LISTED:
+            numbers += " …"
+        is_exact = all(
+            any(call is identical for identical in chain.identical) for call, chain in block
+        )
         likeness = "the same call" if is_exact else "nearly the same call"
-        times = f"{len(calls)} calls" if len(first) > 1 else _times(len(calls), total)
+        times = f"{len(calls)} calls"
+        if len(first_numbers) == 1:
+            times = _times_phrase(len(calls), len(chains[0].repetitions))
         yield walk.finding(
             MODE,
             (calls[0].index, calls[-1].last_index),
             calls[0].quote(),
-            f"{numbers}{more}: {likeness} as {', '.join(first[:6])}, {answer}, and no change in "
-            f"between ({times}).",
-            max(chain.confidence for _, chain in block),
+            f"{numbers}: {likeness} as {', '.join(first_numbers[:_MOST_LISTED])}, {answer}, and "
+            f"no change in between ({times}).",
+            max(chain.confidence for chain in chains),
         )
 
 
-def _blocks(
+def _group_by_block(
     walk: Walk, repetitions: Iterable[tuple[Call, _Chain]]
 ) -> list[list[tuple[Call, _Chain]]]:
+    """Group sorted repetitions into blocks without other working calls in between."""
     blocks: list[list[tuple[Call, _Chain]]] = []
+    last_index = 0
     for call, chain in repetitions:
-        if blocks and not walk.calls_between(blocks[-1][-1][0].index, call.index):
+        if blocks and not walk.calls_between(last_index, call.index):
             blocks[-1].append((call, chain))
         else:
             blocks.append([(call, chain)])
+        last_index = call.index
     return blocks
 
 
-def _times(times: int, total: int) -> str:
-    phrase = "once more" if times == 1 else f"{times} times more"
-    return phrase if times == total else f"{phrase} of {total}"
+def _times_phrase(count: int, total: int) -> str:
+    phrase = "once more" if count == 1 else f"{count} times more"
+    return phrase if count == total else f"{phrase} of {total}"

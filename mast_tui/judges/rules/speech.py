@@ -39,7 +39,7 @@ _FINISHED: Final = any_of(
     hint=r"complete|done|finish|resolved|fixed|closed?|solved|mitigated|over|delivered|all\s+set"
     r"|no\s+(?:further|more|other)|nothing|concludes|terminate",
 )
-_BARE: Final = any_of(
+_BARE_DONE: Final = any_of(
     rf"\A\W*(?:(?:{_WORK}|<INFO>|all) )?{_HOW}(?:done|finished|completed?|resolved|solved|fixed)"
     r"(?=\W*\Z|[:,—-])",
     r"\A\W*final answer",
@@ -58,14 +58,14 @@ _WORKS: Final = any_of(
     hint=r"health|restored|recovered|normal|running|work|operational|stable|valid|correct|verified"
     r"|confirmed|place|cleared|success|green|complete|pass|succeeds|checked",
 )
-_HELD_BACK: Final = any_of(
+_QUALIFIED: Final = any_of(
     r"not|never|cannot|\w+n't|no longer sure|once|if|when|whether|until|unless|should|would|could"
     r"|may|might|will|\w+'ll|shall|going to|(?:needs?|has|have) to|must|before|almost|nearly"
     r"|partly|partially|except|but|however|although|assuming|expected|to be|remaining|after"
     r"|make sure|ensure|please|only|yet",
     r"[^?]*\?\W*\Z",
 )
-_GOES_ON: Final = any_of(
+_PLANS_MORE: Final = any_of(
     r"let(?: me|'s)|next|(?:I|we)(?:'ll| will)|going to|now (?:I|we|to|for)|remaining"
     r"|still (?:need|have)|then I|before (?:I|closing|finishing)|to do",
 )
@@ -130,28 +130,34 @@ WORKING_VERBS: Final = LOOKING | CHANGING | CALLING
 """Verbs of work. Others, such as 'wait', 'explain' or 'end', announce no step."""
 
 
-def _finished(step: RuleStep) -> Quote | None:
-    """Return the last sentence that calls the work finished, or a first or last bare 'Done'."""
-    quote = last_sentence(step, _FINISHED, without=_HELD_BACK)
+def _finished_sentence(step: RuleStep) -> Quote | None:
+    """Return the last sentence that calls the work finished; None if there is none.
+
+    A last or first sentence such as 'Done' counts too.
+    """
+    quote = last_sentence(step, _FINISHED, without=_QUALIFIED)
     if quote is not None or not step.sentences:
         return quote
     for start, sentence in (step.sentences[-1], step.sentences[0]):
-        if _BARE.search(sentence):
+        if _BARE_DONE.search(sentence):
             return step.quote(start, start + len(sentence))
     return None
 
 
 def says_finished(step: RuleStep) -> Quote | None:
-    """Return the sentence that calls the whole work finished, unless the step plans more."""
-    quote = _finished(step)
+    """Return the sentence that calls the whole work finished.
+
+    None if there is none, or if the step plans more work.
+    """
+    quote = _finished_sentence(step)
     if quote is None:
         return None
-    return None if _GOES_ON.search(step.own_text) else quote
+    return None if _PLANS_MORE.search(step.own_text) else quote
 
 
 def claims_success(step: RuleStep) -> Quote | None:
     """Return the last sentence that claims that the work is finished, works, or was verified."""
-    return _finished(step) or last_sentence(step, _WORKS, without=_HELD_BACK)
+    return _finished_sentence(step) or last_sentence(step, _WORKS, without=_QUALIFIED)
 
 
 def gives_up(step: RuleStep) -> Quote | None:
@@ -166,9 +172,13 @@ def leaves_open(step: RuleStep) -> Quote | None:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A step that an agent announces (or, if ``refused``, says that it will not take).
+    """A step that an agent announces.
 
-    ``verb`` is in lower case and without ``-ing``; ``about`` is the rest of the sentence.
+    Attributes:
+        quote: The words of the announcement.
+        verb: The verb, in lower case and without ``-ing``.
+        about: The rest of the sentence.
+        refused: True if the agent says that it will not take the step.
     """
 
     quote: Quote
@@ -178,25 +188,29 @@ class Announcement:
 
 
 def announcements(step: RuleStep) -> list[Announcement]:
-    """Return the announcements of a step, in the order of the text."""
-    announced = []
+    """Return the announcements of a step, sentence by sentence.
+
+    An announcement under a condition or for later is left out.
+    """
+    all_announcements = []
     for start, sentence in step.sentences:
         for match in _ANNOUNCED.finditer(sentence):
             if _CONDITION.search(sentence[: match.start()]):
                 continue
-            verb = match["verb"] or _stem(match["doing"])
+            verb = match["verb"] or _base_verb(match["doing"])
             if verb.lower() not in ("not", "never", "know", "see"):
                 quote = step.quote(start + match.start(), start + match.end())
                 about = match["about"] or match["about2"] or ""
-                announced.append(Announcement(quote, verb.lower(), about))
+                all_announcements.append(Announcement(quote, verb.lower(), about))
         for match in _REFUSED.finditer(sentence):
             quote = step.quote(start + match.start(), start + match.end())
             verb = match["verb"].lower()
-            announced.append(Announcement(quote, verb, match["about"], refused=True))
-    return announced
+            refusal = Announcement(quote, verb, match["about"], refused=True)
+            all_announcements.append(refusal)
+    return all_announcements
 
 
-def _stem(ing_form: str) -> str:
+def _base_verb(ing_form: str) -> str:
     """Return the verb of an ``-ing`` form, preferably a verb of work: ``running`` is ``run``."""
     stem = ing_form[:-3].lower()
     for verb in (stem, f"{stem}e", stem[:-1]):

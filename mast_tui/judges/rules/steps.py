@@ -15,7 +15,7 @@ from mast_tui.traces.model import Role, Span, SpanKind, Trace
 
 HEAD: Final = 2400
 TAIL: Final = 1600
-"""The code points of a text that are kept from its beginning and from its end."""
+"""The code points that are kept from the beginning and from the end of a text."""
 
 QUOTED: Final = 240
 """The most code points of a quote."""
@@ -27,6 +27,9 @@ _SPOKEN_KINDS: Final = (SpanKind.MESSAGE, SpanKind.REASONING)
 _SENTENCE: Final = re.compile(r"[^.!?\n]+(?:[.!?](?=[^\s\"')\]*])[^.!?\n]*)*[.!?]*")
 _LINE: Final = re.compile(r"[^\n]*\S[^\n]*")
 _SHORTEST_HARNESS_LINE: Final = 24
+_NOT_SHORT: Final = 30
+"""The characters from which a sentence is not short."""
+
 # A comment in code, also where the code stands escaped in a JSON string.
 _COMMENT: Final = re.compile(r"(?:^|\n|\\n|\")[ \t]*#[ \t]*(?P<words>(?:[^\n\\\"]|\\[^n])+)")
 
@@ -50,11 +53,16 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class RuleStep:
-    """One span with the head of its text, and the tail of a text that is longer than both.
+    """One span with the ends of its text.
 
-    ``tail_offset`` is the offset of the tail in the whole text, ``length`` that text's length.
-    ``sentences`` holds the agent's own sentences with their offsets: those of its messages and
-    thoughts without the lines of the harness, and the comments in the code that it runs.
+    Attributes:
+        span: The span.
+        head: The beginning of the text, or the whole text if it is short.
+        tail: The end of a long text; empty for a short text.
+        tail_offset: The offset of the tail in the whole text.
+        length: The length of the whole text.
+        sentences: The agent's own sentences with their offsets: the sentences of its messages and
+            thoughts without the lines of the harness, and the comments in the code that it runs.
     """
 
     span: Span
@@ -100,10 +108,12 @@ class RuleStep:
             yield self.tail_offset, self.tail
 
     def quote(self, start: int, end: int) -> Quote:
-        """Return the quote of a range, without white space at the edges, up to ``QUOTED``.
+        """Return the quote of a range, without white space at its ends, of at most ``QUOTED``.
+
+        The quote is empty if its beginning is neither in the head nor in the tail.
 
         Args:
-            start: The offset of its beginning, which must be in the head or the tail.
+            start: The offset of its beginning.
             end: The offset of its end.
         """
         for offset, piece in self.pieces():
@@ -123,16 +133,20 @@ class RuleStep:
         return None
 
     def first_sentence(self) -> Quote | None:
-        """Return the first own sentence of 30 characters or more, or else the first of all."""
+        """Return the first own sentence that is not short, or else the first of all, or None."""
         if not self.sentences:
             return None
-        long_sentences = (pair for pair in self.sentences if len(pair[1]) >= 30)
-        start, sentence = next(long_sentences, self.sentences[0])
-        return self.quote(start, start + len(sentence))
+        first_start, first_sentence = self.sentences[0]
+        for start, sentence in self.sentences:
+            if len(sentence) >= _NOT_SHORT:
+                return self.quote(start, start + len(sentence))
+        return self.quote(first_start, first_start + len(first_sentence))
 
 
 def read_steps(trace: Trace, final_message: str = "") -> tuple[RuleStep, ...]:
     """Read the steps of a trace, each text once.
+
+    A final message that differs from the last step becomes a step of the last agent.
 
     Args:
         trace: The trace.
@@ -141,22 +155,23 @@ def read_steps(trace: Trace, final_message: str = "") -> tuple[RuleStep, ...]:
     Raises:
         OSError: The source of the trace cannot be read.
     """
-    steps = [_step(trace.span(index), trace.text(index)) for index in range(len(trace))]
-    agent = next((step.span for step in reversed(steps) if step.span.role is Role.AGENT), None)
-    if final_message and agent is not None and final_message.strip() != steps[-1].head.strip():
-        span = replace(
-            agent,
+    steps = [_make_step(trace.span(index), trace.text(index)) for index in range(len(trace))]
+    agent_spans = (step.span for step in reversed(steps) if step.span.role is Role.AGENT)
+    agent_span = next(agent_spans, None)
+    if final_message and agent_span is not None and final_message.strip() != steps[-1].head.strip():
+        final_span = replace(
+            agent_span,
             index=len(steps),
             key=FINAL_MESSAGE,
             kind=SpanKind.MESSAGE,
             name=None,
             parent=None,
         )
-        steps.append(_step(span, final_message))
+        steps.append(_make_step(final_span, final_message))
     return _with_sentences(steps)
 
 
-def _step(span: Span, text: str) -> RuleStep:
+def _make_step(span: Span, text: str) -> RuleStep:
     if len(text) <= HEAD + TAIL:
         return RuleStep(span, text, "", len(text), len(text))
     tail_offset = len(text) - TAIL
@@ -169,28 +184,42 @@ def is_one_sentence(text: str) -> bool:
 
 
 def _with_sentences(steps: Sequence[RuleStep]) -> tuple[RuleStep, ...]:
-    """Add the agents' own sentences to the steps.
+    """Return the steps with the agents' own sentences.
 
-    The first step with a line decides whether it is an agent's: frameworks repeat their prompt in
-    each turn, and log an agent's messages again.
+    The first step with a line decides whether the line is an agent's own, because frameworks repeat
+    their prompt in each turn, and log an agent's messages again.
     """
     owned_by_agents: dict[str, bool] = {}
-    with_sentences = []
+    complete_steps = []
     for step in steps:
         if step.is_speech or step.span.role in (Role.SYSTEM, Role.USER, Role.LOG):
-            for _, line in _lines(step):
+            for _, line in _lines_with_offsets(step):
                 if len(line) >= _SHORTEST_HARNESS_LINE:
                     owned_by_agents.setdefault(line.strip(), step.is_speech)
-        sentences = _sentences(step, owned_by_agents)
-        with_sentences.append(replace(step, sentences=sentences) if sentences else step)
-    return tuple(with_sentences)
+        sentences = _own_sentences(step, owned_by_agents)
+        complete_steps.append(replace(step, sentences=sentences) if sentences else step)
+    return tuple(complete_steps)
 
 
-def _sentences(step: RuleStep, owned_by_agents: Mapping[str, bool]) -> tuple[tuple[int, str], ...]:
+def _own_sentences(
+    step: RuleStep, owned_by_agents: Mapping[str, bool]
+) -> tuple[tuple[int, str], ...]:
+    """Return the agent's own sentences in a step, with their offsets.
+
+    Args:
+        step: A step.
+        owned_by_agents: Whether a line is an agent's own, by the line; True for other lines.
+    """
     if step.is_speech:
-        lines = [pair for pair in _lines(step) if owned_by_agents.get(pair[1].strip(), True)]
+        lines = [
+            (offset, line)
+            for offset, line in _lines_with_offsets(step)
+            if owned_by_agents.get(line.strip(), True)
+        ]
     elif step.span.kind is SpanKind.TOOL_CALL and "#" in step.head:
-        lines = [(m.start("words"), m["words"]) for m in _COMMENT.finditer(step.head)]
+        lines = [
+            (comment.start("words"), comment["words"]) for comment in _COMMENT.finditer(step.head)
+        ]
     else:
         return ()
     return tuple(
@@ -201,7 +230,7 @@ def _sentences(step: RuleStep, owned_by_agents: Mapping[str, bool]) -> tuple[tup
     )
 
 
-def _lines(step: RuleStep) -> Iterator[tuple[int, str]]:
+def _lines_with_offsets(step: RuleStep) -> Iterator[tuple[int, str]]:
     for offset, piece in step.pieces():
         for match in _LINE.finditer(piece):
             yield offset + match.start(), match[0]

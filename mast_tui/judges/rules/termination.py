@@ -40,20 +40,23 @@ _POLICY: Final = any_of(
     r"|human|transfer",
 )
 _PLAN_WORDS: Final = frozenset({"plan", "todo", "todos"})
-_STATE: Final = re.compile(r"\"(?:status|state)\"\s*:\s*\"(\w+)\"")
+_STATE_FIELD: Final = re.compile(r"\"(?:status|state)\"\s*:\s*\"(\w+)\"")
 _STATES_DONE: Final = frozenset(
     {"completed", "complete", "done", "cancelled", "canceled", "skipped"}
 )
 _HANDED_OVER: Final = re.compile(r"transfer|escalat|hand_?o(?:ff|ver)", re.IGNORECASE)
 _LAST_STEPS: Final = 6
+_MESSAGE_END: Final = 40
+"""The characters at the end of a message in which an announcement is its last statement."""
+
 _RESULT_END: Final = 400
 """The characters at the end of a tool result in which the harness may have added a message."""
 
 
 def find_limit(walk: Walk) -> Iterator[Finding]:
-    """Suggest a limit that ends the run while it is at work."""
+    """Suggest a limit that ends the run, unless one of the last messages before claims success."""
     for step in walk.steps[-_LAST_STEPS:]:
-        quote = _limit_in(step)
+        quote = _limit_quote(step)
         if quote is None:
             continue
         messages = [other for other in walk.steps[: step.index] if other.is_message][-3:]
@@ -70,16 +73,22 @@ def find_limit(walk: Walk) -> Iterator[Finding]:
         return
 
 
-def _limit_in(step: RuleStep) -> Quote | None:
+def _limit_quote(step: RuleStep) -> Quote | None:
+    """Return the words by which a step says that a limit was reached; None if it does not.
+
+    In the result of a tool, only words at the end count.
+    """
     quote = step.find_last(_LIMIT)
     if quote is None or step.span.kind is SpanKind.TOOL_CALL:
         return None
-    of_tool = step.span.kind is SpanKind.TOOL_RESULT
-    return None if of_tool and quote.end < step.length - _RESULT_END else quote
+    is_result = step.span.kind is SpanKind.TOOL_RESULT
+    if is_result and quote.end < step.length - _RESULT_END:
+        return None
+    return quote
 
 
 def find_open_plan(walk: Walk) -> Iterator[Finding]:
-    """Suggest the run's last message if its last plan has more open steps than calls followed.
+    """Suggest the run's last message if the last plan has more open steps than later calls.
 
     Plans are often not kept up to date, but every step takes a call.
     """
@@ -88,15 +97,15 @@ def find_open_plan(walk: Walk) -> Iterator[Finding]:
     if not plans or final is None or final.index < plans[-1].index:
         return
     plan = plans[-1].step
-    states = _STATE.findall(walk.text_of(plan.index))
-    left = sum(state.lower() not in _STATES_DONE for state in states)
-    calls = walk.calls_between(plan.index, final.index)
-    if left > len(calls) and not final.own_text.rstrip().endswith("?"):
+    states = _STATE_FIELD.findall(walk.text_of(plan.index))
+    open_count = sum(state.lower() not in _STATES_DONE for state in states)
+    later_calls = walk.calls_between(plan.index, final.index)
+    if open_count > len(later_calls) and not final.own_text.rstrip().endswith("?"):
         yield walk.finding(
             TOO_EARLY,
             (plan.index, final.index),
             final.first_sentence() or final.quote(0, final.length),
-            f"{final.number} ends the run, and {left} of {len(states)} steps of the plan in "
+            f"{final.number} ends the run, and {open_count} of {len(states)} steps of the plan in "
             f"{plan.number} are not done.",
             0.7,
         )
@@ -105,17 +114,17 @@ def find_open_plan(walk: Walk) -> Iterator[Finding]:
 def find_early_end(walk: Walk) -> Iterator[Finding]:
     """Suggest a last message that says that the goal is not met."""
     final = _last_message(walk)
-    if final is None or speech.claims_success(final) is not None or _is_refusal(walk, final):
+    if final is None or speech.claims_success(final) is not None or _is_handed_over(walk, final):
         return
-    unmet_goal = _unmet_goal(final)
-    if unmet_goal is not None:
-        quote, reason = unmet_goal
+    quote_and_reason = _unmet_goal_quote(final)
+    if quote_and_reason is not None:
+        quote, reason = quote_and_reason
         yield walk.finding(
             TOO_EARLY, (final.index, final.index), quote, f"{final.number}: {reason}", 0.65
         )
 
 
-def _is_refusal(walk: Walk, final: RuleStep) -> bool:
+def _is_handed_over(walk: Walk, final: RuleStep) -> bool:
     """Check whether the run ends by a policy, or hands over to someone else."""
     if _POLICY.search(final.own_text):
         return True
@@ -132,13 +141,24 @@ def _last_message(walk: Walk) -> RuleStep | None:
     return messages[-1]
 
 
-def _unmet_goal(final: RuleStep) -> tuple[Quote, str] | None:
-    """Return the words of the last message by which the goal was not reached, and the reason."""
-    if (quote := speech.gives_up(final)) is not None:
+def _unmet_goal_quote(final: RuleStep) -> tuple[Quote, str] | None:
+    """Return the words of the last message by which the goal was not reached, and the reason.
+
+    None if the message has no such words.
+    """
+    quote = speech.gives_up(final)
+    if quote is not None:
         return quote, "the run ends with the agent giving up."
-    if (quote := speech.leaves_open(final)) is not None:
+    quote = speech.leaves_open(final)
+    if quote is not None:
         return quote, "the run ends here, and the message itself says that the goal is not met."
-    plans = [a for a in announcements(final) if a.verb in WORKING_VERBS and not a.refused]
-    if final.is_message and plans and plans[-1].quote.end >= final.length - 40:
-        return plans[-1].quote, "a next step is announced, and the run ends without it."
+    planned_steps = [
+        announced
+        for announced in announcements(final)
+        if announced.verb in WORKING_VERBS and not announced.refused
+    ]
+    if final.is_message and planned_steps:
+        quote = planned_steps[-1].quote
+        if quote.end >= final.length - _MESSAGE_END:
+            return quote, "a next step is announced, and the run ends without it."
     return None

@@ -28,7 +28,7 @@ _NO_PROBLEM: Final = re.compile(
     r"|\b(?:errors?|failed|invalid)\s*[:=]\s*(?:0|none|\[\])\b",
     re.IGNORECASE,
 )
-_NAME: Final = re.compile(r"[A-Za-z][\w.-]{3,}")
+_NAME_PATTERN: Final = re.compile(r"[A-Za-z][\w.-]{3,}")
 _NOTE_FILE: Final = re.compile(r"(?:>>?|\btee(?:\s+-a)?)\s*['\"]?[\w./-]+\.(?:md|txt|log)\b")
 _NOTE_WORDS: Final = frozenset(
     {"note", "notes", "comment", "timeline", "report", "journal", "summary"}
@@ -56,14 +56,14 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
 
 def find(walk: Walk) -> Iterator[Finding]:
     """Suggest each claim of success that the last check after the last change contradicts."""
-    reported: set[int] = set()
+    reported_changes: set[int] = set()
     for claim, quote, change, check in _checked_claims(walk):
-        if change is None or change.index in reported:
+        if change is None or change.index in reported_changes:
             continue
-        reported.add(change.index)
-        contradiction = None if check is None else _contradiction(change, check, claim)
+        reported_changes.add(change.index)
+        contradiction = None if check is None else _contradicting_quote(change, check, claim)
         if check is not None and contradiction is not None:
-            yield _finding(walk, check, claim, quote, contradiction)
+            yield _contradiction_finding(walk, check, claim, quote, contradiction)
 
 
 def find_unchecked(walk: Walk) -> Iterator[Finding]:
@@ -81,12 +81,15 @@ def find_unchecked(walk: Walk) -> Iterator[Finding]:
 
 
 def _checked_claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote, Call | None, Call | None]]:
-    """Yield each claim of success with the last change before it and the last check since."""
-    calls = iter(call for call in walk.calls if call.works and not _takes_notes(call))
+    """Yield each claim of success with its quote, the last change before it, and the last check.
+
+    The check is the last one after the change; None if nothing was checked.
+    """
+    calls = iter(call for call in walk.calls if call.works and not _only_takes_notes(call))
     call = next(calls, None)
     change: Call | None = None
     check: Call | None = None
-    for claim, quote in _claims(walk):
+    for claim, quote in _success_claims(walk):
         while call is not None and call.index < claim.index:
             if call.changed:
                 change = call
@@ -97,36 +100,40 @@ def _checked_claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote, Call | None, 
         yield claim, quote, change, check
 
 
-def _claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote]]:
+def _success_claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote]]:
     """Return the messages that call the work finished, or claim success at the end of a turn.
 
-    Only messages after the first change count: before it there is nothing to verify.
+    Only messages after the first change count, because before it there is nothing to verify. A
+    message that also calls the problem unsolved does not count.
     """
-    handed_back = True
+    ends_turn = True
     claims: list[tuple[RuleStep, Quote]] = []
     first_change = next((call.index for call in walk.calls if call.changed), len(walk.steps))
     for step in reversed(walk.steps[first_change:]):
         is_message = step.is_message and not is_output(step)
         quote = speech.claims_success(step) if is_message else None
-        closes = handed_back or (quote is not None and speech.says_finished(step) is not None)
-        if quote is not None and closes and speech.leaves_open(step) is None:
+        is_final = ends_turn or (quote is not None and speech.says_finished(step) is not None)
+        if quote is not None and is_final and speech.leaves_open(step) is None:
             claims.append((step, quote))
         if step.span.kind is not SpanKind.LOG:
-            handed_back = step.span.role is Role.USER
+            ends_turn = step.span.role is Role.USER
     return reversed(claims)
 
 
-def _takes_notes(call: Call) -> bool:
+def _only_takes_notes(call: Call) -> bool:
     """Check whether a call only takes notes, in a text file or by a note-taking tool."""
     if _NOTE_WORDS & set(name_words(call.tool)):
         return True
     return call.effect is Effect.CHANGES and _NOTE_FILE.search(call.command) is not None
 
 
-def _contradiction(change: Call, check: Call, claim: RuleStep) -> Quote | None:
-    """Return the part of a check's result that contradicts a claim about the change."""
+def _contradicting_quote(change: Call, check: Call, claim: RuleStep) -> Quote | None:
+    """Return the part of a check's result that contradicts a claim; None if none does.
+
+    A check with the tool of the change counts only if both commands have a common name.
+    """
     result = check.result
-    if result is None or not _share_a_name(change, check):
+    if result is None or not _may_have_same_object(change, check):
         return None
     for offset, piece in result.pieces():
         for match in _PROBLEM.finditer(piece):
@@ -135,15 +142,19 @@ def _contradiction(change: Call, check: Call, claim: RuleStep) -> Quote | None:
     return _wrong_value(check.command, result, claim.own_text)
 
 
-def _share_a_name(change: Call, check: Call) -> bool:
+def _may_have_same_object(change: Call, check: Call) -> bool:
+    """Check whether two calls are of different tools, or their commands have a common name."""
     if change.tool != check.tool:
         return True
-    return bool(set(_NAME.findall(change.command)) & set(_NAME.findall(check.command)))
+    return bool(
+        set(_NAME_PATTERN.findall(change.command)) & set(_NAME_PATTERN.findall(check.command))
+    )
 
 
-def _finding(
+def _contradiction_finding(
     walk: Walk, check: Call, claim: RuleStep, quote: Quote, contradiction: Quote
 ) -> Finding:
+    """Return the finding of a claim that a check contradicts."""
     return walk.finding(
         MODE,
         (check.index, claim.index),
@@ -155,29 +166,31 @@ def _finding(
 
 
 def _wrong_value(command: str, result: RuleStep, claim: str) -> Quote | None:
-    """Return the last value that a check read, if it is on the wrong side of the claim's bound.
+    """Return the quote of the last value of a check if it is on the wrong side of a claim's bound.
 
-    Only a result that ends in a bare number counts, and only if the command shows its unit
+    Only a result that ends in a number counts, and only if the command shows the unit
     (``…_milliseconds_…``, ``…_seconds_…``, a ratio).
     """
     bound = _BOUND.search(claim)
-    if bound is None:
-        return None
     value = _VALUE.search(answer_of(result))
-    if value is None or (scale := _scale(command)) is None:
+    command_unit = _unit_of_command(command)
+    if bound is None or value is None or command_unit is None:
         return None
-    kind, factor = _UNITS.get((bound["unit"] or "").lower(), ("", 1.0))
-    if kind != scale[0]:
+    quantity, factor = command_unit
+    claimed_quantity, claimed_factor = _UNITS.get((bound["unit"] or "").lower(), ("", 1.0))
+    if claimed_quantity != quantity:
         return None
-    read = float(value["value"]) * scale[1]
-    limit = float(bound["bound"]) * factor
-    low = " ".join(bound["side"].lower().split()) in _LOW
-    if (read <= limit) if low else (read >= limit):
+    measured = float(value["value"]) * factor
+    limit = float(bound["bound"]) * claimed_factor
+    is_upper_bound = " ".join(bound["side"].lower().split()) in _LOW
+    is_within_bound = measured <= limit if is_upper_bound else measured >= limit
+    if is_within_bound:
         return None
     return result.find_last(re.compile(re.escape(value["value"])))
 
 
-def _scale(command: str) -> tuple[str, float] | None:
+def _unit_of_command(command: str) -> tuple[str, float] | None:
+    """Return the quantity and the factor of the unit in which a command reads a value, or None."""
     if re.search(r"millis|_ms\b", command):
         return "time", 0.001
     if "seconds" in command:

@@ -6,12 +6,15 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from mast_tui.judges.rules.effects import Effect, command_of, effect_of
 from mast_tui.judges.rules.steps import Quote, RuleStep, read_steps
 from mast_tui.labels import Evidence, Finding
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
+
+_QUOTED_CHARS: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Call:
 
     @property
     def last_index(self) -> int:
-        """The index of the result, or of the call where there is none."""
+        """The index of the result, or of the call if it has no result."""
         return self.index if self.result is None else max(self.index, self.result.index)
 
     @property
@@ -54,17 +57,19 @@ class Call:
 
     def quote(self) -> Quote:
         """Return the first line of the command in the text of the span, or the text's beginning."""
-        text = self.step.head
-        first = self.command.strip().split("\n", 1)[0][:160]
-        start = max(0, text.find(first))
-        return self.step.quote(start, start + (len(first) or 160))
+        first_line = self.command.strip().split("\n", 1)[0][:_QUOTED_CHARS]
+        start = max(0, self.step.head.find(first_line))
+        return self.step.quote(start, start + (len(first_line) or _QUOTED_CHARS))
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """All steps of a trace, and its calls in order.
+    """All steps of a trace, and its calls.
 
-    ``text_of`` reads a step's whole text by its index.
+    Attributes:
+        steps: The steps.
+        calls: The calls, in their order.
+        text_of: Reads the whole text of a step, by its index.
     """
 
     steps: tuple[RuleStep, ...]
@@ -107,13 +112,9 @@ class Walk:
             start: The index before the first call.
             end: The index after the last call.
         """
-        first = bisect_right(self.calls, start, key=_index_of)
-        last = bisect_left(self.calls, end, key=_index_of)
-        return [call for call in self.calls[first:last] if call.works]
-
-
-def _index_of(call: Call) -> int:
-    return call.index
+        first_call = bisect_right(self.calls, start, key=attrgetter("index"))
+        end_call = bisect_left(self.calls, end, key=attrgetter("index"))
+        return [call for call in self.calls[first_call:end_call] if call.works]
 
 
 def walk(trace: Trace, final_message: str = "") -> Walk:
@@ -131,65 +132,63 @@ def walk(trace: Trace, final_message: str = "") -> Walk:
     def text_of(index: int) -> str:
         return trace.text(index) if index < len(trace) else final_message
 
-    return Walk(steps, tuple(_calls(steps)), text_of)
+    return Walk(steps, tuple(_find_calls(steps)), text_of)
 
 
 _CODE_BLOCK: Final = re.compile(
     r"```(?P<language>python|py|sh|bash|shell|console)[^\n]*\n(?P<code>.+?)(?:```|\Z)", re.DOTALL
 )
 _SHELL_LANGUAGES: Final = ("sh", "bash", "shell", "console")
-_RAN: Final = re.compile(
+_OUTPUT_BEGINNING: Final = re.compile(
     r"\s*(?:exitcode|exit code|execution (?:output|succeeded|failed)|<returncode>|output:|traceback"
     r"|code (?:execution )?output|the (?:script|code) (?:ran|exited)|no output\b|there is no code)",
     re.IGNORECASE,
 )
 
 
-def _calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
-    results = {
+def _find_calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
+    """Yield the calls of tools, and the messages with code whose output is the next step.
+
+    The result of a call is the first result that names it, or the next step if that is a result
+    that names no call.
+    """
+    result_by_call = {
         step.span.parent: step
         for step in reversed(steps)
         if step.span.kind is SpanKind.TOOL_RESULT and step.span.parent is not None
     }
     for index, step in enumerate(steps):
-        following = steps[index + 1] if index + 1 < len(steps) else None
+        next_step = steps[index + 1] if index + 1 < len(steps) else None
         if step.span.kind is SpanKind.TOOL_CALL:
-            result = results.get(step.span.key)
-            if result is None and following is not None and _orphan_result(following):
-                result = following
-            yield _call(step, result, step.span.name or "", step.head)
+            result = result_by_call.get(step.span.key)
+            if result is None and next_step is not None and _is_orphan_result(next_step):
+                result = next_step
+            yield _make_call(step, result, step.span.name or "", step.head)
         elif step.is_message:
             block = _CODE_BLOCK.search(step.head)
-            if block is not None and following is not None and _runs_code(step, following):
+            if block is not None and next_step is not None and _runs_code(step, next_step):
                 tool = "shell" if block["language"] in _SHELL_LANGUAGES else "python"
-                yield _call(step, following, tool, block["code"])
+                yield _make_call(step, next_step, tool, block["code"])
 
 
-def _orphan_result(step: RuleStep) -> bool:
+def _is_orphan_result(step: RuleStep) -> bool:
     return step.span.kind is SpanKind.TOOL_RESULT and step.span.parent is None
 
 
-def _runs_code(step: RuleStep, following: RuleStep) -> bool:
+def _runs_code(step: RuleStep, next_step: RuleStep) -> bool:
     """Check whether the step after a message with code is the output of the code."""
-    if following.span.kind is SpanKind.TOOL_RESULT:
+    if next_step.span.kind is SpanKind.TOOL_RESULT:
         return True
-    return following.span.agent != step.span.agent and is_output(following)
+    return next_step.span.agent != step.span.agent and is_output(next_step)
 
 
 def is_output(step: RuleStep) -> bool:
     """Check whether a message is the output of code."""
-    return _RAN.match(step.head) is not None
+    return _OUTPUT_BEGINNING.match(step.head) is not None
 
 
-def _call(step: RuleStep, result: RuleStep | None, tool: str, arguments: str) -> Call:
-    command = command_of(arguments)
-    return Call(
-        step=step,
-        result=result,
-        tool=tool,
-        command=command,
-        effect=effect_of(tool, arguments),
-    )
+def _make_call(step: RuleStep, result: RuleStep | None, tool: str, arguments: str) -> Call:
+    return Call(step, result, tool, command_of(arguments), effect_of(tool, arguments))
 
 
 _HARNESS_HEADER: Final = re.compile(r"(?:Chunk ID|Wall time|Exit code):.*?\bOutput:\n", re.DOTALL)
@@ -210,8 +209,9 @@ def answer_of(result: RuleStep) -> str:
     """
     text = result.text
     header = _HARNESS_HEADER.match(text)
+    json_output = _JSON_OUTPUT.match(text)
     if header is not None:
         text = text[header.end() :]
-    elif (wrapped := _JSON_OUTPUT.match(text)) is not None:
-        text = wrapped["output"]
+    elif json_output is not None:
+        text = json_output["output"]
     return _SPACE.sub(" ", _VOLATILE.sub("~", text)).strip()

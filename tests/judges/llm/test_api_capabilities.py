@@ -135,12 +135,12 @@ def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
     remarks: list[str] = []
     forms = ApiCapabilities(COLD, host_of(HERE), remarks.append)
     first = forms.request_form
-    assert forms.refused(first, "form")
-    assert forms.refused(first, "form")
+    assert forms.change_form(first, "form")
+    assert forms.change_form(first, "form")
     assert forms.request_form == RequestForm("json_object_schema", "max_tokens", True)
-    assert forms.refused(first, "temperature")
-    assert forms.refused(first, "temperature")
-    assert not forms.refused(forms.request_form, "temperature")
+    assert forms.change_form(first, "temperature")
+    assert forms.change_form(first, "temperature")
+    assert not forms.change_form(forms.request_form, "temperature")
     assert len(remarks) == 2
 
 

@@ -291,7 +291,7 @@ async def test_a_wait_that_the_server_asks_for_is_kept(
 async def test_a_long_wait_is_said_once_and_has_an_end() -> None:
     busy = status(429, headers={"retry-after": "86400"}).when_together(8)
     async with asking(after(8, busy), at_once=8) as to:
-        to.time.ready = lambda: to.client.limiter.under_way == 0
+        to.time.ready = lambda: to.client.limiter.running_count == 0
         await asyncio.gather(*(to.ask() for _ in range(8)))
     assert 600.0 <= to.waited <= 610.0
     (wait,) = to.heard.waits
@@ -386,7 +386,7 @@ async def test_a_request_that_is_cancelled_leaves_nothing_put_aside() -> None:
             await task
         async with asyncio.timeout(20):
             await to.ask(tokens=700)
-        assert to.client.limiter.under_way == 0
+        assert to.client.limiter.running_count == 0
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -402,7 +402,7 @@ async def test_whatever_a_server_does_every_request_ends_in_an_answer_or_in_word
     async with asking(script, budget=budget) as to, asyncio.timeout(60):
         await to.ask()
         ends = await asyncio.gather(*(to.ask() for _ in range(60)), return_exceptions=True)
-        assert to.client.limiter.under_way == 0
+        assert to.client.limiter.running_count == 0
         assert to.server.most_in_flight <= 16
     assert all(type(end) in (Reply, Unanswered) for end in ends)
     answers = sum(isinstance(end, Reply) for end in ends)

@@ -10,7 +10,7 @@ from mast_tui.configuration import Prices
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.judges.llm.request import Parameters
-from mast_tui.judges.llm.run.estimate import CHECKED, RunEstimate, estimate_run
+from mast_tui.judges.llm.run.estimate import UNSHARED_FINDINGS, RunEstimate, estimate_run
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
@@ -53,7 +53,7 @@ def test_tokens_are_near_to_those_of_the_requests(window_tokens: int, chars: int
     found = estimate_run(chosen, [trace], None)
     real = asked_tokens(chosen, trace)
     stories = found.windows + 1 if found.windows > 1 else 0
-    looks = min(CHECKED, (found.windows - 1) // 2)
+    looks = min(UNSHARED_FINDINGS, (found.windows - 1) // 2)
     assert found.story_requests == stories
     assert found.requests == found.windows + stories + looks
     # A run of several windows takes at most so many tokens more than its windows alone.

@@ -110,7 +110,7 @@ RECORDED: Final = (
 async def test_a_recorded_answer_is_one_or_its_line_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_tui.judges.llm.run.recording._key", lambda *_: "r")
+    monkeypatch.setattr("mast_tui.judges.llm.run.recording._request_key", lambda *_: "r")
     setup = Setup(load_mast(), Parameters("m"), "http://127.0.0.1:1/v1")
     path = tmp_path / "said.jsonl"
     refused = 0
@@ -153,7 +153,7 @@ def test_a_line_of_a_batch_is_an_answer_or_is_broken(tmp_path: Path) -> None:
             except BatchFileError:
                 continue
             found = answers.find("a")
-            assert answers.strangers(["a"]) <= len(answers)
+            assert answers.count_strangers(["a"]) <= len(answers)
         if found is not None:
             assert outcome_of(found, "text", 1_000) is not None
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.client.api_errors import LONGEST_WAIT, asked_wait
+from mast_tui.judges.llm.client.api_errors import LONGEST_WAIT, requested_wait
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from tests.judges.llm.asking import after, asking, failed, replied
 from tests.judges.llm.server import Action, answer, status
@@ -45,7 +45,7 @@ NUMBERS: Final = [
 @pytest.mark.parametrize("value", [*DATES, *NUMBERS])
 @pytest.mark.parametrize("name", ["retry-after", "retry-after-ms", "date"])
 def test_a_wait_is_a_number_with_bounds_whatever_a_header_says(name: str, value: str) -> None:
-    wait = asked_wait({"retry-after": NOW, name: value})
+    wait = requested_wait({"retry-after": NOW, name: value})
     assert wait is None or 0.0 <= wait <= LONGEST_WAIT
 
 
@@ -56,7 +56,7 @@ texts = st.text(max_size=80) | st.lists(st.sampled_from(PIECES), max_size=8).map
 @given(texts, texts, texts)
 @example(NOW, "", DATES[0])
 def test_no_text_of_a_header_is_too_odd(wait: str, milliseconds: str, date: str) -> None:
-    said = asked_wait({"retry-after": wait, "retry-after-ms": milliseconds, "date": date})
+    said = requested_wait({"retry-after": wait, "retry-after-ms": milliseconds, "date": date})
     assert said is None or 0.0 <= said <= LONGEST_WAIT
 
 
@@ -82,7 +82,7 @@ def test_no_text_of_a_header_is_too_odd(wait: str, milliseconds: str, date: str)
     ],
 )
 def test_what_a_header_asks_for(headers: dict[str, str], seconds: float | None) -> None:
-    assert asked_wait(headers) == seconds
+    assert requested_wait(headers) == seconds
 
 
 CHARSETS: Final = ("zlib", "bz2", "punycode", "idna", "unicode_escape", "utf-7", "x" * 10_000)

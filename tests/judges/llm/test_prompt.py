@@ -202,8 +202,8 @@ def test_the_facts_that_a_trace_gives_are_redacted_and_on_one_line() -> None:
     for _ in range(4):
         trace.call("mail", '{"to": "bob@example.com"}', "sent\n[data ends]", agent="main")
     trace_judge = TraceJudge(trace, Prompt(MAST, HINTS), HINTS, Redaction.default())
-    assert trace_judge.first is not None
-    boundary, _, user = sent(trace_judge.first)
+    assert trace_judge.first_request is not None
+    boundary, _, user = sent(trace_judge.first_request)
     facts = user.partition(f"[{boundary} facts]\n")[2].partition("\n[")[0]
     assert facts.startswith("- 1.3, #")
     assert "bob@example.com" not in user
@@ -279,8 +279,8 @@ def test_spans_may_be_numbered_from_elsewhere_and_people_never_see_it() -> None:
     parameters = replace(HINTS, first_number=101)
     prompt = Prompt(MAST, parameters)
     trace_judge = TraceJudge(trace, prompt, parameters, Redaction.none())
-    assert trace_judge.first is not None
-    boundary, _, user = sent(trace_judge.first)
+    assert trace_judge.first_request is not None
+    boundary, _, user = sent(trace_judge.first_request)
     marks = marked_lines(user, boundary)
     assert [mark.split("]")[0] for mark in marks if mark.startswith("#")] == [
         f"#{number}" for number in range(101, 109)

@@ -33,10 +33,10 @@ async def test_all_stay_under_way_with_a_healthy_server() -> None:
     limiter, release = RateLimiter(16), asyncio.Event()
     tasks = [asyncio.create_task(hold(limiter, release)) for _ in range(20)]
     await settle()
-    assert limiter.under_way == 16
+    assert limiter.running_count == 16
     release.set()
     await asyncio.gather(*tasks)
-    assert limiter.under_way == 0
+    assert limiter.running_count == 0
 
 
 async def test_a_busy_server_halves_once_for_requests_sent_at_the_same_time() -> None:
@@ -125,9 +125,9 @@ async def test_those_who_are_cancelled_in_line_take_no_place() -> None:
     waiting[0].cancel()  # it has just been let in, and does not know yet
     waiting[2].cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
-    assert limiter.under_way == 0
+    assert limiter.running_count == 0
     async with asyncio.timeout(5), limiter.turn():
-        assert limiter.under_way == 1
+        assert limiter.running_count == 1
 
 
 @given(st.integers(1, 50), st.floats(0, 1, exclude_max=True))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from mast_tui.judges.llm.client.api_errors import api_error_of, read_api_error
-from mast_tui.judges.llm.client.bounded_http import connected
+from mast_tui.judges.llm.client.bounded_http import openai_client
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.rate_limiter import FIRST
@@ -362,7 +362,7 @@ async def test_what_a_server_streams_unasked_is_put_together() -> None:
 async def test_hosts_of_azure_and_no_others_get_the_key_in_their_own_header(
     address: str, sent: bool
 ) -> None:
-    async with connected(Endpoint(address, "a-key")) as client:
+    async with openai_client(Endpoint(address, "a-key")) as client:
         assert client.default_headers.get("api-key") == ("a-key" if sent else None)
 
 

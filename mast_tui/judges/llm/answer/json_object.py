@@ -15,8 +15,8 @@ import orjson
 from mast_tui.judges.llm.errors import AskError
 
 _THOUGHT: Final = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
-_BEGINS: Final = re.compile(r'\{\s*(?=["}])')
-_MOST_BEGINS: Final = 200
+_OBJECT_START: Final = re.compile(r'\{\s*(?=["}])')
+_MOST_STARTS: Final = 200
 """The most braces that are tried as the beginning of an object."""
 
 _MOST_READ: Final = 20_000_000
@@ -27,12 +27,13 @@ MOST_REPAIRED: Final = 200_000
 
 _PYTHON_OBJECT: Final = re.compile(r"\{\s*'")
 
-_AFTER: Final = re.compile(r"[^\"'{}\[\]:]*")
+_TRAILING_WORDS: Final = re.compile(r"[^\"'{}\[\]:]*")
 """The text that may follow a complete object: words, and the end of a fence."""
 
 _BRACKETS: Final = re.compile(r"\\*\"|[{}\[\]]")
 _BRACKETS_OF_PYTHON: Final = re.compile(r"\\*'|[{}\[\]]")
-"""Brackets, and what begins or ends a text: a quote mark after an even number of backslashes."""
+"""Brackets, and quote marks with the backslashes before them. A quote mark begins or ends a text if
+the number of backslashes is even."""
 
 
 class Malformed(AskError):
@@ -55,7 +56,7 @@ def find_object(
 
     Args:
         text: The answer of a model, with any text around its JSON.
-        fits: Tells whether an object is the expected one.
+        fits: Checks whether an object is the expected one.
         content: The content of the expected object, for messages.
 
     Raises:
@@ -65,40 +66,42 @@ def find_object(
     if not stripped:
         raise Malformed("the answer is empty")
     try:
-        whole = orjson.loads(stripped)
-        if isinstance(whole, str) and whole.lstrip().startswith("{"):
-            whole = orjson.loads(whole)  # JSON that was written as a text within JSON
+        value = orjson.loads(stripped)
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            value = orjson.loads(value)  # JSON that was written as a text within JSON
     except orjson.JSONDecodeError:
-        answer = _without_thoughts(text)
+        answer = _text_after_thoughts(text)
         try:
-            return FoundObject(_search(answer, fits, content))
+            return FoundObject(_find_last_object(answer, fits, content))
         except Malformed:
-            repaired = _repaired(answer)
+            repaired = _repair_object(answer)
             if repaired is None or not fits(repaired):
                 raise
             return FoundObject(repaired, repaired=True)
-    if isinstance(whole, list) and whole and isinstance(whole[0], dict):
-        whole = {"modes": whole}
-    if not isinstance(whole, dict):
-        raise Malformed(f"the answer is {_kind(whole)}, not a JSON object")
-    if not fits(whole):
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        value = {"modes": value}
+    if not isinstance(value, dict):
+        raise Malformed(f"the answer is {_kind_name(value)}, not a JSON object")
+    if not fits(value):
         raise Malformed(f"the answer's JSON object holds no {content}")
-    return FoundObject(whole)
+    return FoundObject(value)
 
 
-def _repaired(text: str) -> Mapping[str, object] | None:
-    """Repair the JSON object of a text; None if it breaks off."""
-    begin = text.find("{")
-    end = text.rfind("}")
-    if not 0 <= begin < end <= begin + MOST_REPAIRED or not _AFTER.fullmatch(text, end + 1):
+def _repair_object(text: str) -> Mapping[str, object] | None:
+    """Repair the JSON object of a text; None if it breaks off, is too long, or is no object."""
+    start = text.find("{")
+    last = text.rfind("}")
+    if not 0 <= start < last <= start + MOST_REPAIRED:
         return None
-    written = text[begin : end + 1]
-    value = _python_literal(written)
+    if not _TRAILING_WORDS.fullmatch(text, last + 1):
+        return None
+    object_text = text[start : last + 1]
+    value = _python_literal(object_text)
     if value is None:
-        if _left_open(text, begin, end + 1):
+        if _has_open_brackets(object_text, '"' in text):
             return None
         try:
-            value = json_repair.loads(written)
+            value = json_repair.loads(object_text)
         except (RecursionError, ValueError):  # ValueError: an integer of thousands of digits
             return None
     return value if isinstance(value, dict) else None
@@ -116,51 +119,65 @@ def _python_literal(text: str) -> object:
         return None  # the documented errors of these functions for a text that is no literal
 
 
-def _left_open(text: str, begin: int, end: int) -> bool:
-    """Check whether brackets outside of strings stay open, so that a part is missing."""
-    marks = _BRACKETS if '"' in text else _BRACKETS_OF_PYTHON
+def _has_open_brackets(object_text: str, has_double_quotes: bool) -> bool:
+    """Check whether brackets outside of strings stay open, so that a part is missing.
+
+    Args:
+        object_text: The text of an object.
+        has_double_quotes: Whether strings are in double quotation marks, not in single ones.
+    """
+    pattern = _BRACKETS if has_double_quotes else _BRACKETS_OF_PYTHON
     depth = 0
-    inside = False
-    for mark in marks.finditer(text, begin, end):
+    is_in_string = False
+    for mark in pattern.finditer(object_text):
         char = mark[0][-1]
         if char in "\"'":
-            inside ^= len(mark[0]) % 2 == 1
-        elif not inside:
+            backslash_count = len(mark[0]) - 1
+            if backslash_count % 2 == 0:
+                is_in_string = not is_in_string
+        elif not is_in_string:
             depth += 1 if char in "{[" else -1
     return depth > 0
 
 
-def _without_thoughts(text: str) -> str:
-    """Return the text after the last closed thought, up to one that stays open."""
-    begin = 0
+def _text_after_thoughts(text: str) -> str:
+    """Return the text after the last closed thought, up to a thought that stays open."""
+    start = 0
     end = len(text)
     for tag in _THOUGHT.finditer(text):
-        if tag[1]:
-            begin = tag.end()
+        is_closing = bool(tag[1])
+        if is_closing:
+            start = tag.end()
             end = len(text)
         elif end == len(text):
             end = tag.start()
-    return text[begin:end]
+    return text[start:end]
 
 
-def _search(
+def _find_last_object(
     text: str, fits: Callable[[Mapping[str, object]], bool], content: str
 ) -> Mapping[str, object]:
+    """Return the last complete JSON object of a text that fits.
+
+    Raises:
+        Malformed: No object fits, or an object after the last fitting one breaks off.
+    """
     decoder = json.JSONDecoder(strict=False)  # accepts line breaks in strings
     last_match: Mapping[str, object] | None = None
     problem: str | None = None
     offset = 0
-    tries = 0
     chars_read = 0
-    while (begin := _BEGINS.search(text, offset)) is not None and tries < _MOST_BEGINS:
+    for _ in range(_MOST_STARTS):
+        start = _OBJECT_START.search(text, offset)
+        if start is None:
+            break
         if chars_read > _MOST_READ:
             problem = problem or "too many begin in it"
             break
-        tries += 1
-        offset = begin.end()
+        offset = start.end()
         end = len(text)
         try:
-            value, offset = decoder.raw_decode(text, begin.start())
+            value, offset = decoder.raw_decode(text, start.start())
             end = offset
         except json.JSONDecodeError as error:
             end = error.pos
@@ -174,7 +191,7 @@ def _search(
             if isinstance(value, dict) and fits(value):
                 last_match = value
                 problem = None
-        chars_read += end - begin.start()
+        chars_read += end - start.start()
     if problem is not None:
         raise Malformed(f"the answer is no whole JSON object: {problem}")
     if last_match is None:
@@ -182,7 +199,8 @@ def _search(
     return last_match
 
 
-def _kind(value: object) -> str:
+def _kind_name(value: object) -> str:
+    """Return the kind of a JSON value in words, for error messages."""
     if isinstance(value, list):
         return "a JSON list"
     if isinstance(value, str):

@@ -20,9 +20,13 @@ SAME_RANGE: Final = 0.5
 class Sighting:
     """A finding with the indices of its spans.
 
-    ``first`` and ``last`` are those of its range, None for the whole trace; ``span`` is that of its
-    evidence, if that was located. ``window_spans`` are the first and last span of the window,
-    ``sample`` is the number of the sample.
+    Attributes:
+        finding: The finding.
+        first: The index of the first span of its range; None for the whole trace.
+        last: The index of the last span of its range; None for the whole trace.
+        span: The index of the span with its quote; None if the quote was not located.
+        window_spans: The first and last index of the window.
+        sample: The number of the sample.
     """
 
     finding: Finding
@@ -53,9 +57,18 @@ class Sighting:
         """
         evidence = finding.evidence
         span_key = evidence.key if evidence and evidence.placed else None
-        keys = (finding.first, finding.last, span_key)
-        first, last, span = (None if key is None else trace.index_of(key) for key in keys)
-        return cls(finding, first, last, span, window_spans, sample)
+        return cls(
+            finding,
+            _index_or_none(trace, finding.first),
+            _index_or_none(trace, finding.last),
+            _index_or_none(trace, span_key),
+            window_spans,
+            sample,
+        )
+
+
+def _index_or_none(trace: Trace, key: str | None) -> int | None:
+    return None if key is None else trace.index_of(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +87,21 @@ Sample = Sequence[WindowAnswer]
 def judgement_of(
     samples: Sequence[Sample], modes: Sequence[str], confirmed: Sequence[Sighting] | None = None
 ) -> Judgement:
-    """Judge a trace that each sample has read to its end.
+    """Return the judgement on a trace from the answers of all samples.
 
-    A mode with a finding is present. Any other has the verdict of most samples, unsure on a tie, or
-    none if no sample has one. A sample whose findings of a mode were not confirmed counts as
-    absent.
+    - A mode with a finding is present.
+    - Any other mode has the verdict of most samples, unsure on a tie.
+    - A mode without a verdict in any sample is not judged.
+    - A sample whose findings of a mode were not confirmed counts as absent.
 
     Args:
         samples: The answers on the trace.
         modes: The slugs of the modes, in their order.
-        confirmed: The findings of ``merge_sightings`` that hold; None for all.
+        confirmed: The findings of ``merge_sightings`` that hold; None for all findings.
     """
     sightings = merge_sightings(samples, modes) if confirmed is None else confirmed
     findings = tuple(sighting.finding for sighting in sightings)
-    present = {finding.mode for finding in findings}
+    present_modes = {finding.mode for finding in findings}
     judged = []
     unsure = []
     for mode in modes:
@@ -96,7 +110,7 @@ def judgement_of(
             VerdictValue.ABSENT if verdict is VerdictValue.PRESENT else verdict
             for verdict in sample_verdicts
         ]
-        verdict = VerdictValue.PRESENT if mode in present else _most_frequent(verdicts)
+        verdict = VerdictValue.PRESENT if mode in present_modes else _majority_verdict(verdicts)
         if verdict is not None:
             judged.append(mode)
         if verdict is VerdictValue.UNSURE:
@@ -105,7 +119,7 @@ def judgement_of(
 
 
 def partial_judgement(sightings: Sequence[Sighting]) -> Judgement:
-    """Return the judgement before the last window: verdicts only on the modes that were found."""
+    """Return a judgement with verdicts only on the modes that were found."""
     findings = tuple(sighting.finding for sighting in sightings)
     return Judgement(findings, (), tuple(dict.fromkeys(finding.mode for finding in findings)))
 
@@ -122,26 +136,27 @@ def merge_sightings(samples: Sequence[Sample], modes: Sequence[str]) -> list[Sig
     """
     sightings = [sighting for sample in samples for sighting in merged_windows(sample)]
     merged = merged_samples(sightings, len(samples))
-    of_modes = [sighting for sighting in merged if sighting.finding.mode in modes]
-    return in_reading_order(of_modes, modes)
+    counted_sightings = [sighting for sighting in merged if sighting.finding.mode in modes]
+    return in_reading_order(counted_sightings, modes)
 
 
 def decisive_sightings(samples: Sequence[Sample]) -> list[Sighting]:
-    """Return the decisive step that most samples name, the earliest on a tie, or an empty list.
+    """Return a list with the decisive step that most samples name, or an empty list.
 
-    Of a sample that names several steps, the one with the highest confidence counts. With several
-    samples, the confidence is the share of samples that name the step.
+    - On a tie, the earliest step is returned.
+    - Of a sample that names several steps, the step with the highest confidence counts.
+    - With several samples, the confidence is the share of samples that name the step.
     """
-    named = []
+    sample_choices = []
     for sample in samples:
         sightings = [sighting for answer in sample for sighting in answer.sightings]
         if sightings:
-            named.append(min(sightings, key=_by_confidence))
-    if not named:
+            sample_choices.append(min(sightings, key=_confidence_key))
+    if not sample_choices:
         return []
-    votes = Counter(_sort_range(sighting) for sighting in named)
+    votes = Counter(_sort_range(sighting) for sighting in sample_choices)
     winner = min(votes, key=lambda spans: (-votes[spans], spans))
-    best = best_of([sighting for sighting in named if _sort_range(sighting) == winner])
+    best = best_of([sighting for sighting in sample_choices if _sort_range(sighting) == winner])
     if len(samples) == 1:
         return [best]
     share = votes[winner] / len(samples)
@@ -151,48 +166,49 @@ def decisive_sightings(samples: Sequence[Sample]) -> list[Sighting]:
 def verdict_of(sample: Sample, mode: str) -> VerdictValue | None:
     """Return the verdict of one sample on a mode.
 
-    A mode with a finding is present. Otherwise each window that was asked about the mode must have
-    a verdict: the mode is absent if all say so, else unsure.
+    A mode with a finding is present. Otherwise the mode is absent if all windows that were asked
+    about it say so, or else unsure.
 
     Args:
         sample: The answers of the sample.
         mode: The slug of the mode.
 
     Returns:
-        The verdict, or None without one.
+        The verdict. None if the mode has no finding, and a window has no verdict on it or no
+        window was asked about it.
     """
     if any(sighting.finding.mode == mode for answer in sample for sighting in answer.sightings):
         return VerdictValue.PRESENT
     verdicts = [answer.verdicts.get(mode) for answer in sample if mode in answer.window.modes]
     if not verdicts or None in verdicts:
         return None
-    absent = all(verdict is VerdictValue.ABSENT for verdict in verdicts)
-    return VerdictValue.ABSENT if absent else VerdictValue.UNSURE
+    all_absent = all(verdict is VerdictValue.ABSENT for verdict in verdicts)
+    return VerdictValue.ABSENT if all_absent else VerdictValue.UNSURE
 
 
 def merged_windows(sample: Sample) -> list[Sighting]:
-    """Merge the findings of one sample: of those that are the same, the best one stays."""
+    """Merge the findings of one sample: of equal findings, the best one stays."""
     sightings = (sighting for answer in sample for sighting in answer.sightings)
-    return [best_of(group) for group in _groups(sightings, _is_same)]
+    return [best_of(group) for group in _group_same(sightings, _is_same_finding)]
 
 
-def merged_samples(sightings: Sequence[Sighting], samples: int) -> list[Sighting]:
-    """Merge the findings of several samples: overlapping ones of a mode are the same.
+def merged_samples(sightings: Sequence[Sighting], sample_count: int) -> list[Sighting]:
+    """Merge the findings of several samples: overlapping findings of a mode are the same.
 
     Args:
         sightings: The findings of all samples.
-        samples: The number of samples.
+        sample_count: The number of samples.
 
     Returns:
-        The merged findings; their confidence is the share of samples with the finding, or that of
-        the finding itself if there is one sample.
+        The merged findings. With several samples, their confidence is the share of samples with
+        the finding.
     """
-    if samples == 1:
+    if sample_count == 1:
         return list(sightings)
     merged = []
-    for group in _groups(sightings, _overlap):
+    for group in _group_same(sightings, _ranges_overlap):
         best = best_of(group)
-        share = len({sighting.sample for sighting in group}) / samples
+        share = len({sighting.sample for sighting in group}) / sample_count
         merged.append(replace(best, finding=replace(best.finding, confidence=share)))
     return merged
 
@@ -200,33 +216,36 @@ def merged_samples(sightings: Sequence[Sighting], samples: int) -> list[Sighting
 def best_of(group: Sequence[Sighting]) -> Sighting:
     """Return the finding of a group with the best evidence, then confidence, then position.
 
-    From the best: a quote that was located, one in parts, no quote, altered words, one that was not
-    located.
+    ``_evidence_rank`` has the order of evidence.
     """
-    return min(group, key=lambda sighting: (-_proof(sighting.finding), *_by_confidence(sighting)))
+    return min(
+        group, key=lambda sighting: (-_evidence_rank(sighting.finding), *_confidence_key(sighting))
+    )
 
 
 def in_reading_order(sightings: Iterable[Sighting], modes: Sequence[str]) -> list[Sighting]:
-    """Sort findings by their ranges, those of the whole trace last.
+    """Sort findings by their ranges, with findings on the whole trace last.
 
     Args:
         sightings: The findings.
-        modes: The slugs of the modes in the order for findings with one range.
+        modes: The slugs of the modes, in the order for findings with equal ranges.
     """
-    order = {mode: number for number, mode in enumerate(modes)}
+    mode_position = {mode: position for position, mode in enumerate(modes)}
 
-    def key(sighting: Sighting) -> tuple[object, ...]:
+    def order_key(sighting: Sighting) -> tuple[object, ...]:
+        """Return the range, the position of the mode, and the words of a finding."""
         finding = sighting.finding
         return (
             *_sort_range(sighting),
-            order.get(finding.mode, len(order)),
-            *_sort_text(finding),
+            mode_position.get(finding.mode, len(mode_position)),
+            *_text_key(finding),
         )
 
-    return sorted(sightings, key=key)
+    return sorted(sightings, key=order_key)
 
 
-def _most_frequent(verdicts: Iterable[VerdictValue | None]) -> VerdictValue | None:
+def _majority_verdict(verdicts: Iterable[VerdictValue | None]) -> VerdictValue | None:
+    """Return absent if more verdicts are absent than unsure, or else unsure; None without any."""
     counts = Counter(verdict for verdict in verdicts if verdict is not None)
     if not counts:
         return None
@@ -235,60 +254,68 @@ def _most_frequent(verdicts: Iterable[VerdictValue | None]) -> VerdictValue | No
     return VerdictValue.UNSURE
 
 
-def _groups(
-    sightings: Iterable[Sighting], same: Callable[[Sighting, Sighting], bool]
+def _group_same(
+    sightings: Iterable[Sighting], is_same: Callable[[Sighting, Sighting], bool]
 ) -> list[list[Sighting]]:
-    """Group the findings of one mode that are the same, directly or by way of others.
+    """Group the findings of each mode that are the same, directly or through other findings.
 
-    Findings without a common span are never the same, so groups that have ended are not compared.
+    Findings without a common span are never the same. Findings are read in the order of their
+    first span, so a group that ends before that span is complete.
+
+    Args:
+        sightings: The findings.
+        is_same: Checks whether two findings of a mode are the same.
     """
-    by_mode: dict[str, list[Sighting]] = defaultdict(list)
+    sightings_by_mode: dict[str, list[Sighting]] = defaultdict(list)
     for sighting in sightings:
-        by_mode[sighting.finding.mode].append(sighting)
-    groups: list[list[Sighting]] = []
-    for of_mode in by_mode.values():
+        sightings_by_mode[sighting.finding.mode].append(sighting)
+    complete_groups: list[list[Sighting]] = []
+    for mode_sightings in sightings_by_mode.values():
         open_groups: list[list[Sighting]] = []
-        for sighting in sorted(of_mode, key=_sort_range):
-            first = _sort_range(sighting)[0]
-            reaching: list[list[Sighting]] = []
+        for sighting in sorted(mode_sightings, key=_sort_range):
+            first, _ = _sort_range(sighting)
+            still_open: list[list[Sighting]] = []
+            merged_group: list[Sighting] = []
             for group in open_groups:
-                reaches = any(_sort_range(other)[1] >= first for other in group)
-                (reaching if reaches else groups).append(group)
-            merged: list[Sighting] = []
-            open_groups = []
-            for group in reaching:
-                if any(same(other, sighting) for other in group):
-                    merged += group
+                if all(_sort_range(other)[1] < first for other in group):
+                    complete_groups.append(group)
+                elif any(is_same(other, sighting) for other in group):
+                    merged_group += group
                 else:
-                    open_groups.append(group)
-            open_groups.append([*merged, sighting])
-        groups += open_groups
-    return groups
+                    still_open.append(group)
+            open_groups = [*still_open, [*merged_group, sighting]]
+        complete_groups += open_groups
+    return complete_groups
 
 
-def _is_same(sighting: Sighting, other: Sighting) -> bool:
-    """Check whether two findings of a mode in one sample are the same."""
+def _is_same_finding(sighting: Sighting, other: Sighting) -> bool:
+    """Check whether two findings of a mode in one sample are the same.
+
+    - Findings on the whole trace are the same.
+    - Findings whose quotes overlap are the same.
+    - In one window, findings with equal ranges are the same, unless both quote from one span.
+    - In different windows, findings are the same if their ranges overlap by half, or if one range
+      contains the other and both windows show the shorter range.
+    """
     spans = sighting.range
     other_spans = other.range
     if spans is None or other_spans is None:
         return spans is None and other_spans is None
-    same_span = sighting.span is not None and sighting.span == other.span
-    if same_span and _quotes_overlap(sighting.finding, other.finding):
+    quote_same_span = sighting.span is not None and sighting.span == other.span
+    if quote_same_span and _quotes_overlap(sighting.finding, other.finding):
         return True
     if sighting.window_spans == other.window_spans:
-        both_quoted = spans[0] == spans[1] and None not in (sighting.span, other.span)
+        both_quoted = _span_count(spans) == 1 and None not in (sighting.span, other.span)
         return spans == other_spans and not both_quoted
-    common = _common(spans, other_spans)
-    shorter = min(spans, other_spans, key=_length)
-    union = _length(spans) + _length(other_spans) - common
-    if common >= SAME_RANGE * union:
+    common_count = _common_span_count(spans, other_spans)
+    union_count = _span_count(spans) + _span_count(other_spans) - common_count
+    if common_count >= SAME_RANGE * union_count:
         return True
-    # A range within the other one is the same finding if both windows show it whole.
-    is_within = common == _length(shorter)
+    shorter = min(spans, other_spans, key=_span_count)
     return (
-        is_within
-        and _contains(sighting.window_spans, shorter)
-        and _contains(other.window_spans, shorter)
+        common_count == _span_count(shorter)
+        and _is_within(shorter, sighting.window_spans)
+        and _is_within(shorter, other.window_spans)
     )
 
 
@@ -299,39 +326,47 @@ def _quotes_overlap(finding: Finding, other: Finding) -> bool:
 
 
 def _quote_range(finding: Finding) -> tuple[int, int]:
-    """Return the offsets of the quote in its span, -1 for one that was not located."""
+    """Return the offsets of the quote in its span, -1 and -1 if it was not located."""
     evidence = finding.evidence
     if evidence is None or evidence.char_start is None or evidence.char_end is None:
         return -1, -1
     return evidence.char_start, evidence.char_end
 
 
-def _overlap(sighting: Sighting, other: Sighting) -> bool:
-    """Check whether two findings have a common span, or both are of the whole trace."""
+def _ranges_overlap(sighting: Sighting, other: Sighting) -> bool:
+    """Check whether two findings have a common span, or are both on the whole trace."""
     first, last = _sort_range(sighting)
     other_first, other_last = _sort_range(other)
     return first <= other_last and other_first <= last
 
 
-def _common(spans: tuple[int, int], other: tuple[int, int]) -> int:
-    """Count the common spans of two ranges."""
-    return max(0, min(spans[1], other[1]) - max(spans[0], other[0]) + 1)
+def _common_span_count(spans: tuple[int, int], other: tuple[int, int]) -> int:
+    """Return the number of common spans of two ranges."""
+    first, last = spans
+    other_first, other_last = other
+    return max(0, min(last, other_last) - max(first, other_first) + 1)
 
 
-def _contains(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]
+def _is_within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    return _common_span_count(inner, outer) == _span_count(inner)
 
 
-def _length(spans: tuple[int, int]) -> int:
-    return spans[1] - spans[0] + 1
+def _span_count(spans: tuple[int, int]) -> int:
+    first, last = spans
+    return last - first + 1
 
 
 def _sort_range(sighting: Sighting) -> tuple[float, float]:
-    """Return the range for sorting, with the whole trace after all spans."""
+    """Return the range for sorting; the whole trace comes after all spans."""
     return sighting.range or (float("inf"), float("inf"))
 
 
-def _proof(finding: Finding) -> int:
+def _evidence_rank(finding: Finding) -> int:
+    """Return the rank of the evidence of a finding, a higher number for better evidence.
+
+    From the best: a located quote, a quote in parts, no quote, altered words, a quote that was not
+    located.
+    """
     if finding.evidence is None:
         return 2
     if not finding.evidence.placed:
@@ -339,11 +374,11 @@ def _proof(finding: Finding) -> int:
     return {Match.ALTERED: 1, Match.IN_PARTS: 3}.get(finding.evidence.match or Match.EXACT, 4)
 
 
-def _by_confidence(sighting: Sighting) -> tuple[float, float, float, int, str, str]:
-    return -sighting.finding.confidence, *_sort_range(sighting), *_sort_text(sighting.finding)
+def _confidence_key(sighting: Sighting) -> tuple[float, float, float, int, str, str]:
+    return -sighting.finding.confidence, *_sort_range(sighting), *_text_key(sighting.finding)
 
 
-def _sort_text(finding: Finding) -> tuple[int, str, str]:
+def _text_key(finding: Finding) -> tuple[int, str, str]:
     """Return quote and rationale, for sorting the findings of one range."""
     evidence = finding.evidence
     if evidence is None:

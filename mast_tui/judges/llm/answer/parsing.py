@@ -33,22 +33,28 @@ MOST_FINDINGS: Final = 20
 MOST_ENTRIES: Final = 1_000
 """The most entries for modes that are read from an answer."""
 
-_FRAME: Final = 90
+_FRAME_TOKENS: Final = 90
 """The approximate tokens of names, numbers and indents in the answer on one mode."""
+
+_UNKNOWN_CONFIDENCE: Final = 0.5
+"""The confidence of a finding without a readable confidence."""
+
+_TEXTS_OF_MODE: Final = 3
+"""The texts in the answer on one mode: its notes, and the rationale and quote of a finding."""
 
 _LEAST_CHARS: Final = 30
 """The fewest characters of a useful text; with less room, the schema has no bounds."""
 
-_NUMBER: Final = re.compile(r"\s*(?:spans?\s*)?#?\s*(\d{1,12})(?:\.0+)?\s*", re.IGNORECASE)
-_RANGE: Final = re.compile(r"\s*#?(\d{1,12})\s*(?:-|–|to|\.\.)\s*#?(\d{1,12})\s*")
-_SHARE: Final = re.compile(r"\s*(\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})\s*(%?)\s*")
-_MODES: Final = ("modes", "failure_modes")
-_VERDICT: Final = ("verdict", "present", "answer")
-_QUOTE: Final = ("quote", "evidence")
-_RATIONALE: Final = ("rationale", "reason", "explanation")
-CONFIDENCE: Final = ("confidence", "score", "probability", "certainty", "likelihood")
-_FINDINGS: Final = ("findings", "instances", "occurrences")
-_SPANS: Final = ("spans", "span", "range", "steps", "step", "number")
+_NUMBER_PATTERN: Final = re.compile(r"\s*(?:spans?\s*)?#?\s*(\d{1,12})(?:\.0+)?\s*", re.IGNORECASE)
+_RANGE_PATTERN: Final = re.compile(r"\s*#?(\d{1,12})\s*(?:-|–|to|\.\.)\s*#?(\d{1,12})\s*")
+_CONFIDENCE_PATTERN: Final = re.compile(r"\s*(\d{1,6}(?:\.\d{1,20})?|\.\d{1,20})\s*(%?)\s*")
+_MODES_FIELDS: Final = ("modes", "failure_modes")
+_VERDICT_FIELDS: Final = ("verdict", "present", "answer")
+_QUOTE_FIELDS: Final = ("quote", "evidence")
+_RATIONALE_FIELDS: Final = ("rationale", "reason", "explanation")
+CONFIDENCE_FIELDS: Final = ("confidence", "score", "probability", "certainty", "likelihood")
+_FINDINGS_FIELDS: Final = ("findings", "instances", "occurrences")
+_SPANS_FIELDS: Final = ("spans", "span", "range", "steps", "step", "number")
 """The field names that models use; the first one is that of the schema."""
 
 Report = Callable[[str], object]
@@ -65,8 +71,8 @@ _VERDICTS_BY_WORD: Final = {
     **dict.fromkeys(("unsure", "uncertain", "unclear", "unknown", "maybe"), VerdictValue.UNSURE),
 }
 
-_VERDICTS: Final = tuple(value.value for value in VerdictValue)
-_RANK: Final = (VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.PRESENT)
+_VERDICT_NAMES: Final = tuple(value.value for value in VerdictValue)
+_VERDICT_ORDER: Final = (VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.PRESENT)
 
 
 class NumberedSpans(Protocol):
@@ -86,10 +92,12 @@ class NumberedSpans(Protocol):
 class Answer:
     """The answer of a model on one window.
 
-    ``verdicts`` are by slug, without the modes that the answer leaves out. A mode is ``present`` if
-    and only if there is a finding of it. Findings are not anchored: their quotes are those of the
-    model, without offsets, and their ranges name spans that exist, or none. ``remarks`` are
-    sentences on problems of the answer.
+    Attributes:
+        verdicts: The verdicts by slug, without the modes that the answer leaves out. A mode is
+            ``present`` if and only if there is a finding of it.
+        findings: The findings before their quotes are searched in the trace. The quotes are those
+            of the model, without offsets. The ranges name spans that exist, or no span.
+        remarks: Sentences on problems of the answer.
     """
 
     verdicts: Mapping[str, VerdictValue]
@@ -100,20 +108,22 @@ class Answer:
 def answer_schema(codes: Sequence[str], *, tokens: int) -> dict[str, object]:
     """Make the JSON schema of an answer, in the strict form of structured outputs.
 
-    Every property is required and no other is allowed. Models write properties in their order, so
-    the evidence precedes the verdict. A property for each mode makes sure that none is left out.
+    Every property is required and no other is allowed. Models write the properties in the order of
+    the schema, so the evidence precedes the verdict. Each mode is a property, so that no mode is
+    left out.
 
-    Small models write long texts. In a short answer a mode has therefore one finding, and texts of
-    so many characters that the answer fits at one token for each. The servers of small models
-    respect ``maxLength``; some vendors' servers refuse it, so it is left out of longer answers.
+    Small models write long texts. In a short answer a mode has therefore at most one finding, and
+    the schema bounds the length of each text: the answer fits even if each character is a token.
+    The servers of small models respect ``maxLength``. Some vendors' servers refuse it, so the
+    schema of a longer answer has no bounds.
 
     Args:
         codes: The codes of the modes.
         tokens: The most tokens of the answer.
     """
-    chars = (tokens - _FRAME * len(codes)) // (3 * len(codes))
-    bounded = tokens < SMALL_ANSWER and chars >= _LEAST_CHARS
-    bound: dict[str, object] = {"maxLength": chars} if bounded else {}
+    text_chars = (tokens - _FRAME_TOKENS * len(codes)) // (_TEXTS_OF_MODE * len(codes))
+    is_bounded = tokens < SMALL_ANSWER and text_chars >= _LEAST_CHARS
+    bound: dict[str, object] = {"maxLength": text_chars} if is_bounded else {}
     finding = object_schema(
         rationale={"type": "string", **bound},
         quote={"type": ["string", "null"], **bound},
@@ -122,18 +132,18 @@ def answer_schema(codes: Sequence[str], *, tokens: int) -> dict[str, object]:
         confidence={"type": "number"},
         decisive={"type": ["boolean", "null"]},
     )
-    most = 1 if bound else ASKED_FINDINGS
+    max_findings = 1 if is_bounded else ASKED_FINDINGS
     mode = object_schema(
         notes={"type": "string", **bound},
-        findings={"type": "array", "items": finding, "maxItems": most},
-        verdict={"type": "string", "enum": list(_VERDICTS)},
+        findings={"type": "array", "items": finding, "maxItems": max_findings},
+        verdict={"type": "string", "enum": list(_VERDICT_NAMES)},
     )
     mode_reference: dict[str, object] = {"$ref": "#/$defs/mode"}
     modes = object_schema(**dict.fromkeys(codes, mode_reference))
     return {
         **object_schema(modes=modes),
-        "$defs": {"mode": mode},
-    }  # once, as some servers count it for every request
+        "$defs": {"mode": mode},  # once, as some servers count the schema for every request
+    }
 
 
 def object_schema(**properties: dict[str, object]) -> dict[str, object]:
@@ -176,21 +186,23 @@ def notes_by_mode(text: str, taxonomy: Taxonomy) -> dict[str, str]:
     Raises:
         Malformed: The text holds no answer.
     """
-    answer = find_object(text, lambda value: _entries(value, taxonomy) is not None).value
+    answer = find_object(text, lambda value: _mode_entries(value, taxonomy) is not None).value
     notes = {}
-    for name, entry in _entries(answer, taxonomy) or ():
+    for name, entry in _mode_entries(answer, taxonomy) or ():
         mode = find_mode(taxonomy, name)
         if mode is not None and isinstance(entry, Mapping):
             notes[mode.slug] = as_text(entry.get("notes"))
-    return {slug: text for slug, text in notes.items() if text}
+    return {slug: mode_notes for slug, mode_notes in notes.items() if mode_notes}
 
 
-def _entries(value: Mapping[str, object], taxonomy: Taxonomy) -> list[tuple[object, object]] | None:
-    """Return the name and entry of each mode, or None if the object is no answer."""
-    value = _unwrapped(value)
-    modes = first_of(value, _MODES)
+def _mode_entries(
+    value: Mapping[str, object], taxonomy: Taxonomy
+) -> list[tuple[object, object]] | None:
+    """Return pairs of a mode's name and its entry, or None if the object is no answer."""
+    value = _object_with_modes(value)
+    modes = first_of(value, _MODES_FIELDS)
     if isinstance(modes, list):
-        return [(_name_in(entry), entry) for entry in modes[:MOST_ENTRIES]]
+        return [(_mode_name(entry), entry) for entry in modes[:MOST_ENTRIES]]
     if isinstance(modes, dict):
         return list(islice(modes.items(), MOST_ENTRIES))
     if modes is None:
@@ -201,7 +213,7 @@ def _entries(value: Mapping[str, object], taxonomy: Taxonomy) -> list[tuple[obje
 
 
 class _Reader:
-    """The parser of one answer, which collects remarks on its problems."""
+    """The parser of one answer. It collects the verdicts, findings and remarks."""
 
     def __init__(self, taxonomy: Taxonomy, window: Window, view: NumberedSpans) -> None:
         self._taxonomy = taxonomy
@@ -213,10 +225,11 @@ class _Reader:
         self._findings_by_key: dict[tuple[object, ...], Finding] = {}
         self._finding_counts: Counter[str] = Counter()
         self._scale = 1
+        """The highest value of a confidence."""
 
     def is_answer(self, value: Mapping[str, object]) -> bool:
         """Check whether an object can be an answer."""
-        return _entries(value, self._taxonomy) is not None
+        return _mode_entries(value, self._taxonomy) is not None
 
     def read(self, value: Mapping[str, object], *, repaired: bool) -> Answer:
         """Read an answer from its object.
@@ -224,16 +237,19 @@ class _Reader:
         Args:
             value: The object.
             repaired: Whether it was invalid JSON that had to be repaired.
+
+        Raises:
+            Malformed: The answer names no mode of the window.
         """
         if repaired:
-            self._remark("the answer's JSON had faults, which were mended")
-        value = _unwrapped(value)
-        entries = _entries(value, self._taxonomy) or ()
-        self._scale = scale_of(_confidences(entries))
+            self._add_remark("the answer's JSON had faults, which were mended")
+        value = _object_with_modes(value)
+        entries = _mode_entries(value, self._taxonomy) or ()
+        self._scale = scale_of(_raw_confidences(entries))
         if self._scale > 1:
-            self._remark(f"confidences are taken as of {self._scale}")
+            self._add_remark(f"confidences are taken as of {self._scale}")
         for name, entry in entries:
-            self._entry(name, entry)
+            self._read_entry(name, entry)
         if not self._verdicts:
             raise Malformed("the answer names no mode that was asked for")
         return Answer(
@@ -242,34 +258,34 @@ class _Reader:
             remarks=tuple(self._remarks),
         )
 
-    def _remark(self, sentence: str) -> None:
+    def _add_remark(self, sentence: str) -> None:
         self._remarks[sentence] = None
 
-    def _mode(self, name: object) -> Mode | None:
-        return find_mode(self._taxonomy, name)
-
-    def _entry(self, name: object, entry: object) -> None:
-        mode = self._mode(name)
+    def _read_entry(self, name: object, entry: object) -> None:
+        """Add the verdict and the findings of one mode; leave out a mode that was not asked for."""
+        mode = find_mode(self._taxonomy, name)
         if mode is None:
             suffix = f": {one_line(name, 40)}" if isinstance(name, str) else ""
-            self._remark(f"an unknown mode was left out{suffix}")
+            self._add_remark(f"an unknown mode was left out{suffix}")
             return
         if mode.slug not in self._window.modes:
-            self._remark(f"{mode.code} was answered without being asked for, and left out")
+            self._add_remark(f"{mode.code} was answered without being asked for, and left out")
             return
         if isinstance(entry, Mapping):
-            verdict = as_verdict(first_of(entry, _VERDICT))
-            findings = first_of(entry, _FINDINGS)
-            if findings is None and first_of(entry, _QUOTE) is not None:
+            verdict = as_verdict(first_of(entry, _VERDICT_FIELDS))
+            findings = first_of(entry, _FINDINGS_FIELDS)
+            if findings is None and first_of(entry, _QUOTE_FIELDS) is not None:
                 findings = entry  # one finding, with its fields beside the verdict
         else:
             verdict = as_verdict(entry)
             findings = None
-        self._add(mode, verdict, self._findings(mode, findings))
+        self._add_verdict(mode, verdict, self._read_findings(mode, findings))
 
-    def _findings(self, mode: Mode, findings: object) -> list[Finding]:
+    def _read_findings(self, mode: Mode, findings: object) -> list[Finding]:
+        """Return the readable findings of a mode, and add a remark on each of the others."""
+
         def report(sentence: str) -> None:
-            self._remark(f"{mode.code} {sentence}")
+            self._add_remark(f"{mode.code} {sentence}")
 
         if findings is None:
             return []
@@ -278,36 +294,47 @@ class _Reader:
         if not isinstance(findings, list):
             report("has findings that are no list, and were left out")
             return []
-        remaining = MOST_FINDINGS - self._finding_counts[mode.slug]
-        if len(findings) > remaining:
+        remaining_count = MOST_FINDINGS - self._finding_counts[mode.slug]
+        if len(findings) > remaining_count:
             report(f"has more than {MOST_FINDINGS} findings: the first are taken")
         self._finding_counts[mode.slug] += len(findings)
-        parsed = []
-        for finding in findings[: max(0, remaining)]:
+        parsed_findings = []
+        for finding in findings[: max(0, remaining_count)]:
             if isinstance(finding, Mapping):
                 spans = read_spans(finding, self._view, report)
-                parsed.append(read_finding(finding, mode, spans, self._view, self._scale, report))
+                parsed_findings.append(
+                    read_finding(finding, mode, spans, self._view, self._scale, report)
+                )
             else:
                 report("has a finding that is no object, and was left out")
-        return parsed
+        return parsed_findings
 
-    def _add(self, mode: Mode, verdict: VerdictValue | None, findings: list[Finding]) -> None:
+    def _add_verdict(
+        self, mode: Mode, verdict: VerdictValue | None, findings: list[Finding]
+    ) -> None:
+        """Add the verdict on a mode and its findings, and make them consistent.
+
+        - A mode with findings is present.
+        - A present mode without findings gets a finding on the whole trace.
+        - Of several verdicts on a mode, the one nearest to present counts.
+        - Of equal findings, the one with the highest confidence counts.
+        """
         if findings and verdict is not VerdictValue.PRESENT:
             label = "without a verdict" if verdict is None else f"under '{verdict.value}'"
-            self._remark(f"{mode.code} has findings {label}: taken as present")
+            self._add_remark(f"{mode.code} has findings {label}: taken as present")
             verdict = VerdictValue.PRESENT
         if verdict is None:
-            self._remark(f"{mode.code} has no verdict that can be read")
+            self._add_remark(f"{mode.code} has no verdict that can be read")
             return
         earlier_findings = self._findings_by_key.values()
         has_finding = findings or any(finding.mode == mode.slug for finding in earlier_findings)
         if verdict is VerdictValue.PRESENT and not has_finding:
-            self._remark(f"{mode.code} is present without a place")
-            findings = [Finding(mode.slug, None, None, "", 0.5)]
+            self._add_remark(f"{mode.code} is present without a place")
+            findings = [Finding(mode.slug, None, None, "", _UNKNOWN_CONFIDENCE)]
         earlier_verdict = self._verdicts.get(mode.slug)
         if earlier_verdict is not None:
-            self._remark(f"{mode.code} was answered more than once")
-            verdict = max(earlier_verdict, verdict, key=_RANK.index)
+            self._add_remark(f"{mode.code} was answered more than once")
+            verdict = max(earlier_verdict, verdict, key=_VERDICT_ORDER.index)
         self._verdicts[mode.slug] = verdict
         for finding in findings:
             key = (finding.mode, finding.first, finding.last, finding.evidence)
@@ -319,28 +346,31 @@ class _Reader:
 def read_spans(fields: Mapping[str, object], view: NumberedSpans, report: Report) -> list[int]:
     """Read the first and last span of a finding.
 
+    A field may itself hold a range, and stands for a missing other field.
+
     Args:
         fields: The finding in the answer.
         view: The trace as it was sent.
         report: Called with problems.
 
     Returns:
-        The indices of the named spans that exist, at most two.
+        The indices of the named spans that exist, in ascending order, at most two.
     """
-    first, end_of_first = _as_range(fields.get("first"))
-    start_of_last, last = _as_range(fields.get("last"))
-    ends = [start_of_last if first is None else first, end_of_first if last is None else last]
-    if ends == [None, None]:
-        ends = _as_range(first_of(fields, _SPANS))
-    named = [number for number in ends if number is not None]
-    existing = [index for index in map(view.index_of, named) if index is not None]
-    if not named and any(fields.get(name) not in (None, "", []) for name in ("first", "last")):
+    first_start, first_end = _as_number_range(fields.get("first"))
+    last_start, last_end = _as_number_range(fields.get("last"))
+    start = last_start if first_start is None else first_start
+    end = first_end if last_end is None else last_end
+    if start is None and end is None:
+        start, end = _as_number_range(first_of(fields, _SPANS_FIELDS))
+    numbers = [number for number in (start, end) if number is not None]
+    indices = [index for index in map(view.index_of, numbers) if index is not None]
+    if not numbers and any(fields.get(name) not in (None, "", []) for name in ("first", "last")):
         report("names a span in a way that cannot be read")
-    if len(existing) < len(named):
+    if len(indices) < len(numbers):
         report("names a span that does not exist")
-    if existing != sorted(existing):
+    if indices != sorted(indices):
         report("names a range backwards")
-    return sorted(existing)
+    return sorted(indices)
 
 
 def read_finding(
@@ -356,35 +386,38 @@ def read_finding(
     Args:
         fields: The finding in the answer.
         mode: The mode of the finding.
-        spans: The indices of its first and last span; none for the whole trace.
+        spans: The indices of its first and last span; empty for the whole trace.
         view: The trace as it was sent.
         scale: The highest value of a confidence.
         report: Called with problems.
     """
-    quote = as_text(first_of(fields, _QUOTE))
+    quote = as_text(first_of(fields, _QUOTE_FIELDS))
     if len(quote) > QUOTE_CHARS:
         report(f"has a quote of more than {QUOTE_CHARS:,} characters, which was cut")
-    confidence = as_confidence(first_of(fields, CONFIDENCE), scale)
+    confidence = as_confidence(first_of(fields, CONFIDENCE_FIELDS), scale)
     if confidence is None:
-        report("has a confidence that cannot be read, and counts as 0.5")
-    rationale = view.with_own_numbers(as_text(first_of(fields, _RATIONALE)).strip())
+        report(f"has a confidence that cannot be read, and counts as {_UNKNOWN_CONFIDENCE}")
+    rationale = view.with_own_numbers(as_text(first_of(fields, _RATIONALE_FIELDS)).strip())
     return Finding(
         mode=mode.slug,
         first=view.key(spans[0]) if spans else None,
         last=view.key(spans[-1]) if spans else None,
         rationale=rationale[:RATIONALE_CHARS],
-        confidence=0.5 if confidence is None else confidence,
+        confidence=_UNKNOWN_CONFIDENCE if confidence is None else confidence,
         decisive=_as_decisive(fields.get("decisive")),
         evidence=Evidence(key=None, quote=quote[:QUOTE_CHARS]) if quote.strip() else None,
     )
 
 
 def find_mode(taxonomy: Taxonomy, name: object) -> Mode | None:
-    """Find a mode by its code, slug or name, or by both as in ``FM-1.3: Step repetition``.
+    """Find a mode by its code, slug or name, or by code and name: ``FM-1.3: Step repetition``.
 
     Args:
         taxonomy: The taxonomy of the modes.
         name: A value of an answer.
+
+    Returns:
+        The mode, or None if the value names no mode of the taxonomy.
     """
     if isinstance(name, bool) or not isinstance(name, str | int | float):
         return None
@@ -397,23 +430,26 @@ def find_mode(taxonomy: Taxonomy, name: object) -> Mode | None:
     mode = taxonomy.find(text)
     if mode is None and " " in text:
         code, _, mode_name = text.partition(" ")
-        by_code = find_mode(taxonomy, code.rstrip(":.,"))
-        if by_code is not None and by_code == taxonomy.find(mode_name):
-            return by_code
+        mode_by_code = find_mode(taxonomy, code.rstrip(":.,"))
+        if mode_by_code is not None and mode_by_code == taxonomy.find(mode_name):
+            return mode_by_code
     return mode
 
 
-def _unwrapped(value: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the object with the modes if it is the only one within another object."""
-    if first_of(value, _MODES) is not None:
+def _object_with_modes(value: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the object that holds the modes.
+
+    It is the value itself, or the only object within the value that has such a field.
+    """
+    if first_of(value, _MODES_FIELDS) is not None:
         return value
-    inner = [entry for entry in value.values() if isinstance(entry, Mapping)]
-    inner = [entry for entry in inner if first_of(entry, _MODES) is not None]
-    return inner[0] if len(inner) == 1 else value
+    objects = [entry for entry in value.values() if isinstance(entry, Mapping)]
+    candidates = [entry for entry in objects if first_of(entry, _MODES_FIELDS) is not None]
+    return candidates[0] if len(candidates) == 1 else value
 
 
 def first_of(value: Mapping[str, object], names: Sequence[str]) -> object:
-    """Return the first value that is not None.
+    """Return the first field of an object that is not None; None if there is none.
 
     Args:
         value: An object of an answer.
@@ -433,16 +469,16 @@ def scale_of(confidences: Iterable[object]) -> int:
     return next((scale for scale in (1, 5, 10) if largest <= scale), 100)
 
 
-def _confidences(entries: Iterable[tuple[object, object]]) -> Iterator[object]:
+def _raw_confidences(entries: Iterable[tuple[object, object]]) -> Iterator[object]:
     """Yield the confidence of each finding as it is in the answer."""
     for _, entry in entries:
-        findings = first_of(entry, _FINDINGS) if isinstance(entry, Mapping) else None
+        findings = first_of(entry, _FINDINGS_FIELDS) if isinstance(entry, Mapping) else None
         for finding in findings[:MOST_FINDINGS] if isinstance(findings, list) else ():
             if isinstance(finding, Mapping):
-                yield first_of(finding, CONFIDENCE)
+                yield first_of(finding, CONFIDENCE_FIELDS)
 
 
-def _name_in(entry: object) -> object:
+def _mode_name(entry: object) -> object:
     if not isinstance(entry, Mapping):
         return None
     return next((entry[key] for key in ("mode", "code", "slug", "name") if key in entry), None)
@@ -456,9 +492,9 @@ def as_text(value: object) -> str:
 
 
 def as_number(value: object) -> int | None:
-    """Read a span's number: an integer of any length, or a text such as ``12`` or ``#12``."""
+    """Read a span's number: an integer, or a text such as ``12`` or ``#12``; None otherwise."""
     if isinstance(value, str):
-        match = _NUMBER.fullmatch(value)
+        match = _NUMBER_PATTERN.fullmatch(value)
         return None if match is None else int(match[1])
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
@@ -466,7 +502,7 @@ def as_number(value: object) -> int | None:
 
 
 def as_verdict(value: object) -> VerdictValue | None:
-    """Read a verdict: its name, a synonym, or a boolean."""
+    """Read a verdict: its name, a synonym, or a boolean; None for any other value."""
     if isinstance(value, bool):
         return VerdictValue.PRESENT if value else VerdictValue.ABSENT
     if not isinstance(value, str):
@@ -476,14 +512,17 @@ def as_verdict(value: object) -> VerdictValue | None:
     )
 
 
-def _as_range(value: object) -> list[int | None]:
-    """Read the first and last number of spans in one value: ``3``, ``[3, 4]``, ``"3-4"``."""
+def _as_number_range(value: object) -> tuple[int | None, int | None]:
+    """Read the lowest and highest span number in a value: ``3``, ``[3, 4]``, ``"3-4"``.
+
+    Both are None if the value holds no number.
+    """
     if isinstance(value, str):
-        ends = _RANGE.fullmatch(value)
-        value = [ends[1], ends[2]] if ends else [value]
-    named = value if isinstance(value, list) else [value]
-    numbers = [number for number in map(as_number, named) if number is not None]
-    return [min(numbers), max(numbers)] if numbers else [None, None]
+        match = _RANGE_PATTERN.fullmatch(value)
+        value = [match[1], match[2]] if match else [value]
+    parts = value if isinstance(value, list) else [value]
+    numbers = [number for number in map(as_number, parts) if number is not None]
+    return (min(numbers), max(numbers)) if numbers else (None, None)
 
 
 def as_confidence(value: object, scale: int) -> float | None:
@@ -497,7 +536,7 @@ def as_confidence(value: object, scale: int) -> float | None:
         The confidence, or None for another value.
     """
     if isinstance(value, str):
-        match = _SHARE.fullmatch(value)
+        match = _CONFIDENCE_PATTERN.fullmatch(value)
         if match is None:
             return None
         value = float(match[1])

@@ -32,9 +32,13 @@ _FORM_WORDS: Final[Mapping[Form, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RequestForm:
-    """The form of requests: the form of the answer, the name of the limit, and two switches.
+    """The form of requests.
 
-    Without a ``limit`` none is sent. Without ``system`` its text is put before the user's message.
+    Attributes:
+        form: The form of the answer.
+        limit: The name of the parameter with the most tokens of an answer; None to send none.
+        temperature: Whether the temperature is sent.
+        system: Whether there is a system message. Otherwise its text precedes the user's message.
     """
 
     form: Form = "json_schema"
@@ -44,21 +48,25 @@ class RequestForm:
 
 
 class ApiCapabilities:
-    """The request form that a server accepts, learned from its refusals, for all tasks.
-
-    ``on_remark`` is called once for each setting that the server does not accept.
-    """
+    """The request form that a server accepts, learned from its refusals, for all tasks."""
 
     def __init__(self, parameters: Parameters, host: str, on_remark: Callable[[str], None]) -> None:
+        """Begin with the form that the host is likely to accept.
+
+        Args:
+            parameters: The model and its parameters.
+            host: The host and port of the server.
+            on_remark: Called once for each setting that the server does not accept.
+        """
         self._parameters = parameters
         self._host = host
         name = host.partition(":")[0]
-        self._first_limit: Limit = (
+        self._preferred_limit: Limit = (
             "max_completion_tokens" if name.endswith(_NEWER_NAMES) else "max_tokens"
         )
         self._on_remark = on_remark
         self.request_form = RequestForm(
-            limit=self._first_limit, temperature=parameters.temperature is not None
+            limit=self._preferred_limit, temperature=parameters.temperature is not None
         )
         self._longest_answer: int | None = None
 
@@ -78,23 +86,24 @@ class ApiCapabilities:
             answer_tokens: The most tokens of the answer.
         """
         if not request_form.system:
-            messages = _in_one(messages)
+            messages = _join_system_message(messages)
         body: dict[str, object] = {"model": self._parameters.model, "messages": messages}
         if request_form.limit is not None:
-            most = self._longest_answer
-            body[request_form.limit] = answer_tokens if most is None else min(answer_tokens, most)
+            if self._longest_answer is not None:
+                answer_tokens = min(answer_tokens, self._longest_answer)
+            body[request_form.limit] = answer_tokens
         if request_form.temperature:
             body["temperature"] = self._parameters.temperature
         if request_form.form == "json_schema":
-            named = {"name": ANSWER_NAME, "strict": True, "schema": schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": named}
+            named_schema = {"name": ANSWER_NAME, "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named_schema}
         elif request_form.form == "json_object_schema":
             body["response_format"] = {"type": "json_object", "schema": schema}
         elif request_form.form == "json_object":
             body["response_format"] = {"type": "json_object"}
         return body | dict(self._parameters.extra_body)
 
-    def refused(self, request_form: RequestForm, part: Part) -> bool:
+    def change_form(self, request_form: RequestForm, part: Part) -> bool:
         """Change the request form after a refusal, unless another task has changed it meanwhile.
 
         Args:
@@ -102,42 +111,50 @@ class ApiCapabilities:
             part: The refused part.
 
         Returns:
-            Whether there is another form.
+            True if the request may be sent in another form.
         """
         current = self.request_form
         if getattr(request_form, part) != getattr(current, part):
             return True
-        alternative = self._alternative(current, part)
-        if alternative is None:
+        form_and_remark = self._form_without(current, part)
+        if form_and_remark is None:
             return False
-        self.request_form, remark = alternative
+        self.request_form, remark = form_and_remark
         if remark:
             self._on_remark(f"{self._host} {remark}")
         return True
 
-    def answer_was_too_long(self, sent: object, most: int | None) -> bool:
+    def lower_answer_limit(self, sent_limit: object, allowed_tokens: int | None) -> bool:
         """Lower the limit of answers after a refusal.
 
         Args:
-            sent: The limit in the refused request.
-            most: The limit that the server names, or None.
+            sent_limit: The limit in the refused request.
+            allowed_tokens: The limit that the server names, or None.
 
         Returns:
-            Whether a request with a lower limit may be sent.
+            True if the request may be sent with a lower limit.
         """
-        if most is None or not isinstance(sent, int) or sent <= most:
+        if (
+            allowed_tokens is None
+            or not isinstance(sent_limit, int)
+            or sent_limit <= allowed_tokens
+        ):
             return False
-        if self._longest_answer is None or most < self._longest_answer:
-            self._longest_answer = most
-            self._on_remark(f"{self._host} gives answers of at most {most:,} tokens")
+        if self._longest_answer is None or allowed_tokens < self._longest_answer:
+            self._longest_answer = allowed_tokens
+            self._on_remark(f"{self._host} gives answers of at most {allowed_tokens:,} tokens")
         return True
 
-    def _alternative(self, current: RequestForm, part: Part) -> tuple[RequestForm, str] | None:
-        """Return a form without the refused part and a remark on it, or None."""
+    def _form_without(self, current: RequestForm, part: Part) -> tuple[RequestForm, str] | None:
+        """Return a form without a refused part, or with another value of it, and a remark.
+
+        The remark is empty if the change has no effect on the answers. None if there is no other
+        form.
+        """
         if part == "form":
             form = _NEXT_FORM.get(current.form)
             return None if form is None else (replace(current, form=form), _FORM_WORDS[form])
-        if part == "limit" and current.limit == self._first_limit:
+        if part == "limit" and current.limit == self._preferred_limit:
             is_newer = current.limit == "max_completion_tokens"
             limit: Limit = "max_tokens" if is_newer else "max_completion_tokens"
             return replace(current, limit=limit), ""
@@ -152,7 +169,7 @@ class ApiCapabilities:
         return replace(current, temperature=False), "takes no temperature; it is left to the server"
 
 
-def _in_one(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Join the first two messages to one."""
+def _join_system_message(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """Return messages with the text of the system message in the user's message."""
     system, user, *further = messages
     return [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *further]

@@ -22,6 +22,9 @@ MOST_NAME: Final = 200
 DEEPEST: Final = 6
 """The depth to which an error is searched for texts."""
 
+_MOST_LISTED: Final = 5
+"""The number of entries of a list that are searched for texts."""
+
 LEAST_ROOM: Final = 800
 """The fewest tokens in which an answer on the modes of a taxonomy can end."""
 
@@ -66,8 +69,13 @@ class ErrorKind(Enum):
 class ApiError:
     """An error of a server.
 
-    ``names`` holds its code, type and parameter in lower case, ``wait`` the seconds that the server
-    asks to wait; ``page`` is true if the error was not JSON.
+    Attributes:
+        status: The HTTP status.
+        message: The text of the error.
+        names: Its code, type and parameter, in lower case.
+        wait: The seconds that the server asks to wait; None if it does not ask.
+        page: True if the body is a web page instead of JSON.
+        location: The address to which the server redirects.
     """
 
     status: int
@@ -98,12 +106,12 @@ _OVERFLOW: Final = re.compile(
     r"|(?:entity|payload|content) too large"
 )
 _SIZES: Final = re.compile(
-    r"maximum context length (?:is|of) (\d{1,9})\b.{1,80}?"
-    r"(?:your request has|requested \d+ tokens \()\s*(\d{1,9})\b"
+    r"maximum context length (?:is|of) (?P<context>\d{1,9})\b.{1,80}?"
+    r"(?:your request has|requested \d+ tokens \()\s*(?P<request>\d{1,9})\b"
 )
 """The context length and the tokens of the messages, in the words of vLLM and its descendants."""
 
-_ITSELF_TOO_LONG: Final = re.compile(
+_REQUEST_TOO_LONG: Final = re.compile(
     r"(?:request|prompt|input|message)s? (?:is |are )?too (?:large|long)"
     r"|context[ _](?:length|window|size)|reduce your message size"
 )
@@ -160,7 +168,7 @@ _ANSWER_TOO_LONG: Final = re.compile(
     r"|max_(?:completion_)?tokens\W.{0,40}?"
     r"(?:too large|less than or equal|exceeds?|out of range|maximum|should be \[|is \[)"
 )
-_MOST_ANSWER: Final = re.compile(
+_LONGEST_ANSWER: Final = re.compile(
     r"at most ([\d,]{1,12})\b"
     r"|> ?([\d,]{1,12}),? which is the maximum"
     r"|less than or equal to `?([\d,]{1,12})\b"
@@ -183,107 +191,108 @@ _FORM: Final = re.compile(
     r"response_format|response format|json_schema|json schema|json_object|json mode"
     r"|structured output|guided|grammar|schema"
 )
-_ONCE_BAD: Final = re.compile(r"json_validate_failed|failed to generate json")
+_INVALID_JSON_ANSWER: Final = re.compile(r"json_validate_failed|failed to generate json")
 _UNSUPPORTED_STATUS: Final = (400, 404, 415, 422, 500, 501)
 
 
-def error_kind_of(refusal: ApiError) -> ErrorKind:
+def error_kind_of(api_error: ApiError) -> ErrorKind:
     """Classify an error by its status and, if that is not specific, by its words."""
-    status = refusal.status
-    text = " ".join((refusal.message[:MOST_WORDS].lower(), *refusal.names))
+    status = api_error.status
+    text = " ".join((api_error.message[:MOST_WORDS].lower(), *api_error.names))
     if 300 <= status < 400:
         return ErrorKind.REDIRECT
     if status == 401 or (status in (400, 403) and _BAD_KEY.search(text)):
         return ErrorKind.KEY
-    if status == 402 or _NO_MONEY.intersection(refusal.names) or _NO_MONEY_WORDS.search(text):
+    if status == 402 or _NO_MONEY.intersection(api_error.names) or _NO_MONEY_WORDS.search(text):
         return ErrorKind.MONEY
-    if refusal.wait is None and _QUOTA_WORDS.search(text):
+    if api_error.wait is None and _QUOTA_WORDS.search(text):
         return ErrorKind.MONEY
     if status == 403:
         return ErrorKind.DENIED
     if status < 500 and _FILTER.search(text):
         return ErrorKind.FILTERED
-    if status == 413 or _is_overflow(refusal, text):
+    if status == 413 or _is_overflow(api_error, text):
         return ErrorKind.OVERFLOW
-    if _ONCE_BAD.search(text):
+    if _INVALID_JSON_ANSWER.search(text):
         return ErrorKind.AGAIN
     if status >= 500 and _LOADING.search(text):
         return ErrorKind.LOADING
-    part = _unsupported_part(refusal, text)
+    part = _unsupported_part(api_error, text)
     if part is not None:
         return part
-    if status in (400, 404, 422) and not refusal.page and _NO_MODEL.search(text):
+    if status in (400, 404, 422) and not api_error.page and _NO_MODEL.search(text):
         return ErrorKind.NO_MODEL
-    return _by_status(refusal)
+    return _kind_by_status(api_error)
 
 
-def answer_room(refusal: ApiError) -> int | None:
-    """Return the tokens for an answer if the request alone fits into the context.
+def answer_room(api_error: ApiError) -> int | None:
+    """Return the tokens that the context has left for an answer.
 
-    None if the error does not name them, or if they are too few.
+    None if the error does not name the sizes of context and request, or if the rest is too small.
     """
-    sizes = _SIZES.search(refusal.message[:MOST_WORDS].lower())
+    sizes = _SIZES.search(api_error.message[:MOST_WORDS].lower())
     if sizes is None:
         return None
-    room = int(sizes[1]) - int(sizes[2]) - ROOM_SPARED
+    room = int(sizes["context"]) - int(sizes["request"]) - ROOM_SPARED
     return room if room >= LEAST_ROOM else None
 
 
-def context_limit(refusal: ApiError) -> int | None:
+def context_limit(api_error: ApiError) -> int | None:
     """Return the tokens of the server's context, or None if the error does not name them."""
-    return _number_in(_CONTEXT_LIMIT, refusal)
+    return _number_in(_CONTEXT_LIMIT, api_error)
 
 
-def longest_answer(refusal: ApiError) -> int | None:
-    """Return the most tokens of an answer, or None if the error does not name enough of them."""
-    most = _number_in(_MOST_ANSWER, refusal)
-    return most if most is not None and most >= LEAST_ROOM else None
+def longest_answer(api_error: ApiError) -> int | None:
+    """Return the most tokens of an answer that the model allows.
+
+    None if the error does not name them, or if they are too few.
+    """
+    token_count = _number_in(_LONGEST_ANSWER, api_error)
+    return token_count if token_count is not None and token_count >= LEAST_ROOM else None
 
 
-def _number_in(pattern: re.Pattern[str], refusal: ApiError) -> int | None:
-    """Return the number that a group of a pattern matches in the message of an error."""
-    match = pattern.search(refusal.message[:MOST_WORDS].lower())
-    digits = "" if match is None else (match[match.lastindex or 0]).replace(",", "")
+def _number_in(pattern: re.Pattern[str], api_error: ApiError) -> int | None:
+    """Return the number that a group of a pattern matches in the message of an error, or None."""
+    match = pattern.search(api_error.message[:MOST_WORDS].lower())
+    digits = "" if match is None else match[match.lastindex or 0].replace(",", "")
     return int(digits) if digits else None
 
 
-def _is_overflow(refusal: ApiError, text: str) -> bool:
-    if refusal.page or _OVERFLOW.search(text) is None:
+def _is_overflow(api_error: ApiError, text: str) -> bool:
+    if api_error.page or _OVERFLOW.search(text) is None:
         return False
-    return refusal.status != 429 or _ITSELF_TOO_LONG.search(text) is not None
+    return api_error.status != 429 or _REQUEST_TOO_LONG.search(text) is not None
 
 
-def _unsupported_part(refusal: ApiError, text: str) -> ErrorKind | None:
+def _unsupported_part(api_error: ApiError, text: str) -> ErrorKind | None:
     """Return the kind for the parameter that an error is about, or None."""
-    if refusal.status not in _UNSUPPORTED_STATUS or refusal.page:
+    if api_error.status not in _UNSUPPORTED_STATUS or api_error.page:
         return None
-    if refusal.status == 404:  # no such model, or no endpoint with all parameters
+    if api_error.status == 404:  # no such model, or no endpoint with all parameters
         return ErrorKind.FORM if "requested parameters" in text else None
     is_unsupported = _UNSUPPORTED.search(text) is not None
-    if _LIMIT.search(text):
-        if is_unsupported:
-            return ErrorKind.LIMIT
-        if refusal.status < 500 and _ANSWER_TOO_LONG.search(text):
-            return ErrorKind.ANSWER_TOO_LONG
-    if _ANSWER_TOO_LONG.search(text) and refusal.status < 500:
+    if is_unsupported and _LIMIT.search(text):
+        return ErrorKind.LIMIT
+    if api_error.status < 500 and _ANSWER_TOO_LONG.search(text):
         return ErrorKind.ANSWER_TOO_LONG
     if _NO_SYSTEM.search(text):
         return ErrorKind.SYSTEM
-    if "temperature" in text and (is_unsupported or "temperature" in refusal.names):
+    if "temperature" in text and (is_unsupported or "temperature" in api_error.names):
         return ErrorKind.TEMPERATURE
     if _FORM.search(text):
         return ErrorKind.FORM
     is_about_model = _NO_MODEL.search(text) is not None
-    if refusal.status in (400, 422) and "not support" in text and not is_about_model:
+    if api_error.status in (400, 422) and "not support" in text and not is_about_model:
         return ErrorKind.FORM
     return None
 
 
-def _by_status(refusal: ApiError) -> ErrorKind:
-    status = refusal.status
+def _kind_by_status(api_error: ApiError) -> ErrorKind:
+    """Return the kind of an error whose words say nothing specific."""
+    status = api_error.status
     if status in (404, 405):
         return ErrorKind.NOT_FOUND
-    if status == 429 or (status == 503 and refusal.wait is not None):
+    if status == 429 or (status == 503 and api_error.wait is not None):
         return ErrorKind.BUSY
     if status in (408, 409, 425) or status >= 500:
         return ErrorKind.AGAIN
@@ -305,7 +314,7 @@ def read_api_error(status: int, headers: Mapping[str, str], content: bytes) -> A
         text = content[:MOST_WORDS].decode("utf-8", "replace")
         page = _is_page(text, headers)
         body = text
-    error = api_error_of(body, status, wait=asked_wait(headers))
+    error = api_error_of(body, status, wait=requested_wait(headers))
     return replace(error, page=page, location=headers.get("location", ""))
 
 
@@ -313,40 +322,40 @@ def api_error_of(body: object, status: int, *, wait: float | None = None) -> Api
     """Read an error from its decoded body, in any of the usual shapes.
 
     Args:
-        body: The decoded body.
+        body: The decoded body: JSON values, or a text.
         status: The status.
-        wait: The seconds that the headers ask to wait.
+        wait: The seconds that the headers ask to wait; if None, those that the body asks for.
     """
     error = body.get("error", body) if isinstance(body, dict) else body
-    message = " ".join(_texts(error))[:MOST_WORDS].strip()
+    message = " ".join(_error_texts(error))[:MOST_WORDS].strip()
     names: list[str] = []
     if isinstance(error, dict):
-        values = (error.get(name) for name in ("code", "type", "param", "error_type"))
-        scalars = (
-            value for value in values if isinstance(value, str | int | float) and value != ""
-        )
-        names = [str(value)[:MOST_NAME].lower() for value in scalars]
+        for field in ("code", "type", "param", "error_type"):
+            value = error.get(field)
+            if isinstance(value, str | int | float) and value != "":
+                names.append(str(value)[:MOST_NAME].lower())
     if wait is None and (status == 429 or status >= 500):
         wait = _wait_in_body(error, message)
     return ApiError(status, message or f"status {status}", tuple(names), wait)
 
 
 def _wait_in_body(error: object, message: str) -> float | None:
-    """Return the seconds that the body of an error asks to wait, in a field or in its words."""
+    """Return the seconds that the body of an error asks to wait, in a field or words; or None."""
     details = error.get("details") if isinstance(error, dict) else None
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
-        seconds = _duration(delay) if isinstance(delay, str) else None
+        seconds = _duration_seconds(delay) if isinstance(delay, str) else None
         if seconds is not None:
             return seconds
     match = _WAIT_WORDS.search(message.lower())
     if match is None:
         return None
     unit = match[2] or "s"
-    return min(float(match[1]) * _UNITS[unit if unit == "ms" else unit[0]], LONGEST_WAIT)
+    unit_seconds = _UNITS[unit] if unit == "ms" else _UNITS[unit[0]]
+    return min(float(match[1]) * unit_seconds, LONGEST_WAIT)
 
 
-def _duration(text: str) -> float | None:
+def _duration_seconds(text: str) -> float | None:
     """Read a duration such as ``38s``, ``6m0s`` or ``20ms`` in seconds; None for other texts."""
     parts = _DURATION.findall(text[:MOST_NAME])
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
@@ -354,64 +363,67 @@ def _duration(text: str) -> float | None:
     return min(sum(float(number) * _UNITS[unit] for number, unit in parts), LONGEST_WAIT)
 
 
-def _texts(error: object, depth: int = 0) -> Iterator[str]:
-    """Yield the texts of an error, without those that repeat the request."""
+def _error_texts(error: object, depth: int = 0) -> Iterator[str]:
+    """Yield the texts of an error, to a limited depth, without fields that repeat the request."""
     if isinstance(error, str):
         yield error[:MOST_WORDS]
     elif depth == DEEPEST:
         return
     elif isinstance(error, list):
-        for each in error[:5]:
-            yield from _texts(each, depth + 1)
+        for entry in error[:_MOST_LISTED]:
+            yield from _error_texts(entry, depth + 1)
     elif isinstance(error, dict):
         location = error.get("loc")
         if isinstance(location, list):
-            steps = (step for step in location[:5] if isinstance(step, str | int))
+            steps = (step for step in location[:_MOST_LISTED] if isinstance(step, str | int))
             yield ".".join(str(step)[:MOST_NAME] for step in steps)
         for name in ("message", "detail", "msg", "error", "errors", "metadata", "raw"):
-            yield from _texts(error.get(name), depth + 1)
+            yield from _error_texts(error.get(name), depth + 1)
 
 
 def _is_page(text: str, headers: Mapping[str, str]) -> bool:
     return "html" in headers.get("content-type", "") or text.lstrip().startswith("<")
 
 
-def asked_wait(headers: Mapping[str, str]) -> float | None:
+def requested_wait(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a response asks to wait, at most ``LONGEST_WAIT``, or None.
 
-    A date counts against the server's own clock if the response has one. Without a time to wait,
-    the reset of a used-up rate limit counts.
+    - A date is compared with the date of the response, or with this machine's clock.
+    - Without a time to wait, the time until a used-up rate limit is reset counts.
     """
-    milliseconds = _number(headers.get("retry-after-ms", ""))
+    milliseconds = _positive_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return min(milliseconds / 1000.0, LONGEST_WAIT)
     retry_after = headers.get("retry-after", "").strip()
-    seconds = _number(retry_after)
+    seconds = _positive_number(retry_after)
     if seconds is None:
-        until = _date(retry_after)
+        until = _parsed_date(retry_after)
         if until is None:
             return _limit_reset(headers)
-        now = _date(headers.get("date", "")) or datetime.now(UTC)
+        now = _parsed_date(headers.get("date", "")) or datetime.now(UTC)
         seconds = max(0.0, (until - now).total_seconds())
     return min(seconds, LONGEST_WAIT)
 
 
 def _limit_reset(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until the used-up rate limits are reset, from OpenAI's headers."""
-    resets = {
-        name: seconds
-        for name in ("requests", "tokens")
-        if (seconds := _duration(headers.get(f"x-ratelimit-reset-{name}", ""))) is not None
-    }
-    used_up = [
-        seconds
-        for name, seconds in resets.items()
-        if headers.get(f"x-ratelimit-remaining-{name}", "").strip() == "0"
-    ]
-    return max(used_up) if used_up else min(resets.values(), default=None)
+    """Return the seconds until all used-up rate limits are reset, from OpenAI's headers.
+
+    If no limit is used up, return the seconds until the first is reset; None without headers.
+    """
+    all_resets: list[float] = []
+    used_up_resets: list[float] = []
+    for name in ("requests", "tokens"):
+        seconds = _duration_seconds(headers.get(f"x-ratelimit-reset-{name}", ""))
+        if seconds is None:
+            continue
+        all_resets.append(seconds)
+        if headers.get(f"x-ratelimit-remaining-{name}", "").strip() == "0":
+            used_up_resets.append(seconds)
+    return max(used_up_resets) if used_up_resets else min(all_resets, default=None)
 
 
-def _number(text: str) -> float | None:
+def _positive_number(text: str) -> float | None:
+    """Read a finite number that is not negative; None for any other text."""
     try:
         value = float(text[:MOST_NAME])
     except ValueError:
@@ -419,7 +431,8 @@ def _number(text: str) -> float | None:
     return value if isfinite(value) and value >= 0 else None
 
 
-def _date(text: str) -> datetime | None:
+def _parsed_date(text: str) -> datetime | None:
+    """Read the date of a header, in UTC if it names no time zone; None for any other text."""
     try:
         date = parsedate_to_datetime(text[:MOST_NAME])
     except (ValueError, OverflowError):

@@ -22,7 +22,7 @@ from mast_tui.judges.llm.client.api_errors import (
     error_kind_of,
     read_api_error,
 )
-from mast_tui.judges.llm.client.bounded_http import BoundedClient, connected
+from mast_tui.judges.llm.client.bounded_http import BoundedClient, openai_client
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.errors import RunStops
 from mast_tui.safe_text import one_line
@@ -32,8 +32,8 @@ MOST_COUNTED: Final = 10**9
 
 ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 
-_NOT_THERE: Final = frozenset({404, 405, 501})
-_LATER: Final = frozenset({ErrorKind.BUSY, ErrorKind.AGAIN, ErrorKind.LOADING})
+_MISSING_STATUS: Final = frozenset({404, 405, 501})
+_TEMPORARY_ERRORS: Final = frozenset({ErrorKind.BUSY, ErrorKind.AGAIN, ErrorKind.LOADING})
 
 
 class ServerUnreachable(RunStops):
@@ -47,12 +47,22 @@ class BatchGone(RunStops):
 class _FileClient(BoundedClient):
     """An HTTP client for files of answers, which are as long as all answers together."""
 
-    most = 1 << 30
+    max_bytes = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """The state of a batch; ``files`` hold answers and errors, ``problem`` why it failed."""
+    """The state of a batch.
+
+    Attributes:
+        id: The id of the batch.
+        status: The status as the vendor names it.
+        done: The number of answered requests.
+        failed: The number of failed requests.
+        total: The number of all requests.
+        files: The ids of the files of answers and of errors.
+        problem: The reason why the batch failed; empty if it did not.
+    """
 
     id: str
     status: str
@@ -79,7 +89,7 @@ class BatchClient:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._host = endpoint.host
-        self._openai = connected(endpoint, _FileClient)
+        self._openai = openai_client(endpoint, _FileClient)
 
     async def __aenter__(self) -> Self:
         return self
@@ -96,27 +106,27 @@ class BatchClient:
         """Upload a file of requests, and return its id."""
         with self._translated_errors():
             files = self._openai.files.with_raw_response
-            sent = await files.create(file=path, purpose="batch")
-            return self._name(self._body(sent.content))
+            response = await files.create(file=path, purpose="batch")
+            return self._read_id(self._read_body(response.content))
 
     async def create(self, file: str) -> BatchState:
         """Create the batch of an uploaded file."""
         with self._translated_errors():
-            made = await self._openai.batches.with_raw_response.create(
+            response = await self._openai.batches.with_raw_response.create(
                 input_file_id=file,
                 endpoint="/v1/chat/completions",
                 completion_window="24h",
             )
-            return self._state(self._body(made.content))
+            return self._read_state(self._read_body(response.content))
 
     async def find(self, file: str) -> BatchState | None:
-        """Find the batch of a file among the last 100."""
+        """Return the state of the batch of a file, or None if it is not among the last 100."""
         with self._translated_errors():
             response = await self._openai.batches.with_raw_response.list(limit=100)
-        batches = self._body(response.content).get("data")
+        batches = self._read_body(response.content).get("data")
         for batch in batches if isinstance(batches, list) else ():
             if isinstance(batch, dict) and batch.get("input_file_id") == file:
-                return self._state(batch)
+                return self._read_state(batch)
         return None
 
     async def state(self, batch: str) -> BatchState:
@@ -127,7 +137,7 @@ class BatchClient:
         """
         with self._translated_errors(gone=batch):
             response = await self._openai.batches.with_raw_response.retrieve(batch)
-            return self._state(self._body(response.content))
+            return self._read_state(self._read_body(response.content))
 
     async def download(self, file: str, to: Path) -> None:
         """Download a file of answers.
@@ -140,7 +150,7 @@ class BatchClient:
             response = await self._openai.files.content(file)
             to.write_bytes(response.content)
 
-    def _body(self, content: bytes) -> Mapping[str, object]:
+    def _read_body(self, content: bytes) -> Mapping[str, object]:
         """Read the JSON object of a response, which the SDK does not check.
 
         Raises:
@@ -154,60 +164,70 @@ class BatchClient:
             return body
         raise RunStops(f"{self._host} does not answer as a Batch API does; leave out --batch")
 
-    def _state(self, batch: Mapping[str, object]) -> BatchState:
+    def _read_state(self, batch: Mapping[str, object]) -> BatchState:
+        """Read the state of a batch from its JSON object.
+
+        Raises:
+            RunStops: The batch has no id.
+        """
         counts = batch.get("request_counts")
         errors = batch.get("errors")
         if isinstance(errors, dict):
             errors = errors.get("data")
         files = (batch.get("output_file_id"), batch.get("error_file_id"))
         return BatchState(
-            self._name(batch),
-            _text(batch.get("status")),
-            done=_count(counts, "completed"),
-            failed=_count(counts, "failed"),
-            total=_count(counts, "total"),
+            self._read_id(batch),
+            _text_or_empty(batch.get("status")),
+            done=_request_count(counts, "completed"),
+            failed=_request_count(counts, "failed"),
+            total=_request_count(counts, "total"),
             files=tuple(file for file in files if isinstance(file, str) and file),
             problem=self._endpoint.clean(api_error_of(errors, 0).message) if errors else "",
         )
 
-    def _name(self, made: Mapping[str, object]) -> str:
+    def _read_id(self, file_or_batch: Mapping[str, object]) -> str:
         """Return the id of a file or a batch.
 
         Raises:
             RunStops: There is no id.
         """
-        name = _text(made.get("id"))
-        if name:
-            return name
+        identifier = _text_or_empty(file_or_batch.get("id"))
+        if identifier:
+            return identifier
         raise RunStops(f"{self._host} gave a batch or its file no id; leave out --batch")
 
     @contextmanager
     def _translated_errors(self, *, gone: str | None = None) -> Iterator[None]:
-        """Translate the errors of the SDK."""
+        """Return a context that translates the errors of the SDK to ``RunStops``.
+
+        Args:
+            gone: The id of the file or batch that is requested, if it may no longer exist.
+        """
         try:
             yield
         except openai.APIStatusError as error:
-            raise self._refused(error, gone) from error
+            raise self._translate_error(error, gone) from error
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             reason = self._endpoint.clean(str(error.__cause__ or error)) or type(error).__name__
             raise ServerUnreachable(
                 f"{self._host} is not reached: {reason}; the same command goes on"
             ) from error
 
-    def _refused(self, error: openai.APIStatusError, gone: str | None) -> RunStops:
+    def _translate_error(self, error: openai.APIStatusError, gone: str | None) -> RunStops:
+        """Return the error to raise for an error response of the server."""
         response = error.response
-        refusal = read_api_error(response.status_code, response.headers, response.content)
-        reason = "a web page" if refusal.page else self._endpoint.clean(refusal.message)
-        reason += f" ({refusal.status})"
-        error_kind = error_kind_of(refusal)
-        if refusal.status in _NOT_THERE:
+        api_error = read_api_error(response.status_code, response.headers, response.content)
+        reason = "a web page" if api_error.page else self._endpoint.clean(api_error.message)
+        reason += f" ({api_error.status})"
+        error_kind = error_kind_of(api_error)
+        if api_error.status in _MISSING_STATUS:
             if gone is not None:
                 return BatchGone(f"{self._host} knows no {one_line(gone, 80)}: {reason}")
             return RunStops(
                 f"{self._host} has no Batch API: {reason}; --write-batch FILE writes the requests "
                 "for vLLM's run-batch, or leave out --batch"
             )
-        if error_kind in _LATER:
+        if error_kind in _TEMPORARY_ERRORS:
             return ServerUnreachable(
                 f"{self._host} does not do it now: {reason}; the same command goes on"
             )
@@ -218,12 +238,12 @@ class BatchClient:
         return RunStops(f"{self._host} refuses the batch: {reason}")
 
 
-def _text(value: object) -> str:
+def _text_or_empty(value: object) -> str:
     """Return a text, an empty one for any other value."""
     return value if isinstance(value, str) else ""
 
 
-def _count(counts: object, name: str) -> int:
+def _request_count(counts: object, name: str) -> int:
     """Return a number of requests, 0 for any other value."""
     value = counts.get(name) if isinstance(counts, dict) else None
     return value if type(value) is int and 0 <= value <= MOST_COUNTED else 0

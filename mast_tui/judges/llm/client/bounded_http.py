@@ -1,4 +1,4 @@
-"""HTTP connections that read responses up to a maximum size, also compressed ones."""
+"""HTTP connections that read responses up to a maximum size, also compressed responses."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mast_tui.safe_text import one_line
 MOST_BYTES: Final = 2 << 20
 """The most bytes of an uncompressed response; an answer of 32,000 tokens has 130,000."""
 
-CONNECT: Final = 10.0
+CONNECT_SECONDS: Final = 10.0
 """The most seconds for a connection."""
 
-_READ_ANEW: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_TRANSFER_HEADERS: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 """The headers on the transfer of a body, which do not hold after it was read."""
 
 
@@ -30,7 +30,7 @@ class ResponseTooLarge(httpx2.RequestError):
 
 
 class BoundedClient(openai.DefaultAsyncHttpxClient):
-    """An HTTP client whose responses have a whole, uncompressed body of at most ``most`` bytes.
+    """An HTTP client whose responses have a whole, uncompressed body of at most ``max_bytes``.
 
     Parameters of the content type are removed: with a name such as ``zlib`` or ``punycode`` as the
     character set, the text would be decompressed again, or would take very long to decode.
@@ -39,7 +39,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         ResponseTooLarge: A body is longer, or compressed more than once.
     """
 
-    most: int = MOST_BYTES
+    max_bytes: int = MOST_BYTES
 
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
@@ -53,13 +53,13 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         """
         response = await super().send(request, stream=True, **options)
         try:
-            content = await _content(response, self.most)
+            content = await _read_content(response, self.max_bytes)
         finally:
             await response.aclose()
         headers = [
             (name, value.split(";")[0] if name == "content-type" else value)
             for name, value in response.headers.multi_items()
-            if name not in _READ_ANEW
+            if name not in _TRANSFER_HEADERS
         ]
         return httpx2.Response(
             response.status_code,
@@ -70,21 +70,27 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         )
 
 
-async def _content(response: httpx2.Response, most: int) -> bytes:
-    """Read the content of a response; raise ``ResponseTooLarge`` if it is too long."""
+async def _read_content(response: httpx2.Response, max_bytes: int) -> bytes:
+    """Read the content of a response.
+
+    Raises:
+        ResponseTooLarge: The content is too long, or compressed more than once.
+    """
     encodings = response.headers.get_list("content-encoding", split_commas=True)
     if sum(encoding.strip().lower() != "identity" for encoding in encodings) > 1:
         raise ResponseTooLarge("it packs its answer more than once")
     content = bytearray()
     async for part in response.aiter_bytes():
         content += part
-        if len(content) > most:
-            raise ResponseTooLarge(f"its answer is longer than {most >> 20} MB")
+        if len(content) > max_bytes:
+            raise ResponseTooLarge(f"its answer is longer than {max_bytes >> 20} MB")
     return bytes(content)
 
 
-def connected(endpoint: Endpoint, kind: type[BoundedClient] = BoundedClient) -> openai.AsyncOpenAI:
-    """Make the SDK's client, without retries, redirects, and proxies for this machine.
+def openai_client(
+    endpoint: Endpoint, kind: type[BoundedClient] = BoundedClient
+) -> openai.AsyncOpenAI:
+    """Make the SDK's client, without retries and redirects, and without proxies for this machine.
 
     Args:
         endpoint: The endpoint of the server.
@@ -97,15 +103,15 @@ def connected(endpoint: Endpoint, kind: type[BoundedClient] = BoundedClient) -> 
     headers = dict(endpoint.headers)
     if is_azure(endpoint.base_url):
         headers = {"api-key": endpoint.api_key, **headers}  # its older addresses know no bearer
-    limits = openai.Timeout(endpoint.timeout, connect=min(CONNECT, endpoint.timeout))
-    problem = None
+    limits = openai.Timeout(endpoint.timeout, connect=min(CONNECT_SECONDS, endpoint.timeout))
+    problem = None  # raised after the handler: the error may hold the key, and is not chained
     try:
         client = openai.AsyncOpenAI(
             api_key=endpoint.api_key,
             base_url=urlunsplit(address._replace(query="", fragment="")),
             timeout=limits,
             max_retries=0,
-            http_client=_connections(endpoint.base_url, limits, kind),
+            http_client=_http_client(endpoint.base_url, limits, kind),
             default_headers=headers,
             default_query=dict(parse_qsl(address.query)),
         )
@@ -116,21 +122,23 @@ def connected(endpoint: Endpoint, kind: type[BoundedClient] = BoundedClient) -> 
             f"{endpoint.host} cannot be asked; see to the address and the proxies: {problem}"
         )
     if endpoint.host.partition(":")[0] != "api.openai.com":
-        # The account in the environment is for its vendor only.
-        client.organization = client.project = None
+        # The account in the environment is for OpenAI only.
+        client.organization = None
+        client.project = None
     return client
 
 
-def _connections(
+def _http_client(
     base_url: str, limits: openai.Timeout, kind: type[BoundedClient]
 ) -> httpx2.AsyncClient:
+    """Make the HTTP client; for this machine, proxies are not used."""
     if not is_this_machine(base_url):
         return kind(timeout=limits, follow_redirects=False)
-    plain = base_url.strip().lower().startswith("http:")
+    is_unencrypted = base_url.strip().lower().startswith("http:")
     return kind(
         timeout=limits,
         follow_redirects=False,
         trust_env=False,
-        # Start-up: without encryption the certificates need not be read.
-        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
+        # Faster start: without encryption, the certificates need not be read.
+        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_unencrypted else True,
     )

@@ -16,7 +16,7 @@ FIRST_SHARE: Final = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reserved:
-    """The expected tokens of one try; compared by identity."""
+    """The reserved tokens of one try; a reservation equals only itself."""
 
     tokens_in: int
     tokens_out: int
@@ -30,7 +30,7 @@ class Allowance:
     cost: float | None = None
 
     def share(self, used: Usage, prices: Prices | None) -> float:
-        """Return the used share of the allowance, the greater one if both are limited.
+        """Return the used share of the allowance; of tokens and money, the greater share counts.
 
         Args:
             used: The usage.
@@ -51,7 +51,7 @@ UNBOUNDED: Final = Allowance()
 class Budget:
     """An allowance in tokens, in money, or both, and the usage; for the tasks of one event loop.
 
-    A request is only sent if its estimate fits, so that at most one answer of each worker exceeds
+    A request is sent only if its estimate fits, so that at most one answer of each worker exceeds
     the allowance.
 
     Args:
@@ -76,10 +76,10 @@ class Budget:
         self._prices = prices
         self.used = used or Usage()
         """The usage so far."""
-        self._answers = 0
-        self._answered_out = 0
-        self._held: set[Reserved] = set()
-        self._settled = asyncio.Event()
+        self._answer_count = 0
+        self._answer_tokens = 0
+        self._reservations: set[Reserved] = set()
+        self._reservation_ended = asyncio.Event()
 
     @property
     def tokens(self) -> int:
@@ -87,9 +87,9 @@ class Budget:
         return self.used.tokens_in + self.used.tokens_out
 
     async def reserve(self, tokens_in: int, answer_tokens: int) -> Reserved:
-        """Reserve the expected tokens of a request, which are to be settled or released.
+        """Reserve the expected tokens of a request; the caller settles or releases them.
 
-        If other requests reserve the rest of the allowance, this waits for them.
+        If other requests reserve the rest of the allowance, this method waits for their end.
 
         Args:
             tokens_in: The estimated tokens of the request.
@@ -99,19 +99,19 @@ class Budget:
             AllowanceSpent: The rest of the allowance does not suffice.
         """
         while True:
-            request = Reserved(tokens_in, self._expected(answer_tokens))
-            if not self._fits([request]):
-                raise AllowanceSpent(self._message(request))
-            if self._fits([*self._held, request]):
-                self._held.add(request)
+            request = Reserved(tokens_in, self._expected_answer_tokens(answer_tokens))
+            if not self._fits_allowance([request]):
+                raise AllowanceSpent(self._spent_message(request))
+            if self._fits_allowance([*self._reservations, request]):
+                self._reservations.add(request)
                 return request
-            self._settled.clear()
-            await self._settled.wait()
+            self._reservation_ended.clear()
+            await self._reservation_ended.wait()
 
     def settle(
         self, reserved: Reserved, tokens_in: int, tokens_out: int, tokens_cached: int = 0
     ) -> None:
-        """Count the tokens of an answer in place of the reserved ones.
+        """Count the tokens of an answer in place of the reserved tokens.
 
         Args:
             reserved: The reserved tokens.
@@ -119,32 +119,37 @@ class Budget:
             tokens_out: The tokens of the answer.
             tokens_cached: The tokens of the request that the server had cached.
         """
-        self._use(tokens_in, tokens_out, tokens_cached)
-        self._answers += 1
-        self._answered_out += tokens_out
+        self._add_usage(tokens_in, tokens_out, tokens_cached)
+        self._answer_count += 1
+        self._answer_tokens += tokens_out
         self.release(reserved)
 
     def lose(self, reserved: Reserved) -> None:
         """Count the request of a lost answer, which may have to be paid."""
-        self._use(reserved.tokens_in, 0, 0)
+        self._add_usage(reserved.tokens_in, 0, 0)
         self.release(reserved)
 
     def release(self, reserved: Reserved) -> None:
         """Release reserved tokens, unless they are settled."""
-        self._held.discard(reserved)
-        self._settled.set()
+        self._reservations.discard(reserved)
+        self._reservation_ended.set()
 
-    def _expected(self, answer_tokens: int) -> int:
-        if not self._answers:
+    def _expected_answer_tokens(self, answer_tokens: int) -> int:
+        """Return the mean tokens of earlier answers, or a share of the longest answer."""
+        if not self._answer_count:
             return round(answer_tokens * FIRST_SHARE)
-        return min(answer_tokens, -(-self._answered_out // self._answers))
+        return min(answer_tokens, -(-self._answer_tokens // self._answer_count))
 
-    def _use(self, tokens_in: int, tokens_out: int, tokens_cached: int) -> None:
+    def _add_usage(self, tokens_in: int, tokens_out: int, tokens_cached: int) -> None:
         self.used += Usage(1, tokens_in, tokens_out, tokens_cached)
 
-    def _fits(self, planned: list[Reserved]) -> bool:
-        tokens_in = self.used.tokens_in + sum(each.tokens_in for each in planned)
-        tokens_out = self.used.tokens_out + sum(each.tokens_out for each in planned)
+    def _fits_allowance(self, reservations: list[Reserved]) -> bool:
+        """Check whether the usage with these reservations is within the allowance."""
+        tokens_in = self.used.tokens_in
+        tokens_out = self.used.tokens_out
+        for reserved in reservations:
+            tokens_in += reserved.tokens_in
+            tokens_out += reserved.tokens_out
         if self._allowed.tokens is not None and tokens_in + tokens_out > self._allowed.tokens:
             return False
         if self._allowed.cost is None or self._prices is None:
@@ -152,28 +157,37 @@ class Budget:
         cost = self._prices.cost(tokens_in, tokens_out, self.used.tokens_cached)
         return cost <= self._allowed.cost
 
-    def _message(self, request: Reserved) -> str:
+    def _spent_message(self, request: Reserved) -> str:
+        """Return the message that a request does not fit into the rest of the allowance."""
         tokens = request.tokens_in + request.tokens_out
-        by_tokens = self._allowed.tokens is not None and self.tokens + tokens > self._allowed.tokens
-        if by_tokens or self._prices is None:
-            used = f"{self.tokens:,}"
-            most = f"{self._allowed.tokens:,} tokens"
-            needed = f"{tokens:,}"
+        is_token_limit = (
+            self._allowed.tokens is not None and self.tokens + tokens > self._allowed.tokens
+        )
+        if is_token_limit or self._prices is None:
+            used_amount = f"{self.tokens:,}"
+            allowed_amount = f"{self._allowed.tokens:,} tokens"
+            needed_amount = f"{tokens:,}"
             is_too_much = tokens > (self._allowed.tokens or 0)
         else:
             usage = self.used
             cost = self._prices.cost(request.tokens_in, request.tokens_out)
-            used = _money(self._prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached))
-            most = _money(self._allowed.cost)
-            needed = _money(cost)
+            used_amount = _amount_text(
+                self._prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached)
+            )
+            allowed_amount = _amount_text(self._allowed.cost)
+            needed_amount = _amount_text(cost)
             is_too_much = cost > (self._allowed.cost or 0.0)
         if is_too_much:
-            return f"one request alone may take {needed} of the {most} allowed; allow more"
+            return (
+                f"one request alone may take {needed_amount} of the {allowed_amount} allowed; "
+                "allow more"
+            )
+        verb = "used" if is_token_limit else "spent"
         return (
-            f"{used} of the {most} allowed are {'used' if by_tokens else 'spent'}, and the next"
-            " request would go beyond; the same command goes on with a new allowance"
+            f"{used_amount} of the {allowed_amount} allowed are {verb}, and the next request would"
+            " go beyond; the same command goes on with a new allowance"
         )
 
 
-def _money(amount: float | None) -> str:
+def _amount_text(amount: float | None) -> str:
     return f"{amount or 0.0:,.2f}" if not amount or amount >= 1 else f"{amount:.4f}"

@@ -23,12 +23,12 @@ from mast_tui.judges.llm.client.api_errors import (
     longest_answer,
     read_api_error,
 )
-from mast_tui.judges.llm.client.bounded_http import connected
+from mast_tui.judges.llm.client.bounded_http import openai_client
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.keys import NO_KEY, KeyFilter, scrub
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter, back_off
-from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, UnusableReply, read_reply, was_cut
+from mast_tui.judges.llm.client.replies import LEAST_CHECKED, UnusableReply, read_reply, was_cut
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.judges.llm.request import (
@@ -102,10 +102,10 @@ class _FailedTry:
     Attributes:
         words: The reason, for a person.
         reached: There was a connection.
-        lost: The server may have answered all the same.
+        lost: The server may have answered, but the answer did not arrive.
         late: The answer did not arrive in time.
         busy: The server only had too many requests.
-        wait: The seconds that it asked to wait; all tasks wait.
+        wait: The seconds that the server asked to wait; all tasks wait.
         loading: The server has not loaded its model.
         away: The server, or the server behind it, is not there, as during a restart.
         learned: The request is sent again at once in another form.
@@ -163,23 +163,23 @@ class Client(ModelClient):
         self._on_wait = on_wait
         self.capabilities = ApiCapabilities(parameters, endpoint.host, on_remark)
         """The parameters that the server accepts, as far as is known."""
-        self._secret = secrets.token_bytes(32)
-        self._answered = 0
-        self._unproven = 0
-        self._in_flight = 0
-        self._returned = asyncio.Event()
+        self._boundary_secret = secrets.token_bytes(32)
+        self._answer_count = 0
+        self._unproven_count = 0
+        self._in_flight_count = 0
+        self._response_arrived = asyncio.Event()
         self._last_problem = ""
-        self._counts: dict[int, tuple[str, int]] = {}
-        """The first request with each token count: its fingerprint and estimate."""
-        self._most_counted = 0
+        self._first_request_by_count: dict[int, tuple[str, int]] = {}
+        """The fingerprint and the estimate of the first request, by its token count."""
+        self._highest_count = 0
         """The highest token count of a request."""
         self._away_since: float | None = None
         """The time of the first failed request while the server is away; None otherwise."""
-        self._stopped: str | None = None
-        self._stopping = asyncio.Lock()
-        self._openai = connected(endpoint)
-        self._hidden = KeyFilter(endpoint.api_key)
-        self._hidden.watch()
+        self._stop_reason: str | None = None
+        self._stop_lock = asyncio.Lock()
+        self._openai = openai_client(endpoint)
+        self._key_filter = KeyFilter(endpoint.api_key)
+        self._key_filter.watch()
 
     async def __aenter__(self) -> Self:
         return self
@@ -195,7 +195,7 @@ class Client(ModelClient):
     async def close(self) -> None:
         """Close all connections; no request can be sent any more."""
         await self._openai.close()
-        self._hidden.leave()
+        self._key_filter.leave()
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
@@ -212,82 +212,103 @@ class Client(ModelClient):
             Unanswered: There was no usable answer in the allowed tries, or the request was refused.
             RunStops: No request will be answered, or the allowance is spent.
         """
-        failures = 0
-        unreached = 0
-        late = 0
-        sent = 0
-        waited = 0.0
+        failure_count = 0
+        unreached_count = 0
+        late_count = 0
+        sent_count = 0
+        waited_seconds = 0.0
         while True:
-            answered_before = self._answered
-            outcome = await self._try(request, answer_tokens, correction)
-            sent += 1
+            answer_count_before = self._answer_count
+            outcome = await self._send_once(request, answer_tokens, correction)
+            sent_count += 1
             if isinstance(outcome, Reply):
                 return outcome
             if isinstance(outcome, AskError):
                 self._last_problem = str(outcome)
                 if isinstance(outcome, ContextOverflow):  # a shorter request may be answered
-                    self._unproven -= 1
+                    self._unproven_count -= 1
                 raise outcome
             self._last_problem = outcome.words
             if outcome.learned:
                 continue
             if outcome.wait and (outcome.loading or outcome.away):
-                self._unproven -= 1
-            waited += outcome.wait
-            others_answered = outcome.busy and self._answered > answered_before
-            if not others_answered and (not outcome.wait or waited > FREE_WAIT_SECONDS):
-                failures += 1
-            late += outcome.late
-            unreached += not outcome.reached
+                self._unproven_count -= 1
+            waited_seconds += outcome.wait
+            answers_others = outcome.busy and self._answer_count > answer_count_before
+            wait_is_free = outcome.wait and waited_seconds <= FREE_WAIT_SECONDS
+            if not answers_others and not wait_is_free:
+                failure_count += 1
+            late_count += outcome.late
+            unreached_count += not outcome.reached
             if outcome.away and not outcome.wait:
-                raise self._given_up(outcome, sent, unreached=unreached == sent)
-            if failures >= self._tries or late >= TIMEOUTS:
-                raise self._given_up(outcome, failures, unreached=unreached == failures)
+                raise self._give_up_error(
+                    outcome, sent_count, unreached=unreached_count == sent_count
+                )
+            if failure_count >= self._tries or late_count >= TIMEOUTS:
+                raise self._give_up_error(
+                    outcome, failure_count, unreached=unreached_count == failure_count
+                )
             if outcome.late:
                 self._on_wait(f"{self._host}: {outcome.words}; it is asked again")
             if not outcome.wait:
                 await self.limiter.timing.sleep(
-                    back_off(max(failures, 1), self.limiter.timing.random())
+                    back_off(max(failure_count, 1), self.limiter.timing.random())
                 )
 
-    def _given_up(self, last: _FailedTry, failures: int, *, unreached: bool) -> AskError:
+    def _give_up_error(self, last_try: _FailedTry, count: int, *, unreached: bool) -> AskError:
+        """Return the error of a request that is not tried again.
+
+        Args:
+            last_try: The last failed try.
+            count: The number of failed tries.
+            unreached: No try reached the server, so the run stops.
+        """
         if unreached:
             return RunStops(
-                f"no answer from {self._host}: {last.words}; the same command continues the run"
+                f"no answer from {self._host}: {last_try.words}; the same command continues the run"
             )
-        tries = "1 try" if failures == 1 else f"{failures} tries"
+        tries = "1 try" if count == 1 else f"{count} tries"
         return Unanswered(
-            f"{self._host} gave no usable answer in {tries}; the last problem: {last.words}"
+            f"{self._host} gave no usable answer in {tries}; the last problem: {last_try.words}"
         )
 
-    async def _try(
+    async def _send_once(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None
     ) -> Reply | _FailedTry | AskError:
-        """Send a request once."""
+        """Send a request once, and account for the tokens that it used.
+
+        Returns:
+            The reply, the failed try if the request may be sent again, or the error to raise.
+        """
         async with self.limiter.turn() as turn:
-            await self._prove()
-            if self._stopped is not None:
-                return RunStops(self._stopped)
-            room = int(answer_tokens)
-            reserved = await self._budget.reserve(request.tokens, room)
+            await self._await_permission()
+            if self._stop_reason is not None:
+                return RunStops(self._stop_reason)
+            answer_limit = int(answer_tokens)
+            reserved = await self._budget.reserve(request.tokens, answer_limit)
             try:
                 request_form = self.capabilities.request_form
-                texts = messages(request, boundary_of(request, self._secret), correction)
-                body = self.capabilities.body(request_form, texts, request.schema, room)
-                self._in_flight += 1
+                boundary = boundary_of(request, self._boundary_secret)
+                chat_messages = messages(request, boundary, correction)
+                body = self.capabilities.body(
+                    request_form, chat_messages, request.schema, answer_limit
+                )
+                self._in_flight_count += 1
                 try:
-                    sent = await self._send(body)
+                    response = await self._post_request(body)
                 finally:
-                    self._in_flight -= 1
-                    self._returned.set()
+                    self._in_flight_count -= 1
+                    self._response_arrived.set()
                 received = (
-                    read_reply(sent, form=request_form.form, sent_tokens=request.tokens)
-                    if isinstance(sent, str)
-                    else sent
+                    read_reply(response, form=request_form.form, sent_tokens=request.tokens)
+                    if isinstance(response, str)
+                    else response
                 )
                 if isinstance(received, Reply | UnusableReply) and received.tokens_in:
-                    cached = received.tokens_cached if isinstance(received, Reply) else 0
-                    self._budget.settle(reserved, received.tokens_in, received.tokens_out, cached)
+                    cached_tokens = received.tokens_cached if isinstance(received, Reply) else 0
+                    self._budget.settle(
+                        reserved, received.tokens_in, received.tokens_out, cached_tokens
+                    )
                 elif isinstance(received, UnusableReply) or (
                     isinstance(received, _FailedTry) and received.lost
                 ):
@@ -295,28 +316,32 @@ class Client(ModelClient):
             finally:
                 self._budget.release(reserved)
             if isinstance(received, Reply):
-                return await self._replied(received, texts, request)
+                return await self._checked_reply(received, chat_messages, request)
             outcome: Reply | _FailedTry | AskError
             if isinstance(received, UnusableReply):
-                outcome = self._unusable(received)
+                outcome = self._unusable_outcome(received)
             elif isinstance(received, ApiError):
-                outcome = await self._refused(received, request_form, body, turn)
+                outcome = await self._error_outcome(received, request_form, body, turn)
             else:
                 outcome = received
             if isinstance(outcome, _FailedTry) and outcome.away:
-                return self._while_away(outcome, turn)
+                return self._wait_for_restart(outcome, turn)
             self._away_since = None
             return outcome
 
-    def _while_away(self, outcome: _FailedTry, turn: int) -> _FailedTry:
-        """Make all tasks wait for a server that restarts."""
+    def _wait_for_restart(self, outcome: _FailedTry, turn: int) -> _FailedTry:
+        """Make all tasks wait for a server that restarts.
+
+        Returns:
+            The failed try with its wait; without a wait if the server has been away too long.
+        """
         now = self.limiter.timing.now()
         if self._away_since is None:
             self._away_since = now
-        away = now - self._away_since
-        if away >= RESTART:
+        away_seconds = now - self._away_since
+        if away_seconds >= RESTART:
             return outcome
-        wait = min(max(away, MIN_RESTART_WAIT), MAX_RESTART_WAIT)
+        wait = min(max(away_seconds, MIN_RESTART_WAIT), MAX_RESTART_WAIT)
         if self.limiter.slow_down(turn, wait):
             self._on_wait(
                 f"{self._host} is not ready: {outcome.words}; it is asked again in"
@@ -325,29 +350,39 @@ class Client(ModelClient):
         return replace(outcome, wait=wait)
 
     def note(self, problem: str | None) -> None:
-        """Record that an answer was usable, so that all tasks may send; or why it was not."""
+        """Record whether an answer was usable.
+
+        Args:
+            problem: The reason why the answer was not usable; None for a usable answer, after which
+                all tasks may send.
+        """
         if problem is None:
             self.limiter.open()
         else:
             self._last_problem = problem
 
-    async def _prove(self) -> None:
-        """Count a request before the first usable answer, and stop after too many.
+    async def _await_permission(self) -> None:
+        """Count a new request; stop the run if too many requests got no usable answer.
 
-        Requests in flight may still get a usable answer, so they are awaited first.
+        Requests in flight may still get the first usable answer, so the method waits for them
+        before it stops the run.
         """
-        while not self.limiter.opened and self._unproven >= MAX_UNPROVEN and self._stopped is None:
-            if not self._in_flight:
-                self._stop(
-                    f"none of {self._unproven} requests to {self._host} brought a usable answer;"
-                    f" the last problem: {self._last_problem}"
+        while (
+            not self.limiter.opened
+            and self._unproven_count >= MAX_UNPROVEN
+            and self._stop_reason is None
+        ):
+            if not self._in_flight_count:
+                self._stop_run(
+                    f"none of {self._unproven_count} requests to {self._host} brought a usable"
+                    f" answer; the last problem: {self._last_problem}"
                 )
                 return
-            self._returned.clear()
-            await self._returned.wait()
-        self._unproven += 1
+            self._response_arrived.clear()
+            await self._response_arrived.wait()
+        self._unproven_count += 1
 
-    async def _send(self, body: dict[str, object]) -> str | ApiError | _FailedTry:
+    async def _post_request(self, body: dict[str, object]) -> str | ApiError | _FailedTry:
         """Return the text of a successful response, or the error; raise nothing."""
         try:
             async with asyncio.timeout(self._endpoint.timeout):
@@ -362,29 +397,33 @@ class Client(ModelClient):
                 f"no whole answer within {self._endpoint.timeout:,g} s", lost=True, late=True
             )
         except openai.APIConnectionError as error:
-            return self._lost(error)
+            return self._connection_failure(error)
         except (openai.OpenAIError, httpx2.HTTPError, OSError, ValueError) as error:
             return _FailedTry(self._endpoint.clean(str(error)) or type(error).__name__)
 
-    def _lost(self, error: openai.APIConnectionError) -> _FailedTry:
-        """Return the failed try for a lost connection."""
+    def _connection_failure(self, error: openai.APIConnectionError) -> _FailedTry:
+        """Return the failed try of a connection that broke off or was never established."""
         cause = error.__cause__ or error
         reached = not isinstance(cause, _UNREACHED_ERRORS)
         reason = self._endpoint.clean(str(cause)) or "the connection broke off"
         late = isinstance(error, openai.APITimeoutError)
         if late:
             reason = "no answer in time" if reached else "no connection in time"
-        away = not reached and self._answered > 0
+        away = not reached and self._answer_count > 0
         return _FailedTry(reason, reached=reached, lost=reached, late=late and reached, away=away)
 
-    async def _replied(
-        self, reply: Reply, texts: Sequence[Mapping[str, str]], request: Request
+    async def _checked_reply(
+        self, reply: Reply, chat_messages: Sequence[Mapping[str, str]], request: Request
     ) -> Reply | ContextOverflow:
-        self._answered += 1
+        """Return a reply without the API key, or an overflow if the server cut the request.
+
+        The reply also counts as an answer for the limits of all tasks.
+        """
+        self._answer_count += 1
         self._away_since = None
         self.limiter.request_succeeded()
         if self._is_cut_to_context(reply, request) or was_cut(
-            reply, (text["content"] for text in texts), request.tokens
+            reply, (message["content"] for message in chat_messages), request.tokens
         ):
             return ContextOverflow(
                 f"{self._host} read only {reply.tokens_in:,} tokens of about {request.tokens:,}:"
@@ -400,19 +439,24 @@ class Client(ModelClient):
         return reply if text == reply.text else replace(reply, text=text)
 
     def _is_cut_to_context(self, reply: Reply, request: Request) -> bool:
-        """Return whether a request's token count is the most that the server reads of any request.
+        """Return whether the server cut a request to the size of its context.
 
-        Different requests with the same count were cut to it if one is clearly shorter, or if the
-        count is a power of two, as context sizes are. A single request was cut if its estimate is
-        clearly more than such a count. A higher count of another request proves a larger context.
+        The token count of the reply is recorded and compared with those of earlier replies:
+
+        - A higher count of another request, or an estimate that is not higher than the count,
+          shows that the request was not cut.
+        - If the count is a common context size, the request was cut if a different request has
+          the same count, or if its own estimate is clearly more than the count.
+        - Otherwise the request was cut if the estimate of a request with the same count differs
+          clearly.
         """
         count = reply.tokens_in
-        if not reply.counted or count < LEAST_LOOKED_AT:
+        if not reply.counted or count < LEAST_CHECKED:
             return False
-        reads_more = count < self._most_counted
-        self._most_counted = max(count, self._most_counted)
+        reads_more = count < self._highest_count
+        self._highest_count = max(count, self._highest_count)
         fingerprint = replace(request, sample=0).fingerprint  # samples repeat a request
-        first_fingerprint, first_tokens = self._counts.setdefault(
+        first_fingerprint, first_tokens = self._first_request_by_count.setdefault(
             count, (fingerprint, request.tokens)
         )
         if reads_more or request.tokens <= count:
@@ -421,63 +465,77 @@ class Client(ModelClient):
             return first_fingerprint != fingerprint or request.tokens > CUT_FACTOR * count
         return differ_clearly(first_tokens, request.tokens)
 
-    def _unusable(self, reply: UnusableReply) -> _FailedTry | RunStops:
-        if reply.page and not self._answered:
-            return self._stop(
+    def _unusable_outcome(self, reply: UnusableReply) -> _FailedTry | RunStops:
+        """Return the failed try of an unusable reply; stop the run if it is a first web page."""
+        if reply.page and not self._answer_count:
+            return self._stop_run(
                 f"{self._host} answers with a web page, so it is not an OpenAI API;"
                 " most addresses end in /v1"
             )
         return _FailedTry(f"the response held {reply.content}")
 
-    async def _refused(
+    async def _error_outcome(
         self,
-        refusal: ApiError,
+        api_error: ApiError,
         request_form: RequestForm,
         body: Mapping[str, object],
         turn: int,
     ) -> Reply | _FailedTry | AskError:
-        """Return the consequence of an error of the server."""
-        message = self._endpoint.clean(refusal.message)
-        if refusal.page:
+        """Return the outcome of a try that the server answered with an error.
+
+        The method also learns which parameters the server refuses, slows down all tasks if the
+        server is busy, and stops the run if no request can succeed.
+        """
+        message = self._endpoint.clean(api_error.message)
+        if api_error.page:
             message = "a web page"
-        reason = f"{message} ({refusal.status})"
-        error_kind = error_kind_of(refusal)
-        if (part := _REFUSED_PARTS.get(error_kind)) is not None:
-            if self.capabilities.refused(request_form, part):
+        reason = f"{message} ({api_error.status})"
+        error_kind = error_kind_of(api_error)
+        part = _REFUSED_PARTS.get(error_kind)
+        if part is not None:
+            if self.capabilities.change_form(request_form, part):
                 return _FailedTry(reason, learned=True)
             return Unanswered(f"{self._host} refuses the request: {reason}")
         if error_kind in (ErrorKind.BUSY, ErrorKind.AGAIN, ErrorKind.LOADING):
-            busy = error_kind is ErrorKind.BUSY
-            loading = error_kind is ErrorKind.LOADING
-            wait = refusal.wait or (LOADING_WAIT if loading else None)
-            if loading:
+            is_busy = error_kind is ErrorKind.BUSY
+            is_loading = error_kind is ErrorKind.LOADING
+            wait = api_error.wait or (LOADING_WAIT if is_loading else None)
+            if is_loading:
                 self._on_wait(
                     f"{self._host} is loading the model; it is asked again every {wait:,g} s"
                 )
-            if busy or wait:
-                self._slow_down(turn, wait)
-            away = not wait and refusal.status in AWAY_STATUS
-            return _FailedTry(reason, busy=busy, loading=loading, away=away, wait=wait or 0.0)
+            if is_busy or wait:
+                self._slow_down_all(turn, wait)
+            is_away = not wait and api_error.status in AWAY_STATUS
+            return _FailedTry(
+                reason, busy=is_busy, loading=is_loading, away=is_away, wait=wait or 0.0
+            )
         if error_kind is ErrorKind.OVERFLOW:
             return ContextOverflow(
                 f"the request is too long for {self._host}: {reason}",
-                answer_room=answer_room(refusal),
-                context_limit=context_limit(refusal),
+                answer_room=answer_room(api_error),
+                context_limit=context_limit(api_error),
             )
         if error_kind is ErrorKind.ANSWER_TOO_LONG:
-            sent = body.get(request_form.limit or "")
-            if self.capabilities.answer_was_too_long(sent, longest_answer(refusal)):
+            sent_limit = body.get(request_form.limit or "")
+            if self.capabilities.lower_answer_limit(sent_limit, longest_answer(api_error)):
                 return _FailedTry(reason, learned=True)
         if error_kind is ErrorKind.FILTERED:
             return Reply(message, "refusal", request_form.form, 0, 0, counted=False)
-        if error_kind is ErrorKind.REFUSED or (error_kind is ErrorKind.DENIED and self._answered):
+        if error_kind is ErrorKind.REFUSED or (
+            error_kind is ErrorKind.DENIED and self._answer_count
+        ):
             return Unanswered(f"{self._host} refuses the request: {reason}")
-        async with self._stopping:
-            if self._stopped is None:
-                return self._stop(await self._why_stopped(error_kind, refusal, reason))
-        return RunStops(self._stopped)
+        async with self._stop_lock:
+            if self._stop_reason is None:
+                return self._stop_run(await self._stop_message(error_kind, api_error, reason))
+        return RunStops(self._stop_reason)
 
-    def _slow_down(self, turn: int, wait: float | None) -> None:
+    def _slow_down_all(self, turn: int, wait: float | None) -> None:
+        """Lower the limit of requests, and make all tasks wait if the server asks for it.
+
+        The wait is at most ``MAX_WAIT``. A long wait is reported if it is longer than before.
+        """
         is_longer = self.limiter.slow_down(turn, None if wait is None else min(wait, MAX_WAIT))
         if wait is None or not is_longer or wait < LONG_WAIT:
             return
@@ -486,15 +544,16 @@ class Client(ModelClient):
             message += f"; it is asked again after {MAX_WAIT:,.0f} s"
         self._on_wait(message)
 
-    def _stop(self, reason: str) -> RunStops:
-        """Stop all further requests."""
-        self._stopped = reason
+    def _stop_run(self, reason: str) -> RunStops:
+        """Stop all further requests, and return the error that says why."""
+        self._stop_reason = reason
         return RunStops(reason)
 
-    async def _why_stopped(self, error_kind: ErrorKind, refusal: ApiError, reason: str) -> str:
+    async def _stop_message(self, error_kind: ErrorKind, api_error: ApiError, reason: str) -> str:
+        """Return the message of a run that an error of the server stops."""
         variable = self._endpoint.key_variable
         if error_kind is ErrorKind.KEY and self._endpoint.api_key == NO_KEY:
-            return f"{self._host} needs a key: set {variable} to it ({refusal.status})"
+            return f"{self._host} needs a key: set {variable} to it ({api_error.status})"
         if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
             return f"{self._host} refuses the key that {variable} holds: {reason}"
         if error_kind is ErrorKind.MONEY:
@@ -505,57 +564,60 @@ class Client(ModelClient):
                 f"{reason}"
             )
         if error_kind is ErrorKind.REDIRECT:
-            target = self._endpoint.clean(refusal.location) or "elsewhere"
+            target = self._endpoint.clean(api_error.location) or "elsewhere"
             return (
                 f"{self._host} redirects to {target}, to which neither traces nor the key are sent;"
                 " put that address in the settings if it is right"
             )
-        return await self._why_not_found(error_kind, reason)
+        return await self._not_found_message(error_kind, reason)
 
-    async def _why_not_found(self, error_kind: ErrorKind, reason: str) -> str:
-        """Say that the model is unknown, or that the address is not an API."""
-        names = await self._models()
+    async def _not_found_message(self, error_kind: ErrorKind, reason: str) -> str:
+        """Return the message that the model is unknown, or that the address is not an API."""
+        names = await self._models_if_listed()
         model = self._endpoint.clean(self._model)
         if names and self._model not in names:
-            listed = ", ".join(names[:MAX_NAMES])
-            more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-            return f"{self._host} has no model “{model}”; it has {listed}{more}"
+            name_list = ", ".join(names[:MAX_NAMES])
+            if len(names) > MAX_NAMES:
+                name_list += f" and {len(names) - MAX_NAMES} more"
+            return f"{self._host} has no model “{model}”; it has {name_list}"
         if error_kind is ErrorKind.NO_MODEL:
             return f"{self._host} has no model “{model}”: {reason}"
         return f"{self._host} is not an OpenAI API at this address; most end in /v1: {reason}"
 
     async def models(self) -> list[str]:
-        """List the models of the server; empty if it does not list them.
+        """Return the names of the server's models; empty if the server does not list them.
 
         Raises:
             RunStops: The server cannot be reached, or refuses the key.
         """
         try:
             async with asyncio.timeout(NAMES_TIMEOUT):
-                listed = orjson.loads(await self._openai.get("/models", cast_to=str))
+                document = orjson.loads(await self._openai.get("/models", cast_to=str))
         except openai.APIStatusError as error:
             response = error.response
-            refusal = read_api_error(response.status_code, response.headers, response.content)
-            error_kind = error_kind_of(refusal)
+            api_error = read_api_error(response.status_code, response.headers, response.content)
+            error_kind = error_kind_of(api_error)
             if error_kind in (ErrorKind.KEY, ErrorKind.DENIED, ErrorKind.REDIRECT):
-                reason = f"{self._endpoint.clean(refusal.message)} ({refusal.status})"
-                message = await self._why_stopped(error_kind, refusal, reason)
+                reason = f"{self._endpoint.clean(api_error.message)} ({api_error.status})"
+                message = await self._stop_message(error_kind, api_error, reason)
                 raise RunStops(message) from error
             return []
         except TimeoutError as error:
             raise RunStops(f"{self._host} does not answer within {NAMES_TIMEOUT:g} s") from error
         except openai.APIConnectionError as error:
-            raise RunStops(f"{self._host} cannot be reached: {self._lost(error).words}") from error
+            raise RunStops(
+                f"{self._host} cannot be reached: {self._connection_failure(error).words}"
+            ) from error
         except (openai.OpenAIError, orjson.JSONDecodeError):
             return []
-        models = listed.get("data") if isinstance(listed, dict) else None
+        models = document.get("data") if isinstance(document, dict) else None
         if not isinstance(models, list):
             return []
         names = (model.get("id") for model in models if isinstance(model, dict))
         return [self._endpoint.clean(name) for name in names if isinstance(name, str)]
 
-    async def _models(self) -> list[str]:
-        """List the models for an error message; empty if the server cannot be asked."""
+    async def _models_if_listed(self) -> list[str]:
+        """Return the names of the server's models; empty if the server cannot be asked."""
         try:
             return await self.models()
         except RunStops:

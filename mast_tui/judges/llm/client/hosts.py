@@ -18,8 +18,8 @@ AZURE_HOSTS: Final = (
 
 
 def is_azure(base_url: str) -> bool:
-    """Check whether an address is one of Azure, which expects the key in a header ``api-key``."""
-    parts = _split(base_url)
+    """Check whether an address is of Azure, which expects the key in a header ``api-key``."""
+    parts = _split_address(base_url)
     return parts is not None and (parts.hostname or "").endswith(AZURE_HOSTS)
 
 
@@ -28,11 +28,11 @@ def host_of(base_url: str) -> str:
 
     An address without a host is returned on one line.
     """
-    parts = _split(base_url)
+    parts = _split_address(base_url)
     if parts is None:
         return one_line(base_url, 80)
-    name = parts.netloc.rpartition("@")[2]
-    return one_line(name, 80)
+    _, _, host = parts.netloc.rpartition("@")
+    return one_line(host, 80)
 
 
 def is_this_machine(base_url: str) -> bool:
@@ -40,7 +40,7 @@ def is_this_machine(base_url: str) -> bool:
 
     Names are not resolved, so any other name is of another machine.
     """
-    parts = _split(base_url)
+    parts = _split_address(base_url)
     if parts is None:
         return False
     name = (parts.hostname or "").rstrip(".")
@@ -63,7 +63,7 @@ def check_address(base_url: str, *, allow_http: bool = False) -> None:
         RunStops: The address is no web address, contains a password, or is unencrypted and of
             another machine.
     """
-    parts = _split(base_url)
+    parts = _split_address(base_url)
     if parts is None:
         address = one_line(base_url, 80)
         raise RunStops(f"“{address}” is no address of a server; such as https://api.openai.com/v1")
@@ -79,7 +79,7 @@ def check_address(base_url: str, *, allow_http: bool = False) -> None:
         )
 
 
-def _split(base_url: str) -> SplitResult | None:
+def _split_address(base_url: str) -> SplitResult | None:
     """Split a web address; None for any other text."""
     try:
         parts = urlsplit(base_url.strip())
@@ -87,5 +87,5 @@ def _split(base_url: str) -> SplitResult | None:
         _ = parts.port, name.encode("idna")  # both raise for invalid values
     except ValueError:
         return None
-    is_readable = name and name.isprintable() and " " not in name
-    return parts if is_readable and parts.scheme in ("http", "https") else None
+    is_valid_name = name and name.isprintable() and " " not in name
+    return parts if is_valid_name and parts.scheme in ("http", "https") else None

@@ -26,7 +26,7 @@ SHORTEST: Final = 4
 """The fewest characters of a key that is removed; a shorter one occurs in ordinary words."""
 
 SHORTEST_ENCODED: Final = 8
-"""The same for a key in hexadecimal digits or base64."""
+"""The fewest characters of a key that is removed in hexadecimal digits or base64."""
 
 LEAST_PART: Final = 12
 """The fewest consecutive characters of a key that are removed like the whole key."""
@@ -70,25 +70,24 @@ def scrub(text: str, key: str) -> str:
     if key == NO_KEY or len(key) < SHORTEST:
         return text
     text = text.replace(key, HIDDEN)
-    visible = _UNSEEN.sub("", _ESCAPE.sub(_unescaped, text))
-    views = _views(visible)
-    ranges = [
-        key_range
-        for view, needle, least in _encoded_forms(key)
-        for key_range in _find_key_fragments(views[view], needle, least)
-    ]
+    visible_text = _INVISIBLE.sub("", _ESCAPE.sub(_unescape_match, text))
+    views = _searched_views(visible_text)
+    ranges: list[tuple[int, int]] = []
+    for view, needle, least in _encoded_forms(key):
+        ranges += _find_key_fragments(views[view], needle, least)
     if not ranges:
         return text
+    # Each character of the visible text is a unit of the text: a character or an escape.
     units = _UNIT.findall(text)
     offsets = array("Q", accumulate(map(len, units), initial=0))
-    is_visible = {unit: not _UNSEEN.match(_unescaped_unit(unit)) for unit in set(units)}
-    visible_units = array("Q", (n for n, unit in enumerate(units) if is_visible[unit]))
+    is_visible = {unit: not _INVISIBLE.match(_unescape_unit(unit)) for unit in set(units)}
+    visible_units = array("Q", (number for number, unit in enumerate(units) if is_visible[unit]))
     parts: list[str] = []
-    done = 0
-    for start, end in _merged(ranges):
-        parts += (text[done : offsets[visible_units[start]]], HIDDEN)
-        done = offsets[visible_units[end - 1] + 1]
-    return "".join((*parts, text[done:]))
+    copied_end = 0
+    for start, end in _merge_ranges(ranges):
+        parts += (text[copied_end : offsets[visible_units[start]]], HIDDEN)
+        copied_end = offsets[visible_units[end - 1] + 1]
+    return "".join((*parts, text[copied_end:]))
 
 
 View = Literal["folded", "base64"]
@@ -98,7 +97,7 @@ _ESCAPE: Final = re.compile(
     r"|&#(?:[0-9]{2,7}|[xX][0-9A-Fa-f]{2,6});"
 )
 _UNIT: Final = re.compile(f"{_ESCAPE.pattern}|(?s:.)")
-_UNSEEN: Final = re.compile(
+_INVISIBLE: Final = re.compile(
     r"[\s\x00-\x20\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     r"\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     r"\U000e0000-\U000e0fff]"
@@ -106,11 +105,11 @@ _UNSEEN: Final = re.compile(
 """White space, control characters, and characters that are invisible on a screen."""
 
 
-def _unescaped(escape: re.Match[str]) -> str:
-    return _unescaped_unit(escape[0])
+def _unescape_match(escape: re.Match[str]) -> str:
+    return _unescape_unit(escape[0])
 
 
-def _unescaped_unit(unit: str) -> str:
+def _unescape_unit(unit: str) -> str:
     """Return the character of an escape, or a character itself."""
     if len(unit) == 1:
         return unit
@@ -118,80 +117,98 @@ def _unescaped_unit(unit: str) -> str:
         digits = unit[2:-1]
         code = int(digits[1:], 16) if digits[0] in "xX" else int(digits)
         return chr(code) if code <= sys.maxunicode else "�"
-    bare = unit.lstrip("%\\")
-    if unit[0] == "%" or (bare[:1] in ("u", "x") and len(bare) > 1):
-        return chr(int(bare.lstrip("ux"), 16))
-    return "\n" if bare in tuple("bfnrtv") else unit[-1]
+    code_text = unit.lstrip("%\\")
+    if unit[0] == "%" or (code_text[:1] in ("u", "x") and len(code_text) > 1):
+        return chr(int(code_text.lstrip("ux"), 16))
+    return "\n" if code_text in tuple("bfnrtv") else unit[-1]
 
 
-def _views(visible: str) -> Mapping[View, str]:
+def _searched_views(visible_text: str) -> Mapping[View, str]:
     """Return the forms of a text in which the key is searched, each of the same length."""
     return {
-        "folded": visible.replace("İ", "i").lower(),
-        "base64": visible.replace("-", "+").replace("_", "/"),
+        "folded": visible_text.replace("İ", "i").lower(),
+        "base64": visible_text.replace("-", "+").replace("_", "/"),
     }
 
 
 def _encoded_forms(key: str) -> Iterator[tuple[View, str, int]]:
-    """Yield the encoded forms of the key: the view, the form, and the fewest characters of it."""
-    part = min(LEAST_PART, len(key))
-    for plain in {key, _UNSEEN.sub("", _ESCAPE.sub(_unescaped, key))}:
-        yield "folded", plain.lower(), min(part, len(plain))
+    """Yield the encoded forms of a key.
+
+    Yields:
+        The view in which a form is searched, the form, and the fewest of its characters that are
+        removed.
+    """
+    least = min(LEAST_PART, len(key))
+    for plain_key in {key, _INVISIBLE.sub("", _ESCAPE.sub(_unescape_match, key))}:
+        yield "folded", plain_key.lower(), min(least, len(plain_key))
     if len(key) < SHORTEST_ENCODED:
         return
-    for written in {key, key.lower(), key.upper()}:
-        data = written.encode()
-        yield "folded", data.hex(), 2 * part
-        yield "folded", data.hex(":"), 3 * part - 1
-        for preceding in range(3):
+    for cased_key in {key, key.lower(), key.upper()}:
+        data = cased_key.encode()
+        yield "folded", data.hex(), 2 * least
+        yield "folded", data.hex(":"), 3 * least - 1
+        for preceding_bytes in range(3):
             # Only the characters that depend on the key alone, not on the bytes around it.
-            first = -(-8 * preceding // 6)
-            last = 8 * (preceding + len(data)) // 6
-            encoded = b64encode(bytes(preceding) + data).decode()[first:last]
-            yield "base64", encoded, min(len(encoded), 8 * part // 6 - 1)
+            start = -(-8 * preceding_bytes // 6)
+            end = 8 * (preceding_bytes + len(data)) // 6
+            encoded = b64encode(bytes(preceding_bytes) + data).decode()[start:end]
+            yield "base64", encoded, min(len(encoded), 8 * least // 6 - 1)
 
 
 def _find_key_fragments(view: str, needle: str, least: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of ``least`` or more characters that follow each other in the needle.
+    """Yield the ranges of a view with ``least`` or more consecutive characters of a needle.
 
-    Each such range contains one of the blocks into which the needle is cut.
+    The needle is divided into blocks of half this length: each such range contains a whole block.
     """
-    block = (least + 1) // 2
-    for cut in range(0, len(needle) - block + 1, block):
-        start = view.find(needle[cut : cut + block])
-        while start >= 0:
-            fragment = _extended(view, needle, start, cut, block)
-            if fragment[1] - fragment[0] >= least:
-                yield fragment
-            start = view.find(needle[cut : cut + block], start + 1)
+    block_length = (least + 1) // 2
+    for block_start in range(0, len(needle) - block_length + 1, block_length):
+        block = needle[block_start : block_start + block_length]
+        match_start = view.find(block)
+        while match_start >= 0:
+            start, end = _extend_match(view, needle, match_start, block_start, block_length)
+            if end - start >= least:
+                yield start, end
+            match_start = view.find(block, match_start + 1)
 
 
-def _extended(view: str, needle: str, start: int, cut: int, length: int) -> tuple[int, int]:
-    """Extend a match of a block of the needle in both directions; return its range."""
-    first = cut
-    end = start + length
-    last = cut + length
-    while first and start and view[start - 1] == needle[first - 1]:
-        first -= 1
+def _extend_match(
+    view: str, needle: str, match_start: int, block_start: int, block_length: int
+) -> tuple[int, int]:
+    """Extend a match of a block of the needle in both directions.
+
+    Args:
+        view: The text.
+        needle: The needle.
+        match_start: The offset of the block in the text.
+        block_start: The offset of the block in the needle.
+        block_length: The length of the block.
+
+    Returns:
+        The start and end in the text of the matching part of the needle.
+    """
+    start = match_start
+    needle_start = block_start
+    while needle_start and start and view[start - 1] == needle[needle_start - 1]:
+        needle_start -= 1
         start -= 1
-    while last < len(needle) and end < len(view) and view[end] == needle[last]:
-        last += 1
+    end = match_start + block_length
+    needle_end = block_start + block_length
+    while needle_end < len(needle) and end < len(view) and view[end] == needle[needle_end]:
+        needle_end += 1
         end += 1
     return start, end
 
 
-def _merged(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges in their order, with those merged that overlap or touch."""
-    current: tuple[int, int] | None = None
+def _merge_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ranges in their order; ranges that overlap or touch are merged."""
+    merged_ranges: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
-        if current is not None and start <= current[1]:
-            current = current[0], max(current[1], end)
-            continue
-        if current is not None:
-            yield current
-        current = start, end
-    if current is not None:
-        yield current
+        last_start, last_end = merged_ranges[-1] if merged_ranges else (-1, -1)
+        if start <= last_end:
+            merged_ranges[-1] = (last_start, max(last_end, end))
+        else:
+            merged_ranges.append((start, end))
+    return merged_ranges
 
 
 _LOGGERS: Final = (

@@ -54,12 +54,20 @@ def back_off(tries: int, chance: float) -> float:
 
 
 class RateLimiter:
-    """A limit of ``most`` concurrent requests, for the tasks of one event loop.
+    """A limit of concurrent requests, for the tasks of one event loop.
 
-    ``slow_down`` halves the limit, once for all requests that were sent before it, and delays all
-    requests if the server asks for it. ``request_succeeded`` raises the limit by one after as many
-    answers as the limit. The first ``most`` requests begin ``ramp`` seconds apart. With ``first``,
-    that is the limit until ``open`` is called.
+    - ``slow_down`` halves the limit, once for all requests that were sent before it, and delays
+      all requests if the server asks for it.
+    - ``request_succeeded`` raises the limit by one after as many answers as the limit.
+
+    Args:
+        most: The highest limit.
+        timing: The clock and the way to wait.
+        ramp: The seconds between the starts of the first ``most`` requests.
+        first: The limit until ``open`` is called; None for ``most``.
+
+    Raises:
+        ValueError: ``most`` is less than 1.
     """
 
     def __init__(
@@ -79,50 +87,53 @@ class RateLimiter:
         """True once ``open`` was called, or if it need not be called."""
         self.allowed = most if first is None else min(first, most)
         """The current limit."""
-        self.under_way = 0
+        self.running_count = 0
         """The number of running requests."""
-        self._successes = 0
-        self._until = 0.0
+        self._success_count = 0
+        self._wait_until = 0.0
         self._spread = 0.0
-        self._slowed = 0
+        self._slow_down_count = 0
         self._ramp = ramp
         self._ramp_ends: float | None = None
-        self._next_begins = 0.0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._next_start = 0.0
+        self._waiting_slots: deque[asyncio.Future[None]] = deque()
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[int]:
-        """Wait for a free slot and hold it; the yielded number is the ``turn`` of ``slow_down``."""
-        await self._begin_apart()
+        """Return a context that waits for a slot for a request, and holds it.
+
+        The yielded number is the argument ``turn`` of ``slow_down``.
+        """
+        await self._wait_for_ramp()
         while True:
-            await self._wait_out()
-            await self._acquire()
-            if self.timing.now() >= self._until:
+            await self._wait_for_server()
+            await self._take_slot()
+            if self.timing.now() >= self._wait_until:
                 break
-            self._release()
+            self._free_slot()
         try:
-            yield self._slowed
+            yield self._slow_down_count
         finally:
-            self._release()
+            self._free_slot()
 
     def open(self) -> None:
         """Lift the limit ``first``; only the first call has an effect."""
         if self.opened:
             return
         self.opened = True
-        if not self._slowed:
+        if not self._slow_down_count:
             self.allowed = self.most
-        self._wake()
+        self._fill_slots()
 
     def request_succeeded(self) -> None:
-        """Count an answered request, and raise the limit after enough of them."""
+        """Count an answered request; raise the limit after as many answers as the limit."""
         if self.allowed == self.most or not self.opened:
             return
-        self._successes += 1
-        if self._successes >= self.allowed:
+        self._success_count += 1
+        if self._success_count >= self.allowed:
             self.allowed += 1
-            self._successes = 0
-            self._wake()
+            self._success_count = 0
+            self._fill_slots()
 
     def slow_down(self, turn: int, wait: float | None) -> bool:
         """Lower the limit after a busy server refused a request.
@@ -134,57 +145,61 @@ class RateLimiter:
         Returns:
             True if all requests must now wait longer than before.
         """
-        if turn == self._slowed:
-            self._slowed += 1
+        if turn == self._slow_down_count:
+            self._slow_down_count += 1
             self.allowed = max(1, self.allowed // 2)
-            self._successes = 0
+            self._success_count = 0
         until = self.timing.now() + (wait or 0.0)
-        if not wait or until <= self._until:
+        if not wait or until <= self._wait_until:
             return False
-        is_longer = until > self._until + 1.0
-        self._until = until
+        is_longer = until > self._wait_until + 1.0
+        self._wait_until = until
         self._spread = min(MOST_SPREAD, max(LEAST_SPREAD, wait * SPREAD))
         return is_longer
 
-    async def _begin_apart(self) -> None:
-        """Wait until ``ramp`` seconds after the previous request, while the run begins."""
+    async def _wait_for_ramp(self) -> None:
+        """Wait until ``ramp`` seconds after the previous request, at the beginning of a run."""
         now = self.timing.now()
         if self._ramp_ends is None:
             self._ramp_ends = now + self._ramp * self.most
-            self._next_begins = now
+            self._next_start = now
         if now < self._ramp_ends:
-            wait = self._next_begins - now
-            self._next_begins = max(now, self._next_begins) + self._ramp
+            wait = self._next_start - now
+            self._next_start = max(now, self._next_start) + self._ramp
             if wait > 0:
                 await self.timing.sleep(wait)
 
-    async def _wait_out(self) -> None:
+    async def _wait_for_server(self) -> None:
         """Wait for the time that the server asked for, and a random time more."""
-        while (left := self._until - self.timing.now()) > 0:
-            await self.timing.sleep(left + self.timing.random() * self._spread)
+        remaining = self._wait_until - self.timing.now()
+        while remaining > 0:
+            await self.timing.sleep(remaining + self.timing.random() * self._spread)
+            remaining = self._wait_until - self.timing.now()
 
-    async def _acquire(self) -> None:
-        if self.under_way < self.allowed and not self._waiting:
-            self.under_way += 1
+    async def _take_slot(self) -> None:
+        """Wait for a free slot and take it; slots are given in the order of the calls."""
+        if self.running_count < self.allowed and not self._waiting_slots:
+            self.running_count += 1
             return
         slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(slot)
+        self._waiting_slots.append(slot)
         try:
-            await slot  # _wake has counted it as running
+            await slot  # _fill_slots counts the slot as taken
         except asyncio.CancelledError:
             if not slot.cancelled():
-                self._release()
-            elif slot in self._waiting:
-                self._waiting.remove(slot)
+                self._free_slot()
+            elif slot in self._waiting_slots:
+                self._waiting_slots.remove(slot)
             raise
 
-    def _release(self) -> None:
-        self.under_way -= 1
-        self._wake()
+    def _free_slot(self) -> None:
+        self.running_count -= 1
+        self._fill_slots()
 
-    def _wake(self) -> None:
-        while self._waiting and self.under_way < self.allowed:
-            slot = self._waiting.popleft()
+    def _fill_slots(self) -> None:
+        """Give the free slots to the tasks that have waited longest."""
+        while self._waiting_slots and self.running_count < self.allowed:
+            slot = self._waiting_slots.popleft()
             if not slot.cancelled():
-                self.under_way += 1
+                self.running_count += 1
                 slot.set_result(None)

@@ -13,7 +13,7 @@ from typing import Final
 
 from mast_tui.judges.llm.answer.json_object import Malformed, find_object
 from mast_tui.judges.llm.answer.parsing import (
-    CONFIDENCE,
+    CONFIDENCE_FIELDS,
     RATIONALE_CHARS,
     Answer,
     as_text,
@@ -84,7 +84,7 @@ def all_words() -> tuple[str, ...]:
     return (ROLE, RULES, QUOTING, ANSWER, ASKED, ASKED_STEP)
 
 
-def asked(view: RedactedView, window: Window) -> str:
+def question_text(view: RedactedView, window: Window) -> str:
     """Write the question about a window, or about one step of it.
 
     Args:
@@ -139,18 +139,23 @@ def parse_decisive(text: str, taxonomy: Taxonomy, window: Window, view: Redacted
     if step is not None and step is not False:
         if not isinstance(step, Mapping):
             raise Malformed("the decisive step is no object")
-        findings = (_finding(step, taxonomy, window, view, remarks),)
+        findings = (_decisive_finding(step, taxonomy, window, view, remarks),)
     verdicts = {finding.mode: VerdictValue.PRESENT for finding in findings}
     return Answer(verdicts, findings, tuple(remarks))
 
 
-def _finding(
+def _decisive_finding(
     fields: Mapping[str, object],
     taxonomy: Taxonomy,
     window: Window,
     view: RedactedView,
     remarks: list[str],
 ) -> Finding:
+    """Read the decisive step from its object, and add remarks on its problems.
+
+    Raises:
+        Malformed: The object names no mode, no existing span or no correction.
+    """
     mode = find_mode(taxonomy, fields.get("mode"))
     if mode is None:
         raise Malformed("the decisive step names no mode of the taxonomy")
@@ -159,10 +164,12 @@ def _finding(
         raise Malformed("the decisive step names no span that exists")
     if window.step is not None and spans != [window.step]:
         remarks.append(f"asked about #{window.step + 1} it named another step, #{spans[0] + 1}")
-    remedy = _sentence(view, fields.get("correction"))
+    remedy = _full_sentence(view, fields.get("correction"))
     if not remedy:
         raise Malformed("the decisive step has no correction")
-    consequence = _sentence(view, fields.get("then"))
+    consequence = _full_sentence(view, fields.get("then"))
+    if consequence:
+        remedy = f"{remedy} Then: {consequence}"
     agent = view.span(spans[0]).agent
     answered_agent = as_text(fields.get("agent")).strip()
     if agent and answered_agent and agent.casefold() not in answered_agent.casefold():
@@ -170,16 +177,17 @@ def _finding(
             f"the decisive step is called {one_line(answered_agent, 40)}'s, "
             f"and is {one_line(agent, 40)}'s"
         )
-    scale = scale_of([first_of(fields, CONFIDENCE)])
+    scale = scale_of([first_of(fields, CONFIDENCE_FIELDS)])
     finding = read_finding(fields, mode, spans, view, scale, remarks.append)
     rationale = finding.rationale
     if fields.get("fits") is False:
         rationale = f"{rationale} {NO_MODE}".strip()[:RATIONALE_CHARS]
-    remedy = f"{remedy} Then: {consequence}" if consequence else remedy
     return replace(finding, rationale=rationale, decisive=True, remedy=remedy[:RATIONALE_CHARS])
 
 
-def _sentence(view: RedactedView, value: object) -> str:
-    """Write a value on one line, with a full stop at its end."""
+def _full_sentence(view: RedactedView, value: object) -> str:
+    """Return a value of an answer on one line, with a full stop at its end unless it is empty."""
     text = " ".join(view.with_own_numbers(as_text(value)).split())
-    return text if not text or text[-1] in ".!?…" else f"{text}."
+    if not text or text[-1] in ".!?…":
+        return text
+    return f"{text}."

@@ -17,7 +17,7 @@ from mast_tui.judges.llm.prompt.prompt import Example
 from mast_tui.labels import Target, TraceWork, VerdictValue
 from mast_tui.redaction.engine import Redaction
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import read_file, read_fully, samples_folder
 from mast_tui.traces.model import Span, Trace
 from mast_tui.workspace import TraceRecord, Workspace
@@ -38,10 +38,10 @@ BUILT_IN_CHARS: Final = 700
 
 MOST_QUOTE: Final = 160
 
-_LEFT_OUT: Final = "[…]"
+_OMISSION_MARK: Final = "[…]"
 
 _SETTLED: Final = (Resolution.UNANIMOUS, Resolution.ADJUDICATED)
-_NAME: Final = "example"
+_PARAMETER_NAME: Final = "example"
 
 TraceLookup = Callable[[str], Trace | None]
 """Returns the trace with an id, read to its end, or None if its file is missing."""
@@ -53,7 +53,7 @@ class FewShotError(MastError):
 
 @dataclass(frozen=True, slots=True)
 class GoldCase:
-    """The gold of one trace, and the work of its annotators."""
+    """The gold of one trace, and the work of its annotators: one of ``sides`` for each."""
 
     trace_id: str
     gold: GoldTrace
@@ -89,7 +89,7 @@ ChosenExamples = tuple[tuple[ExampleChoice, Example], ...]
 
 @dataclass(frozen=True, slots=True)
 class ExampleSource:
-    """A place that may become an example; ``quote`` is for a range of spans without a quote."""
+    """A label that may become an example; ``quote`` is used if the target has no quote."""
 
     choice: ExampleChoice
     target: Target
@@ -108,8 +108,8 @@ def choose_examples(
 ) -> ChosenExamples:
     """Choose examples from settled gold; the same gold gives the same examples.
 
-    They are spread over modes and traces. One in four is a near miss: a mode that is absent where
-    it may seem present.
+    The examples are distributed over modes and traces. One in four is a near miss: a mode that may
+    seem present and is absent.
 
     Args:
         cases: The gold of the traces.
@@ -117,40 +117,42 @@ def choose_examples(
         find_trace: Returns a trace by its id.
         redaction: The redaction of the examples.
         count: The number of examples.
-        may_use: Tells whether a trace may be used; others are not read.
+        may_use: Checks whether a trace may be used; other traces are not read.
 
     Raises:
         FewShotError: There is no settled gold with a span range, or the files of all its traces
             are missing.
         OSError: The file of a trace could not be read.
     """
-    settled = [case for case in cases if _is_settled(case.gold)]
-    if not settled:
+    settled_cases = [case for case in cases if _is_settled(case.gold)]
+    if not settled_cases:
         raise FewShotError(
             "there is no settled gold to take examples from yet: verdicts count on which two "
             "people agree, or that were adjudicated"
         )
-    allowed = [case for case in settled if may_use(case.trace_id)]
-    if not allowed:
+    allowed_cases = [case for case in settled_cases if may_use(case.trace_id)]
+    if not allowed_cases:
         raise FewShotError("all traces with settled gold are set aside; no prompt may use them")
-    present = [candidate for case in allowed for candidate in _present(case)]
-    near = [candidate for case in allowed for candidate in _near_misses(case, taxonomy)]
-    seed = _seed(present, near)
-    near_count = min(len(near), count // ABSENT_IN) if present else count
+    present = [source for case in allowed_cases for source in _present_sources(case)]
+    near_misses = [
+        source for case in allowed_cases for source in _near_miss_sources(case, taxonomy)
+    ]
+    seed = _candidate_hash(present, near_misses)
+    near_miss_count = min(len(near_misses), count // ABSENT_IN) if present else count
     maker = ExampleMaker(find_trace, redaction)
-    chosen = maker.make(_spread(present, seed), count - near_count)
-    chosen += maker.make(_spread(near, seed), count - len(chosen))
-    if len(chosen) < count:
-        chosen += maker.make(_spread(present, seed), count - len(chosen))
-    if not chosen:
-        raise FewShotError(_reason_for_none(present or near))
-    return tuple(chosen)
+    chosen_examples = maker.make(_balanced_order(present, seed), count - near_miss_count)
+    chosen_examples += maker.make(_balanced_order(near_misses, seed), count - len(chosen_examples))
+    if len(chosen_examples) < count:
+        chosen_examples += maker.make(_balanced_order(present, seed), count - len(chosen_examples))
+    if not chosen_examples:
+        raise FewShotError(_no_examples_message(present or near_misses))
+    return tuple(chosen_examples)
 
 
 def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example, ...]:
     """Make an example and a near miss of each mode from the sample traces.
 
-    The files ``planted.jsonl`` and ``clean.jsonl`` beside the samples list them.
+    The files ``planted.jsonl`` and ``clean.jsonl`` beside the samples list the labels.
 
     Args:
         taxonomy: The taxonomy whose modes have examples.
@@ -165,35 +167,35 @@ def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example
     except FileNotFoundError as error:
         raise FewShotError(str(error)) from error
     traces: dict[str, Trace] = {}
-    listed: dict[tuple[str, VerdictValue], list[ExampleSource]] = {}
+    sources_by_subject: dict[tuple[str, VerdictValue], list[ExampleSource]] = {}
     for name, verdict in (
         ("planted.jsonl", VerdictValue.PRESENT),
         ("clean.jsonl", VerdictValue.ABSENT),
     ):
         for line in (folder / name).read_bytes().splitlines():
             row = orjson.loads(line)
-            trace = _sample(folder / row["trace"], row["record"], traces)
+            trace = _sample_trace(folder / row["trace"], row["record"], traces)
             choice = ExampleChoice(row["slug"], verdict, trace.identity.trace_id)
             target = Target(row["first"], row["last"])
-            listed.setdefault((row["slug"], verdict), []).append(
+            sources_by_subject.setdefault((row["slug"], verdict), []).append(
                 ExampleSource(choice, target, row["why"], row["quote"])
             )
     maker = ExampleMaker(traces.get, redaction, BUILT_IN_CHARS)
-    used: Counter[str] = Counter()
+    example_count_by_trace: Counter[str] = Counter()
     examples = []
     for mode in taxonomy.modes:
         for verdict in (VerdictValue.PRESENT, VerdictValue.ABSENT):
-            candidates = listed.get((mode.slug, verdict), [])
+            candidates = sources_by_subject.get((mode.slug, verdict), [])
             # Prefer single spans, quotes, and traces that were used least.
             candidates.sort(
                 key=lambda candidate: (
                     candidate.target.first != candidate.target.last,
                     candidate.quote is None,
-                    used[candidate.choice.trace_id],
+                    example_count_by_trace[candidate.choice.trace_id],
                 )
             )
             for choice, example in maker.make(candidates, 1):
-                used[choice.trace_id] += 1
+                example_count_by_trace[choice.trace_id] += 1
                 examples.append(example)
     if not examples:
         raise FewShotError(
@@ -203,8 +205,8 @@ def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example
     return tuple(examples)
 
 
-def _sample(path: Path, record: int | None, cache: dict[str, Trace]) -> Trace:
-    """Return a sample trace; the traces of a file are read once, into ``cache``."""
+def _sample_trace(path: Path, record: int | None, cache: dict[str, Trace]) -> Trace:
+    """Return the sample trace of a record; the traces of its file are read once, into ``cache``."""
     if all(trace.path != path for trace in cache.values()):
         for trace in read_file(path, named=True).traces:
             read_fully(trace)
@@ -231,49 +233,56 @@ def repeat_examples(
     Returns:
         The examples, or None if the gold has changed.
     """
-    by_trace = {case.trace_id: case for case in cases}
+    case_by_trace = {case.trace_id: case for case in cases}
     maker = ExampleMaker(find_trace, redaction)
-    chosen: list[tuple[ExampleChoice, Example]] = []
+    chosen_examples: list[tuple[ExampleChoice, Example]] = []
     for choice in choices:
-        case = by_trace.get(choice.trace_id)
+        case = case_by_trace.get(choice.trace_id)
         if case is None:
             return None
-        candidates = [*_present(case), *_near_misses(case, taxonomy)]
-        examples = maker.make((each for each in candidates if each.choice == choice), 1)
+        candidates = [*_present_sources(case), *_near_miss_sources(case, taxonomy)]
+        matching = (candidate for candidate in candidates if candidate.choice == choice)
+        examples = maker.make(matching, 1)
         if not examples:
             return None
-        chosen += examples
-    return tuple(chosen)
+        chosen_examples += examples
+    return tuple(chosen_examples)
 
 
-def choice_parameters(chosen: ChosenExamples) -> tuple[tuple[str, str], ...]:
+def choice_parameters(chosen_examples: ChosenExamples) -> tuple[tuple[str, str], ...]:
     """Return the names and values by which the settings of a run record the choices."""
     return tuple(
-        (f"{_NAME} {number}", choice.serialize()) for number, (choice, _) in enumerate(chosen, 1)
+        (f"{_PARAMETER_NAME} {number}", choice.serialize())
+        for number, (choice, _) in enumerate(chosen_examples, 1)
     )
 
 
 def recorded_choices(parameters: Iterable[tuple[str, str]]) -> tuple[ExampleChoice, ...]:
     """Return the choices in the settings of a run, in their order."""
-    numbered = [
-        (int(name.removeprefix(f"{_NAME} ")), ExampleChoice.parse(text))
+    prefix = f"{_PARAMETER_NAME} "
+    choice_by_number = {
+        int(name.removeprefix(prefix)): ExampleChoice.parse(text)
         for name, text in parameters
-        if name.startswith(f"{_NAME} ")
-    ]
-    return tuple(choice for _, choice in sorted(numbered, key=lambda pair: pair[0]))
+        if name.startswith(prefix)
+    }
+    return tuple(choice_by_number[number] for number in sorted(choice_by_number))
 
 
 def traces_in_files(workspace: Workspace) -> TraceLookup:
-    """Return a function that reads a trace of the workspace from its last known file."""
+    """Return a function that reads a trace of the workspace from its last known file.
+
+    The function returns None if the file is missing or no longer holds the trace.
+    """
     records = {record.trace_id: record for record in workspace.traces()}
 
     def find_trace(trace_id: str) -> Trace | None:
+        """Return the trace with an id, read to its end; None if its file does not have it."""
         record = records.get(trace_id)
         if record is None or record.path is None or not record.path.exists():
             return None
         for trace in read_file(record.path, named=True).traces:
-            stored = workspace.find_trace(TraceRecord.from_trace(trace))
-            if stored is not None and stored.trace_id == trace_id:
+            stored_record = workspace.find_trace(TraceRecord.from_trace(trace))
+            if stored_record is not None and stored_record.trace_id == trace_id:
                 read_fully(trace)
                 return trace
         return None
@@ -290,7 +299,7 @@ class ExampleMaker:
         self._find_trace = find_trace
         self._redaction = redaction
         self._most_chars = most_chars
-        self._used: set[ExampleChoice] = set()
+        self._used_choices: set[ExampleChoice] = set()
 
     def make(
         self, candidates: Iterable[ExampleSource], count: int
@@ -301,22 +310,23 @@ class ExampleMaker:
             candidates: The candidates in their order.
             count: The most examples.
         """
-        chosen: list[tuple[ExampleChoice, Example]] = []
+        chosen_examples: list[tuple[ExampleChoice, Example]] = []
         for candidate in candidates:
-            if len(chosen) >= count:
+            if len(chosen_examples) >= count:
                 break
-            if candidate.choice in self._used:
+            if candidate.choice in self._used_choices:
                 continue
-            example = self._example(candidate)
+            example = self._make_example(candidate)
             if example is not None:
-                self._used.add(candidate.choice)
-                chosen.append((candidate.choice, example))
-        return chosen
+                self._used_choices.add(candidate.choice)
+                chosen_examples.append((candidate.choice, example))
+        return chosen_examples
 
-    def _example(self, candidate: ExampleSource) -> Example | None:
+    def _make_example(self, candidate: ExampleSource) -> Example | None:
+        """Make the redacted example of a candidate; return None if its spans are not available."""
         choice = candidate.choice
         trace = self._find_trace(choice.trace_id)
-        excerpt = None if trace is None else _excerpt_of(trace, candidate, self._most_chars)
+        excerpt = None if trace is None else _excerpt_and_quote(trace, candidate, self._most_chars)
         if excerpt is None:
             return None
         text, quote = excerpt
@@ -335,8 +345,8 @@ def _is_settled(gold: GoldTrace) -> bool:
     return any(verdict.source in _SETTLED for verdict in gold.verdicts)
 
 
-def _present(case: GoldCase) -> Iterator[ExampleSource]:
-    """Yield the modes that are present, each with its best label."""
+def _present_sources(case: GoldCase) -> Iterator[ExampleSource]:
+    """Yield a source for each present mode: its best label."""
     for verdict in case.gold.verdicts:
         if verdict.source not in _SETTLED or verdict.value is not VerdictValue.PRESENT:
             continue
@@ -347,38 +357,43 @@ def _present(case: GoldCase) -> Iterator[ExampleSource]:
             yield ExampleSource(choice, label.target, note or label.reason or verdict.reason)
 
 
-def _near_misses(case: GoldCase, taxonomy: Taxonomy) -> Iterator[ExampleSource]:
-    """Yield absent modes that an annotator has marked, or with which a present one is confused."""
+def _near_miss_sources(case: GoldCase, taxonomy: Taxonomy) -> Iterator[ExampleSource]:
+    """Yield a source for each near miss: an absent mode that may seem present.
+
+    The source is the label of an annotator, or else the best label of a mode that is confusable
+    with the absent one.
+    """
     for verdict in case.gold.verdicts:
         if verdict.source not in _SETTLED or verdict.value is not VerdictValue.ABSENT:
             continue
         choice = ExampleChoice(verdict.mode, VerdictValue.ABSENT, case.trace_id)
-        marked = [
+        rejected_labels = [
             label
             for side in case.sides
             for label in side.labels.values()
             if label.mode == verdict.mode and not label.target.is_whole
         ]
-        if marked:
+        if rejected_labels:
             reason = verdict.reason or "it looks like it, and after a second look it is not"
-            yield ExampleSource(choice, min(marked, key=lambda label: label.id).target, reason)
+            first_label = min(rejected_labels, key=lambda label: label.id)
+            yield ExampleSource(choice, first_label.target, reason)
             continue
         mode = taxonomy.mode(verdict.mode)
-        for like in mode.confusable:
-            label = _best_label(case.gold, like.slug)
+        for confusable in mode.confusable:
+            label = _best_label(case.gold, confusable.slug)
             if label is not None:
-                yield ExampleSource(choice, label.target, _instead(taxonomy, like.slug, mode))
+                present_mode = taxonomy.mode(confusable.slug)
+                rationale = f"this is {present_mode.code} {present_mode.name}: "
+                rationale += confusable.difference
+                yield ExampleSource(choice, label.target, rationale)
                 break
 
 
-def _instead(taxonomy: Taxonomy, slug: str, mode: Mode) -> str:
-    other = taxonomy.mode(slug)
-    difference = next(like.difference for like in mode.confusable if like.slug == slug)
-    return f"this is {other.code} {other.name}: {difference}"
-
-
 def _best_label(gold: GoldTrace, mode: str) -> GoldLabel | None:
-    """Return the settled label of a mode that shows it best: with a quote, then with a note."""
+    """Return the settled label that shows a present mode best; None if there is none.
+
+    A label with a quote is preferred, then a label with a note.
+    """
     if not any(
         verdict.mode == mode
         and verdict.source in _SETTLED
@@ -398,51 +413,61 @@ def _best_label(gold: GoldTrace, mode: str) -> GoldLabel | None:
     )
 
 
-def _seed(*groups: Sequence[ExampleSource]) -> bytes:
+def _candidate_hash(*groups: Sequence[ExampleSource]) -> bytes:
     """Return a hash of all candidates."""
     choices = sorted(candidate.choice.serialize() for group in groups for candidate in group)
     return hashlib.sha256("\n".join(choices).encode("utf-8", "replace")).digest()
 
 
-def _spread(candidates: Sequence[ExampleSource], seed: bytes) -> Iterator[ExampleSource]:
-    """Yield all candidates in a random order, the least used modes first, then traces."""
-    remaining = sorted(candidates, key=lambda candidate: _draw(seed, candidate.choice))
-    modes: Counter[str] = Counter()
-    traces: Counter[str] = Counter()
+def _balanced_order(candidates: Sequence[ExampleSource], seed: bytes) -> Iterator[ExampleSource]:
+    """Yield all candidates, each time one of the least used mode, then of the least used trace.
+
+    The order of equal candidates is random and depends on the seed.
+    """
+    remaining = sorted(candidates, key=lambda candidate: _random_key(seed, candidate.choice))
+    count_by_mode: Counter[str] = Counter()
+    count_by_trace: Counter[str] = Counter()
+
+    def use_counts(candidate: ExampleSource) -> tuple[int, int]:
+        choice = candidate.choice
+        return count_by_mode[choice.mode], count_by_trace[choice.trace_id]
+
     while remaining:
-        candidate = min(
-            remaining, key=lambda each: (modes[each.choice.mode], traces[each.choice.trace_id])
-        )
+        candidate = min(remaining, key=use_counts)
         remaining.remove(candidate)
-        modes[candidate.choice.mode] += 1
-        traces[candidate.choice.trace_id] += 1
+        count_by_mode[candidate.choice.mode] += 1
+        count_by_trace[candidate.choice.trace_id] += 1
         yield candidate
 
 
-def _draw(seed: bytes, choice: ExampleChoice) -> bytes:
+def _random_key(seed: bytes, choice: ExampleChoice) -> bytes:
     return hashlib.sha256(seed + choice.serialize().encode("utf-8", "replace")).digest()
 
 
-def _reason_for_none(candidates: Sequence[ExampleSource]) -> str:
+def _no_examples_message(candidates: Sequence[ExampleSource]) -> str:
+    """Return the message that no candidate became an example, with the reason."""
     if not candidates:
         return (
             "the settled gold names no places in the traces, only whole traces; examples need "
             "labels on spans or quotes"
         )
-    traces = len({candidate.choice.trace_id for candidate in candidates})
+    trace_count = len({candidate.choice.trace_id for candidate in candidates})
     return (
-        f"there is settled gold of {traces} traces, but none of their files is where it was last "
-        "seen; run this where the traces lie, or open them once with mast-tui"
+        f"there is settled gold of {trace_count} traces, but none of their files is where it was "
+        "last seen; run this where the traces lie, or open them once with mast-tui"
     )
 
 
-def _excerpt_of(trace: Trace, candidate: ExampleSource, most_chars: int) -> tuple[str, str] | None:
-    """Write the spans of a candidate as text.
+def _excerpt_and_quote(
+    trace: Trace, candidate: ExampleSource, most_chars: int
+) -> tuple[str, str] | None:
+    """Write the spans of a candidate as an excerpt.
 
-    Long texts are shortened around the quote, long ranges to their ends.
+    Long texts are shortened around the quote. Of a long range, the excerpt has the first spans and
+    the last one.
 
     Returns:
-        The text and the quote in it, or None if the spans are missing or have no text.
+        The excerpt and the quote in it, or None if the spans are missing or have no text.
     """
     target = candidate.target
     if target.first is None or target.last is None:
@@ -455,23 +480,26 @@ def _excerpt_of(trace: Trace, candidate: ExampleSource, most_chars: int) -> tupl
     if len(indices) > MOST_SPANS:
         indices = [*indices[: MOST_SPANS - 1], last]
     quote = target.quote or candidate.quote
-    share = most_chars // len(indices)
+    span_chars = most_chars // len(indices)
     parts: list[str] = []
     excerpt_quote = None
-    previous = first - 1
+    previous_index = first - 1
     for index in indices:
-        if index != previous + 1:
-            parts.append(f"[… {index - previous - 1} steps left out …]")
-        text, shortened_quote = _shorten(trace.text(index), share, quote, target.char_start)
+        if index != previous_index + 1:
+            parts.append(f"[… {index - previous_index - 1} steps left out …]")
+        text, shortened_quote = _shortened_text(
+            trace.text(index), span_chars, quote, target.char_start
+        )
         excerpt_quote = excerpt_quote or shortened_quote
-        parts.append(f"{_heading(trace.span(index))}\n{text}")
-        previous = index
+        parts.append(f"{_span_heading(trace.span(index))}\n{text}")
+        previous_index = index
     excerpt_quote = excerpt_quote or quote or _first_line(trace.text(first))
     excerpt = "\n\n".join(parts)
     return (excerpt, excerpt_quote) if excerpt_quote and excerpt_quote in excerpt else None
 
 
-def _heading(span: Span) -> str:
+def _span_heading(span: Span) -> str:
+    """Return the heading of a span: its kind, agent, tool and error, in brackets."""
     parts = [span.kind.value.replace("_", " "), one_line(span.agent, 40)]
     if span.name:
         parts.append(one_line(span.name, 40))
@@ -480,8 +508,20 @@ def _heading(span: Span) -> str:
     return f"({' · '.join(part for part in parts if part)})"
 
 
-def _shorten(text: str, room: int, quote: str | None, start: int | None) -> tuple[str, str | None]:
-    """Shorten a text around the quote; return it with the quote, cut to its most characters."""
+def _shortened_text(
+    text: str, room: int, quote: str | None, start: int | None
+) -> tuple[str, str | None]:
+    """Shorten a text around the quote.
+
+    Args:
+        text: The text of a span.
+        room: The most characters of the result, without the marks of omission.
+        quote: The quote to show; None to show the beginning.
+        start: The offset of the quote, if it is known.
+
+    Returns:
+        The text, and the beginning of the quote in it; None if the text does not hold the quote.
+    """
     offset = -1
     if quote:
         is_at_start = start is not None and text.startswith(quote, start)
@@ -490,11 +530,11 @@ def _shorten(text: str, room: int, quote: str | None, start: int | None) -> tupl
     if len(text) <= room:
         return text, shown_quote
     middle = 0 if shown_quote is None else offset + len(shown_quote) // 2
-    begin = max(0, min(middle - room // 2, len(text) - room))
-    end = begin + room
-    prefix = _LEFT_OUT if begin else ""
-    suffix = _LEFT_OUT if end < len(text) else ""
-    return f"{prefix}{text[begin:end]}{suffix}", shown_quote
+    shown_start = max(0, min(middle - room // 2, len(text) - room))
+    shown_end = shown_start + room
+    prefix = _OMISSION_MARK if shown_start else ""
+    suffix = _OMISSION_MARK if shown_end < len(text) else ""
+    return f"{prefix}{text[shown_start:shown_end]}{suffix}", shown_quote
 
 
 def _first_line(text: str) -> str:

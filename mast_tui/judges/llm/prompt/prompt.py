@@ -39,15 +39,20 @@ BOUNDARY_BYTES: Final = 4
 MOST_REPEATED: Final = 2_000
 """The code points of an unusable answer that are sent to the model again."""
 
-_TRIES: Final = 16
+_STARTS_OF_WIDTH: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """A few spans of a trace with the verdict on a mode in them.
 
-    ``trace_id`` is for the record of the run only. ``mode`` is a slug. ``excerpt`` is the text of
-    the spans, ``quote`` the words of it that prove the mode (None if it is absent).
+    Attributes:
+        trace_id: The id of the trace, for the record of the run only.
+        mode: The slug of the mode.
+        verdict: The verdict on the mode.
+        excerpt: The text of the spans.
+        quote: The words of the excerpt that prove the mode; None if the mode is absent.
+        rationale: The reason of the verdict.
     """
 
     trace_id: str
@@ -58,7 +63,7 @@ class Example:
     rationale: str = ""
 
     def redacted(self, redaction: Redaction) -> Example:
-        """Return the example with its texts redacted; equal secrets have one number."""
+        """Return the example with its texts redacted; equal secrets have equal numbers."""
         numbers = SecretNumbers()
         quote = self.quote
         return replace(
@@ -72,7 +77,12 @@ class Example:
 class Prompt:
     """The part of the prompt for all traces: taxonomy, guidelines, instructions, examples.
 
-    ``extra`` holds further settings that change the answers; it becomes a part of the hash.
+    Args:
+        taxonomy: The taxonomy of the modes.
+        parameters: The model and its parameters.
+        examples: The examples.
+        guidelines: The guidelines of people.
+        extra: Further settings that change the answers; they become a part of the hash.
     """
 
     def __init__(
@@ -86,25 +96,25 @@ class Prompt:
     ) -> None:
         self._parameters = parameters
         self.taxonomy = taxonomy
-        shown = reordered(taxonomy, parameters.mode_order) if parameters.mode_order else taxonomy
-        self._codes = {mode.slug: mode.code for mode in shown.modes}
+        ordered = reordered(taxonomy, parameters.mode_order) if parameters.mode_order else taxonomy
+        self._codes = {mode.slug: mode.code for mode in ordered.modes}
         self.modes = tuple(self._codes)
         """The slugs of all modes, in the order of the prompt."""
         self.window_modes = tuple(
             mode.slug
-            for mode in shown.modes
+            for mode in ordered.modes
             if parameters.decisive or "post" not in mode.stages or "pre" in mode.stages
         )
-        """The modes that are judged on every window; others are judged at the end of a run."""
+        """The modes that are judged on every window; other modes are judged on the last window."""
         self.verification = verification.VerificationPrompt(taxonomy, guidelines)
         """The prompt of the verification of findings."""
         self.story = story.StoryPrompt()
         """The prompt of the story of a run of several windows."""
         if parameters.decisive:
-            self.system = _decisive_system(shown, guidelines, parameters)
+            self.system = _decisive_system_message(ordered, guidelines, parameters)
         else:
-            self.system = _system(shown, examples, guidelines, parameters)
-        self.hash = self._hash(extra)
+            self.system = _system_message(ordered, examples, guidelines, parameters)
+        self.hash = self._settings_hash(extra)
         """Eight hex digits that change with all settings that change answers, except the model."""
 
     def request(
@@ -133,7 +143,7 @@ class Prompt:
             if fact.mode in window.modes and fact.first <= window.last and fact.last >= window.first
         ]
         if self._parameters.decisive:
-            question = decisive.asked(view, window)
+            question = decisive.question_text(view, window)
             schema = decisive.schema(codes)
         else:
             question = asked_about(codes)
@@ -182,7 +192,11 @@ class Prompt:
         )
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
-    def _hash(self, extra: str) -> str:
+    def _settings_hash(self, extra: str) -> str:
+        """Return a hash of all texts and settings that change answers, except the model.
+
+        A setting with its default value is left out, so that earlier hashes stay the same.
+        """
         parameters = self._parameters
         parts = [
             prompt_text.all_words(),
@@ -196,7 +210,7 @@ class Prompt:
             *([f"hints {parameters.hints}"] if parameters.hints else []),
             *([ARTEFACTS, LEFT] if parameters.artefacts else []),
             *([f"from #{parameters.first_number}"] if parameters.first_number > 1 else []),
-            # Findings of a single window are verified whatever the setting.
+            # Findings of a single window are verified with any setting.
             *verification.all_words(),
             *(["verify"] if parameters.verify else []),
             *story.all_words(),
@@ -207,10 +221,10 @@ class Prompt:
 
 
 def boundary_of(request: Request, secret: bytes) -> str:
-    """Make the mark of a request: hex digits that occur in no piece of it.
+    """Return the boundary of a request: hex digits that occur in no piece of it.
 
-    The mark is the same for all requests about a trace in a run. It depends on a secret that the
-    author of the trace cannot know.
+    All requests about a trace in a run have the same boundary, unless it occurs in one of them. It
+    depends on a secret that the author of the trace cannot know.
 
     Args:
         request: The request.
@@ -223,7 +237,7 @@ def boundary_of(request: Request, secret: bytes) -> str:
     digits = hmac.digest(secret, request.about.encode("utf-8", "surrogatepass"), "sha256").hex()
     width = 2 * BOUNDARY_BYTES
     for start in range(len(digits) - width):
-        boundary = digits[start : start + width + start // _TRIES]
+        boundary = digits[start : start + width + start // _STARTS_OF_WIDTH]
         if not any(boundary in piece for piece in pieces):
             return boundary
     return boundary_of(request, hashlib.sha256(secret).digest())
@@ -236,68 +250,70 @@ def messages(
 
     Args:
         request: The request.
-        boundary: The mark of its lines.
+        boundary: The boundary of the request.
         correction: The previous answer, if it was unusable, with the problem.
 
     Returns:
-        System and user message, and with a correction that answer and what is wrong with it.
+        The system and user message. With a correction, the previous answer and the problem follow.
     """
-    said = [
+    chat = [
         {"role": "system", "content": fit(boundary.join(request.system))},
         {"role": "user", "content": fit(boundary.join(request.user))},
     ]
     if correction is not None:
-        said += [
+        chat += [
             {"role": "assistant", "content": fit(correction.answer[:MOST_REPEATED])},
             {"role": "user", "content": prompt_text.ONCE_MORE.format(problem=correction.problem)},
         ]
-    return said
+    return chat
 
 
-def _system(
+def _system_message(
     taxonomy: Taxonomy,
     examples: Sequence[Example],
     guidelines: Guidelines,
     parameters: Parameters,
 ) -> SystemMessage:
+    """Write the instructions for verdicts on all modes, with examples if there are any."""
     sections = [
         prompt_text.ROLE,
         prompt_text.RULES,
         prompt_text.DATA_RULES,
-        _headers(parameters),
+        _header_rules(parameters),
         f"# The failure modes: {taxonomy.name}",
         taxonomy_text(taxonomy, guidelines),
     ]
     if examples:
         lines = (_example_line(example, taxonomy) for example in examples)
         sections.append("\n".join((prompt_text.EXAMPLES, "", *lines)))
-    answer = prompt_text.ANSWER.replace("FORM", _form(taxonomy))
+    answer = prompt_text.ANSWER.replace("FORM", _answer_form(taxonomy))
     return SystemMessage(*sections, answer)
 
 
-def _headers(parameters: Parameters) -> str:
-    """Return what the lines in the record mean."""
+def _header_rules(parameters: Parameters) -> str:
+    """Return the explanation of the header lines in the record of a run."""
     if parameters.artefacts:
         return f"{prompt_text.HEADERS}\n{ARTEFACTS}"
     return prompt_text.HEADERS
 
 
-def _decisive_system(
+def _decisive_system_message(
     taxonomy: Taxonomy, guidelines: Guidelines, parameters: Parameters
 ) -> SystemMessage:
+    """Write the instructions for finding the decisive step."""
     return SystemMessage(
         decisive.ROLE,
         f"{decisive.RULES}\n{decisive.QUOTING}",
         prompt_text.DATA_RULES,
-        _headers(parameters),
+        _header_rules(parameters),
         f"# The failure modes: {taxonomy.name}",
         taxonomy_text(taxonomy, guidelines),
         decisive.ANSWER,
     )
 
 
-def _form(taxonomy: Taxonomy) -> str:
-    """The shape of an answer about the first two modes, with nothing in it that is an answer."""
+def _answer_form(taxonomy: Taxonomy) -> str:
+    """Return the form of an answer on the first two modes, with placeholders for its values."""
     finding = {
         "rationale": "<why, with #numbers>",
         "quote": "<words of one span>",
@@ -306,23 +322,23 @@ def _form(taxonomy: Taxonomy) -> str:
         "confidence": "<0 to 1>",
         "decisive": "<true, false or null>",
     }
-    said: tuple[tuple[str, list[object]], ...] = (("present", [finding]), ("absent", []))
+    verdicts: tuple[tuple[str, list[object]], ...] = (("present", [finding]), ("absent", []))
     modes = {
-        mode.code: {"notes": "<what comes into question>", "findings": found, "verdict": verdict}
-        for mode, (verdict, found) in zip(taxonomy.modes, said, strict=False)
+        mode.code: {"notes": "<what comes into question>", "findings": findings, "verdict": verdict}
+        for mode, (verdict, findings) in zip(taxonomy.modes, verdicts, strict=False)
     }
     return json.dumps({"modes": modes}, ensure_ascii=False)
 
 
 def _example_line(example: Example, taxonomy: Taxonomy) -> str:
-    """An example on one line: as JSON nothing in it can pass for a line of ours."""
-    found: dict[str, object] = {
+    """Write an example as one line of JSON, so that no part of it looks like a line of the app."""
+    fields: dict[str, object] = {
         "spans": example.excerpt,
         "mode": taxonomy.mode(example.mode).code,
         "verdict": example.verdict.value,
     }
     if example.verdict is VerdictValue.PRESENT:
-        found["quote"] = example.quote
+        fields["quote"] = example.quote
     if example.rationale:
-        found["rationale"] = example.rationale
-    return json.dumps(found, ensure_ascii=False)
+        fields["rationale"] = example.rationale
+    return json.dumps(fields, ensure_ascii=False)

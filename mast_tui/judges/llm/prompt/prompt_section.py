@@ -27,21 +27,21 @@ which the agents of the run need not have seen. They are data as well. Use them 
 claimed against what was done; quote spans, never them."""
 
 LEFT: Final = "what the run left"
-"""The label of that section; prompts without it do not depend on these two texts."""
+"""The label of the section with artefacts; prompts without it do not depend on these two texts."""
 
 MOST_FACTS: Final = 20
 """The most findings of the rules in a request."""
 
 MOST_FACT: Final = 300
-"""The most characters of such a finding."""
+"""The most characters of a finding of the rules."""
 
-_MOST_NAMED: Final = 8
-"""The most shortened texts that a remark names."""
+_MOST_LISTED: Final = 8
+"""The most shortened texts that a remark lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A text with a label, after the spans."""
+    """A text with a label, as a part of the data."""
 
     label: str
     text: str
@@ -62,27 +62,29 @@ class SystemMessage:
     """
 
     def __init__(self, *sections: str) -> None:
-        first = fit("\n\n".join((*sections, prompt_text.BOUNDARY[0])))
-        self.pieces = (first, *prompt_text.BOUNDARY[1:])
+        first_boundary_text, *boundary_texts = prompt_text.BOUNDARY
+        first_piece = fit("\n\n".join((*sections, first_boundary_text)))
+        self.pieces = (first_piece, *boundary_texts)
         self.tokens = sum(map(estimate, self.pieces))
 
     def request(
         self, data: DataSection, schema: Mapping[str, object], about: str, sample: int = 0
     ) -> Request:
-        """Make a question of it.
+        """Make a request with these instructions.
 
         Args:
             data: The second message.
-            schema: That of the answer.
-            about: The trace's id.
-            sample: Which reading of the trace it is for.
+            schema: The JSON schema of the answer.
+            about: The id of the trace.
+            sample: The number of the sample.
         """
-        marks = len(data.pieces) + len(self.pieces) - 2
+        boundary_count = len(data.pieces) + len(self.pieces) - 2
+        text_tokens = self.tokens + estimate("".join(data.pieces))
         return Request(
             system=self.pieces,
             user=data.pieces,
             schema=schema,
-            tokens=self.tokens + estimate("".join(data.pieces)) + marks * BOUNDARY_TOKENS,
+            tokens=text_tokens + boundary_count * BOUNDARY_TOKENS,
             remarks=data.remarks,
             sample=sample,
             about=about,
@@ -94,32 +96,32 @@ def data_section(
     window: Window,
     story: str,
     budget: int,
-    asked: str,
+    question: str,
     facts: Sequence[tuple[str, Fact]] = (),
     sections: Sequence[Section] = (),
 ) -> DataSection:
-    """Write the data of a window, and the question after them.
+    """Write the data of a window, with the question at the end.
 
     Args:
         view: The trace as it is sent.
         window: The spans to show.
         story: The story of the whole run, or an empty text.
         budget: The approximate most tokens of the data.
-        asked: The question.
+        question: The question.
         facts: The findings of rules in these spans, each with the code of its mode.
-        sections: Further texts about them.
+        sections: Further texts, which follow the spans.
 
     Returns:
         The message, with remarks on shortened texts.
     """
     data = _Data(view, window)
     data.mark(prompt_text.DATA_BEGINS)
-    used = FRAME_TOKENS + data.add_task(task_room(budget))
+    used_tokens = FRAME_TOKENS + data.add_task(task_room(budget))
     if window.first:
         data.mark(prompt_text.PART_BEGINS.format(number=view.number(window.first)))
-    used += data.add_story(story, story_room(budget))
-    used += data.add_facts(facts)
-    data.add_spans(window, budget - used)
+    used_tokens += data.add_story(story, story_room(budget))
+    used_tokens += data.add_facts(facts)
+    data.add_spans(window, budget - used_tokens)
     if window.final:
         data.mark(prompt_text.RUN_ENDS)
     else:
@@ -128,20 +130,20 @@ def data_section(
         data.mark(section.label)
         data.text(section.text)
     data.mark(prompt_text.DATA_ENDS)
-    data.text(asked)
+    data.text(question)
     return data.end()
 
 
 def parts_section(
-    view: RedactedView, parts: Sequence[Section], budget: int, asked: str
+    view: RedactedView, parts: Sequence[Section], budget: int, question: str
 ) -> DataSection:
-    """Write texts on the parts of a run, and the question after them.
+    """Write texts on the parts of a run, with the question at the end.
 
     Args:
         view: The trace as it is sent.
         parts: The texts, each with the label of its part.
         budget: The approximate most tokens of the data.
-        asked: The question.
+        question: The question.
     """
     data = _Data(view, None)
     data.mark(prompt_text.DATA_BEGINS)
@@ -150,7 +152,7 @@ def parts_section(
         data.mark(part.label)
         data.text(part.text)
     data.mark(prompt_text.DATA_ENDS)
-    data.text(asked)
+    data.text(question)
     return data.end()
 
 
@@ -164,7 +166,9 @@ def artefacts_text(view: RedactedView, budget: int) -> str:
     text = view.artefacts
     tokens = estimate(text)
     room = artefacts_room(budget)
-    return text if tokens <= room else shortened(text, tokens, room)[0]
+    if tokens > room:
+        text, _ = shortened(text, tokens, room)
+    return text
 
 
 def asked_about(codes: Sequence[str]) -> str:
@@ -173,10 +177,13 @@ def asked_about(codes: Sequence[str]) -> str:
 
 
 class _Data:
-    """The data of a request, written line by line; the lines of the app begin with a mark.
+    """The data of a request, written line by line; the lines of the app begin with the boundary.
 
-    Without a window no span is shown, and the task is written out.
     The methods ``add_…`` return the number of tokens that they add.
+
+    Args:
+        view: The trace as it is sent.
+        window: The spans that are shown; None to show none.
     """
 
     def __init__(self, view: RedactedView, window: Window | None) -> None:
@@ -187,7 +194,12 @@ class _Data:
         self._open_piece: list[str] = []
 
     def mark(self, label: str, suffix: str = "") -> None:
-        """Add a line of the app: boundary and ``label`` in brackets, then ``suffix``."""
+        """Add a line of the app, which ends a piece and begins the next.
+
+        Args:
+            label: The text in brackets after the boundary.
+            suffix: The text after the brackets.
+        """
         self._open_piece.append("[")
         self._pieces.append("".join(self._open_piece))
         self._open_piece = [f" {label}] {suffix}\n" if suffix else f" {label}]\n"]
@@ -197,11 +209,15 @@ class _Data:
         self._open_piece += (text, "" if text.endswith("\n") else "\n")
 
     def end(self) -> DataSection:
-        """Return all that was added."""
+        """Return the pieces of everything that was added, with the remarks."""
         return DataSection((*self._pieces, "".join(self._open_piece)), tuple(self._remarks))
 
     def add_task(self, room: int) -> int:
-        """Add the task, unless a span of the window is the task."""
+        """Add the task, or the number of the span in the window that is the task.
+
+        Args:
+            room: The most tokens of the task.
+        """
         view = self._view
         task_span = view.task_span
         if not view.task.strip():
@@ -217,24 +233,31 @@ class _Data:
         tokens = estimate(view.task)
         text = view.task
         if tokens > room:
-            text, count = shortened(view.task, tokens, room)
-            self._remarks.append(f"the task is shortened by {count:,} characters")
+            text, cut_chars = shortened(view.task, tokens, room)
+            self._remarks.append(f"the task is shortened by {cut_chars:,} characters")
         self.mark(prompt_text.TASK)
         self.text(text)
         return min(tokens, room)
 
     def add_story(self, story: str, room: int) -> int:
-        """Add the story of the run, if there is one."""
+        """Add the story of the run, if there is one.
+
+        Args:
+            story: The story, or an empty text.
+            room: The most tokens of the story.
+        """
         story = story.strip()
         if not story:
             return 0
         tokens = estimate(story)
+        if tokens > room:
+            story, _ = shortened(story, tokens, room)
         self.mark(prompt_text.STORY)
-        self.text(story if tokens <= room else shortened(story, tokens, room)[0])
+        self.text(story)
         return min(tokens, room)
 
     def add_facts(self, facts: Sequence[tuple[str, Fact]]) -> int:
-        """Add the findings of rules, a line each."""
+        """Add the findings of rules, one in each line."""
         if not facts:
             return 0
         self.mark(prompt_text.FACTS)
@@ -257,16 +280,16 @@ class _Data:
         spans = view.spans(window.first, window.last)
         tokens = view.tokens[window.first : window.last + 1]
         weights = [weight(index, len(view)) for index in indices]
-        most = allotted(tokens, weights, max(0, room - HEADER_TOKENS * len(indices)))
+        allotted_tokens = allotted(tokens, weights, max(0, room - HEADER_TOKENS * len(indices)))
         shortened_spans: list[tuple[int, int]] = []
         headers: dict[tuple[object, ...], str] = {}
-        for span, length, allowed in zip(spans, tokens, most, strict=True):
+        for span, span_tokens, allowed in zip(spans, tokens, allotted_tokens, strict=True):
             self.mark(f"#{view.number(span.index)}", _cached_header(view, span, headers))
             text = span.text
-            if allowed < length:
-                text, count = shortened(text, length, allowed)
-                if count:
-                    shortened_spans.append((span.index, count))
+            if allowed < span_tokens:
+                text, cut_chars = shortened(text, span_tokens, allowed)
+                if cut_chars:
+                    shortened_spans.append((span.index, cut_chars))
             if text:
                 self.text(text)
         if shortened_spans:
@@ -274,37 +297,45 @@ class _Data:
 
 
 def _shortened_remark(spans: Sequence[tuple[int, int]]) -> str:
-    named = ", ".join(f"#{index + 1} by {count:,}" for index, count in spans[:_MOST_NAMED])
-    more = f" and {len(spans) - _MOST_NAMED:,} more" if len(spans) > _MOST_NAMED else ""
-    return f"shortened, in characters: {named}{more}"
+    """Return the remark on shortened spans, given as pairs of an index and the characters cut."""
+    listed_spans = ", ".join(
+        f"#{index + 1} by {cut_chars:,}" for index, cut_chars in spans[:_MOST_LISTED]
+    )
+    if len(spans) > _MOST_LISTED:
+        listed_spans += f" and {len(spans) - _MOST_LISTED:,} more"
+    return f"shortened, in characters: {listed_spans}"
 
 
 def _cached_header(
     view: RedactedView, span: RedactedSpan, headers: dict[tuple[object, ...], str]
 ) -> str:
-    """Return the header of a span; equal spans without a call share one."""
+    """Return the header of a span, from ``headers`` if an equal span is there.
+
+    The header of the result of a call depends on the call, and is written anew.
+    """
     if span.answers is not None:
-        return _header(view, span)
-    shape = (span.kind, span.role, span.agent, span.tool, span.failed)
-    header = headers.get(shape)
+        return _span_header(view, span)
+    header_fields = (span.kind, span.role, span.agent, span.tool, span.failed)
+    header = headers.get(header_fields)
     if header is None:
-        header = headers[shape] = _header(view, span)
+        header = _span_header(view, span)
+        headers[header_fields] = header
     return header
 
 
-def _header(view: RedactedView, span: RedactedSpan) -> str:
+def _span_header(view: RedactedView, span: RedactedSpan) -> str:
     """Write the header of a span; foreign names are one line without ``|``.
 
     Agent and tool are left out of a result directly after its call.
     """
-    facts = [prompt_text.KINDS.get(span.kind) or prompt_text.MESSAGE.format(role=span.role.value)]
+    parts = [prompt_text.KINDS.get(span.kind) or prompt_text.MESSAGE.format(role=span.role.value)]
     if span.answers is None or span.answers != span.index - 1:
         if span.agent and span.agent.casefold() != span.role.value:
-            facts.append(span.agent)
+            parts.append(span.agent)
         if span.tool:
-            facts.append(span.tool)
+            parts.append(span.tool)
         if span.answers is not None:
-            facts.append(prompt_text.RESULT_OF.format(number=view.number(span.answers)))
+            parts.append(prompt_text.RESULT_OF.format(number=view.number(span.answers)))
     if span.failed:
-        facts.append(prompt_text.FAILED)
-    return " | ".join(facts)
+        parts.append(prompt_text.FAILED)
+    return " | ".join(parts)

@@ -26,7 +26,7 @@ NAME_CHARS: Final = 60
 _READ_CHARS: Final = 1_000
 """The most code points of a name that are redacted before it is cut."""
 
-_KEPT_NAMES: Final = 1_000
+_MOST_CACHED_NAMES: Final = 1_000
 
 _TASK_WITHIN: Final = 20
 """The number of first spans that are searched for the task."""
@@ -46,10 +46,11 @@ _CONTROLS: Final = bytes((*range(9), *range(11, 32), 127))
 def fit(text: str) -> str:
     """Replace the characters that JSON or a server may fail on; the length stays the same.
 
-    Control characters but for line break and tab become their visible symbols, a carriage return
-    becomes a space, a lone surrogate U+FFFD.
+    - A carriage return becomes a space.
+    - Other control characters become their visible symbols, except line break and tab.
+    - A lone surrogate becomes U+FFFD.
     """
-    return text if _is_fit(text) else _UNFIT.sub(_replacement, text)
+    return text if _is_fit(text) else _UNFIT.sub(_replacement_character, text)
 
 
 def _is_fit(text: str) -> bool:
@@ -61,7 +62,8 @@ def _is_fit(text: str) -> bool:
     return len(encoded.translate(None, _CONTROLS)) == len(encoded)
 
 
-def _replacement(match: re.Match[str]) -> str:
+def _replacement_character(match: re.Match[str]) -> str:
+    """Return the character that replaces an unfit character, as ``fit`` describes."""
     char = match[0]
     if char == "\r":
         return " "
@@ -74,8 +76,15 @@ def _replacement(match: re.Match[str]) -> str:
 class RedactedSpan:
     """A span as it is sent: the fields of its header, and its text.
 
-    ``agent`` and ``tool`` are one line each, redacted, empty if there is none. ``answers`` is the
-    index of the call of a result, None if it is unknown.
+    Attributes:
+        index: The index of the span in the trace.
+        kind: The kind of the span.
+        role: The role of the message.
+        agent: The redacted name of the agent, on one line; empty if there is none.
+        tool: The redacted name of the tool, on one line; empty if there is none.
+        failed: True if the status of the span is an error.
+        answers: The index of the call that a result answers; None if it is unknown.
+        text: The redacted text.
     """
 
     index: int
@@ -95,21 +104,21 @@ class RedactedView:
     depend on the access. About ``KEPT_CHARS`` characters are cached; other texts are read again.
 
     Spans are sent with numbers from ``first_number``, while the timeline counts from 1. ``number``
-    and ``index_of`` convert these numbers, ``with_numbers_sent`` and ``with_own_numbers`` those in
-    sentences.
+    and ``index_of`` convert single numbers. ``with_numbers_sent`` and ``with_own_numbers`` convert
+    the numbers in a sentence.
     """
 
     def __init__(self, trace: Trace, redaction: Redaction, first_number: int = 1) -> None:
         self._trace = trace
         self._redaction = redaction
         self._first_number = first_number
-        self._numbers = SecretNumbers()
+        self._secret_numbers = SecretNumbers()
         self._cache: OrderedDict[int, Redacted] = OrderedDict()
         self._cached_chars = 0
-        self._names: dict[str, str] = {}
+        self._redacted_name_by_name: dict[str, str] = {}
         self._tokens: array[int] | None = None
         self.task_span, task = self._find_task(trace.meta.task or "")
-        self.task = self._apply(fit(task)).text
+        self.task = self._redact_text(fit(task)).text
 
     def __len__(self) -> int:
         return len(self._trace)
@@ -122,7 +131,7 @@ class RedactedView:
     def agents(self) -> frozenset[str]:
         """Return the names of all agents as they are sent."""
         shapes = self._trace.columns(0, len(self._trace)).shape_list
-        return frozenset(self._name(agent) for _kind, _role, agent, _tool in shapes)
+        return frozenset(self._redacted_name(agent) for _kind, _role, agent, _tool in shapes)
 
     @property
     def tokens(self) -> array[int]:
@@ -133,14 +142,14 @@ class RedactedView:
 
     def text(self, index: int) -> str:
         """Return the redacted text of a span."""
-        return self._redacted(index).text
+        return self._redacted_text(index).text
 
     @cached_property
     def artefacts(self) -> str:
-        """The final patch and the test results, redacted; empty where there are none.
+        """The final patch and the test results, redacted; empty if there are none.
 
-        Without a patch it is the changes of files that the calls made. The patch that would have
-        been right, scores and verdicts are not among it.
+        Without a patch, the changes of files by calls replace it. The reference patch, scores and
+        verdicts are left out.
         """
         _ = self.tokens  # reads the spans, whose secrets have the first numbers
         key = self._trace.meta.answer_key
@@ -153,17 +162,22 @@ class RedactedView:
                 if not edit.failed
             ]
         return "\n\n".join(
-            f"{self.redacted(name)}:\n{self._apply(fit(text)).text}"
+            f"{self.redacted(name)}:\n{self._redact_text(fit(text)).text}"
             for name, text in (*patches, *key.tests)
         )
 
     def redacted(self, text: str) -> str:
         """Redact a sentence about the trace, and put it on one line."""
-        return self._apply(fit(one_line(text, _READ_CHARS))).text
+        return self._redact_text(fit(one_line(text, _READ_CHARS))).text
 
-    def _apply(self, text: str) -> Redacted:
+    def _redact_text(self, text: str) -> Redacted:
+        """Redact a text.
+
+        Raises:
+            TraceFails: A pattern takes too long on the text.
+        """
         try:
-            return self._redaction.apply(text, self._numbers)
+            return self._redaction.apply(text, self._secret_numbers)
         except RedactionTooSlow as error:
             raise TraceFails(str(error)) from None
 
@@ -187,14 +201,15 @@ class RedactedView:
         return index if 0 <= index < len(self._trace) else None
 
     def with_numbers_sent(self, text: str) -> str:
-        """Replace the timeline's numbers of spans in a text by those with which they are sent."""
-        return self._renumbered(text, 1, self._first_number)
+        """Replace the timeline's numbers of spans in a text by the numbers that are sent."""
+        return self._with_other_numbers(text, 1, self._first_number)
 
     def with_own_numbers(self, text: str) -> str:
-        """Replace the numbers of spans in a text by those of the timeline."""
-        return self._renumbered(text, self._first_number, 1)
+        """Replace the sent numbers of spans in a text by the numbers of the timeline."""
+        return self._with_other_numbers(text, self._first_number, 1)
 
-    def _renumbered(self, text: str, first_number: int, new_first_number: int) -> str:
+    def _with_other_numbers(self, text: str, first_number: int, new_first_number: int) -> str:
+        """Replace the numbers of existing spans in a text by numbers from another first number."""
         if first_number == new_first_number:
             return text
 
@@ -216,20 +231,22 @@ class RedactedView:
     def spans(self, first: int, last: int) -> Iterator[RedactedSpan]:
         """Yield the spans from ``first`` to ``last``, both included, as they are sent."""
         columns = self._trace.columns(first, last + 1)
-        names: dict[int, tuple[str, str]] = {}
+        names_by_shape: dict[int, tuple[str, str]] = {}
         for row, shape in enumerate(columns.shapes):
             index = first + row
             kind, role, agent, tool = columns.shape_list[shape]
-            if shape not in names:
-                names[shape] = self._name(agent), self._name(tool or "")
+            if shape not in names_by_shape:
+                names_by_shape[shape] = self._redacted_name(agent), self._redacted_name(tool or "")
+            agent_name, tool_name = names_by_shape[shape]
             yield RedactedSpan(
                 index,
                 kind,
                 role,
-                *names[shape],
+                agent_name,
+                tool_name,
                 failed=STATUSES[columns.statuses[row]] is SpanStatus.ERROR,
-                answers=self._answered(index) if kind is SpanKind.TOOL_RESULT else None,
-                text=self._redacted(index).text,
+                answers=self._call_index(index) if kind is SpanKind.TOOL_RESULT else None,
+                text=self._redacted_text(index).text,
             )
 
     def to_original(self, index: int, start: int, end: int) -> tuple[int, int]:
@@ -240,22 +257,25 @@ class RedactedView:
             start: The first code point of the range.
             end: The code point after the range.
         """
-        return self._redacted(index).to_original(start, end)
+        return self._redacted_text(index).to_original(start, end)
 
-    def _redacted(self, index: int) -> Redacted:
+    def _redacted_text(self, index: int) -> Redacted:
+        """Return the redacted text of a span, from the cache if it is there."""
         cached = self._cache.get(index)
         if cached is not None:
             self._cache.move_to_end(index)
             return cached
         if self._tokens is None:
             self._tokens = self._read_all()
-        return self._read(index)
+        return self._read_text(index)
 
     def _read_all(self) -> array[int]:
-        return array("Q", (estimate(self._read(i).text) for i in range(len(self._trace))))
+        """Read and redact the texts of all spans in order, and return their estimated tokens."""
+        return array("Q", (estimate(self._read_text(i).text) for i in range(len(self._trace))))
 
-    def _read(self, index: int) -> Redacted:
-        redacted = self._apply(fit(self._trace.text(index)))
+    def _read_text(self, index: int) -> Redacted:
+        """Read and redact the text of a span, and add it to the cache."""
+        redacted = self._redact_text(fit(self._trace.text(index)))
         self._cache[index] = redacted
         self._cached_chars += len(redacted.text)
         while self._cached_chars > KEPT_CHARS and len(self._cache) > 1:
@@ -263,24 +283,30 @@ class RedactedView:
             self._cached_chars -= len(dropped.text)
         return redacted
 
-    def _name(self, name: str) -> str:
-        cached = self._names.get(name)
+    def _redacted_name(self, name: str) -> str:
+        """Return the name of an agent or a tool: redacted, short, on one line, without ``|``."""
+        cached = self._redacted_name_by_name.get(name)
         if cached is None:
-            redacted = self._apply(one_line(name, _READ_CHARS)).text
+            redacted = self._redact_text(one_line(name, _READ_CHARS)).text
             cached = one_line(redacted, NAME_CHARS).replace("|", "¦")
-            if len(self._names) < _KEPT_NAMES:
-                self._names[name] = cached
+            if len(self._redacted_name_by_name) < _MOST_CACHED_NAMES:
+                self._redacted_name_by_name[name] = cached
         return cached
 
-    def _answered(self, index: int) -> int | None:
+    def _call_index(self, index: int) -> int | None:
         parent = self._trace.span(index).parent
         return None if parent is None else self._trace.index_of(parent)
 
     def _find_task(self, task: str) -> tuple[int | None, str]:
-        """Return the first message with the task, if there is one, and the text of the task.
+        """Find the message with the task among the first spans.
 
-        A reader may have kept only the head of a message; then the task is the whole message. If
-        the task is unknown, it is the first message of the user.
+        - If the message begins with the known task, the task is the whole message, since a reader
+          may have kept only its beginning.
+        - If the message contains the known task, the task stays as it is.
+        - If no task is known, the task is the first message of the user.
+
+        Returns:
+            The index of the message, None if there is none, and the text of the task.
         """
         head = task.strip()
         for index in range(min(_TASK_WITHIN, len(self._trace))):

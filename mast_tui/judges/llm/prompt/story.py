@@ -36,7 +36,7 @@ STORY_TOKENS: Final = 700
 """The approximate tokens of a story."""
 
 MOST_CHARS: Final = 6_000
-"""The most code points of a summary or story; a longer one is cut."""
+"""The most code points of a summary or story, which is cut if it is longer."""
 
 SUMMARY_ROLE: Final = """\
 You read one part of the record of a run of an AI agent, or of several agents that work together. \
@@ -123,17 +123,17 @@ class StoryPrompt:
             summaries: The windows with their summaries, in the order of the run.
             budget: The approximate most tokens of the data; summaries are shortened to fit.
         """
-        task = min(estimate(view.task), task_room(budget))
-        room = max(0, budget - FRAME_TOKENS - task - HEADER_TOKENS * len(summaries))
+        task_tokens = min(estimate(view.task), task_room(budget))
+        room = max(0, budget - FRAME_TOKENS - task_tokens - HEADER_TOKENS * len(summaries))
         tokens = [estimate(summary) for _, summary in summaries]
-        most = allotted(tokens, [1] * len(tokens), room)
+        allotted_tokens = allotted(tokens, [1] * len(tokens), room)
         sections = []
-        for number, ((window, summary), length, allowed) in enumerate(
-            zip(summaries, tokens, most, strict=True), 1
-        ):
-            text = summary if length <= allowed else shortened(summary, length, allowed)[0]
+        for index, (window, summary) in enumerate(summaries):
+            text = summary
+            if tokens[index] > allotted_tokens[index]:
+                text, _ = shortened(summary, tokens[index], allotted_tokens[index])
             spans = view.named(window.first, window.last)
-            sections.append(Section(PART.format(number=number, spans=spans), text))
+            sections.append(Section(PART.format(number=index + 1, spans=spans), text))
         data = parts_section(view, sections, budget, STORY_ASKED)
         return self.story_system.request(data, _STORY_SCHEMA, view.trace_id)
 
@@ -144,7 +144,7 @@ def read_summary(text: str) -> str:
     Raises:
         Malformed: The text holds no summary.
     """
-    return _read(text, "summary")
+    return _read_notes(text, "summary")
 
 
 def read_story(text: str) -> str:
@@ -153,10 +153,11 @@ def read_story(text: str) -> str:
     Raises:
         Malformed: The text holds no story.
     """
-    return _read(text, "story")
+    return _read_notes(text, "story")
 
 
-def _read(text: str, name: str) -> str:
+def _read_notes(text: str, name: str) -> str:
+    """Return the text in a field of an answer; raise ``Malformed`` if there is none."""
     fields = find_object(text, lambda value: name in value, content=name).value
     notes = as_text(fields.get(name)).strip()
     if not notes:

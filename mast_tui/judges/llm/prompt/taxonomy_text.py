@@ -104,28 +104,35 @@ CHECKLISTS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
 )
 """The questions that a person would ask for each mode of MAST, with what counts as evidence.
 
-They stand in the place of the examples and the hint of the taxonomy.
+They replace the examples and the hint of the taxonomy.
 """
 
 
 def reordered(taxonomy: Taxonomy, seed: int) -> Taxonomy:
-    """A taxonomy with its categories, and the modes in each, in an order drawn from a seed."""
+    """Return a taxonomy with its categories, and the modes in each, in a random order.
 
-    def drawn(name: str) -> bytes:
+    Args:
+        taxonomy: The taxonomy.
+        seed: The seed of the order.
+    """
+
+    def random_key(name: str) -> bytes:
         return hashlib.sha256(f"{seed} {name}".encode()).digest()
 
-    categories = sorted(taxonomy.categories, key=lambda one: drawn(one.id))
-    place = {category.id: number for number, category in enumerate(categories)}
-    modes = sorted(taxonomy.modes, key=lambda one: (place[one.category], drawn(one.slug)))
+    categories = sorted(taxonomy.categories, key=lambda category: random_key(category.id))
+    position = {category.id: number for number, category in enumerate(categories)}
+    modes = sorted(
+        taxonomy.modes, key=lambda mode: (position[mode.category], random_key(mode.slug))
+    )
     return replace(taxonomy, categories=tuple(categories), modes=tuple(modes))
 
 
 def taxonomy_text(taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) -> str:
-    """Write all categories and modes, with what tells them apart.
+    """Write the definitions of all modes under the headings of their categories.
 
     Args:
         taxonomy: The taxonomy.
-        guidelines: What the team has agreed on its modes.
+        guidelines: The guidelines of the team.
     """
     parts: list[str] = []
     for category in taxonomy.categories:
@@ -137,29 +144,31 @@ def taxonomy_text(taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) ->
 
 
 def mode_text(mode: Mode, taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) -> str:
-    """Write one mode, with what tells it apart; the text begins with its code.
+    """Write the definition of a mode, its boundaries and its guidelines, after its code and name.
 
     Args:
         mode: The mode.
         taxonomy: Its taxonomy.
-        guidelines: What the team has agreed on the taxonomy's modes.
+        guidelines: The guidelines of the team.
     """
     lines = [f"### {mode.code} {mode.name}"]
     if mode.definition:
         lines.append(mode.definition)
-    checklist = _checklist(mode, taxonomy)
-    lines.extend(_listed(ASK, checklist) if checklist else _listed("It is this:", mode.applies))
-    lines.extend(_listed("It is not this:", mode.applies_not))
-    lines.extend(_listed("Easily confused with it:", _differences(mode, taxonomy)))
+    checklist = _checklist_of(mode, taxonomy)
+    lines.extend(
+        _bullet_lines(ASK, checklist) if checklist else _bullet_lines("It is this:", mode.applies)
+    )
+    lines.extend(_bullet_lines("It is not this:", mode.applies_not))
+    lines.extend(_bullet_lines("Easily confused with it:", _boundary_notes(mode, taxonomy)))
     if mode.detection and not checklist:
         lines.append(f"How to look: {mode.detection}")
-    agreed = (" ".join(text.split()) for text in guidelines.get(mode.slug, ()))
-    lines.extend(_listed(AGREED, agreed))
+    guideline_lines = (" ".join(text.split()) for text in guidelines.get(mode.slug, ()))
+    lines.extend(_bullet_lines(AGREED, guideline_lines))
     return "\n".join(lines)
 
 
-def _checklist(mode: Mode, taxonomy: Taxonomy) -> Sequence[str]:
-    """Return the checklist of a mode of MAST; none if the words of the mode were changed."""
+def _checklist_of(mode: Mode, taxonomy: Taxonomy) -> Sequence[str]:
+    """Return the checklist of a mode of MAST; empty for other modes and changed definitions."""
     mast = _packaged_mast()
     if taxonomy.ref != mast.ref or mode not in mast.modes:
         return ()
@@ -171,15 +180,17 @@ def _packaged_mast() -> Taxonomy:
     return load_mast()
 
 
-def _listed(head: str, points: Iterable[str]) -> list[str]:
-    points = list(points)
-    return [head, *(f"- {point}" for point in points)] if points else []
+def _bullet_lines(heading: str, points: Iterable[str]) -> list[str]:
+    """Return a heading and a line for each point; empty without points."""
+    bullets = [f"- {point}" for point in points]
+    return [heading, *bullets] if bullets else []
 
 
-def _differences(mode: Mode, taxonomy: Taxonomy) -> list[str]:
-    """What sets the mode apart from others, each of which is named by its code."""
-    codes = [taxonomy.mode(other.slug).code for other in mode.confusable]
-    return [
-        other.difference if code in other.difference else f"{code}: {other.difference}"
-        for code, other in zip(codes, mode.confusable, strict=True)
-    ]
+def _boundary_notes(mode: Mode, taxonomy: Taxonomy) -> list[str]:
+    """Return the difference from each confusable mode, with the code of that mode."""
+    notes = []
+    for confusable in mode.confusable:
+        code = taxonomy.mode(confusable.slug).code
+        has_code = code in confusable.difference
+        notes.append(confusable.difference if has_code else f"{code}: {confusable.difference}")
+    return notes

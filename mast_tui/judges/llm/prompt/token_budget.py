@@ -15,13 +15,21 @@ HEADER_TOKENS: Final = 24
 FRAME_TOKENS: Final = 200
 """The approximate tokens of the lines around the spans: begin and end, notes, the question."""
 
-_TAIL: Final = 4
-_WEIGHT: Final = 5
-_TAIL_WEIGHT: Final = 8
 _UNITS: Final = 40
+"""The number of units into which a budget is divided."""
 
-_HEAD_PART: Final = 0.6
+_TAIL_SPANS: Final = 4
+_TAIL_WEIGHT: Final = 8
+"""The units for each of the last spans of a run."""
+
+_WEIGHT: Final = 5
+"""The units for each other span."""
+
+_HEAD_SHARE: Final = 0.6
+"""The share of a shortened text that is from its beginning."""
+
 _SNAP_CHARS: Final = 200
+"""The most characters by which a cut moves to a line break."""
 
 
 def task_room(budget: int) -> int:
@@ -47,8 +55,10 @@ def spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
         budget: The tokens of the request.
         alone: Whether the request has no story of the run.
     """
-    task = min(estimate(view.task), task_room(budget))
-    return max(0, budget - FRAME_TOKENS - task - (0 if alone else story_room(budget)))
+    room = budget - FRAME_TOKENS - min(estimate(view.task), task_room(budget))
+    if not alone:
+        room -= story_room(budget)
+    return max(0, room)
 
 
 def weight(index: int, spans: int) -> int:
@@ -58,17 +68,16 @@ def weight(index: int, spans: int) -> int:
         index: The index of the span.
         spans: The number of spans.
     """
-    return _TAIL_WEIGHT if index >= spans - _TAIL else _WEIGHT
+    return _TAIL_WEIGHT if index >= spans - _TAIL_SPANS else _WEIGHT
 
 
 def unit(budget: int) -> int:
-    """Return the tokens of a unit: a text has at most an eighth of the budget, the last ones a
-    fifth each."""
+    """Return the tokens of a unit of the budget."""
     return max(1, budget // _UNITS)
 
 
 def allotted(tokens: Sequence[int], weights: Sequence[int], room: int) -> list[int]:
-    """Distribute tokens among texts by their weights; long texts get what short ones do not need.
+    """Distribute tokens among texts by their weights; long texts get what short texts do not need.
 
     Args:
         tokens: The tokens of each text.
@@ -80,16 +89,21 @@ def allotted(tokens: Sequence[int], weights: Sequence[int], room: int) -> list[i
     """
     if sum(tokens) <= room:
         return list(tokens)
-    low = 0
-    high = max(tokens) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        used = sum(map(min, tokens, (middle * each for each in weights)))
-        if used <= room:
-            low = middle
+
+    def limited(unit_tokens: int) -> list[int]:
+        limits = (unit_tokens * text_weight for text_weight in weights)
+        return [min(length, limit) for length, limit in zip(tokens, limits, strict=True)]
+
+    # The highest number of tokens of a weight unit with which all texts fit.
+    fitting = 0
+    too_many = max(tokens) + 1
+    while too_many - fitting > 1:
+        middle = (fitting + too_many) // 2
+        if sum(limited(middle)) <= room:
+            fitting = middle
         else:
-            high = middle
-    return [min(length, low * each) for length, each in zip(tokens, weights, strict=True)]
+            too_many = middle
+    return limited(fitting)
 
 
 def left_out(count: int) -> str:
@@ -97,36 +111,44 @@ def left_out(count: int) -> str:
     return prompt_text.LEFT_OUT.format(count=count)
 
 
-def shortened(text: str, tokens: int, most: int) -> tuple[str, int]:
+def shortened(text: str, tokens: int, most_tokens: int) -> tuple[str, int]:
     """Shorten a text to its head and tail.
 
     Args:
         text: The text.
         tokens: Its tokens.
-        most: The approximate most tokens of the result.
+        most_tokens: The approximate most tokens of the result.
 
     Returns:
         The shortened text, and the number of characters that are left out.
     """
-    chars = len(text) * most // max(1, tokens)
+    chars = len(text) * most_tokens // max(1, tokens)
     while True:
-        head, tail = _ends(text, chars)
-        used = estimate(text[:head]) + estimate(text[tail:])
-        if used <= most or chars < 2:
+        head_end, tail_start = _cut_offsets(text, chars)
+        used_tokens = estimate(text[:head_end]) + estimate(text[tail_start:])
+        if used_tokens <= most_tokens or chars < 2:
             break
-        chars = min(chars - 1, chars * most // used)
-    count = tail - head
-    if count <= 0:
+        chars = min(chars - 1, chars * most_tokens // used_tokens)
+    cut_chars = tail_start - head_end
+    if cut_chars <= 0:
         return text, 0
-    return f"{text[:head]}\n{left_out(count)}\n{text[tail:]}", count
+    return f"{text[:head_end]}\n{left_out(cut_chars)}\n{text[tail_start:]}", cut_chars
 
 
-def _ends(text: str, chars: int) -> tuple[int, int]:
-    """Return the end of the head and the begin of the tail, at line breaks nearby if possible."""
-    head = int(chars * _HEAD_PART)
-    tail = len(text) - (chars - head)
-    snap = min(_SNAP_CHARS, chars // 8)
-    broken = text.rfind("\n", head - snap, head)
-    head = broken if broken > 0 else head
-    broken = text.find("\n", tail, tail + snap)
-    return head, broken + 1 if broken >= 0 else tail
+def _cut_offsets(text: str, chars: int) -> tuple[int, int]:
+    """Return the end of the head and the start of the tail, at line breaks nearby if possible.
+
+    Args:
+        text: The text.
+        chars: The most characters of head and tail together.
+    """
+    head_end = int(chars * _HEAD_SHARE)
+    tail_start = len(text) - (chars - head_end)
+    snap_chars = min(_SNAP_CHARS, chars // 8)
+    head_break = text.rfind("\n", head_end - snap_chars, head_end)
+    if head_break > 0:
+        head_end = head_break
+    tail_break = text.find("\n", tail_start, tail_start + snap_chars)
+    if tail_break >= 0:
+        tail_start = tail_break + 1
+    return head_end, tail_start

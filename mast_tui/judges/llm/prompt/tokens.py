@@ -23,7 +23,7 @@ _BREAK: Final = 5
 _TWO_BYTES: Final = 6  # Latin with accents, Greek, Cyrillic, Hebrew, Arabic
 _THREE_BYTES: Final = 7  # Chinese, Japanese, Korean, Indic scripts, symbols
 _FOUR_BYTES: Final = 8  # emoji, rare signs
-_INNER: Final = 9  # what follows the first byte of a character
+_CONTINUATION: Final = 9  # the bytes after the first byte of a character
 
 _WEIGHTS: Final = ((_UPPER, 0.35), (_DIGIT, 0.52), (_SIGN, 0.7), (_SPACE, 0.17), (_BREAK, 0.3))
 _LOWER_WEIGHT: Final = 0.225
@@ -34,10 +34,16 @@ _CHANGES: Final = (
 )
 
 
-def _kind(byte: int) -> int:
+def _kind_of_byte(byte: int) -> int:
+    """Return the kind of a byte of UTF-8."""
+    if byte >= 0xF0:
+        return _FOUR_BYTES
+    if byte >= 0xE0:
+        return _THREE_BYTES
+    if byte >= 0xC0:
+        return _TWO_BYTES
     if byte >= 0x80:
-        firsts = (0xC0, _INNER), (0xE0, _TWO_BYTES), (0xF0, _THREE_BYTES), (0x100, _FOUR_BYTES)
-        return next(kind for end, kind in firsts if byte < end)
+        return _CONTINUATION
     char = chr(byte)
     if char.isalpha():
         return _LOWER if char.islower() else _UPPER
@@ -48,22 +54,22 @@ def _kind(byte: int) -> int:
     return _BREAK if char in "\n\r" else _SIGN
 
 
-_KINDS: Final = bytes(map(_kind, range(256)))
-_DROPPED: Final = bytes((_LOWER,))
+_KINDS: Final = bytes(map(_kind_of_byte, range(256)))
+_LOWER_KIND: Final = bytes((_LOWER,))
 
 
 def estimate(text: str) -> int:
-    """Estimate the tokens of a text: 0 for an empty one, else at least 1."""
+    """Estimate the tokens of a text: 0 for an empty text, otherwise at least 1."""
     if not text:
         return 0
     kinds = text.encode("utf-8", "surrogatepass").translate(_KINDS)
-    others = kinds.translate(None, _DROPPED)
-    total = (len(kinds) - len(others)) * _LOWER_WEIGHT
+    other_kinds = kinds.translate(None, _LOWER_KIND)
+    total = (len(kinds) - len(other_kinds)) * _LOWER_WEIGHT
     weights = _WEIGHTS if text.isascii() else _WEIGHTS + _WIDE_WEIGHTS
     # Plain loops are fastest here: most texts of a trace are short.
     for kind, weight in weights:
-        total += others.count(kind) * weight
-    if _DIGIT in others:
+        total += other_kinds.count(kind) * weight
+    if _DIGIT in other_kinds:
         for change, weight in _CHANGES:
             total += kinds.count(change) * weight
     return 1 + int(total)

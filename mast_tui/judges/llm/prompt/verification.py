@@ -6,8 +6,10 @@ definition of its mode and the spans around it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Final
 
 from mast_tui.judges.llm.answer.json_object import Malformed, find_object
@@ -42,7 +44,7 @@ MOST_OTHERS: Final = 8
 """The most other findings on the same spans in the request."""
 
 _LONG_RANGE: Final = 30
-"""The most spans of a range that is shown whole; of a longer one, the quote or the begin is."""
+"""The most spans of a range that is shown whole; of a longer range, one span is shown."""
 
 _SENTENCE_CHARS: Final = 600
 
@@ -88,9 +90,11 @@ def all_words() -> tuple[str, ...]:
 class Verification:
     """The result of a verification.
 
-    ``verdict`` is present if the finding holds, absent if it does not. ``boundary`` is the code of
-    the mode whose boundary note applies, empty for none; ``reason`` names the part of the
-    definition that is met. ``confidence`` is that the finding holds, None if it is unreadable.
+    Attributes:
+        verdict: Present if the finding holds, absent if it does not hold.
+        boundary: The code of the mode whose boundary note applies; empty if none applies.
+        reason: The part of the definition that is met, or is not.
+        confidence: The probability that the finding holds; None if it cannot be read.
     """
 
     verdict: VerdictValue
@@ -131,7 +135,7 @@ class VerificationPrompt:
         view: RedactedView,
         sighting: Sighting,
         samples: Sequence[Sample],
-        shown: int,
+        shown_tokens: int,
         story: str = "",
     ) -> Request:
         """Make the request that asks whether a finding holds.
@@ -139,52 +143,61 @@ class VerificationPrompt:
         Args:
             view: The trace as it is sent.
             sighting: The finding, anchored.
-            samples: The answers on the trace; those on the same spans are part of the request.
-            shown: The approximate most tokens of the data.
+            samples: The answers on the trace; the request shows their findings on the same spans.
+            shown_tokens: The approximate most tokens of the data.
             story: The story of a run of several windows.
         """
         finding = sighting.finding
         mode = self._taxonomy.mode(finding.mode)
-        window = _around(view, sighting, shown)
-        sections = [Section(FINDING, self._describe(view, sighting))]
-        others = list(self._others(view, sighting, samples))[:MOST_OTHERS]
-        if others:
-            sections.append(Section(OTHERS, "\n".join(others)))
-        asked = ASKED.format(mode=mode_text(mode, self._taxonomy, self._guidelines))
-        data = data_section(view, window, story, shown, asked, sections=sections)
+        window = _window_around(view, sighting, shown_tokens)
+        sections = [Section(FINDING, self._finding_text(view, sighting))]
+        claims = list(islice(self._claim_lines(view, sighting, samples), MOST_OTHERS))
+        if claims:
+            sections.append(Section(OTHERS, "\n".join(claims)))
+        question = ASKED.format(mode=mode_text(mode, self._taxonomy, self._guidelines))
+        data = data_section(view, window, story, shown_tokens, question, sections=sections)
         return self.system.request(data, SCHEMA, view.trace_id)
 
-    def _describe(self, view: RedactedView, sighting: Sighting) -> str:
-        """Write the finding, with its quote in the judge's words and in those of the record."""
+    def _finding_text(self, view: RedactedView, sighting: Sighting) -> str:
+        """Write the finding, with its quote in the words of the judge and of the record."""
         finding = sighting.finding
-        lines = [f"{_code(self._taxonomy.mode(finding.mode))}, {_spans(view, sighting)}"]
+        lines = [f"{_full_name(self._taxonomy.mode(finding.mode))}, {_range_name(view, sighting)}"]
         if finding.rationale:
-            lines.append(f"because: {_line(view, view.with_numbers_sent(finding.rationale))}")
+            lines.append(
+                f"because: {_redacted_line(view, view.with_numbers_sent(finding.rationale))}"
+            )
         evidence = finding.evidence
         if evidence is not None:
-            lines.append(f"quote: {_line(view, evidence.wording or evidence.quote)}")
+            lines.append(f"quote: {_redacted_line(view, evidence.wording or evidence.quote)}")
             if evidence.doubt is QuoteDoubt.NOT_FOUND:
                 lines.append("the record has no such words")
             elif evidence.wording is not None:
-                lines.append(f"the record has: {_line(view, evidence.quote)}")
+                lines.append(f"the record has: {_redacted_line(view, evidence.quote)}")
         return "\n".join(lines)
 
-    def _others(
+    def _claim_lines(
         self, view: RedactedView, sighting: Sighting, samples: Sequence[Sample]
     ) -> Iterator[str]:
-        """Yield other findings on the same spans, and the windows where this mode is absent."""
+        """Yield a line for each other claim on the spans of a finding.
+
+        A claim is a finding of another mode, one for each mode, or a window that shows the spans
+        and in which the mode is absent. A finding on the whole trace has no other claims.
+        """
         if sighting.first is None or sighting.last is None:
             return
-        modes = {sighting.finding.mode}
-        for answer in (answer for sample in samples for answer in sample):
+        claimed_modes = {sighting.finding.mode}
+        for answer in chain.from_iterable(samples):
             for other in answer.sightings:
                 mode = other.finding.mode
-                if mode in modes or other.first is None or other.last is None:
+                if mode in claimed_modes or other.first is None or other.last is None:
                     continue
                 if other.first <= sighting.last and other.last >= sighting.first:
-                    modes.add(mode)
-                    rationale = _line(view, view.with_numbers_sent(other.finding.rationale))
-                    yield f"{_code(self._taxonomy.mode(mode))}, {_spans(view, other)}: {rationale}"
+                    claimed_modes.add(mode)
+                    rationale = _redacted_line(
+                        view, view.with_numbers_sent(other.finding.rationale)
+                    )
+                    name = _full_name(self._taxonomy.mode(mode))
+                    yield f"{name}, {_range_name(view, other)}: {rationale}"
             window = answer.window
             is_shown = window.first <= sighting.first and window.last >= sighting.last
             if is_shown and answer.verdicts.get(sighting.finding.mode) is VerdictValue.ABSENT:
@@ -217,52 +230,57 @@ def parse_verification(text: str, view: RedactedView) -> Verification:
 
 
 def by_doubt(sighting: Sighting) -> int:
-    """Return the sort key for verifications: altered quotes first, then those not found."""
+    """Return the sort key for verifications: altered quotes first, then quotes not found."""
     evidence = sighting.finding.evidence
     doubt = QuoteDoubt.NONE if evidence is None else evidence.doubt
     return (QuoteDoubt.ALTERED, QuoteDoubt.NOT_FOUND, QuoteDoubt.NONE).index(doubt)
 
 
-def _around(view: RedactedView, sighting: Sighting, shown: int) -> Window:
-    """Return the spans of a finding, with as many on both sides as fit.
+def _window_around(view: RedactedView, sighting: Sighting, shown_tokens: int) -> Window:
+    """Return the spans of a finding, with as many spans on both sides as fit.
 
-    Of a long range, the quote counts, or its begin; of a finding on the whole run, the end.
+    If the range is long, only one of its spans is shown: that of the quote, or the first. If the
+    finding is on the whole run without a quote, the last span of the run is shown.
     """
     end = len(view) - 1
     first = sighting.first
     last = sighting.last
     if first is None or last is None or last - first >= _LONG_RANGE:
-        centre = sighting.span if sighting.span is not None else first
-        first = last = end if centre is None else centre
-    room = shown - FRAME_TOKENS - task_room(shown)
+        centre = first if sighting.span is None else sighting.span
+        if centre is None:
+            centre = end
+        first = centre
+        last = centre
+    room = shown_tokens - FRAME_TOKENS - task_room(shown_tokens)
 
     def cost(index: int) -> int:
         return HEADER_TOKENS + min(view.tokens[index], room // 4)
 
     room -= sum(cost(index) for index in range(first, last + 1))
-    sides = [(first, -1), (last, 1)]
-    while sides:
-        edge, step = sides.pop(0)
-        index = edge + step
+    # Each edge that may still move, with the direction in which it moves.
+    edges = deque([(first, -1), (last, 1)])
+    while edges:
+        edge, direction = edges.popleft()
+        index = edge + direction
         if not 0 <= index <= end or cost(index) > room:
             continue
         room -= cost(index)
         first = min(first, index)
         last = max(last, index)
-        sides.append((index, step))
-    return Window(first, last, last == end, (sighting.finding.mode,), shown)
+        edges.append((index, direction))
+    return Window(first, last, last == end, (sighting.finding.mode,), shown_tokens)
 
 
-def _spans(view: RedactedView, sighting: Sighting) -> str:
+def _range_name(view: RedactedView, sighting: Sighting) -> str:
     if sighting.first is None or sighting.last is None:
         return "the run as a whole"
     return view.named(sighting.first, sighting.last)
 
 
-def _code(mode: Mode) -> str:
+def _full_name(mode: Mode) -> str:
     return f"{mode.code} {mode.name}"
 
 
-def _line(view: RedactedView, text: str) -> str:
+def _redacted_line(view: RedactedView, text: str) -> str:
     """Redact a quote or rationale, which may hold a secret of the trace, and shorten it."""
     return view.redacted(text)[:_SENTENCE_CHARS]

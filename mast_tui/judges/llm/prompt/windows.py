@@ -28,16 +28,23 @@ from mast_tui.traces.model import Role, SpanKind
 LEAST_TOKENS: Final = 256
 """The fewest tokens of a window."""
 
-_OVERLAP: Final = 10  # a tenth of the room is for spans that the window before has shown
-_SMALLER: Final = 0.6  # of what did not fit: a half, and some for the overlap
+_OVERLAP: Final = 10
+"""One tenth of the room is for spans that the window before has shown."""
+
+_SPLIT_SHARE: Final = 0.6
+"""The share of a window's tokens for each part of it: a half, and some for the overlap."""
+
+_SHORTENED_SHARE: Final = 0.5
+"""The share of the tokens of a single span that is shortened."""
 
 
 def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Window, ...]:
     """Plan the windows of a trace, in their order; every span is in a window.
 
-    A trace that fits is one window. Otherwise the last window is filled from the end of the run
-    backwards, the others from its beginning; each begins with some spans of the previous one. If
-    all modes are judged at the end of a run, there is only the last window.
+    - A trace that fits is one window.
+    - Otherwise the last window is filled from the end of the run backwards, the other windows from
+      its beginning. Each window begins with some spans of the previous window.
+    - If all modes are judged at the end of a run, there is only the last window.
 
     Args:
         view: The trace as it is sent.
@@ -47,74 +54,79 @@ def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Wi
     Returns:
         The windows; none for a trace without spans.
     """
-    spans = len(view)
-    if not spans:
+    span_count = len(view)
+    if not span_count:
         return ()
     budget = parameters.window_tokens
     if parameters.artefacts:
         budget -= estimate(artefacts_text(view, budget))
-    texts = sum(view.tokens) + HEADER_TOKENS * spans
-    if texts <= spans_room(view, budget, alone=True):
-        if parameters.decisive == "step by step" and spans <= MOST_STEPS:
-            return _steps(view, prompt)
-        return (Window(0, spans - 1, True, prompt.modes),)
-    return _several(view, prompt, budget)
+    needed_tokens = sum(view.tokens) + HEADER_TOKENS * span_count
+    if needed_tokens <= spans_room(view, budget, alone=True):
+        if parameters.decisive == "step by step" and span_count <= MOST_STEPS:
+            return _step_windows(view, prompt)
+        return (Window(0, span_count - 1, True, prompt.modes),)
+    return _window_sequence(view, prompt, budget)
 
 
-def _steps(view: RedactedView, prompt: Prompt) -> tuple[Window, ...]:
-    """Return a window for each step of an agent, with the run up to that step."""
+def _step_windows(view: RedactedView, prompt: Prompt) -> tuple[Window, ...]:
+    """Return a window for each step of an agent, with the run up to that step.
+
+    Without steps of agents, each span counts as a step.
+    """
     last = len(view) - 1
     steps = [span.index for span in view.spans(0, last) if _is_step(span)] or range(last + 1)
     return tuple(Window(0, step, step == last, prompt.modes, step=step) for step in steps)
 
 
 def _is_step(span: RedactedSpan) -> bool:
-    """Whether an agent did it, which could have done otherwise."""
+    """Check whether a span is an agent's own act: a message, a thought or a call."""
     if span.kind is SpanKind.MESSAGE:
         return span.role not in (Role.USER, Role.SYSTEM)
     return span.kind in (SpanKind.REASONING, SpanKind.TOOL_CALL)
 
 
-def _several(view: RedactedView, prompt: Prompt, budget: int) -> tuple[Window, ...]:
+def _window_sequence(view: RedactedView, prompt: Prompt, budget: int) -> tuple[Window, ...]:
+    """Return the windows of a trace that does not fit into one window, as ``plan`` describes."""
     room = spans_room(view, budget, alone=False)
-    last = len(view) - 1
-    costs = _Costs(view, unit(budget), 0, last)
-    final_first = costs.back_from(last, room)
+    last_span = len(view) - 1
+    costs = _SpanCosts(view, unit(budget), 0, last_span)
+    final_first = costs.first_fitting(last_span, room)  # the first span of the last window
     windows: list[Window] = []
     first = 0 if prompt.window_modes else final_first
     while first < final_first:
-        end = costs.on_from(first, room)
-        if end >= final_first - 1:
-            end = min(end, costs.on_from(final_first, room // _OVERLAP, least=0))
-            windows.append(Window(first, end, False, prompt.window_modes))
+        last = costs.last_fitting(first, room)
+        reaches_final_window = last >= final_first - 1
+        if reaches_final_window:
+            last = min(last, costs.last_fitting(final_first, room // _OVERLAP, least=0))
+            windows.append(Window(first, last, False, prompt.window_modes))
             break
-        windows.append(Window(first, end, False, prompt.window_modes))
-        first = max(first + 1, costs.back_from(end, room // _OVERLAP, least=0))
-        if costs.on_from(first, room) <= end:
-            first = end + 1
-    windows.append(Window(final_first, last, True, prompt.modes))
+        windows.append(Window(first, last, False, prompt.window_modes))
+        first = max(first + 1, costs.first_fitting(last, room // _OVERLAP, least=0))
+        if costs.last_fitting(first, room) <= last:  # the overlap leaves no room for a new span
+            first = last + 1
+    windows.append(Window(final_first, last_span, True, prompt.modes))
     return tuple(windows)
 
 
-class _Costs:
-    """The tokens of spans, of a long text as many as it gets when windows are planned."""
+class _SpanCosts:
+    """The tokens of a range of spans; a long text counts only as far as it is shown."""
 
     def __init__(self, view: RedactedView, unit: int, first: int, last: int) -> None:
-        spans = len(view)
-        each = (
-            HEADER_TOKENS + min(view.tokens[index], unit * weight(index, spans))
+        span_count = len(view)
+        costs = (
+            HEADER_TOKENS + min(view.tokens[index], unit * weight(index, span_count))
             for index in range(first, last + 1)
         )
         self._first = first
         self._last = last
-        self._sums = array("Q", accumulate(each, initial=0))
+        self._sums = array("Q", accumulate(costs, initial=0))
 
     def of(self, first: int, last: int) -> int:
         """Return the tokens of the spans from ``first`` to ``last``."""
         return self._sums[last + 1 - self._first] - self._sums[first - self._first]
 
-    def on_from(self, first: int, room: int, least: int = 1) -> int:
-        """Return the last span that fits with those from ``first``.
+    def last_fitting(self, first: int, room: int, least: int = 1) -> int:
+        """Return the last span that fits together with all spans from ``first``.
 
         Args:
             first: The first span.
@@ -126,8 +138,8 @@ class _Costs:
             last += 1
         return last
 
-    def back_from(self, last: int, room: int, least: int = 1) -> int:
-        """Return the first span that fits with those up to ``last``.
+    def first_fitting(self, last: int, room: int, least: int = 1) -> int:
+        """Return the first span that fits together with all spans up to ``last``.
 
         Args:
             last: The last span.
@@ -145,7 +157,10 @@ def split(
 ) -> tuple[Window, ...]:
     """Split a window that is too long for the model.
 
-    The result is two windows with less room each, or for a single span one with less of its text.
+    - A window of several spans becomes two windows with less room each.
+    - A window of a single span keeps the span with less of its text.
+    - The first window is left out if all its modes are judged at the end of a run.
+
     A window is always split in the same way.
 
     Args:
@@ -159,33 +174,33 @@ def split(
     """
     if window.step is not None:
         raise TraceFails("the model reads too little to be asked step by step")
-    budget = min(window.tokens or parameters.window_tokens, _needed(window, view, parameters))
-    smaller = int(budget * (_SMALLER if window.first < window.last else 0.5))
-    if smaller < LEAST_TOKENS:
+    budget = min(
+        window.tokens or parameters.window_tokens, _needed_tokens(window, view, parameters)
+    )
+    is_single_span = window.first == window.last
+    part_tokens = int(budget * (_SHORTENED_SHARE if is_single_span else _SPLIT_SHARE))
+    if part_tokens < LEAST_TOKENS:
         raise TraceFails(
             f"the model reads too little for #{window.first + 1} of this trace, even shortened"
         )
-    if window.first == window.last:
-        return (replace(window, tokens=smaller),)
-    costs = _Costs(view, unit(smaller), window.first, window.last)
-    middle = _middle(costs, window)
-    overlap = spans_room(view, smaller, alone=False) // _OVERLAP
-    second = max(window.first + 1, costs.back_from(middle, overlap, least=0))
-    inner = tuple(mode for mode in window.modes if mode in prompt.window_modes)
-    second_half = Window(second, window.last, window.final, window.modes, smaller)
-    if not inner:
+    if is_single_span:
+        return (replace(window, tokens=part_tokens),)
+    costs = _SpanCosts(view, unit(part_tokens), window.first, window.last)
+    # The last span of the first half, by tokens; both halves have at least one span.
+    middle = costs.last_fitting(window.first, costs.of(window.first, window.last) // 2)
+    overlap = spans_room(view, part_tokens, alone=False) // _OVERLAP
+    second_first = max(window.first + 1, costs.first_fitting(middle, overlap, least=0))
+    second_half = Window(second_first, window.last, window.final, window.modes, part_tokens)
+    first_half_modes = tuple(mode for mode in window.modes if mode in prompt.window_modes)
+    if not first_half_modes:
         return (second_half,)
-    return (Window(window.first, middle, False, inner, smaller), second_half)
+    return (Window(window.first, middle, False, first_half_modes, part_tokens), second_half)
 
 
-def _needed(window: Window, view: RedactedView, parameters: Parameters) -> int:
+def _needed_tokens(window: Window, view: RedactedView, parameters: Parameters) -> int:
     """Return the tokens of the data of a window if no text is shortened."""
     budget = parameters.window_tokens
     tokens: Sequence[int] = view.tokens[window.first : window.last + 1]
-    around = FRAME_TOKENS + min(estimate(view.task), task_room(budget)) + story_room(budget)
-    return around + sum(tokens) + HEADER_TOKENS * len(tokens)
-
-
-def _middle(costs: _Costs, window: Window) -> int:
-    """Return the last span of the first half by tokens; both halves have at least one span."""
-    return costs.on_from(window.first, costs.of(window.first, window.last) // 2)
+    task_tokens = min(estimate(view.task), task_room(budget))
+    span_tokens = sum(tokens) + HEADER_TOKENS * len(tokens)
+    return FRAME_TOKENS + task_tokens + story_room(budget) + span_tokens

@@ -1,9 +1,9 @@
-"""Requests that are written into files, and answers that come back in others, whatever their order.
+"""Files of requests, and files of their answers in any order.
 
-A line is as the OpenAI Batch API and vLLM's ``run-batch`` take it: ``custom_id``, ``method``,
-``url``, ``body``; and as they give it: ``custom_id``, ``response``, ``error``. The ``custom_id``
-follows from the trace, the reading of it, all that the answer depends on, and how often it was
-asked before; the mark that is drawn for each file is no part of it.
+The lines have the form of the OpenAI Batch API and of vLLM's ``run-batch``. A request has
+``custom_id``, ``method``, ``url`` and ``body``; an answer has ``custom_id``, ``response`` and
+``error``. The ``custom_id`` depends on the trace, the sample, all that the answer depends on, and
+the number of earlier answers. The random boundary of a prompt is no part of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Final, SupportsInt
+from typing import IO, Any, Final, NamedTuple, SupportsInt
 
 import orjson
 
@@ -45,10 +45,10 @@ ENDPOINT: Final = "/v1/chat/completions"
 
 MOST_REQUESTS: Final = 50_000
 MOST_BYTES: Final = 200_000_000
-"""What a vendor takes in one file (platform.openai.com/docs/guides/batch, November 2026)."""
+"""The limits of a vendor for one file (platform.openai.com/docs/guides/batch, November 2026)."""
 
 _KEY_DIGITS: Final = 32
-_LATER: Final = frozenset(
+_TEMPORARY_ERRORS: Final = frozenset(
     (
         ErrorKind.BUSY,
         ErrorKind.AGAIN,
@@ -58,35 +58,44 @@ _LATER: Final = frozenset(
         ErrorKind.MONEY,
     )
 )
-"""Errors that say nothing of the request: it is asked again."""
+"""Errors that are not about the request, which is written again."""
 
-_WORDS: Final = 200
+_MESSAGE_CHARS: Final = 200
+
+_BAD_RESPONSE_STATUS: Final = 502
+_NOT_SENT_STATUS: Final = 503
+"""The statuses of errors that have no status of their own; such a request is written again."""
 
 
 class BatchFileError(MastError):
     """A file of requests or answers cannot be used; the message says why, and what to do."""
 
 
-def custom_id(request: Request, key: str, asked: int) -> str:
+def custom_id(request: Request, key: str, answer_count: int) -> str:
     """Name a request, in at most 64 characters.
 
     Args:
-        request: What is asked.
+        request: The request.
         key: The hash of all that its answer depends on.
-        asked: How many answers to it could not be used.
+        asked: The number of earlier answers to it.
     """
-    about = hashlib.sha256(request.about.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return f"{about}-{request.sample}-{key[:_KEY_DIGITS]}-{asked}"
+    trace_hash = hashlib.sha256(request.about.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{trace_hash}-{request.sample}-{key[:_KEY_DIGITS]}-{answer_count}"
 
 
 class RequestFiles:
-    """Writes requests, a line each, into as many files as a vendor's limits want.
+    """Files of requests, one request in each line, as many files as the limits require.
 
-    The first has the name that is given, ``F.jsonl``, the others ``F-2.jsonl`` and so on. They are
-    made for their owner alone, and take the place of older ones when ``done``.
+    The first file has the given path, ``F.jsonl``, the others ``F-2.jsonl`` and so on. Only their
+    owner may read them. ``finish`` puts the new files in place of older ones.
+
+    Args:
+        path: The path of the first file.
+        most_requests: The most requests of a file.
+        most_bytes: The most bytes of a file.
 
     Raises:
-        BatchFileError: Something else than requests stands there.
+        BatchFileError: The path holds something else than requests.
     """
 
     def __init__(
@@ -98,169 +107,219 @@ class RequestFiles:
                 "name another file"
             )
         self._path = path
-        self._most_requests, self._most_bytes = most_requests, most_bytes
+        self._most_requests = most_requests
+        self._most_bytes = most_bytes
         self._file: IO[bytes] | None = None
-        self._bytes = 0
+        self._byte_count = 0
+        """The bytes of the last file."""
         self.paths: list[Path] = []
-        """Where they stand."""
+        """The paths of the files."""
         self.counts: list[int] = []
-        """How many each holds."""
+        """The number of requests in each file."""
 
     def write(self, name: str, body: Mapping[str, object]) -> None:
-        """Write one request."""
+        """Write one request, into a new file if the last one is full.
+
+        Args:
+            name: The ``custom_id`` of the request.
+            body: The body of the request.
+        """
         line = orjson.dumps(
             {"custom_id": name, "method": "POST", "url": ENDPOINT, "body": body},
             option=orjson.OPT_APPEND_NEWLINE,
         )
+        # An empty file takes a request of any length.
         if self._file is None or (self._is_full(len(line)) and self.counts[-1]):
-            self._file = self._next()
+            self._file = self._open_next_file()
         self._file.write(line)
         self.counts[-1] += 1
-        self._bytes += len(line)
+        self._byte_count += len(line)
 
-    def _is_full(self, more: int) -> bool:
-        return self.counts[-1] >= self._most_requests or self._bytes + more > self._most_bytes
+    def _is_full(self, line_bytes: int) -> bool:
+        if self.counts[-1] >= self._most_requests:
+            return True
+        return self._byte_count + line_bytes > self._most_bytes
 
-    def done(self) -> None:
-        """Put the files in their places, and take away older ones behind them."""
+    def finish(self) -> None:
+        """Put the files in their places, and delete older files with higher numbers."""
         if self._file is not None:
             self._file.close()
         for path in self.paths:
-            _half(path).replace(path)
+            _partial_path(path).replace(path)
         if not self.paths:
             return
         number = len(self.paths) + 1
-        while (old := self._named(number)).exists() and _holds_requests(old):
-            old.unlink()
+        older_path = self._numbered_path(number)
+        while older_path.exists() and _holds_requests(older_path):
+            older_path.unlink()
             number += 1
+            older_path = self._numbered_path(number)
 
     def give_up(self) -> None:
-        """Leave nothing behind of what is not done."""
+        """Delete the files that were not put in their places."""
         if self._file is not None:
             self._file.close()
         for path in self.paths:
-            _half(path).unlink(missing_ok=True)
+            _partial_path(path).unlink(missing_ok=True)
 
-    def _next(self) -> IO[bytes]:
+    def _open_next_file(self) -> IO[bytes]:
+        """Close the last file, and return a new one."""
         if self._file is not None:
             self._file.close()
-        self.paths.append(self._named(len(self.paths) + 1))
-        self._bytes = 0
+        self.paths.append(self._numbered_path(len(self.paths) + 1))
+        self._byte_count = 0
         self.counts.append(0)
-        return os.fdopen(open_private(_half(self.paths[-1]), empty=True), "wb")
+        return os.fdopen(open_private(_partial_path(self.paths[-1]), empty=True), "wb")
 
-    def _named(self, number: int) -> Path:
+    def _numbered_path(self, number: int) -> Path:
         path = self._path
         return path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
 
 
-def _half(path: Path) -> Path:
+def _partial_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 
 
 def _holds_requests(path: Path) -> bool:
+    """Check whether the first line of a file is a request."""
     with path.open("rb") as file:
-        first = file.readline()
+        first_line = file.readline()
     try:
-        line = orjson.loads(first)
+        fields = orjson.loads(first_line)
     except orjson.JSONDecodeError:
         return False
-    return isinstance(line, dict) and {"custom_id", "body"} <= line.keys()
+    return isinstance(fields, dict) and {"custom_id", "body"} <= fields.keys()
+
+
+class _AnswerLocation(NamedTuple):
+    """The location of an answer: the number of its file, and the offset of its line."""
+
+    file_number: int
+    offset: int
+    is_success: bool
 
 
 class AnswerFiles:
-    """Finds answers in files by their names; the lines stay on disk.
+    """The answers in files, found by their names; the lines stay on disk.
 
-    Where several have one name, the last right answer counts. ``broken`` is how many lines are no
-    answers.
+    If several answers have one name, the last successful one counts.
+
+    Args:
+        paths: The files.
+        files: Closes the files.
 
     Raises:
-        BatchFileError: A file cannot be read, or holds no answer at all.
+        BatchFileError: A file cannot be read, or none of its lines is an answer.
     """
 
     def __init__(self, paths: Sequence[Path], files: ExitStack) -> None:
         self._files: list[IO[bytes]] = []
-        self._places: dict[str, tuple[int, int, bool]] = {}
-        self._found: set[str] = set()
-        self.broken = 0
+        self._locations: dict[str, _AnswerLocation] = {}
+        self._found_names: set[str] = set()
+        self.broken_count = 0
+        """The number of lines that are no answers."""
         for path in paths:
             try:
                 self._files.append(files.enter_context(path.open("rb")))
-                self._read(path, len(self._files) - 1)
+                self._index_answers(path, len(self._files) - 1)
             except OSError as error:
                 reason = error.strerror or str(error)
                 raise BatchFileError(f"{path}: cannot be read: {reason}") from error
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._locations)
 
-    def _read(self, path: Path, number: int) -> None:
-        lines = broken = offset = 0
-        for raw in self._files[number]:
-            if raw.strip():
-                lines += 1
-                line = _answer_line(raw)
-                if line is None:
-                    broken += 1
+    def _index_answers(self, path: Path, file_number: int) -> None:
+        """Record the location of each answer in a file.
+
+        Raises:
+            BatchFileError: No line of the file is an answer.
+        """
+        line_count = 0
+        broken_count = 0
+        offset = 0
+        for line in self._files[file_number]:
+            if line.strip():
+                line_count += 1
+                answer = _parse_answer(line)
+                if answer is None:
+                    broken_count += 1
                 else:
-                    right = _is_right(line)
-                    name = str(line["custom_id"])
-                    if right or not self._places.get(name, (0, 0, False))[2]:
-                        self._places[name] = (number, offset, right)
-            offset += len(raw)
-        if lines and lines == broken:
+                    name = str(answer["custom_id"])
+                    location = _AnswerLocation(file_number, offset, _is_success(answer))
+                    earlier_location = self._locations.get(name)
+                    if (
+                        location.is_success
+                        or earlier_location is None
+                        or not earlier_location.is_success
+                    ):
+                        self._locations[name] = location
+            offset += len(line)
+        if line_count and line_count == broken_count:
             raise BatchFileError(
                 f"{path}: no line in it is an answer of a batch; name the file that the Batch API "
                 "or vllm run-batch -o has written"
             )
-        self.broken += broken
+        self.broken_count += broken_count
 
     def find(self, name: str) -> Mapping[str, Any] | None:
-        """Give the line of this name, and note that it belongs here."""
-        position = self._places.get(name)
-        if position is None:
+        """Return the answer with a name, or None; an answer that is found is no stranger."""
+        location = self._locations.get(name)
+        if location is None:
             return None
-        self._found.add(name)
-        file = self._files[position[0]]
-        file.seek(position[1])
-        return _answer_line(file.readline())
+        self._found_names.add(name)
+        file = self._files[location.file_number]
+        file.seek(location.offset)
+        return _parse_answer(file.readline())
 
-    def strangers(self, keys: Iterable[str]) -> int:
-        """Count the answers that belong to nothing that is asked here.
+    def count_strangers(self, keys: Iterable[str]) -> int:
+        """Count the answers that belong neither to a request of this run nor to an earlier answer.
 
         Args:
-            keys: The keys of what was answered here before.
+            keys: The keys of the answers that the workspace has.
         """
         answered_keys = {key[:_KEY_DIGITS] for key in keys}
-        left = (name.split("-") for name in self._places.keys() - self._found)
-        return sum(len(parts) != 4 or parts[2] not in answered_keys for parts in left)
+        stranger_count = 0
+        for name in self._locations.keys() - self._found_names:
+            parts = name.split("-")  # as ``custom_id`` joins them; the third part is the key
+            if len(parts) != 4 or parts[2] not in answered_keys:
+                stranger_count += 1
+        return stranger_count
 
 
-def _answer_line(raw: bytes) -> Mapping[str, Any] | None:
+def _parse_answer(line: bytes) -> Mapping[str, Any] | None:
+    """Return the fields of an answer; None if the line is no answer."""
     try:
-        line = orjson.loads(raw)
+        answer = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(line, dict) or not isinstance(line.get("custom_id"), str):
+    if not isinstance(answer, dict) or not isinstance(answer.get("custom_id"), str):
         return None
-    return line if {"response", "error"} & line.keys() else None
+    return answer if {"response", "error"} & answer.keys() else None
 
 
-def _is_right(line: Mapping[str, Any]) -> bool:
-    response = line.get("response")
-    return isinstance(response, dict) and not line.get("error") and _status(response) < 400
+def _is_success(answer: Mapping[str, Any]) -> bool:
+    response = answer.get("response")
+    return isinstance(response, dict) and not answer.get("error") and _status_of(response) < 400
 
 
-def _status(response: Mapping[str, Any]) -> int:
+def _status_of(response: Mapping[str, Any]) -> int:
     status = response.get("status_code", 200)
-    return status if isinstance(status, int) else 502
+    return status if isinstance(status, int) else _BAD_RESPONSE_STATUS
 
 
 class Batch:
-    """Answers from files, and what has no answer written into others, for one command.
+    """The files of one command: answers to read, and requests without an answer to write.
 
-    What an earlier command read and could not use goes on where it was, so that reading a file
-    twice changes nothing.
+    Unusable answers that an earlier command read are counted, so that reading a file twice changes
+    nothing.
+
+    Args:
+        setup: The judge and its settings.
+        workspace: The workspace with the stored answers.
+        again: True to ignore the answers of earlier runs.
+        answers: The files of answers, or None.
+        requests: The files for requests, or None.
     """
 
     def __init__(
@@ -272,109 +331,143 @@ class Batch:
         answers: AnswerFiles | None,
         requests: RequestFiles | None,
     ) -> None:
-        before = RunRecord(setup, workspace, again=again).before if again else None
-        bad = workspace.unusable_answers()
-        if again:
-            bad = tuple(asked for asked in bad if before is not None and asked.run_id == before.id)
-        self.bad: dict[str, list[Asked]] = defaultdict(list)
-        for asked in bad:
-            self.bad[asked.key].append(asked)
-        self._keys = workspace.answer_keys()
-        self.answers, self.requests = answers, requests
-        self.read = 0
-        """How many answers were read now."""
+        run = RunRecord(setup, workspace, again=again).before if again else None
+        run_id = None if run is None else run.id
+        self.unusable_by_key: dict[str, list[Asked]] = defaultdict(list)
+        """The unusable answers by the key of their request, in their order."""
+        for answer_count in workspace.unusable_answers():
+            if not again or answer_count.run_id == run_id:
+                self.unusable_by_key[answer_count.key].append(answer_count)
+        self._answer_keys = workspace.answer_keys()
+        self.answers = answers
+        self.requests = requests
+        self.read_count = 0
+        """The number of answers that this command has read."""
         self.troubles: Counter[str] = Counter()
-        """What kept others from being answers, in words."""
+        """The number of lines without a usable answer, by the problem."""
 
-    def strangers(self) -> int:
+    def count_strangers(self) -> int:
         """Count the answers in the files that belong to no request of this run."""
-        return 0 if self.answers is None else self.answers.strangers((*self._keys, *self.bad))
+        if self.answers is None:
+            return 0
+        return self.answers.count_strangers((*self._answer_keys, *self.unusable_by_key))
 
     @asynccontextmanager
     async def connect(
         self, setup: Setup, spent: Usage, _on_wait: Report, on_remark: Report
     ) -> AsyncIterator[ModelClient]:
-        """Answer from the files."""
+        """Return a context with a client that answers from the files.
+
+        Args:
+            setup: The judge and its settings.
+            spent: The usage of the run so far.
+            on_remark: Called with settings that the server does not accept.
+        """
         budget = Budget(setup.allowance, prices=setup.prices, used=spent)
         yield _BatchClient(self, setup, budget, on_remark)
 
 
 class _BatchClient(ModelClient):
-    """Gives the answers that are there, and puts off the rest."""
+    """A client that answers from files, and defers and writes the other requests."""
 
     def __init__(self, batch: Batch, setup: Setup, budget: Budget, on_remark: Report) -> None:
-        self._batch, self._setup, self._budget = batch, setup, budget
+        self._batch = batch
+        self._setup = setup
+        self._budget = budget
         self._capabilities = ApiCapabilities(setup.parameters, setup.host, on_remark)
-        self._secret = secrets.token_bytes(32)
-        self._key = os.environ.get(setup.key_variable, "").strip()
-        self._given: Counter[str] = Counter()
+        self._boundary_secret = secrets.token_bytes(32)
+        self._api_key = os.environ.get(setup.key_variable, "").strip()
+        self._answer_count_by_key: Counter[str] = Counter()
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Give the answer, or write the request down.
+        """Return the answer to a request from the files, or write the request.
+
+        An unusable answer that is to be corrected is returned again.
+
+        Args:
+            request: The request.
+            answer_tokens: The most tokens of the answer.
+            correction: The problem of an earlier answer, which the model is to correct.
 
         Raises:
-            Deferred: There is no answer yet.
+            Deferred: There is no answer yet; the request was written.
             ContextOverflow: The request was too long.
-            Unanswered: It was refused; it is written down once more.
+            Unanswered: The request was refused; it was written again.
         """
-        room = int(answer_tokens)
-        key = self._setup.prompt.answer_key(request, room)
-        bad = self._batch.bad.get(key, [])
-        if correction is None and (stored_reply := _still_open(bad)) is not None:
-            return stored_reply
-        name = custom_id(request, key, len(bad) + self._given[key])
+        answer_limit = int(answer_tokens)
+        key = self._setup.prompt.answer_key(request, answer_limit)
+        unusable_answers = self._batch.unusable_by_key.get(key, [])
+        if correction is None:
+            stored_reply = _correctable_reply(unusable_answers)
+            if stored_reply is not None:
+                return stored_reply
+        name = custom_id(request, key, len(unusable_answers) + self._answer_count_by_key[key])
         line = None if self._batch.answers is None else self._batch.answers.find(name)
         if line is not None:
             try:
-                reply = self._read(line, request)
+                reply = self._read_reply(line, request)
             except Unanswered:
-                await self._write(name, request, room, correction)
+                await self._write_request(name, request, answer_limit, correction)
                 raise
             if reply is not None:
-                self._batch.read += 1
-                self._given[key] += 1
+                self._batch.read_count += 1
+                self._answer_count_by_key[key] += 1
                 return reply
-        await self._write(name, request, room, correction)
+        await self._write_request(name, request, answer_limit, correction)
         raise Deferred("its answer is still to come")
 
-    async def _write(
+    async def _write_request(
         self, name: str, request: Request, answer_tokens: int, correction: Correction | None
     ) -> None:
+        """Write a request if the command writes requests, and charge its estimate to the budget."""
         if self._batch.requests is None:
             return
         reserved = await self._budget.reserve(request.tokens, answer_tokens)
         self._budget.settle(reserved, reserved.tokens_in, reserved.tokens_out)
         request_form = self._capabilities.request_form
-        texts = messages(request, boundary_of(request, self._secret), correction)
-        body = self._capabilities.body(request_form, texts, request.schema, answer_tokens)
+        boundary = boundary_of(request, self._boundary_secret)
+        chat_messages = messages(request, boundary, correction)
+        body = self._capabilities.body(request_form, chat_messages, request.schema, answer_tokens)
         self._batch.requests.write(name, body)
 
-    def _read(self, line: Mapping[str, Any], request: Request) -> Reply | None:
-        """The answer in a line; None where it has to be asked again."""
-        form = self._capabilities.request_form.form
-        got = outcome_of(line, form, request.tokens)
-        host = self._setup.host
-        if isinstance(got, UnusableReply):
-            self._batch.troubles[f"the response held {got.content}"] += 1
-            return None
-        if isinstance(got, ApiError):
-            return self._refused(got, form)
-        texts = messages(request, boundary_of(request, self._secret))
-        if was_cut(got, (text["content"] for text in texts), request.tokens):
-            raise ContextOverflow(
-                f"{host} read only {got.tokens_in:,} tokens of about {request.tokens:,}: it cuts "
-                "what is longer than its context; let it read more",
-            )
-        if not self._key:
-            return got
-        return replace(got, text=scrub(got.text, self._key))
+    def _read_reply(self, line: Mapping[str, Any], request: Request) -> Reply | None:
+        """Return the reply in a line, without the API key; None if it has to be requested again.
 
-    def _refused(self, error: ApiError, form: Form) -> Reply | None:
-        message = one_line(scrub(error.message, self._key).strip().rstrip("."), _WORDS)
+        Raises:
+            ContextOverflow: The request was too long, or the server read only a part of it.
+            Unanswered: The request was refused.
+        """
+        form = self._capabilities.request_form.form
+        outcome = outcome_of(line, form, request.tokens)
+        host = self._setup.host
+        if isinstance(outcome, UnusableReply):
+            self._batch.troubles[f"the response held {outcome.content}"] += 1
+            return None
+        if isinstance(outcome, ApiError):
+            return self._reply_to_error(outcome, form)
+        chat_messages = messages(request, boundary_of(request, self._boundary_secret))
+        contents = (message["content"] for message in chat_messages)
+        if was_cut(outcome, contents, request.tokens):
+            raise ContextOverflow(
+                f"{host} read only {outcome.tokens_in:,} tokens of about {request.tokens:,}: it "
+                "cuts what is longer than its context; let it read more",
+            )
+        if not self._api_key:
+            return outcome
+        return replace(outcome, text=scrub(outcome.text, self._api_key))
+
+    def _reply_to_error(self, error: ApiError, form: Form) -> Reply | None:
+        """Return the reply for a filtered request; None if the request has to be sent again.
+
+        Raises:
+            ContextOverflow: The request was too long.
+            Unanswered: The request was refused.
+        """
+        message = one_line(scrub(error.message, self._api_key).strip().rstrip("."), _MESSAGE_CHARS)
         error_kind = error_kind_of(error)
-        if error_kind in _LATER:
+        if error_kind in _TEMPORARY_ERRORS:
             self._batch.troubles[message] += 1
             return None
         if error_kind is ErrorKind.OVERFLOW:
@@ -386,35 +479,41 @@ class _BatchClient(ModelClient):
         raise Unanswered(problem)
 
 
-def _still_open(bad: Sequence[Asked]) -> Reply | None:
-    """The last answer that could not be used, where what follows from it is still to be asked."""
-    last = bad[-1] if bad else None
+def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
+    """Return the last unusable answer to a request if its correction is still to be requested.
+
+    A complete answer is corrected once. After that, the request is sent again from the beginning.
+    """
+    last = unusable[-1] if unusable else None
     if last is None or last.finish == "refusal":
         return None
     if last.finish == "stop":
-        cut_answers = (
-            number for number, asked in enumerate(reversed(bad)) if asked.finish != "stop"
-        )
-        if next(cut_answers, len(bad)) % 2 == 0:
-            return None  # it was asked twice, and begins anew
+        complete_count = 0
+        for answer_count in reversed(unusable):
+            if answer_count.finish != "stop":
+                break
+            complete_count += 1
+        if complete_count % 2 == 0:
+            return None
     return kept_reply(last)
 
 
 def outcome_of(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | UnusableReply:
-    """Read what came of a request.
+    """Read the outcome of a request: a reply, or the error of the server.
 
     Args:
-        line: The line of the answer.
-        form: The form of answer that was asked for.
+        line: The fields of the answer.
+        form: The form of answer that was requested.
         sent: An estimate of the request's tokens.
     """
-    response, error = line.get("response"), line.get("error")
-    if isinstance(response, dict) and _is_right(line):
-        body = response.get("body", response)
-        return read_body(body, form=form, sent_tokens=sent)
-    status, body = 503, error  # what expired or was cancelled has no status: it was not asked
-    if isinstance(response, dict):
-        status = _status(response)
-        status = 502 if status < 400 else status
-        body = response.get("body") or error
-    return api_error_of(body, status)
+    response = line.get("response")
+    error = line.get("error")
+    if isinstance(response, dict) and _is_success(line):
+        return read_body(response.get("body", response), form=form, sent_tokens=sent)
+    if not isinstance(response, dict):
+        # A request that expired or was cancelled has no status: it was not sent to a model.
+        return api_error_of(error, _NOT_SENT_STATUS)
+    status = _status_of(response)
+    if status < 400:
+        status = _BAD_RESPONSE_STATUS
+    return api_error_of(response.get("body") or error, status)

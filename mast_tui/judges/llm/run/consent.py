@@ -12,33 +12,33 @@ _SETTING: Final = "judge.told"
 
 
 def what_is_sent(setup: Setup) -> str:
-    """Write what is sent to the server, the redaction, and the source of the key."""
-    where = one_line(setup.host, 80)
+    """Return the notice of the texts that are sent, the redaction, and the source of the key."""
+    receiver = one_line(setup.host, 80)
     if setup.stays_here:
-        where += ", this machine"
+        receiver += ", this machine"
     return (
-        f"The texts of the traces, their tasks{_artefacts(setup)} and the names of agents and "
-        f"tools are sent to {where}; labels, notes, outcomes and file names are not. "
+        f"The texts of the traces, their tasks{_artefacts_phrase(setup)} and the names of agents "
+        f"and tools are sent to {receiver}; labels, notes, outcomes and file names are not. "
         f"{what_is_taken_out(setup)} The key comes from {setup.key_variable}."
     )
 
 
 def what_is_written(setup: Setup) -> str:
-    """Write what a file of requests contains, and the redaction."""
+    """Return the notice of the texts in a file of requests, and of the redaction."""
     return (
-        f"Nothing is sent: the file holds the texts of the traces, their tasks{_artefacts(setup)} "
-        "and the names of agents and tools, for whoever it is given to; labels, notes, outcomes "
-        f"and file names are not in it. {what_is_taken_out(setup)}"
+        "Nothing is sent: the file holds the texts of the traces, their tasks"
+        f"{_artefacts_phrase(setup)} and the names of agents and tools, for whoever it is given "
+        f"to; labels, notes, outcomes and file names are not in it. {what_is_taken_out(setup)}"
     )
 
 
-def _artefacts(setup: Setup) -> str:
-    """Return what is sent of the results of a run, for an enumeration."""
+def _artefacts_phrase(setup: Setup) -> str:
+    """Return the results of a run that are sent, as a part of an enumeration; may be empty."""
     return ", final patches, test results" if setup.parameters.artefacts else ""
 
 
 def what_is_taken_out(setup: Setup) -> str:
-    """Write what the redaction removes, in one sentence."""
+    """Return a sentence on the secrets that the redaction removes."""
     names = list(dict.fromkeys(one_line(rule.name, 40) for rule in setup.redaction.rules))
     if not names:
         return "Nothing is taken out of them before (--no-redact)."
@@ -52,7 +52,7 @@ def is_told(workspace: Workspace, setup: Setup) -> bool:
         workspace: The workspace with the record.
         setup: The judge and its server.
     """
-    return setup.stays_here or workspace.get_setting(_key(setup)) is not None
+    return setup.stays_here or workspace.get_setting(_setting_name(setup)) is not None
 
 
 def note_told(workspace: Workspace, setup: Setup) -> None:
@@ -62,9 +62,9 @@ def note_told(workspace: Workspace, setup: Setup) -> None:
         workspace: The workspace with the record.
         setup: The judge and its server.
     """
-    workspace.set_setting(_key(setup), "yes")
+    workspace.set_setting(_setting_name(setup), "yes")
 
 
-def _key(setup: Setup) -> str:
+def _setting_name(setup: Setup) -> str:
     content = "+artefacts" if setup.parameters.artefacts else ""
     return f"{_SETTING}{content}:{setup.host}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
+from math import ceil
 from operator import add
 from typing import Final
 
@@ -34,25 +35,34 @@ ANSWER_TOKENS: Final = 300
 ANSWER_TOKENS_A_MODE: Final = 40
 """A guess at the tokens of an answer of a model without earlier answers."""
 
-VERIFIED: Final = 3
+VERIFIED_FINDINGS: Final = 3
 """A guess at the number of findings of a window that are verified."""
 
-CHECKED: Final = 3
-"""A guess at the most findings that only one window of a trace of several has."""
+UNSHARED_FINDINGS: Final = 3
+"""A guess at the most findings of a trace that only one of its windows has."""
 
-COUNTED_LESS: Final = 1.15
+ESTIMATE_RATIO: Final = 1.15
 """The median ratio of the estimated tokens of a request to the count of servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """The estimated requests and tokens of a run over ``traces``, without the ``known`` ones.
+    """The estimated requests and tokens of a run.
 
-    ``unread`` counts the traces that could not be read. ``requests`` are windows × samples, with a
-    guess at the number of verifications, and those for the stories of traces of several windows.
-    ``story_requests`` and ``story_tokens`` (in and out) are the part of the stories in these and
-    in the tokens; tokens are estimated from characters, rather too high.
-    ``shortened`` counts the spans whose text does not fit.
+    Tokens are estimated from characters, rather too high.
+
+    Attributes:
+        traces: The number of traces.
+        known: The number of traces that were judged before.
+        unread: The number of traces that could not be read.
+        windows: The number of windows.
+        requests: The number of requests: windows × samples, a guess at the number of
+            verifications, and the requests for stories.
+        tokens_in: The tokens of the requests.
+        tokens_out: The tokens of the answers.
+        shortened: The number of spans whose text does not fit.
+        story_requests: The part of ``requests`` for the stories of traces of several windows.
+        story_tokens: The part of ``tokens_in`` and ``tokens_out`` for these stories.
     """
 
     traces: int = 0
@@ -98,18 +108,18 @@ def estimate_run(
     """
     judged_before = None if workspace is None or again else JudgedBefore(setup, workspace)
     expected = expected_answers(setup, workspace)
-    so_far = RunEstimate()
+    total = RunEstimate()
     for trace in traces:
-        begins = so_far.requests == 0
-        so_far += _of_trace(trace, setup, judged_before, expected)
-        if begins and so_far.requests:
-            so_far += RunEstimate(tokens_out=expected.first_try_out)
-        on_trace(so_far)
+        had_no_requests = total.requests == 0
+        total += _estimate_trace(trace, setup, judged_before, expected)
+        if had_no_requests and total.requests:
+            total += RunEstimate(tokens_out=expected.first_try_out)
+        on_trace(total)
         del trace
-    return so_far
+    return total
 
 
-def _of_trace(
+def _estimate_trace(
     trace: Trace, setup: Setup, judged: JudgedBefore | None, expected: ExpectedAnswers
 ) -> RunEstimate:
     """Estimate the judging of one trace."""
@@ -120,56 +130,64 @@ def _of_trace(
         # Secrets are short: without redaction the sums are the same, and faster to compute.
         view = RedactedView(trace, Redaction.none())
         planned = plan(view, setup.prompt, setup.parameters)
-        windows = tuple(_as_read(setup, view, planned, expected.longest_request))
-        alone = len(windows) == 1
-        tokens_in = sum(_sent(setup, view, window, alone=alone) for window in windows)
-        shortened = 0 if alone else _shortened(setup, view)
+        windows = tuple(_split_windows(setup, view, planned, expected.longest_request))
+        is_whole = len(windows) == 1
+        sample_tokens = sum(
+            _request_tokens(setup, view, window, is_whole=is_whole) for window in windows
+        )
+        shortened = 0 if is_whole else _shortened_count(setup, view)
     except OSError:
         return RunEstimate(traces=1, unread=1)
     samples = setup.parameters.samples
-    requests = len(windows) * samples
-    has_story = not alone and windows[0].step is None
-    story_requests = len(windows) + 1 if has_story else 0
-    story_in = _story_sent(setup, view, windows) if has_story else 0
-    story_out = len(windows) * SUMMARY_TOKENS + STORY_TOKENS if has_story else 0
-    repeat_requests = 0
+    window_requests = len(windows) * samples
+    has_story = not is_whole and windows[0].step is None
+    story_requests = 0
+    story_in = 0
+    story_out = 0
+    if has_story:
+        story_requests = len(windows) + 1
+        story_in = _story_tokens(setup, view, windows)
+        story_out = len(windows) * SUMMARY_TOKENS + STORY_TOKENS
+    verifications = 0
     if has_story and not setup.parameters.decisive:
-        repeat_requests = min(CHECKED, (len(windows) - 1) // 2)
+        verifications = min(UNSHARED_FINDINGS, (len(windows) - 1) // 2)
     if setup.parameters.verify:
-        repeat_requests = VERIFIED * len(windows)
+        verifications = VERIFIED_FINDINGS * len(windows)
     data_tokens = min(SHOWN_TOKENS, sum(view.tokens) + HEADER_TOKENS * len(view))
-    verifying = setup.prompt.verification.system.tokens + MODE_TOKENS + data_tokens
+    verification_in = setup.prompt.verification.system.tokens + MODE_TOKENS + data_tokens
     answer = expected.answer
-    second_look = answer if expected.measured else min(answer, ANSWER_TOKENS)
+    verification_out = answer if expected.measured else min(answer, ANSWER_TOKENS)
+    tokens_in = sample_tokens * samples + verifications * verification_in + story_in
     return RunEstimate(
         traces=1,
         windows=len(windows),
-        requests=requests + repeat_requests + story_requests,
-        tokens_in=round(
-            (tokens_in * samples + repeat_requests * verifying + story_in) * expected.tries
-        ),
-        tokens_out=answer * requests + repeat_requests * second_look + story_out,
+        requests=window_requests + verifications + story_requests,
+        tokens_in=round(tokens_in * expected.tries),
+        tokens_out=answer * window_requests + verifications * verification_out + story_out,
         shortened=shortened,
         story_requests=story_requests,
         story_tokens=round(story_in * expected.tries) + story_out,
     )
 
 
-def _as_read(
+def _split_windows(
     setup: Setup, view: RedactedView, planned: tuple[Window, ...], longest: int | None
 ) -> Iterator[Window]:
-    """Yield the windows of a trace, split as they will be for a server that reads little.
+    """Yield the windows of a trace, split until the server accepts their requests.
+
+    A window that cannot be split is yielded as it is.
 
     Args:
         setup: The judge and its server.
         view: The trace.
         planned: The windows that are tried first.
-        longest: The approximate longest request that the server accepts, None without a limit.
+        longest: The approximate longest request that the server accepts; None without a limit.
     """
+    is_whole = len(planned) == 1
     pending = deque(planned)
     while pending:
         window = pending.popleft()
-        if longest is None or _sent(setup, view, window, alone=len(planned) == 1) <= longest:
+        if longest is None or _request_tokens(setup, view, window, is_whole=is_whole) <= longest:
             yield window
             continue
         try:
@@ -178,51 +196,65 @@ def _as_read(
             yield window
 
 
-def _sent(setup: Setup, view: RedactedView, window: Window, *, alone: bool) -> int:
-    """Estimate the tokens of the request about a window, ``alone`` if it shows the whole trace."""
+def _request_tokens(setup: Setup, view: RedactedView, window: Window, *, is_whole: bool) -> int:
+    """Estimate the tokens of the request on a window.
+
+    Args:
+        setup: The judge and its server.
+        view: The trace.
+        window: The window.
+        is_whole: Whether the window is the only one of the trace.
+    """
     budget = window.tokens or setup.parameters.window_tokens
-    task = min(estimate(view.task), task_room(budget))
+    task_tokens = min(estimate(view.task), task_room(budget))
     tokens = view.tokens[window.first : window.last + 1]
     span_tokens = sum(tokens)
-    if not alone or window.tokens is not None:
-        span_tokens = sum(map(min, tokens, _most_shown(view, budget)[window.first :]))
-    data = FRAME_TOKENS + task + span_tokens + HEADER_TOKENS * len(tokens)
-    story = 0 if alone else story_room(budget)
-    return setup.prompt.system.tokens + min(budget, data) + story
+    if not is_whole or window.tokens is not None:
+        span_tokens = sum(map(min, tokens, _most_shown_tokens(view, budget)[window.first :]))
+    data_tokens = FRAME_TOKENS + task_tokens + span_tokens + HEADER_TOKENS * len(tokens)
+    story_tokens = 0 if is_whole else story_room(budget)
+    return setup.prompt.system.tokens + min(budget, data_tokens) + story_tokens
 
 
-def _story_sent(setup: Setup, view: RedactedView, windows: Sequence[Window]) -> int:
+def _story_tokens(setup: Setup, view: RedactedView, windows: Sequence[Window]) -> int:
     """Estimate the tokens of the requests for the summaries and the story of a trace."""
     prompt = setup.prompt
     budget = setup.parameters.window_tokens
-    saved = prompt.system.tokens - prompt.story.summary_system.tokens
-    summaries = sum(_sent(setup, view, window, alone=False) - saved for window in windows)
-    notes = len(windows) * (SUMMARY_TOKENS + HEADER_TOKENS)
-    task = min(estimate(view.task), task_room(budget))
-    merged = min(budget, notes + FRAME_TOKENS + task)
-    # Summaries are written without a story beside the spans.
-    return summaries - len(windows) * story_room(budget) + prompt.story.story_system.tokens + merged
+    # A summary has other instructions than a judgement, and no story beside the spans.
+    less_tokens = prompt.system.tokens - prompt.story.summary_system.tokens + story_room(budget)
+    summary_tokens = sum(
+        _request_tokens(setup, view, window, is_whole=False) - less_tokens for window in windows
+    )
+    notes_tokens = len(windows) * (SUMMARY_TOKENS + HEADER_TOKENS)
+    task_tokens = min(estimate(view.task), task_room(budget))
+    story_data_tokens = min(budget, notes_tokens + FRAME_TOKENS + task_tokens)
+    return summary_tokens + prompt.story.story_system.tokens + story_data_tokens
 
 
-def _shortened(setup: Setup, view: RedactedView) -> int:
+def _shortened_count(setup: Setup, view: RedactedView) -> int:
     """Count the spans that are shortened in a trace of several windows."""
-    return sum(map(int.__gt__, view.tokens, _most_shown(view, setup.parameters.window_tokens)))
+    most_tokens = _most_shown_tokens(view, setup.parameters.window_tokens)
+    return sum(tokens > most for tokens, most in zip(view.tokens, most_tokens, strict=True))
 
 
-def _most_shown(view: RedactedView, budget: int) -> list[int]:
-    """Return the most tokens of each span's text in a window of a trace of several."""
-    spans = len(view)
-    return [unit(budget) * weight(index, spans) for index in range(spans)]
+def _most_shown_tokens(view: RedactedView, budget: int) -> list[int]:
+    """Return the most tokens of each span's text, for a trace of several windows."""
+    span_count = len(view)
+    return [unit(budget) * weight(index, span_count) for index in range(span_count)]
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedAnswers:
     """The expected tokens of answers.
 
-    ``answer`` is for a usable answer, with the cut or unusable ones before it; ``tries`` is the
-    number of requests for it. ``first_try_out`` are the tokens that a thinking model uses once in a
-    run before it gets enough. ``longest_request`` is the approximate longest request that the
-    server accepts, None without a limit. ``measured`` is true if all come from earlier answers.
+    Attributes:
+        answer: The tokens of a usable answer, with the cut or unusable answers before it.
+        tries: The number of requests for a usable answer.
+        first_try_out: The tokens that a thinking model uses once in a run, before it is allowed
+            enough tokens.
+        longest_request: The approximate longest request that the server accepts; None without a
+            limit.
+        measured: True if these numbers come from earlier answers.
     """
 
     answer: int
@@ -233,7 +265,10 @@ class ExpectedAnswers:
 
 
 def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswers:
-    """Return the expected tokens from the judge's earlier answers, else its model's, else a guess.
+    """Return the expected tokens of answers.
+
+    The counts come from earlier answers of the judge, or else of its model. Without earlier
+    answers, the counts are a guess.
 
     Args:
         setup: The judge.
@@ -245,19 +280,19 @@ def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswe
         for run in (() if workspace is None else workspace.runs())
         if run.settings is not None and run.settings.model == model
     ]
-    of_judge = [run.id for run in runs if run.judge == setup.judge]
-    for run_ids in (of_judge, [run.id for run in runs]):
+    runs_of_judge = [run.id for run in runs if run.judge == setup.judge]
+    for run_ids in (runs_of_judge, [run.id for run in runs]):
         if workspace is None or not run_ids:
             continue
         statistics = workspace.answer_statistics(run_ids)
         if statistics.answers:
             longest = statistics.longest_request
-            reads_little = statistics.overflows > 0 or is_context_size(longest)
+            has_limit = statistics.overflows > 0 or is_context_size(longest)
             return ExpectedAnswers(
-                answer=-(-(statistics.tokens_out + statistics.repeats_out) // statistics.answers),
+                answer=ceil((statistics.tokens_out + statistics.repeats_out) / statistics.answers),
                 tries=1 + statistics.repeats / statistics.answers,
                 first_try_out=statistics.thought_out,
-                longest_request=round(longest * COUNTED_LESS) if reads_little else None,
+                longest_request=round(longest * ESTIMATE_RATIO) if has_limit else None,
                 measured=True,
             )
     guess = ANSWER_TOKENS + ANSWER_TOKENS_A_MODE * len(setup.prompt.modes)

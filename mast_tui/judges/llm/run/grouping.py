@@ -55,7 +55,7 @@ class Proposal(NamedTuple):
 
 
 def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
-    """Make the request.
+    """Make the request that asks for groups of notes.
 
     Args:
         setup: The judge, with the redaction and the most tokens of a request.
@@ -73,12 +73,12 @@ def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
         for number, note in enumerate(notes, start=1)
     )
     data = "\n".join(("", *lines, ""))
-    tokens = estimate(data)
-    most = setup.parameters.window_tokens
-    if tokens > most:
+    data_tokens = estimate(data)
+    limit = setup.parameters.window_tokens
+    if data_tokens > limit:
         raise MastError(
-            f"{len(notes):,} notes take about {tokens:,} tokens, and one request holds {most:,}; "
-            "raise window_tokens in [judge] of config.toml, or tag some of them"
+            f"{len(notes):,} notes take about {data_tokens:,} tokens, and one request holds "
+            f"{limit:,}; raise window_tokens in [judge] of config.toml, or tag some of them"
         )
     return Request(
         system=(SYSTEM, "."),
@@ -92,7 +92,7 @@ def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
                 ),
             }
         ),
-        tokens=estimate(SYSTEM) + tokens + estimate(ASKED) + 3 * BOUNDARY_TOKENS,
+        tokens=estimate(SYSTEM) + data_tokens + estimate(ASKED) + 3 * BOUNDARY_TOKENS,
     )
 
 
@@ -104,8 +104,8 @@ def read_groups(text: str, notes: Sequence[str]) -> Mapping[str, str]:
         notes: The notes in the order of their numbers.
 
     Returns:
-        The name of the group by note, the first one of a note in several groups. Notes that the
-        answer leaves out are missing.
+        The name of the group by note. A note in several groups has the name of the first group.
+        Notes that the answer leaves out are missing.
 
     Raises:
         Malformed: The answer puts no note in any group.
@@ -113,23 +113,22 @@ def read_groups(text: str, notes: Sequence[str]) -> Mapping[str, str]:
     value = find_object(
         text, lambda candidate: isinstance(candidate.get("groups"), list), "groups"
     ).value
-    group_names: dict[str, str] = {}
+    name_by_note: dict[str, str] = {}
     groups = value.get("groups")
     for group in groups if isinstance(groups, list) else ():
-        name = one_line(as_text(group.get("name")), MOST_OF_A_NAME) if _is_group(group) else ""
-        # A name that begins with # would be that of a tag.
+        if not isinstance(group, dict) or not isinstance(group.get("notes"), list):
+            continue
+        name = one_line(as_text(group.get("name")), MOST_OF_A_NAME)
+        # A name that begins with # would be the name of a tag.
         name = name.strip().lstrip("#").strip()
-        for number in group["notes"] if name else ():
-            note_number = as_number(number)
-            if note_number is not None and 1 <= note_number <= len(notes):
-                group_names.setdefault(notes[note_number - 1], name)
-    if not group_names:
+        if not name:
+            continue
+        for number in map(as_number, group["notes"]):
+            if number is not None and 1 <= number <= len(notes):
+                name_by_note.setdefault(notes[number - 1], name)
+    if not name_by_note:
         raise Malformed("no group in `groups` has a name and numbers of notes")
-    return group_names
-
-
-def _is_group(group: object) -> bool:
-    return isinstance(group, dict) and isinstance(group.get("notes"), list)
+    return name_by_note
 
 
 def _answer_tokens(setup: Setup, notes: Sequence[str]) -> int:
@@ -149,14 +148,18 @@ def what_it_takes(setup: Setup, notes: Sequence[str]) -> str:
     Raises:
         MastError: The notes do not fit into one request.
     """
-    sent = grouping_request(setup, notes).tokens
-    out = _answer_tokens(setup, notes)
-    cost = "" if setup.prices is None else f", cost at most {setup.prices.cost(sent, out):.2g}"
-    where = one_line(setup.host, 80) + (", this machine" if setup.stays_here else "")
+    tokens_in = grouping_request(setup, notes).tokens
+    tokens_out = _answer_tokens(setup, notes)
+    cost = ""
+    if setup.prices is not None:
+        cost = f", cost at most {setup.prices.cost(tokens_in, tokens_out):.2g}"
+    receiver = one_line(setup.host, 80)
+    if setup.stays_here:
+        receiver += ", this machine"
     return (
-        f"The words of {len(notes):,} notes are sent to {where}, and nothing else. "
-        f"{what_is_taken_out(setup)} 1 request, about {sent:,} tokens in and at most {out:,} "
-        f"out{cost}. It stops at {SPARE * (sent + out):,} tokens."
+        f"The words of {len(notes):,} notes are sent to {receiver}, and nothing else. "
+        f"{what_is_taken_out(setup)} 1 request, about {tokens_in:,} tokens in and at most "
+        f"{tokens_out:,} out{cost}. It stops at {SPARE * (tokens_in + tokens_out):,} tokens."
     )
 
 
@@ -173,7 +176,7 @@ async def propose_groups(
     connect: Connect = connect_to_server,
     on_wait: Callable[[str], None] = lambda _: None,
 ) -> Proposal:
-    """Request the groups, a second time if the answer is unusable.
+    """Request the groups of notes, a second time if the answer is unusable.
 
     Args:
         setup: The model, its server and its settings.

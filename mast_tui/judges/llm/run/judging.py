@@ -72,8 +72,11 @@ T = TypeVar("T")
 class TraceResult:
     """The result of judging one trace.
 
-    ``quotes`` counts the quotes of the findings by their matches. ``windows`` is the number of
-    windows of the last sample. ``remarks`` are short sentences.
+    Attributes:
+        judgement: The findings and verdicts.
+        quotes: The number of the findings' quotes by kind of match.
+        windows: The number of windows of the last sample.
+        remarks: Short sentences on problems.
     """
 
     judgement: Judgement
@@ -94,43 +97,48 @@ class _WholeTooLong(Exception):
         self.windows = windows
 
 
-async def _at_once(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run work at once and return the results in their order.
+async def _gather_results(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run work concurrently and return the results in their order.
 
-    The first failure ends the rest, except that requests which wait for a batch let the others be
-    written too.
+    The first error cancels the rest. ``Deferred`` is raised only when all work has ended, so that
+    all requests get into the batch.
     """
 
-    async def waited(work: Coroutine[Any, Any, T]) -> T | Deferred:
+    async def result_or_deferred(work: Coroutine[Any, Any, T]) -> T | Deferred:
         try:
             return await work
         except Deferred as error:
             return error
 
-    tasks = [asyncio.create_task(waited(work)) for work in works]
+    tasks = [asyncio.create_task(result_or_deferred(work)) for work in works]
     try:
-        results = await asyncio.gather(*tasks)
+        outcomes = await asyncio.gather(*tasks)
     except BaseException:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
-    done: list[T] = []
-    for result in results:
-        if isinstance(result, Deferred):
-            raise result
-        done.append(result)
-    return done
+    results: list[T] = []
+    for outcome in outcomes:
+        if isinstance(outcome, Deferred):
+            raise outcome
+        results.append(outcome)
+    return results
 
 
 class TraceJudge:
     """The judging of a trace that was read to its end.
 
-    A trace of several windows takes few requests in sequence: its windows are summarised at once,
-    one request merges the summaries into a story, the windows are judged at once with the story,
-    and what only one of them has found is verified at once. Samples are judged one after the
-    other. Stored answers are not requested again. The constructor plans the windows and prepares
-    the first request; it takes as long as reading the whole trace, and may run in any thread.
+    A trace of several windows is judged in four rounds of concurrent requests:
+
+    1. Each window is summarised.
+    2. One request merges the summaries into a story.
+    3. Each window is judged with the story.
+    4. Each finding of a mode that a single window has found is verified.
+
+    Samples are judged one after the other. Stored answers are not requested again. The constructor
+    plans the windows and prepares the first request; it takes as long as reading the whole trace,
+    and may run in any thread.
 
     Raises:
         OSError: The source of the trace could not be read.
@@ -143,20 +151,22 @@ class TraceJudge:
         self._prompt = prompt
         self._parameters = parameters
         self._samples: list[list[WindowAnswer]] = []
-        self._shortened: list[str] = []
+        self._shortening_remarks: list[str] = []
         self._problems: list[str] = []
         self._story = ""
         self._view = RedactedView(trace, redaction, parameters.first_number)
-        self._facts = _checked_facts(trace, self._view) if parameters.hints else ()
-        self._small = sum(self._view.tokens) <= SMALL
+        self._facts = _rule_facts(trace, self._view) if parameters.hints else ()
+        self._is_small = sum(self._view.tokens) <= SMALL
         self._windows = plan(self._view, prompt, parameters)
-        self.first: Request | None = None
-        """The first request, until it is sent."""
+        self.first_request: Request | None = None
+        """The first request; None once it is sent."""
         if self._windows:
             window = self._windows[0]
-            several = self._has_story(self._windows)
-            self.first = self._summary(window) if several else self._new_request(0, window, "")
-            _ = self.first.fingerprint  # computed here, not on the event loop
+            if self._has_story(self._windows):
+                self.first_request = self._summary_request(window)
+            else:
+                self.first_request = self._new_request(0, window, "")
+            _ = self.first_request.fingerprint  # computed here, not on the event loop
 
     async def judge(
         self,
@@ -178,45 +188,53 @@ class TraceJudge:
             RunStops: No trace can be judged.
         """
         key_of = self._prompt.answer_key
-        self._requests: RequestLoop[Answer] = RequestLoop(client, store, room, key_of)
-        self._notes: RequestLoop[str] = RequestLoop(client, store, room, key_of)
+        self._answer_requests: RequestLoop[Answer] = RequestLoop(client, store, room, key_of)
+        self._note_requests: RequestLoop[str] = RequestLoop(client, store, room, key_of)
         windows = self._windows
         if not windows:
             raise TraceFails("the trace has no spans; there is nothing to judge")
         try:
-            count = await self._all_samples(windows, on_part)
+            window_count = await self._judge_all_samples(windows, on_part)
         except _NothingSmaller:
             # Stored refusals led here, but the server may accept longer requests by now.
-            if not (self._requests.believed or self._notes.believed):
+            if not (self._answer_requests.has_used_note or self._note_requests.has_used_note):
                 raise
-            self._requests.forget_limits()
-            self._notes.forget_limits()
-            count = await self._all_samples(windows, on_part)
-        sightings = await self._aside(self._sightings)
-        doubtful = [
-            number
-            for number, sighting in enumerate(sightings)
-            if self._parameters.verify or self._in_one_window(sighting.finding.mode)
+            self._answer_requests.forget_limits()
+            self._note_requests.forget_limits()
+            window_count = await self._judge_all_samples(windows, on_part)
+        sightings = await self._run_in_thread(self._merged_sightings)
+        doubtful_indices = [
+            index
+            for index, sighting in enumerate(sightings)
+            if self._parameters.verify or self._is_found_in_one_window(sighting.finding.mode)
         ]
-        if doubtful:
-            sightings = await self._verified(sightings, doubtful, client, store, room)
-        return await self._aside(self._result, count, sightings)
+        if doubtful_indices:
+            sightings = await self._confirmed_sightings(
+                sightings, doubtful_indices, client, store, room
+            )
+        return await self._run_in_thread(self._trace_result, window_count, sightings)
 
-    async def _all_samples(
+    async def _judge_all_samples(
         self, windows: tuple[Window, ...], on_part: Callable[[Judgement], object] | None
     ) -> int:
-        """Judge all samples, and return the number of windows of the last one."""
+        """Judge all samples, and return the number of windows of the last one.
+
+        If the request on a whole trace is too long, all samples are judged again in windows.
+
+        Raises:
+            Deferred: The answers of a sample wait for a batch; the other samples were judged.
+        """
         while True:
             self._locator = Locator(self._view)
             self._samples = []
-            self._shortened = []
+            self._shortening_remarks = []
             self._problems = []
-            windows, self._story = await self._read_whole(windows)
+            windows, self._story = await self._read_story(windows)
             deferred: Deferred | None = None
             try:
                 for sample in range(self._parameters.samples):
                     try:
-                        windows = await self._sample(sample, windows, on_part)
+                        windows = await self._judge_sample(sample, windows, on_part)
                     except Deferred as error:  # the other samples need not wait for this one
                         deferred = error
             except _WholeTooLong as error:
@@ -228,25 +246,30 @@ class TraceJudge:
 
     @staticmethod
     def _has_story(windows: Sequence[Window]) -> bool:
-        """Return whether windows are judged with the story of the run."""
+        """Return whether windows are judged with the story of the run.
+
+        The windows of single steps have no story.
+        """
         return len(windows) > 1 and windows[0].step is None
 
-    async def _read_whole(self, windows: tuple[Window, ...]) -> tuple[tuple[Window, ...], str]:
-        """Read a trace of several windows as a whole.
+    async def _read_story(self, windows: tuple[Window, ...]) -> tuple[tuple[Window, ...], str]:
+        """Summarise the windows of a trace, and merge the summaries into a story.
 
         Returns:
-            The windows, as small as the model needs them, and the story; without a story for a
-            single window, and if the model reads too little to tell it.
+            The windows, as small as the model needs them, and the story. The story is empty if the
+            windows need none, or if the model reads too little to write one.
         """
         if not self._has_story(windows):
             return windows, ""
-        parts = await _at_once(self._summarised(window) for window in windows)
-        summaries = [summary for part in parts for summary in part]
+        lists = await _gather_results(self._window_summaries(window) for window in windows)
+        summaries = [summary for summary_list in lists for summary in summary_list]
         budget = self._parameters.window_tokens
         while budget >= LEAST_TOKENS:
             request = self._prompt.story.story_request(self._view, summaries, budget)
             try:
-                story = await self._notes.answer(request, read_story, "the parts of the run")
+                story = await self._note_requests.answer(
+                    request, read_story, "the parts of the run"
+                )
             except ContextOverflow:
                 budget //= 2
                 continue
@@ -254,41 +277,43 @@ class TraceJudge:
         self._problems.append("the parts were judged apart: the model reads too little")
         return tuple(window for window, _ in summaries), ""
 
-    async def _summarised(self, window: Window) -> list[tuple[Window, str]]:
-        """Summarise a window, or the parts of it that the model can read."""
-        request = self.first
-        self.first = None
+    async def _window_summaries(self, window: Window) -> list[tuple[Window, str]]:
+        """Return a window with its summary, or its parts with theirs if the window is too long."""
+        request = self.first_request
+        self.first_request = None
         if request is None:
-            request = await self._aside(self._summary, window)
+            request = await self._run_in_thread(self._summary_request, window)
         try:
-            summary = await self._notes.answer(request, read_summary, _about(window))
+            summary = await self._note_requests.answer(request, read_summary, _window_name(window))
         except ContextOverflow as error:
-            smaller = await self._aside(self._split, window, error)
-            parts = await _at_once(self._summarised(part) for part in smaller)
-            return [summary for part in parts for summary in part]
+            parts = await self._run_in_thread(self._split_window, window, error)
+            lists = await _gather_results(self._window_summaries(part) for part in parts)
+            return [summary for summary_list in lists for summary in summary_list]
         return [(window, summary)]
 
-    def _summary(self, window: Window) -> Request:
+    def _summary_request(self, window: Window) -> Request:
         budget = self._parameters.window_tokens
         return self._prompt.story.summary_request(self._view, window, budget)
 
-    def _in_one_window(self, mode: str) -> bool:
-        """Return whether one window alone has found a mode that several were asked about."""
+    def _is_found_in_one_window(self, mode: str) -> bool:
+        """Return whether only one window has found a mode, and several were asked about it."""
         if self._parameters.decisive:
             return False
-        asked = {
-            (answer.window.first, any(s.finding.mode == mode for s in answer.sightings))
-            for sample in self._samples
-            for answer in sample
-            if mode in answer.window.modes
-        }
-        windows = {first for first, _ in asked}
-        return len(windows) > 1 and sum(found for _, found in asked) == 1
+        asked_windows = set()
+        finding_windows = set()
+        for sample in self._samples:
+            for answer in sample:
+                if mode not in answer.window.modes:
+                    continue
+                asked_windows.add(answer.window.first)
+                if any(sighting.finding.mode == mode for sighting in answer.sightings):
+                    finding_windows.add(answer.window.first)
+        return len(asked_windows) > 1 and len(finding_windows) == 1
 
-    async def _verified(
+    async def _confirmed_sightings(
         self,
         sightings: Sequence[Sighting],
-        doubtful: Sequence[int],
+        doubtful_indices: Sequence[int],
         client: ModelClient,
         store: AnswerStore,
         room: AnswerRoom,
@@ -297,7 +322,7 @@ class TraceJudge:
 
         Args:
             sightings: All findings.
-            doubtful: The numbers of the doubtful ones.
+            doubtful_indices: The indices of the doubtful findings in ``sightings``.
             client: Sends the requests.
             store: Stores the answers.
             room: The tokens of an answer.
@@ -307,15 +332,17 @@ class TraceJudge:
         """
         key_of = self._prompt.answer_key
         requests: RequestLoop[Verification] = RequestLoop(client, store, room, key_of)
-        order = sorted(doubtful, key=lambda number: by_doubt(sightings[number]))
-        results = await _at_once(self._verify(sightings[number], requests) for number in order)
-        verifications = dict(zip(order, results, strict=True))
+        order = sorted(doubtful_indices, key=lambda index: by_doubt(sightings[index]))
+        results = await _gather_results(
+            self._verify_sighting(sightings[index], requests) for index in order
+        )
+        verification_by_index = dict(zip(order, results, strict=True))
         confirmed = []
-        for number, sighting in enumerate(sightings):
-            if number not in verifications:
+        for index, sighting in enumerate(sightings):
+            if index not in verification_by_index:
                 confirmed.append(sighting)
                 continue
-            verification = verifications[number]
+            verification = verification_by_index[index]
             if verification is None:
                 self._problems.append(
                     "a finding was not looked at again: the model reads too little"
@@ -323,143 +350,150 @@ class TraceJudge:
                 confirmed.append(sighting)
             elif verification.verdict is not VerdictValue.ABSENT:
                 finding = verification.apply(sighting.finding)
-                if self._parameters.samples > 1:  # there it is the share of the samples
+                if self._parameters.samples > 1:  # the confidence is the share of the samples
                     finding = replace(finding, confidence=sighting.finding.confidence)
                 confirmed.append(replace(sighting, finding=finding))
-        failed = len(sightings) - len(confirmed)
-        if failed:
-            self._problems.append(f"{counted(failed, 'finding')} did not hold on a second look")
+        rejected_count = len(sightings) - len(confirmed)
+        if rejected_count:
+            findings = counted(rejected_count, "finding")
+            self._problems.append(f"{findings} did not hold on a second look")
         return confirmed
 
-    async def _verify(
+    async def _verify_sighting(
         self, sighting: Sighting, requests: RequestLoop[Verification]
     ) -> Verification | None:
-        """Verify a finding with as many spans around it as fit; None if too few do."""
-        shown = SHOWN_TOKENS
-        while shown >= LEAST_SHOWN:
-            request = await self._aside(
+        """Verify a finding with as many spans around it as fit; return None if too few fit."""
+        shown_tokens = SHOWN_TOKENS
+        while shown_tokens >= LEAST_SHOWN:
+            request = await self._run_in_thread(
                 self._prompt.verification.request,
                 self._view,
                 sighting,
                 self._samples,
-                shown,
+                shown_tokens,
                 self._story,
             )
             try:
                 return await requests.answer(
                     request,
                     partial(parse_verification, view=self._view),
-                    f"a finding in {_location(sighting)}",
+                    f"a finding in {_sighting_name(sighting)}",
                 )
             except ContextOverflow:
-                shown //= 2
+                shown_tokens //= 2
         return None
 
-    async def _aside(self, work: Callable[P, T], *args: P.args, **keywords: P.kwargs) -> T:
-        """Do work on the trace, in a thread unless the trace is small.
+    async def _run_in_thread(self, work: Callable[P, T], *args: P.args, **keywords: P.kwargs) -> T:
+        """Do work on the trace in a thread, or directly if the trace is small.
 
         For a small trace the switch of threads delays the event loop more than the work.
         """
-        if self._small:
+        if self._is_small:
             return work(*args, **keywords)
         return await asyncio.to_thread(work, *args, **keywords)
 
-    async def _sample(
+    async def _judge_sample(
         self,
         sample: int,
         windows: Sequence[Window],
         on_part: Callable[[Judgement], object] | None,
     ) -> tuple[Window, ...]:
-        """Judge one sample, and return its windows, which may be smaller than the planned ones."""
+        """Judge one sample, and return its windows, which may be smaller than the planned ones.
+
+        Raises:
+            _WholeTooLong: The request on a whole trace is too long.
+        """
         answers: list[WindowAnswer] = []
         self._samples.append(answers)
 
-        async def judged(window: Window) -> None:
+        async def judge_window(window: Window) -> None:
+            """Add the answer on a window, or the answers on its parts if it is too long."""
             try:
-                answer = await self._answer(sample, window)
+                answer = await self._ask_about_window(sample, window)
             except ContextOverflow as error:
-                parts = await self._aside(self._split, window, error)
+                parts = await self._run_in_thread(self._split_window, window, error)
                 if len(windows) == 1 and len(parts) > 1:
                     raise _WholeTooLong(parts) from error
-                await _at_once(judged(part) for part in parts)
+                await _gather_results(judge_window(part) for part in parts)
                 return
-            answers.append(await self._aside(self._window_answer, sample, window, answer))
+            answers.append(await self._run_in_thread(self._window_answer, sample, window, answer))
             if on_part is not None:
-                on_part(await self._aside(self._partial_judgement))
+                on_part(await self._run_in_thread(self._partial_judgement))
 
         if windows[0].step is None:
-            await _at_once(judged(window) for window in windows)
+            await _gather_results(judge_window(window) for window in windows)
         else:
             for window in windows:
-                await judged(window)
+                await judge_window(window)
                 if answers and answers[-1].sightings:
                     break  # the earliest step counts
         answers.sort(key=lambda answer: (answer.window.first, answer.window.last))
         return tuple(answer.window for answer in answers)
 
-    async def _answer(self, sample: int, window: Window) -> Answer:
-        request = self.first
-        self.first = None
+    async def _ask_about_window(self, sample: int, window: Window) -> Answer:
+        """Request the answer on a window, and record the remarks on both."""
+        request = self.first_request
+        self.first_request = None
         if request is None:
-            request = await self._aside(self._new_request, sample, window, self._story)
-
-        read = partial(self._prompt.read, view=self._view, window=window)
-        answer = await self._requests.answer(request, read, _about(window))
-        self._shortened += request.remarks
+            request = await self._run_in_thread(self._new_request, sample, window, self._story)
+        parse = partial(self._prompt.read, view=self._view, window=window)
+        answer = await self._answer_requests.answer(request, parse, _window_name(window))
+        self._shortening_remarks += request.remarks
         self._problems += answer.remarks
         return answer
 
     def _new_request(self, sample: int, window: Window, story: str) -> Request:
         return self._prompt.request(self._view, window, story, sample=sample, facts=self._facts)
 
-    def _split(self, window: Window, overflow: ContextOverflow) -> tuple[Window, ...]:
-        """Split a window that was too long.
+    def _split_window(self, window: Window, overflow: ContextOverflow) -> tuple[Window, ...]:
+        """Return the parts of a window that was too long.
 
         Raises:
             _NothingSmaller: The window cannot become smaller.
             RunStops: The instructions alone are too long for the server.
         """
-        instructions = self._prompt.system.tokens
-        answer = self._parameters.answer_tokens
+        instruction_tokens = self._prompt.system.tokens
+        answer_tokens = self._parameters.answer_tokens
         limit = overflow.context_limit
-        reads = "" if limit is None else f"the server reads {limit:,} tokens, and "
+        server_limit = "" if limit is None else f"the server reads {limit:,} tokens, and "
         sizes = (
-            f"{reads}the instructions take about {instructions:,}, an answer up to {answer:,}"
-            f" (--answer-tokens), a window up to {self._parameters.window_tokens:,}"
-            f" (--window-tokens) and at least {LEAST_TOKENS}; give the model a larger context"
-            " (llama.cpp -c, vLLM --max-model-len, Ollama OLLAMA_CONTEXT_LENGTH) or ask about"
-            " fewer modes (--taxonomy)"
+            f"{server_limit}the instructions take about {instruction_tokens:,}, an answer up to"
+            f" {answer_tokens:,} (--answer-tokens), a window up to"
+            f" {self._parameters.window_tokens:,} (--window-tokens) and at least {LEAST_TOKENS};"
+            " give the model a larger context (llama.cpp -c, vLLM --max-model-len, Ollama"
+            " OLLAMA_CONTEXT_LENGTH) or ask about fewer modes (--taxonomy)"
         )
-        if limit is not None and instructions > _most_of_estimate(overflow):
+        if limit is not None and instruction_tokens > _largest_fitting_estimate(overflow):
             raise RunStops(f"{overflow}; {sizes}") from overflow
         try:
             return split(window, self._view, self._prompt, self._parameters)
         except TraceFails as error:
             raise _NothingSmaller(f"{error}; at last: {overflow}; {sizes}") from error
 
-    def _sightings(self) -> list[Sighting]:
+    def _merged_sightings(self) -> list[Sighting]:
         if self._parameters.decisive:
             return decisive_sightings(self._samples)
         return merge_sightings(self._samples, self._prompt.modes)
 
     def _partial_judgement(self) -> Judgement:
-        return partial_judgement(self._sightings())
+        return partial_judgement(self._merged_sightings())
 
     def _window_answer(self, sample: int, window: Window, answer: Answer) -> WindowAnswer:
         """Return the answer on a window with its findings anchored."""
-        shown = (window.first, window.last)
-        locate = partial(self._locator.locate, around=shown)
+        span_range = (window.first, window.last)
+        locate = partial(self._locator.locate, around=span_range)
         findings = (
             anchored(finding, self._trace, self._view, locate)
             for finding in answer.findings
             if finding.mode in window.modes
         )
         sightings = (
-            Sighting.from_finding(finding, self._trace, shown, sample) for finding in findings
+            Sighting.from_finding(finding, self._trace, span_range, sample) for finding in findings
         )
         return WindowAnswer(window, answer.verdicts, tuple(sightings))
 
-    def _result(self, windows: int, confirmed: Sequence[Sighting]) -> TraceResult:
+    def _trace_result(self, window_count: int, confirmed: Sequence[Sighting]) -> TraceResult:
+        """Return the result of the confirmed findings, with all remarks."""
         remarks: list[str] = []
         if self._parameters.decisive:
             judgement = partial_judgement(confirmed)  # without verdicts on other modes
@@ -467,22 +501,22 @@ class TraceJudge:
             judgement = judgement_of(self._samples, self._prompt.modes, confirmed)
             remarks += _missing_verdicts(self._samples, self._prompt.taxonomy)
         remarks += _quote_remarks(judgement.findings, self._locator.limited)
-        remarks += _form_remarks(self._requests.forms)
-        remarks += self._shortened
+        remarks += _form_remarks(self._answer_requests.forms)
+        remarks += self._shortening_remarks
         remarks += self._problems
         return TraceResult(
             judgement=judgement,
             quotes=QuoteCounts.count(finding.evidence for finding in judgement.findings),
-            windows=windows,
+            windows=window_count,
             remarks=_first_remarks(remarks),
         )
 
 
-def _most_of_estimate(overflow: ContextOverflow) -> float:
-    """Return the largest estimate of a text that fits into the context of a server.
+def _largest_fitting_estimate(overflow: ContextOverflow) -> float:
+    """Return the largest estimate of a text that can fit into the context of a server.
 
-    A limit that the server names, or that is a common size, is taken as it is. Other counts of
-    truncated requests may come from a server that counts fewer tokens.
+    The result is the limit itself if the server named it or if it is a common size. Otherwise the
+    limit is the server's own count of a truncated request, and may be lower than the estimate.
     """
     limit = overflow.context_limit or 0
     if overflow.truncated_usage is None or is_context_size(limit):
@@ -490,11 +524,12 @@ def _most_of_estimate(overflow: ContextOverflow) -> float:
     return limit * OVERSHOOT
 
 
-def _checked_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
-    """Return the findings of the default rules in a trace, redacted."""
+def _rule_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
+    """Return the findings of the default rules on spans of a trace, redacted."""
     facts = []
     for finding in RulesJudge().judge(trace).findings:
-        first, last = (trace.index_of(key) for key in (finding.first or "", finding.last or ""))
+        first = trace.index_of(finding.first or "")
+        last = trace.index_of(finding.last or "")
         if first is not None and last is not None:
             rationale = view.redacted(view.with_numbers_sent(finding.rationale))
             facts.append(Fact(first, last, finding.mode, rationale))
@@ -502,49 +537,55 @@ def _checked_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
 
 
 def _first_remarks(remarks: Iterable[str]) -> tuple[str, ...]:
-    """Return the first remarks, each once and on one line, and the number of further ones."""
+    """Return the distinct remarks, each on one line; many end with the number of further ones."""
     distinct = tuple(dict.fromkeys(one_line(remark, _REMARK_CHARS) for remark in remarks))
     if len(distinct) <= MOST_REMARKS:
         return distinct
-    more = len(distinct) - MOST_REMARKS + 1
-    return (*distinct[: MOST_REMARKS - 1], f"and {more} remarks more")
+    further_count = len(distinct) - MOST_REMARKS + 1
+    return (*distinct[: MOST_REMARKS - 1], f"and {further_count} remarks more")
 
 
-def _location(sighting: Sighting) -> str:
+def _sighting_name(sighting: Sighting) -> str:
     return "the whole run" if sighting.first is None else f"#{sighting.first + 1}"
 
 
-def _about(window: Window) -> str:
+def _window_name(window: Window) -> str:
     if window.first == window.last:
         return f"#{window.first + 1}"
     return f"#{window.first + 1} to #{window.last + 1}"
 
 
-def _quote_remarks(findings: Iterable[Finding], limited: int) -> Iterable[str]:
-    """Yield remarks on quotes that were elsewhere, altered or not found."""
-    elsewhere = 0
-    altered = 0
-    missing = 0
+def _quote_remarks(findings: Iterable[Finding], limited_count: int) -> Iterable[str]:
+    """Yield remarks on quotes that were in another span, altered, not found, or searched in part.
+
+    Args:
+        findings: The anchored findings.
+        limited_count: The number of quotes that were searched in a part of the trace only.
+    """
+    elsewhere_count = 0
+    altered_count = 0
+    missing_count = 0
     for finding in findings:
         evidence = finding.evidence
         if evidence is not None:
-            elsewhere += evidence.named is not None
-            altered += evidence.match is Match.ALTERED
-            missing += not evidence.placed
-    if elsewhere:
-        quotes = counted(elsewhere, "quote stands", "quotes stand")
+            elsewhere_count += evidence.named is not None
+            altered_count += evidence.match is Match.ALTERED
+            missing_count += not evidence.placed
+    if elsewhere_count:
+        quotes = counted(elsewhere_count, "quote stands", "quotes stand")
         yield f"{quotes} elsewhere than the model named"
-    if altered:
-        yield f"{counted(altered, 'quote says', 'quotes say')} something else than the trace"
-    if missing:
-        yield f"{counted(missing, 'quote was', 'quotes were')} not found in the trace"
-    if limited:
-        quotes = counted(limited, "quote was", "quotes were")
+    if altered_count:
+        quotes = counted(altered_count, "quote says", "quotes say")
+        yield f"{quotes} something else than the trace"
+    if missing_count:
+        yield f"{counted(missing_count, 'quote was', 'quotes were')} not found in the trace"
+    if limited_count:
+        quotes = counted(limited_count, "quote was", "quotes were")
         yield f"{quotes} looked for in the {MOST_SEARCHED:,} nearest characters only"
 
 
 def _missing_verdicts(samples: Sequence[list[WindowAnswer]], taxonomy: Taxonomy) -> Iterable[str]:
-    """Yield a remark on the modes without a verdict, as a window's answer leaves them out."""
+    """Yield a remark on the modes without a verdict because a window's answer left them out."""
     open_modes = [
         mode.code
         for mode in taxonomy.modes
@@ -555,7 +596,7 @@ def _missing_verdicts(samples: Sequence[list[WindowAnswer]], taxonomy: Taxonomy)
 
 
 def _form_remarks(forms: Iterable[str]) -> Iterable[str]:
-    """Yield a remark for each form of answers but the first choice."""
+    """Yield a remark for each form of answers except ``json_schema``, the first choice."""
     for form in sorted(forms):
         if form != "json_schema":
             yield f"the server was asked for answers as {form}"

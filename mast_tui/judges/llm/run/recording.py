@@ -46,7 +46,7 @@ class _TooLong:
 _Outcome = Reply | _TooLong | str
 """An answer, the note of a request that was too long, or why there was no answer."""
 
-_Answers = Mapping[str, Mapping[int, _Outcome]]
+_OutcomesByRequest = Mapping[str, Mapping[int, _Outcome]]
 """The recorded outcomes, by request and by the most tokens of the answer."""
 
 
@@ -55,16 +55,19 @@ class RecordingError(MastError):
 
 
 def open_record(path: Path) -> IO[bytes]:
-    """Open a file to append answers to it, readable for its owner only, as answers quote traces.
+    """Open a file to append answers to it.
+
+    Only its owner may read the file, because answers quote traces. Half a line at the end, which a
+    killed run may have left, is removed.
 
     Raises:
         RecordingError: The file has other content.
         OSError: The file cannot be opened.
     """
     if path.exists() and path.stat().st_size:
-        _read(path)
+        _read_outcomes(path)
     file = os.fdopen(open_private(path), "r+b")
-    end = file.read().rfind(b"\n") + 1  # a killed run may have left half a line
+    end = file.read().rfind(b"\n") + 1
     file.truncate(end)
     file.seek(end)
     return file
@@ -93,13 +96,13 @@ def replaying(path: Path) -> Connect:
     Raises:
         RecordingError: The file cannot be read, or has other content.
     """
-    answers = _read(path)
+    outcomes_by_request = _read_outcomes(path)
 
     @asynccontextmanager
     async def connect(
         setup: Setup, _spent: Usage, _on_wait: Report, _on_remark: Report
     ) -> AsyncIterator[ModelClient]:
-        yield _Player(answers, setup.parameters, path)
+        yield _Player(outcomes_by_request, setup.parameters, path)
 
     return connect
 
@@ -127,11 +130,11 @@ class _Recorder(ModelClient):
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Send a request, and record its outcome."""
-        key = _key(request, self._parameters, correction)
+        """Send a request, and record its outcome: a reply, an overflow, or no answer."""
+        key = _request_key(request, self._parameters, correction)
         room = _SentRoom(answer_tokens)
 
-        def write(**outcome: object) -> None:
+        def write_line(**outcome: object) -> None:
             line = {"request": key, "about": request.about, "room": room.tokens, **outcome}
             self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             self._file.flush()
@@ -139,12 +142,12 @@ class _Recorder(ModelClient):
         try:
             reply = await self._client.ask(request, room, correction)
         except ContextOverflow as error:
-            write(too_long=str(error), longest_answer=error.answer_room)
+            write_line(too_long=str(error), longest_answer=error.answer_room)
             raise
         except Unanswered as error:
-            write(unanswered=str(error))
+            write_line(unanswered=str(error))
             raise
-        write(reply=asdict(reply))
+        write_line(reply=asdict(reply))
         return reply
 
     def note(self, problem: str | None) -> None:
@@ -157,47 +160,49 @@ class _Player(ModelClient):
 
     def __init__(
         self,
-        answers: _Answers,
+        outcomes_by_request: _OutcomesByRequest,
         parameters: Parameters,
         path: Path,
     ) -> None:
-        self._answers = answers
+        self._outcomes_by_request = outcomes_by_request
         self._parameters = parameters
         self._path = path
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Return the recorded outcome of a request.
+        """Return the recorded reply to a request, or raise the recorded error.
 
         The most tokens of an answer depend on earlier answers of the run. If there is no outcome
-        for this number, the next higher one counts, or else the highest.
+        for a number of tokens, the outcome for the next higher number counts, or for the highest.
+
+        Raises:
+            ContextOverflow: The request was too long.
+            Unanswered: There was no answer.
+            RunStops: The request was not recorded.
         """
-        answers_by_room = self._answers.get(_key(request, self._parameters, correction))
-        if answers_by_room is None:
+        key = _request_key(request, self._parameters, correction)
+        outcome_by_room = self._outcomes_by_request.get(key)
+        if outcome_by_room is None:
             raise RunStops(
                 f"{self._path.name} has no answer to what is asked about "
                 f"{one_line(request.about, 80)}: it was recorded with another model, other options "
                 "or other traces"
             )
-        room_needed = int(answer_tokens)
-        line = answers_by_room[
-            min(
-                (room for room in answers_by_room if room >= room_needed),
-                default=max(answers_by_room),
-            )
-        ]
-        if isinstance(line, Reply):
-            return line
-        if isinstance(line, _TooLong):
-            raise ContextOverflow(line.message, answer_room=line.longest_answer)
-        raise Unanswered(line)
+        needed_room = int(answer_tokens)
+        sufficient_rooms = [room for room in outcome_by_room if room >= needed_room]
+        outcome = outcome_by_room[min(sufficient_rooms, default=max(outcome_by_room))]
+        if isinstance(outcome, Reply):
+            return outcome
+        if isinstance(outcome, _TooLong):
+            raise ContextOverflow(outcome.message, answer_room=outcome.longest_answer)
+        raise Unanswered(outcome)
 
 
-def _key(request: Request, parameters: Parameters, correction: Correction | None) -> str:
-    """Return the hash of request and model, without the mark and the most tokens of the answer."""
+def _request_key(request: Request, parameters: Parameters, correction: Correction | None) -> str:
+    """Return a hash of all that an answer depends on, except the most tokens of the answer."""
     digest = hashlib.sha256(request.fingerprint.encode())
-    corrected = None if correction is None else [correction.answer, correction.problem]
+    correction_fields = None if correction is None else [correction.answer, correction.problem]
     digest.update(
         orjson.dumps(
             [
@@ -205,15 +210,20 @@ def _key(request: Request, parameters: Parameters, correction: Correction | None
                 parameters.temperature,
                 sorted(parameters.extra_body),
                 request.schema,
-                corrected,
+                correction_fields,
             ]
         )
     )
     return digest.hexdigest()
 
 
-def _recorded(line: Mapping[str, object]) -> _Outcome:
-    """Read the outcome of a request; ``ValueError`` for an invalid line."""
+def _read_outcome(line: Mapping[str, object]) -> _Outcome:
+    """Read the outcome of a request from the fields of a line.
+
+    Raises:
+        KeyError: The line has no outcome.
+        ValueError: A field is invalid.
+    """
     if "reply" in line:
         return Reply.read(line["reply"])
     message = line["too_long"] if "too_long" in line else line["unanswered"]
@@ -227,9 +237,14 @@ def _recorded(line: Mapping[str, object]) -> _Outcome:
     return _TooLong(message, room)
 
 
-def _read(path: Path) -> _Answers:
-    """Read the last outcome of each request."""
-    answers: dict[str, dict[int, _Outcome]] = {}
+def _read_outcomes(path: Path) -> _OutcomesByRequest:
+    """Read the last outcome of each request and each number of tokens.
+
+    Raises:
+        RecordingError: The file cannot be read, or a line is no outcome; an invalid last line is
+            ignored.
+    """
+    outcomes: dict[str, dict[int, _Outcome]] = {}
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -237,11 +252,12 @@ def _read(path: Path) -> _Answers:
     for number, line in enumerate(lines, 1):
         try:
             fields = orjson.loads(line)
-            answers.setdefault(str(fields["request"]), {})[int(fields["room"])] = _recorded(fields)
+            outcome_by_room = outcomes.setdefault(str(fields["request"]), {})
+            outcome_by_room[int(fields["room"])] = _read_outcome(fields)
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines) and number > 1:
                 break  # the last line of a killed run
             raise RecordingError(
                 f"{path}, line {number}: no recorded answer; name a file that --record has written"
             ) from error
-    return answers
+    return outcomes

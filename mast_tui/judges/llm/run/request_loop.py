@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
 from mast_tui.judges.llm.answer.json_object import Malformed
@@ -38,15 +39,22 @@ _PROBLEMS: Final = {"length": "the answer was cut", "refusal": "the model refuse
 
 
 class AnswerStore(Protocol):
-    """A store of answers, so that none is paid for twice.
+    """A store of answers, so that no answer is paid for twice."""
 
-    ``keep`` returns when the answer is stored; it is stored also if the waiting task is cancelled.
-    ``known`` returns the last ``usable`` answer of a key, unless it was rejected. ``sent`` is an
-    estimate of the tokens of the request.
-    """
+    async def known(self, key: str) -> Reply | None:
+        """Return the last usable answer of a key, unless it was rejected; None if there is none."""
+        ...
 
-    async def known(self, key: str) -> Reply | None: ...
-    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None: ...
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
+        """Store an answer, also if the waiting task is cancelled; return when it is stored.
+
+        Args:
+            key: The key of the request.
+            reply: The answer.
+            usable: Whether the answer need not be requested again.
+            sent: An estimate of the tokens of the request.
+        """
+        ...
 
     async def reject(self, key: str) -> None:
         """Mark the last answer of a key as unusable."""
@@ -56,7 +64,7 @@ class AnswerStore(Protocol):
         """Withdraw the answers to requests that the server truncated.
 
         Args:
-            limit: The number of tokens to which it truncated them.
+            limit: The number of tokens that the server read.
             sent: An estimate of the tokens of the request that showed it.
         """
         ...
@@ -65,77 +73,91 @@ class AnswerStore(Protocol):
 class AnswerRoom:
     """The most tokens of an answer: the setting, and more for models that need it.
 
-    A run has one. If it ``learns``, the need of one trace raises the tokens for all.
+    All traces of a run share one such object.
+
+    Args:
+        asked_for: The setting.
+        learns: Whether the need of one trace raises the tokens for all traces.
     """
 
     def __init__(self, asked_for: int, *, learns: bool = True) -> None:
         self._learns = learns
         self.current = asked_for
         """The tokens for the next request."""
-        most = max(MOST_ROOM, 2 * asked_for)
+        largest = max(MOST_ROOM, 2 * asked_for)
         self.all: tuple[int, ...] = tuple(
-            sorted({min(asked_for * 2**step, most) for step in range(8)})
+            sorted({min(asked_for * 2**doublings, largest) for doublings in range(8)})
         )
         """All numbers of tokens that may be used, in ascending order."""
-        self._proving = asyncio.Lock()
-        self._proven = False
+        self._first_answer_lock = asyncio.Lock()
+        self._has_usable_answer = False
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Hold the turn to send: one task at a time until the first usable answer."""
-        if not self._proven:
-            async with self._proving:
-                if not self._proven:
+        """Return a context in which a task may send: one task at a time until a usable answer."""
+        if not self._has_usable_answer:
+            async with self._first_answer_lock:
+                if not self._has_usable_answer:
                     yield
                     return
         yield
 
     def prove(self) -> None:
         """Record that there was a usable answer."""
-        self._proven = True
+        self._has_usable_answer = True
 
-    def wider(self, room: int, *, thought: bool) -> int | None:
-        """Return more tokens than were too few, or None if there are no more.
+    def more_tokens(self, room: int, *, thinking: bool) -> int | None:
+        """Return twice the tokens that were too few, or None if more are not allowed.
+
+        If thinking used up the tokens, return four times as many. A room that learns allows these
+        for all further requests.
 
         Args:
             room: The tokens that were too few.
-            thought: Whether thinking used them up. Then the result is four times as many, from now
-                on for all requests, else twice as many for this one.
+            thinking: Whether thinking used them up.
         """
         if room == self.all[-1]:
             return None
-        wider = min(room * (4 if thought else 2), self.all[-1])
-        if thought and self._learns:
-            self.current = max(self.current, wider)
-        return wider
+        factor = 4 if thinking else 2
+        tokens = min(room * factor, self.all[-1])
+        if thinking and self._learns:
+            self.current = max(self.current, tokens)
+        return tokens
 
 
-class _RoomToAsk:
-    """The most tokens of the answer to one request: those of the run at the time, or more."""
+class _RequestRoom:
+    """The most tokens of the answer to one request, which may grow while the request waits.
+
+    They are the tokens that the run allows when the request is sent, or more.
+    """
 
     def __init__(self, room: AnswerRoom) -> None:
         self._room = room
-        self._least = 0
+        self._fewest_tokens = 0
         self.tokens = room.current
         """The tokens with which the request was sent last."""
 
     def __int__(self) -> int:
-        self.tokens = max(self._room.current, self._least)
+        self.tokens = max(self._room.current, self._fewest_tokens)
         return self.tokens
 
-    def widen(self, *, thought: bool) -> bool:
+    def widen(self, *, thinking: bool) -> bool:
         """Allow more tokens for the next try; return False if there are no more."""
-        wider = self._room.wider(self.tokens, thought=thought)
-        if wider is not None:
-            self._least = wider
-        return wider is not None
+        tokens = self._room.more_tokens(self.tokens, thinking=thinking)
+        if tokens is None:
+            return False
+        self._fewest_tokens = tokens
+        return True
 
 
 class RequestLoop(Generic[A]):
-    """A source of usable answers, with as many tokens as they need.
+    """A source of usable answers, stored or new.
 
-    ``key_of`` returns the key of a request with a number of tokens. ``forms`` are those of the
-    answers. ``believed`` tells whether a stored note that a request was too long was used.
+    Args:
+        client: Sends the requests.
+        store: Stores the answers.
+        room: The most tokens of an answer.
+        key_of: Returns the key of a request with a number of tokens for its answer.
     """
 
     def __init__(
@@ -150,78 +172,99 @@ class RequestLoop(Generic[A]):
         self._room = room
         self._key_of = key_of
         self.forms: set[Form] = set()
-        self.believed = False
-        self._believes = True
-        self._too_long: int | None = None
+        """The forms of the usable answers."""
+        self.has_used_note = False
+        """True if a stored note that a request was too long was used."""
+        self._trusts_notes = True
+        self._shortest_overflow: int | None = None
 
-    async def answer(self, request: Request, read: Callable[[str], A], about: str) -> A:
+    async def answer(self, request: Request, parse: Callable[[str], A], subject: str) -> A:
         """Get a usable answer.
 
-        Every answer is stored before it is read, and so is a refusal for the length of the request.
+        Every answer is stored before it is read. If the request is too long, a note is stored.
 
         Args:
             request: The request.
-            read: Reads the answer from its text; raises ``Malformed`` for a text that is none.
-            about: The spans of the request, for messages.
+            parse: Reads the answer from its text; raises ``Malformed`` if the text is no answer.
+            subject: The spans of the request, for messages.
 
         Raises:
             ContextOverflow: The request is too long for the model.
             TraceFails: There is no usable answer; the message says why.
             RunStops: No request will get an answer.
         """
-        if self._too_long is not None and request.tokens >= self._too_long:
+        if self._shortest_overflow is not None and request.tokens >= self._shortest_overflow:
             raise ContextOverflow("a shorter request was longer than the model reads")
-        doubted: set[str] = set()
-        stored = await self._stored_answer(request, read, doubted)
-        return stored[0] if stored else await self._new_answer(request, read, about, doubted)
+        ignored_notes: set[str] = set()
+        stored_answer = await self._stored_answer(request, parse, ignored_notes)
+        if stored_answer is not None:
+            return stored_answer.value
+        return await self._new_answer(request, parse, subject, ignored_notes)
 
     def forget_limits(self) -> None:
-        """Ignore the stored notes from now on, and send requests that were too long again."""
-        self._believes = False
-        self.believed = False
-        self._too_long = None
+        """Ignore the stored notes from now on, and send requests again that were too long."""
+        self._trusts_notes = False
+        self.has_used_note = False
+        self._shortest_overflow = None
 
     async def _stored_answer(
-        self, request: Request, read: Callable[[str], A], doubted: set[str]
-    ) -> tuple[A] | None:
-        """Return the stored answer, if there is one; add the notes to ``doubted`` that are not
-        believed."""
+        self, request: Request, parse: Callable[[str], A], ignored_notes: set[str]
+    ) -> _UsableAnswer[A] | None:
+        """Return the stored answer to a request, or None.
+
+        Args:
+            request: The request.
+            parse: Reads the answer from its text.
+            ignored_notes: Receives the keys of stored notes that are ignored.
+
+        Raises:
+            ContextOverflow: A stored note says that the request is too long.
+        """
         for room in self._room.all:
             key = self._key_of(request, room)
             reply = await self._store.known(key)
             if reply is None:
                 continue
             if _is_overflow_note(reply):
-                if not self._believes:
-                    doubted.add(key)
+                if not self._trusts_notes:
+                    ignored_notes.add(key)
                     continue
-                self.believed = True
-                self._note_too_long(request, room)
+                self.has_used_note = True
+                self._record_overflow(request, room)
                 raise ContextOverflow("the request is longer than the model reads")
-            answer, _ = _read(reply, read)
+            answer, _ = _read_answer(reply, parse)
             if answer is not None:
-                for note in doubted:  # replace the note, which the next run would use
-                    await self._store.keep(note, reply, True)
+                for note_key in ignored_notes:  # replace the note, which the next run would use
+                    await self._store.keep(note_key, reply, True)
                 self.forms.add(reply.form)
                 return answer
         return None
 
     async def _new_answer(
-        self, request: Request, read: Callable[[str], A], about: str, doubted: set[str]
+        self, request: Request, parse: Callable[[str], A], subject: str, ignored_notes: set[str]
     ) -> A:
-        room = _RoomToAsk(self._room)
-        cut = False
+        """Request an answer until it is usable.
+
+        - A cut answer is requested again with more tokens: once, or more often after thinking.
+        - An answer that cannot be read is corrected by the model, once.
+
+        Raises:
+            ContextOverflow: The request is too long for the model.
+            TraceFails: There is no usable answer; the message says why.
+        """
+        room = _RequestRoom(self._room)
+        was_cut = False
         correction: Correction | None = None
         while True:
             async with self._room.turn():
-                reply = await self._reply(request, room, correction)
+                reply = await self._request_reply(request, room, correction)
                 key = self._key_of(request, room.tokens)
                 # Any answer replaces a note that its request was too long.
-                replaces_note = key in doubted
+                replaces_note = key in ignored_notes
                 if not reply.kept:
                     usable = replaces_note or reply.finish == "stop"
                     await self._store.keep(key, reply, usable, request.tokens)
-                answer, problem = _read(reply, read)
+                answer, problem = _read_answer(reply, parse)
                 is_new = not (replaces_note or reply.kept)
                 if answer is None and reply.finish == "stop" and is_new:
                     await self._store.reject(key)
@@ -229,27 +272,33 @@ class RequestLoop(Generic[A]):
                     self.forms.add(reply.form)
                     self._room.prove()
                     self._client.note(None)
-                    return answer[0]
+                    return answer.value
                 self._client.note(_PROBLEMS.get(reply.finish, problem))
                 if reply.finish == "refusal":
                     reason = one_line(reply.text.strip(), MOST_WORDS) or "it gave no reason"
-                    raise TraceFails(f"the model refused to judge {about}: {reason}")
+                    raise TraceFails(f"the model refused to judge {subject}: {reason}")
                 if reply.finish == "length":
-                    thought = _only_thought(reply)
-                    if not room.widen(thought=thought) or (cut and not thought):
-                        raise Unanswered(_too_little_room(about, reply, room.tokens, thought))
-                    cut = True
+                    thinking = _is_only_thought(reply)
+                    has_more_room = room.widen(thinking=thinking)
+                    if not has_more_room or (was_cut and not thinking):
+                        raise Unanswered(_cut_message(subject, reply, room.tokens, thinking))
+                    was_cut = True
                 elif correction is not None:
                     raise Unanswered(
-                        f"the answer about {about} could not be used, twice: {problem}"
-                        f"{_beginning(reply.text)}"
+                        f"the answer about {subject} could not be used, twice: {problem}"
+                        f"{_quoted_beginning(reply.text)}"
                     )
                 else:
                     correction = Correction(reply.text, problem)
 
-    async def _reply(
-        self, request: Request, room: _RoomToAsk, correction: Correction | None
+    async def _request_reply(
+        self, request: Request, room: _RequestRoom, correction: Correction | None
     ) -> Reply:
+        """Send a request; if the answer does not fit into the context, send it with less room.
+
+        Raises:
+            ContextOverflow: The request is too long, which is stored as a note.
+        """
         try:
             try:
                 reply = await self._client.ask(request, room, correction)
@@ -259,8 +308,8 @@ class RequestLoop(Generic[A]):
                     raise
                 allowed = error.answer_room
                 reply = await self._client.ask(request, allowed, correction)
-            if allowed < room.tokens or _filled_context(reply, allowed):
-                await self._check_whole(reply, self._key_of(request, room.tokens))
+            if allowed < room.tokens or _has_filled_context(reply, allowed):
+                await self._check_context(reply, self._key_of(request, room.tokens))
             return reply
         except ContextOverflow as error:
             form: Form = min(self.forms, default="json_schema")
@@ -277,14 +326,14 @@ class RequestLoop(Generic[A]):
                 )
                 await self._store.take_back(usage.tokens_in, request.tokens)
             await self._store.keep(self._key_of(request, room.tokens), note, True)
-            self._note_too_long(request, room.tokens)
+            self._record_overflow(request, room.tokens)
             raise
 
-    async def _check_whole(self, reply: Reply, key: str) -> None:
-        """Check that the server's context was not full before the answer ended.
+    async def _check_context(self, reply: Reply, key: str) -> None:
+        """Check that the answer was not cut because the server's context was full.
 
         Raises:
-            ContextOverflow: It was; a shorter request leaves more room.
+            ContextOverflow: The context was full; a shorter request leaves more room.
         """
         if reply.finish != "length" or not reply.counted:
             return
@@ -297,46 +346,47 @@ class RequestLoop(Generic[A]):
             context_limit=limit,
         )
 
-    def _note_too_long(self, request: Request, room: int) -> None:
-        """Skip longer requests from now on, unless only the room for the answer was too much."""
+    def _record_overflow(self, request: Request, room: int) -> None:
+        """Skip requests of this length from now on, unless the room for the answer was enlarged."""
         if room == self._room.all[0]:
-            self._too_long = min(request.tokens, self._too_long or request.tokens)
+            self._shortest_overflow = min(request.tokens, self._shortest_overflow or request.tokens)
 
 
-def _filled_context(reply: Reply, allowed: int) -> bool:
+def _has_filled_context(reply: Reply, allowed: int) -> bool:
     """Return whether an answer was cut by the server's full context, before its own limit.
 
     Request and answer then take what a context holds, which is a multiple of 256 tokens.
     """
     if reply.finish != "length" or reply.tokens_out >= _CUT_SHORT * allowed:
         return False
-    over = (reply.tokens_in + reply.tokens_out + _SLACK) % _CONTEXT_UNIT
-    return reply.counted and over <= 2 * _SLACK
+    distance = (reply.tokens_in + reply.tokens_out + _SLACK) % _CONTEXT_UNIT
+    return reply.counted and distance <= 2 * _SLACK
 
 
-def _only_thought(reply: Reply) -> bool:
+def _is_only_thought(reply: Reply) -> bool:
     """Check whether thinking used up the tokens of a cut answer."""
     return estimate(reply.text) < HARDLY_BEGUN * reply.tokens_out
 
 
-def _too_little_room(about: str, reply: Reply, room: int, thought: bool) -> str:
-    if thought:
+def _cut_message(subject: str, reply: Reply, room: int, thinking: bool) -> str:
+    """Return the message that the answer was cut, with the reason and what the user can change."""
+    if thinking:
         return (
-            f"the model thought about {about} until the {room:,} tokens that an answer may take"
+            f"the model thought about {subject} until the {room:,} tokens that an answer may take"
             " were used up; allow more (--answer-tokens), or have it think less"
         )
     if reply.tokens_out < _CUT_SHORT * room:
         return (
-            f"the answer about {about} was cut twice, the second time at {reply.tokens_out:,}"
+            f"the answer about {subject} was cut twice, the second time at {reply.tokens_out:,}"
             f" tokens of the {room:,} allowed; ask about less at a time (--window-tokens)"
         )
     return (
-        f"the answer about {about} was cut twice, the second time at {room:,} tokens; allow"
+        f"the answer about {subject} was cut twice, the second time at {room:,} tokens; allow"
         " longer answers (--answer-tokens) or ask about less at a time (--window-tokens)"
     )
 
 
-def _beginning(text: str) -> str:
+def _quoted_beginning(text: str) -> str:
     beginning = one_line(text.strip(), MOST_SAID)
     return f"; it began “{beginning}”" if beginning else ""
 
@@ -346,14 +396,21 @@ def _is_overflow_note(reply: Reply) -> bool:
     return reply.finish == "length" and not reply.text
 
 
-def _read(reply: Reply, read: Callable[[str], A]) -> tuple[tuple[A] | None, str]:
-    """Return the answer in a tuple, or None and the problem.
+@dataclass(frozen=True, slots=True)
+class _UsableAnswer(Generic[A]):
+    """An answer that could be read; its value may be None."""
+
+    value: A
+
+
+def _read_answer(reply: Reply, parse: Callable[[str], A]) -> tuple[_UsableAnswer[A] | None, str]:
+    """Return the answer and an empty text, or None and the problem.
 
     A cut answer is not read, even if that is possible.
     """
     if reply.finish != "stop":
         return None, reply.finish
     try:
-        return (read(reply.text),), ""
+        return _UsableAnswer(parse(reply.text)), ""
     except Malformed as error:
         return None, one_line(str(error), MOST_WORDS)

@@ -39,12 +39,17 @@ AGAIN: Final = "again"
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedTrace:
     """A trace with its id in the workspace, and its state for this judge.
 
-    ``trace_id`` is the record's own until a ``new`` trace is registered. A ``known`` trace is
-    judged; a ``grown`` one was judged when it was shorter. The quotes of a ``stale`` one were
-    checked by an earlier version of the search, and its answers are stored.
+    Attributes:
+        record: The trace as it is now.
+        trace_id: The id in the workspace; until a new trace is registered, the record's own id.
+        known: The trace is judged, and need not be judged again.
+        new: The trace is not registered in the workspace.
+        grown: The trace was judged when it was shorter.
+        stale: The quotes of its judgement were checked by an earlier version of the search, and its
+            answers are stored.
     """
 
     record: TraceRecord
@@ -74,46 +79,52 @@ class JudgedBefore:
             )
             if (judgement.run, judgement.trace_id) not in withdrawn
         ]
-        self._ids = {judgement.trace_id for judgement in judgements}
-        checked = {
+        self._judged_ids = {judgement.trace_id for judgement in judgements}
+        search_version_by_run = {
             run.id: dict(run.settings.parameters).get(CHECKED_BY)
             for run in runs
             if run.settings is not None
         }
-        self._stale = {
-            stored.trace_id: stored.run
-            for stored in judgements
-            if stored.run is not None and checked.get(stored.run, CHECKING) != CHECKING
+        self._run_by_stale_trace = {
+            judgement.trace_id: judgement.run
+            for judgement in judgements
+            if judgement.run is not None
+            and search_version_by_run.get(judgement.run, CHECKING) != CHECKING
         }
+        """The runs of the judgements whose quotes were checked by another version, by trace id."""
 
     def find(self, record: TraceRecord) -> TraceRecord | None:
-        """Return the record of a judged trace in the workspace, or None."""
-        earlier = self._workspace.find_trace(record) if self._ids else None
-        return earlier if earlier is not None and earlier.trace_id in self._ids else None
+        """Return the workspace's record of a trace that is judged; None if it is not judged."""
+        earlier_record = self._workspace.find_trace(record) if self._judged_ids else None
+        return (
+            earlier_record
+            if earlier_record is not None and earlier_record.trace_id in self._judged_ids
+            else None
+        )
 
     def has(self, record: TraceRecord) -> bool:
         """Check whether a trace was judged with the same number of spans."""
-        earlier = self.find(record)
-        return earlier is not None and not has_grown(earlier, record)
+        earlier_record = self.find(record)
+        return earlier_record is not None and not has_grown(earlier_record, record)
 
     def is_stale(self, trace_id: str) -> bool:
-        """Check whether quotes were checked by an earlier version and the answers are stored."""
-        run = self._stale.get(trace_id)
+        """Check whether quotes were checked by another version and the answers are stored."""
+        run = self._run_by_stale_trace.get(trace_id)
         return run is not None and bool(self._workspace.answers_about(run, trace_id))
 
     def add(self, trace_id: str) -> None:
         """Record that a trace is judged."""
-        self._ids.add(trace_id)
+        self._judged_ids.add(trace_id)
 
     def remove(self, trace_id: str) -> bool:
         """Record that a trace has to be judged again; return whether it was judged."""
-        judged = trace_id in self._ids
-        self._ids.discard(trace_id)
-        return judged
+        was_judged = trace_id in self._judged_ids
+        self._judged_ids.discard(trace_id)
+        return was_judged
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack:
+class WithdrawnTrace:
     """A trace whose judgement was withdrawn: its path, the reason, and the suggestions."""
 
     trace_id: str
@@ -123,9 +134,15 @@ class TakenBack:
 
 
 class RunRecord:
-    """The record of a run, written with its first trace.
+    """The record of a run in the workspace.
 
-    The latest unfinished run of the same judge with the same settings is continued.
+    The latest unfinished run of the same judge with the same settings is continued. A new run is
+    recorded with its first trace or answer.
+
+    Args:
+        setup: The judge and its settings.
+        workspace: The workspace.
+        again: True to ignore the judgements and answers of earlier runs.
     """
 
     def __init__(self, setup: Setup, workspace: Workspace, *, again: bool) -> None:
@@ -133,64 +150,72 @@ class RunRecord:
         self._workspace = workspace
         self._again = again
         self._note = AGAIN if again else ""
-        self._ref = setup.taxonomy.ref
+        self._taxonomy_ref = setup.taxonomy.ref
         self.judge = setup.judge
         self._judged = JudgedBefore(setup, workspace)
-        self._answered = set(workspace.answer_keys())
-        self.before = self._broken_off()
+        self._answer_keys = set(workspace.answer_keys())
+        self.before = self._unfinished_run()
         self.id: str | None = None if self.before is None else self.before.id
         self._form: str | None = None
         traces = () if self.before is None else self.before.traces
-        self._done = frozenset(trace.trace_id for trace in traces if trace.problem is None)
-        self._failed = frozenset(trace.trace_id for trace in traces if trace.problem is not None)
-        self._cut: set[str] = set()
-        """Traces with withdrawn answers."""
-        self._suspect: set[str] = set()
-        self._may_be_cut: dict[int, list[tuple[Asked, int]]] = defaultdict(list)
-        """By the tokens that the server counted, answers to requests that may be longer, with the
-        estimates of their tokens."""
+        self._judged_trace_ids = frozenset(
+            trace.trace_id for trace in traces if trace.problem is None
+        )
+        self._failed_trace_ids = frozenset(
+            trace.trace_id for trace in traces if trace.problem is not None
+        )
+        self._withdrawn_traces: set[str] = set()
+        """The traces whose answers were withdrawn and must be requested again."""
+        self._suspect_traces: set[str] = set()
+        """The traces with a request whose token count was the size of a context."""
+        self._answers_by_token_count: dict[int, list[tuple[Asked, int]]] = defaultdict(list)
+        """The answers to requests that may have been truncated, with the estimates of the requests'
+        tokens, by the number of tokens that the server counted."""
 
     @property
     def spent(self) -> Usage:
         """The usage of the run before it was continued."""
         return Usage() if self.before is None else self.before.usage
 
-    def failed_before(self, trace_id: str) -> bool:
+    def has_failed_before(self, trace_id: str) -> bool:
         """Check whether a trace failed before the run was continued."""
-        return trace_id in self._failed
+        return trace_id in self._failed_trace_ids
 
-    def _broken_off(self) -> Run | None:
-        run = self._workspace.unfinished_run(self.judge, self._ref)
+    def _unfinished_run(self) -> Run | None:
+        """Return the run to be continued; None if there is none."""
+        run = self._workspace.unfinished_run(self.judge, self._taxonomy_ref)
         if run is None or run.settings is None or run.note != self._note:
             return None
         return run if _has_settings(run, self._setup) else None
 
-    def begin(self, trace: Trace) -> Begun:
+    def begin(self, trace: Trace) -> StartedTrace:
         """Look up a trace that was read to its end.
 
         A grown trace keeps its old length in the workspace until its new judgement is stored, so
         that a run that ends before does not count the old judgement as the new one.
         """
         record = TraceRecord.from_trace(trace)
-        earlier = self._judged.find(record)
-        if earlier is None:
-            return Begun(record, record.trace_id, known=False, new=True)
-        grown = has_grown(earlier, record)
-        is_judged = (not self._again or earlier.trace_id in self._done) and not grown
-        stale = is_judged and self._judged.is_stale(earlier.trace_id)
-        return Begun(record, earlier.trace_id, is_judged, grown=grown, stale=stale)
+        earlier_record = self._judged.find(record)
+        if earlier_record is None:
+            return StartedTrace(record, record.trace_id, known=False, new=True)
+        grown = has_grown(earlier_record, record)
+        is_judged = (
+            not self._again or earlier_record.trace_id in self._judged_trace_ids
+        ) and not grown
+        stale = is_judged and self._judged.is_stale(earlier_record.trace_id)
+        return StartedTrace(record, earlier_record.trace_id, is_judged, grown=grown, stale=stale)
 
-    def register(self, begun: Begun) -> Begun:
+    def register(self, started: StartedTrace) -> StartedTrace:
         """Register a new trace in the workspace, and return it with its id."""
-        if not begun.new:
-            return begun
-        with self._workspace.transaction():  # most are new, so each is looked up once only
-            trace_id = self._workspace.register_trace(begun.record)
-        return replace(begun, trace_id=trace_id, new=False)
+        if not started.new:
+            return started
+        with self._workspace.transaction():  # most traces are new, so each is looked up only once
+            trace_id = self._workspace.register_trace(started.record)
+        return replace(started, trace_id=trace_id, new=False)
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Return a context in which all writes are one transaction."""
+        """Return a context in which all writes are one transaction; an error undoes all of them."""
         saved_state = self.id, self._form
         try:
             with self._workspace.transaction():
@@ -200,23 +225,26 @@ class RunRecord:
             raise
 
     def run_id(self) -> str:
-        """Return the id of the run, which begins with the first call."""
+        """Return the id of the run; the first call records a new run."""
         if self.id is None:
             self.id = self._workspace.start_run(
-                self.judge, self._ref, note=self._note, settings=self._setup.settings()
+                self.judge, self._taxonomy_ref, note=self._note, settings=self._setup.settings()
             )
         return self.id
 
     def may_know(self, key: str) -> bool:
         """Check without a query whether there may be an answer for a key; for any thread."""
-        return key in self._answered
+        return key in self._answer_keys
 
     def find(self, key: str) -> Reply | None:
-        """Return a stored answer; if stored answers are ignored, only one of this run."""
-        asked = self._workspace.find_answer(key)
-        if asked is None or (self._again and asked.run_id != self.id):
+        """Return the stored answer of a key, or None.
+
+        If the answers of earlier runs are ignored, only an answer of this run is returned.
+        """
+        stored_answer = self._workspace.find_answer(key)
+        if stored_answer is None or (self._again and stored_answer.run_id != self.id):
             return None
-        return kept_reply(asked)
+        return kept_reply(stored_answer)
 
     def keep(self, trace_id: str, key: str, reply: Reply, usable: bool, sent: int) -> None:
         """Store an answer.
@@ -225,10 +253,10 @@ class RunRecord:
             trace_id: The id of the trace.
             key: The hash of all that the answer depends on.
             reply: The answer.
-            usable: Whether it need not be requested again.
+            usable: Whether the answer need not be requested again.
             sent: An estimate of the tokens of the request.
         """
-        asked = Asked(
+        stored_answer = Asked(
             run_id=self.run_id(),
             trace_id=trace_id,
             key=key,
@@ -241,13 +269,15 @@ class RunRecord:
             counted=reply.counted,
             tokens_cached=reply.tokens_cached,
         )
-        self._workspace.record_asked(asked)
+        self._workspace.record_asked(stored_answer)
         if usable:
-            self._answered.add(key)
+            self._answer_keys.add(key)
         if usable and reply.counted and sent > reply.tokens_in:
-            self._may_be_cut[reply.tokens_in].append((replace(asked, answer=""), sent))
+            self._answers_by_token_count[reply.tokens_in].append(
+                (replace(stored_answer, answer=""), sent)
+            )
             if is_context_size(reply.tokens_in):
-                self._suspect.add(trace_id)
+                self._suspect_traces.add(trace_id)
         if reply.form != self._form:
             self._workspace.set_run_form(self.run_id(), reply.form)
             self._form = reply.form
@@ -256,7 +286,7 @@ class RunRecord:
         """Mark the last answer of a key as unusable."""
         self._workspace.reject_answer(self.run_id(), key)
 
-    def take_back(self, limit: int, sent: int) -> list[TakenBack]:
+    def take_back(self, limit: int, sent: int) -> list[WithdrawnTrace]:
         """Withdraw the answers to truncated requests, and the judgements that use them.
 
         Args:
@@ -266,53 +296,62 @@ class RunRecord:
         Returns:
             The traces whose judgements were withdrawn, with their suggestions.
         """
-        answers = [
-            asked
-            for asked, tokens in self._may_be_cut.pop(limit, [])
+        truncated_answers = [
+            stored_answer
+            for stored_answer, tokens in self._answers_by_token_count.pop(limit, [])
             if was_truncated(limit, tokens, sent)
         ]
-        judged: list[TakenBack] = []
+        withdrawn_traces: list[WithdrawnTrace] = []
         with self._workspace.transaction():
-            for asked in answers:
-                self._workspace.reject_answer(asked.run_id, asked.key)
-                note = replace(asked, finish="length", tokens_in=0, tokens_out=0, tokens_cached=0)
+            for stored_answer in truncated_answers:
+                self._workspace.reject_answer(stored_answer.run_id, stored_answer.key)
+                note = replace(
+                    stored_answer, finish="length", tokens_in=0, tokens_out=0, tokens_cached=0
+                )
                 self._workspace.record_asked(note)
-            for trace_id in dict.fromkeys(asked.trace_id for asked in answers):
-                self._cut.add(trace_id)
+            for trace_id in dict.fromkeys(
+                stored_answer.trace_id for stored_answer in truncated_answers
+            ):
+                self._withdrawn_traces.add(trace_id)
                 if self._judged.remove(trace_id):
-                    judged.append(self._take_back(trace_id, limit))
-        return judged
+                    withdrawn_traces.append(self._withdraw_judgement(trace_id, limit))
+        return withdrawn_traces
 
-    def _take_back(self, trace_id: str, limit: int) -> TakenBack:
-        labels = self._workspace.labels(trace_id=trace_id, annotator=self.judge, taxonomy=self._ref)
+    def _withdraw_judgement(self, trace_id: str, limit: int) -> WithdrawnTrace:
+        """Remove the suggestions on a trace, and record the trace as failed."""
+        labels = self._workspace.labels(
+            trace_id=trace_id, annotator=self.judge, taxonomy=self._taxonomy_ref
+        )
         problem = (
             f"it was judged before it was noticed that the server had read only {limit:,} tokens"
             " of it; the same command judges it anew"
         )
-        self._store(trace_id, Judgement(judged=()))
+        self._store_judgement(trace_id, Judgement(judged=()))
         self.note_failed(trace_id, problem)
         path = self._workspace.trace(trace_id).path or Path()
-        return TakenBack(trace_id, path, problem, labels)
+        return WithdrawnTrace(trace_id, path, problem, labels)
 
     def is_suspect(self, trace_id: str) -> bool:
         """Check whether the count of a request on a trace was the size of a context."""
-        return trace_id in self._suspect
+        return trace_id in self._suspect_traces
 
-    def is_to_be_asked_anew(self, trace_id: str) -> bool:
-        """Check whether answers on a trace were withdrawn since the last call."""
-        has_withdrawn = trace_id in self._cut
-        self._cut.discard(trace_id)
+    def pop_withdrawn(self, trace_id: str) -> bool:
+        """Return whether answers on a trace were withdrawn since the last call with its id."""
+        has_withdrawn = trace_id in self._withdrawn_traces
+        self._withdrawn_traces.discard(trace_id)
         return has_withdrawn
 
     def store_part(self, trace_id: str, judgement: Judgement) -> None:
         """Store the findings so far."""
-        self._store(trace_id, judgement, partial=True)
+        self._store_judgement(trace_id, judgement, partial=True)
 
-    def store(self, begun: Begun, result: TraceResult, indices: Mapping[str, SpanIndex]) -> int:
+    def store(
+        self, started: StartedTrace, result: TraceResult, indices: Mapping[str, SpanIndex]
+    ) -> int:
         """Store a judgement and the record of its trace in one transaction.
 
         Args:
-            begun: The trace.
+            started: The trace.
             result: The result of judging it.
             indices: The indices of the spans of the findings, by key.
 
@@ -320,23 +359,27 @@ class RunRecord:
             The number of suggestions.
         """
         judgement = result.judgement
-        done = RunTrace(
-            begun.trace_id,
+        run_trace = RunTrace(
+            started.trace_id,
             len(judgement.findings),
             quotes=result.quotes,
             windows=result.windows,
             remarks=result.remarks,
         )
-        if begun.grown:
+        if started.grown:
             with self._workspace.transaction():
-                self._workspace.register_trace(begun.record)
-                count = self._store(begun.trace_id, judgement, trace=done, indices=indices)
+                self._workspace.register_trace(started.record)
+                count = self._store_judgement(
+                    started.trace_id, judgement, trace=run_trace, indices=indices
+                )
         else:
-            count = self._store(begun.trace_id, judgement, trace=done, indices=indices)
-        self._judged.add(begun.trace_id)
+            count = self._store_judgement(
+                started.trace_id, judgement, trace=run_trace, indices=indices
+            )
+        self._judged.add(started.trace_id)
         return count
 
-    def _store(
+    def _store_judgement(
         self,
         trace_id: str,
         judgement: Judgement,
@@ -345,11 +388,20 @@ class RunRecord:
         partial: bool = False,
         indices: Mapping[str, SpanIndex] | None = None,
     ) -> int:
+        """Replace the suggestions on a trace, and return their number.
+
+        Args:
+            trace_id: The id of the trace.
+            judgement: The findings and verdicts.
+            trace: The record of the trace in the run, which is stored too.
+            partial: Whether more findings will follow.
+            indices: The indices of the spans of the findings, by key.
+        """
         modes = self._setup.prompt.modes if judgement.judged is None else judgement.judged
         return store_judgement(
             self._workspace,
             judge=self.judge,
-            taxonomy=self._ref,
+            taxonomy=self._taxonomy_ref,
             trace_id=trace_id,
             looks_at=modes,
             findings=judgement.findings,
@@ -365,7 +417,7 @@ class RunRecord:
         self._workspace.note_run_trace(self.run_id(), RunTrace(trace_id, 0, problem))
 
     def end(self, ending: str | None = None) -> None:
-        """Record the end of the run, with the reason if there are traces left."""
+        """Record the end of the run, with the reason if not all traces were judged."""
         if self.id is not None:
             self._workspace.finish_run(self.id, ending=ending)
 
@@ -383,10 +435,10 @@ class KeptAnswers:
         writer: WriterThread,
         trace_id: str,
         on_reply: Callable[[Reply], None],
-        on_taken_back: Callable[[TakenBack], None],
+        on_withdrawn: Callable[[WithdrawnTrace], None],
     ) -> None:
         self._record = record
-        self._on_taken_back = on_taken_back
+        self._on_withdrawn = on_withdrawn
         self._writer = writer
         self._trace_id = trace_id
         self._on_reply = on_reply
@@ -408,40 +460,49 @@ class KeptAnswers:
         await self._writer.do(partial(self._record.reject, key))
 
     async def take_back(self, limit: int, sent: int) -> None:
-        """Withdraw what depends on requests that the server truncated to so many tokens."""
+        """Withdraw the answers and judgements that depend on truncated requests.
+
+        Args:
+            limit: The tokens that the server counted.
+            sent: An estimate of the tokens of the request that showed it.
+        """
         for withdrawn in await self._writer.do(partial(self._record.take_back, limit, sent)):
-            self._on_taken_back(withdrawn)
+            self._on_withdrawn(withdrawn)
 
 
-def kept_reply(asked: Asked) -> Reply:
+def kept_reply(stored_answer: Asked) -> Reply:
     """Convert a stored answer to a reply."""
     return Reply(
-        asked.answer,
-        cast("Finish", asked.finish),
-        cast("Form", asked.form),
-        asked.tokens_in,
-        asked.tokens_out,
-        asked.counted,
-        tokens_cached=asked.tokens_cached,
+        stored_answer.answer,
+        cast("Finish", stored_answer.finish),
+        cast("Form", stored_answer.form),
+        stored_answer.tokens_in,
+        stored_answer.tokens_out,
+        stored_answer.counted,
+        tokens_cached=stored_answer.tokens_cached,
         kept=True,
     )
 
 
-def has_grown(earlier: TraceRecord, current: TraceRecord) -> bool:
+def has_grown(earlier_record: TraceRecord, current_record: TraceRecord) -> bool:
     """Check whether a trace has another number of spans than before.
 
     Args:
-        earlier: The record in the workspace.
-        current: The record of the trace as it is now.
+        earlier_record: The record in the workspace.
+        current_record: The record of the trace as it is now.
     """
-    return earlier.spans is not None and earlier.spans != current.spans
+    return earlier_record.spans is not None and earlier_record.spans != current_record.spans
 
 
 def _has_settings(run: Run, setup: Setup) -> bool:
-    """Check whether a run has these settings, with any form of answers."""
+    """Check whether a run has the settings of a setup.
+
+    The order of the parameters, the examples and the form of answers do not count.
+    """
     if run.settings is None:
         return False
     settings = setup.settings()
-    bare = structs.replace(settings, parameters=(), examples=(), form=None)
-    bare_of_run = structs.replace(run.settings, parameters=(), examples=(), form=None)
-    return bare == bare_of_run and sorted(settings.parameters) == sorted(run.settings.parameters)
+    if sorted(settings.parameters) != sorted(run.settings.parameters):
+        return False
+    main_settings = structs.replace(settings, parameters=(), examples=(), form=None)
+    return main_settings == structs.replace(run.settings, parameters=(), examples=(), form=None)

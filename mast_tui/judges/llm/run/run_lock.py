@@ -19,17 +19,17 @@ if sys.platform != "win32":
 def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
     """Hold the lock of a judge on a workspace.
 
-    The lock is on a small file beside the workspace, and ends with the process. Without such locks
-    in the file system or the operating system, runs are not kept apart.
+    The lock is on a small file beside the workspace, and ends with the process. If the file system
+    or the operating system has no such locks, nothing is locked.
 
     Args:
-        workspace: The file of the workspace; None for one on a server.
+        workspace: The file of the workspace; None for a workspace on a server.
         judge: The name of the judge.
 
     Raises:
         RunStops: Another process holds the lock.
     """
-    lock = None if workspace is None else _locked(workspace, judge)
+    lock = None if workspace is None else _lock_file(workspace, judge)
     try:
         yield
     finally:
@@ -39,12 +39,16 @@ def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
             os.close(file)
 
 
-def _locked(workspace: Path, judge: str) -> tuple[Path, int] | None:
-    """Return the path and the descriptor of the locked file, or None without locks."""
+def _lock_file(workspace: Path, judge: str) -> tuple[Path, int] | None:
+    """Lock the file of a judge, and return its path and descriptor; None if there are no locks.
+
+    Raises:
+        RunStops: Another process holds the lock.
+    """
     if sys.platform == "win32":
         return None
-    short = hashlib.sha256(judge.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    path = workspace.with_name(f"{workspace.name}-judge-{short}")
+    judge_hash = hashlib.sha256(judge.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    path = workspace.with_name(f"{workspace.name}-judge-{judge_hash}")
     while True:
         try:
             file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)

@@ -18,7 +18,7 @@ from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, Trace
 from mast_tui.judges.llm.request import Correction, ModelClient, Reply, Request
 from mast_tui.judges.llm.run.judging import TraceJudge, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
-from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord, TakenBack
+from mast_tui.judges.llm.run.run_journal import KeptAnswers, RunRecord, StartedTrace, WithdrawnTrace
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
@@ -53,7 +53,7 @@ MOST_SUSPECTS: Final = 64
 """The most traces that are kept open because they may have to be judged again."""
 
 _NUMBERS: Final = re.compile(r"\d[\d,.]*")
-_OF_SHORTENED: Final = ("shortened", "the task is shortened")
+_SHORTENING_PREFIXES: Final = ("shortened", "the task is shortened")
 """The beginnings of remarks on shortened texts, which name spans and so differ by trace."""
 
 Report = Callable[[str], None]
@@ -62,7 +62,7 @@ Connect = Callable[[Setup, Usage, Report, Report], AbstractAsyncContextManager[M
 reason when requests wait, the other with settings that the server does not accept."""
 
 
-def _nothing(*_: object) -> None:
+def _ignore_call(*_: object) -> None:
     pass
 
 
@@ -70,29 +70,37 @@ def _nothing(*_: object) -> None:
 class Watch:
     """The observers of a run, which are called in the thread of its event loop.
 
-    ``on_trace`` is called after each trace, ``on_use`` with the usage so far, ``on_wait`` with the
-    reason when requests wait. With ``on_part`` the findings are stored after each window, and it is
-    called with the id of the trace and the findings. ``on_cancelled`` is called with the counts of
-    a cancelled run.
+    Attributes:
+        on_trace: Called after each trace.
+        on_use: Called with the usage so far.
+        on_wait: Called with the reason when requests wait.
+        on_part: Called after each window with the id of the trace and the findings so far, which
+            are stored only if this observer is given.
+        on_cancelled: Called with the counts of a cancelled run.
     """
 
-    on_trace: Callable[[Progress], object] = _nothing
-    on_use: Callable[[Usage], object] = _nothing
-    on_wait: Report = _nothing
+    on_trace: Callable[[Progress], object] = _ignore_call
+    on_use: Callable[[Usage], object] = _ignore_call
+    on_wait: Report = _ignore_call
     on_part: Callable[[str, Judgement], object] | None = None
-    on_cancelled: Callable[[ModelRunSummary], object] = _nothing
+    on_cancelled: Callable[[ModelRunSummary], object] = _ignore_call
 
 
 @dataclass(slots=True)
 class ModelRunSummary(RunSummary):
     """The counts of a run so far.
 
-    ``usage`` is that of the whole run, also before it was continued; ``asked`` counts the requests
-    answered now. ``quotes`` counts the quotes of the suggestions by their matches. ``shortened``
-    counts the traces with shortened texts, ``remarks`` the traces with each other remark.
-    ``ending`` is the reason of a run that ended before its traces, ``allowance`` its usage then; a
-    run that was ``stopped`` can be continued. ``waiting`` counts the traces whose answers come with
-    another command.
+    Attributes:
+        usage: The usage of the whole run, also before it was continued.
+        asked: The number of requests answered since the run was started or continued.
+        quotes: The number of quotes of the suggestions by kind of match.
+        form: The form of the answers.
+        shortened: The number of traces with shortened texts.
+        remarks: The number of traces with each other remark.
+        resumed: True if an unfinished run was continued.
+        ending: The reason of a run that ended before its traces were judged.
+        allowance: The message of the spent allowance. A run with ``stopped`` can be continued.
+        waiting: The number of traces whose answers come with another command.
     """
 
     usage: Usage = field(default_factory=Usage)
@@ -119,10 +127,11 @@ async def run_model_judge(
 ) -> ModelRunSummary:
     """Judge traces with a model, several at once; each judgement is stored in one transaction.
 
-    A trace that this judge has judged with the same number of spans is skipped. An unfinished run
-    of the same judge is continued within its allowance, and stored answers are not requested again.
-    A trace that cannot be read, or gets no answer, is recorded, and the run continues. A cancelled
-    task keeps all answers.
+    - A trace that this judge has judged with the same number of spans is skipped.
+    - An unfinished run of the same judge is continued within its allowance.
+    - Stored answers are not requested again.
+    - A trace that cannot be read or gets no answer is recorded as failed, and the run continues.
+    - A cancelled task keeps all answers.
 
     Args:
         setup: The judge and its server.
@@ -132,7 +141,7 @@ async def run_model_judge(
         watch: The observers of the run.
         connect: Opens a client of the model.
         deferred: Whether answers come with other commands. Then one trace does not change the
-            requests on others, and traces that fail for one reason do not end the run.
+            requests on other traces, and traces that fail for one reason do not end the run.
 
     Raises:
         WorkspaceError: The workspace fails.
@@ -147,8 +156,8 @@ async def run_model_judge(
 async def connect_to_server(
     setup: Setup,
     spent: Usage,
-    on_wait: Report = _nothing,
-    on_remark: Report = _nothing,
+    on_wait: Report = _ignore_call,
+    on_remark: Report = _ignore_call,
     budget: Budget | None = None,
 ) -> AsyncIterator[ModelClient]:
     """Open a client of the setup's server.
@@ -179,18 +188,22 @@ async def connect_to_server(
 
 @dataclass(frozen=True, slots=True)
 class _LoadedTrace:
-    """A trace that was read to its end, with its state and, unless it is known, its judge.
+    """A trace that was read to its end.
 
-    ``problem`` is the reason if it cannot be judged.
+    Attributes:
+        trace: The trace.
+        started: Its state in the run.
+        trace_judge: Its judge; None if the trace needs no judging or cannot be judged.
+        problem: The reason if the trace cannot be judged, otherwise None.
     """
 
     trace: Trace
-    begun: Begun
+    started: StartedTrace
     trace_judge: TraceJudge | None
     problem: str | None
 
 
-class _NothingAsked(ModelClient):
+class _DeferringClient(ModelClient):
     """A client without answers, for traces whose answers are stored."""
 
     async def ask(
@@ -206,62 +219,67 @@ class _Feed:
     def __init__(
         self,
         traces: Iterable[Trace],
-        begin: Callable[[Trace], Begun],
+        begin: Callable[[Trace], StartedTrace],
         read: Callable[[Trace], TraceJudge],
     ) -> None:
         self._traces: Iterator[Trace] = iter(traces)
         self._begin = begin
-        self._read = read
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="traces")
-        self._turn = asyncio.Lock()
-        self._over = False
-        self._ended = False
-        self._put_back: deque[Trace] = deque()
+        self._make_judge = read
+        self._reading_thread = ThreadPoolExecutor(1, thread_name_prefix="traces")
+        self._reading_lock = asyncio.Lock()
+        self._is_exhausted = False
+        self._was_ended = False
+        self._returned_traces: deque[Trace] = deque()
 
     async def next(self) -> _LoadedTrace | None:
-        """Return the next trace, or None after the last."""
-        async with self._turn:
-            if self._over:
+        """Return the next trace, or None after the last trace."""
+        async with self._reading_lock:
+            if self._is_exhausted:
                 return None
-            loaded = await asyncio.get_running_loop().run_in_executor(self._thread, self._next)
+            loaded = await asyncio.get_running_loop().run_in_executor(
+                self._reading_thread, self._read_next
+            )
             # A trace may have been put back meanwhile.
-            self._over = self._ended or (loaded is None and not self._put_back)
+            self._is_exhausted = self._was_ended or (loaded is None and not self._returned_traces)
             return loaded
 
     def put_back(self, trace: Trace) -> None:
-        """Return a trace once more, unless the feed has ended; the caller calls ``next`` again."""
-        self._put_back.append(trace)
-        self._over = self._ended
+        """Queue a trace to be returned again by ``next``, unless the feed was ended."""
+        self._returned_traces.append(trace)
+        self._is_exhausted = self._was_ended
 
     def end(self) -> None:
-        """Return no more traces."""
-        self._over = True
-        self._ended = True
+        """Let ``next`` return no more traces."""
+        self._is_exhausted = True
+        self._was_ended = True
 
     def close(self) -> None:
-        """Read no more traces; the thread finishes the current one by itself."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """Read no more traces; the thread finishes the current trace by itself."""
+        self._reading_thread.shutdown(wait=False, cancel_futures=True)
 
-    def _next(self) -> _LoadedTrace | None:
-        trace = self._put_back.popleft() if self._put_back else next(self._traces, None)
+    def _read_next(self) -> _LoadedTrace | None:
+        """Read the next trace to its end, and prepare its judge unless it needs no judging."""
+        trace = (
+            self._returned_traces.popleft() if self._returned_traces else next(self._traces, None)
+        )
         if trace is None:
             return None
         problem = None
         try:
             read_fully(trace)
         except OSError as error:
-            problem = _words_of(error)
-        begun = self._begin(trace)
+            problem = _error_text(error)
+        started = self._begin(trace)
         trace_judge = None
         try:
-            if problem is None and (begun.stale or not begun.known):
-                trace_judge = self._read(trace)
+            if problem is None and (started.stale or not started.known):
+                trace_judge = self._make_judge(trace)
         except (TraceFails, OSError) as error:
-            problem = _words_of(error)
-        return _LoadedTrace(trace, begun, trace_judge, problem)
+            problem = _error_text(error)
+        return _LoadedTrace(trace, started, trace_judge, problem)
 
 
-def _words_of(error: TraceFails | OSError) -> str:
+def _error_text(error: TraceFails | OSError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
@@ -280,8 +298,8 @@ class _Run:
         self._again = again
         self._writer = WriterThread()
         self._feed: _Feed | None = None
-        self._so_far = ModelRunSummary(setup.judge, setup.taxonomy.ref)
-        self._room = AnswerRoom(setup.parameters.answer_tokens, learns=not deferred)
+        self._summary = ModelRunSummary(setup.judge, setup.taxonomy.ref)
+        self._answer_room = AnswerRoom(setup.parameters.answer_tokens, learns=not deferred)
         self._deferred = deferred
         self._judged_now: set[str] = set()
         self._suspects: dict[str, Trace] = {}
@@ -296,11 +314,13 @@ class _Run:
         """Judge all traces, and return the counts of the run."""
         stopped: str | None = None
         try:
-            self._record = await self._writer.do(self._open)
-            self._writer.together = self._record.together
-            self._so_far.usage = spent = self._record.spent
-            self._so_far.resumed = self._record.before is not None
-            self._feed = feed = _Feed(traces, self._record.begin, self._trace_judge)
+            self._run_record = await self._writer.do(self._open_record)
+            self._writer.together = self._run_record.together
+            spent = self._run_record.spent
+            self._summary.usage = spent
+            self._summary.resumed = self._run_record.before is not None
+            feed = _Feed(traces, self._run_record.begin, self._trace_judge)
+            self._feed = feed
             try:
                 connection = connect(self._setup, spent, self._watch.on_wait, self._on_remark)
                 async with connection as client:
@@ -308,44 +328,51 @@ class _Run:
             except RunStops as error:
                 stopped = str(error)
             except asyncio.CancelledError:
-                await self._writer.do(partial(self._sum_up, CANCELLED))
-                self._watch.on_cancelled(self._so_far)
+                await self._writer.do(partial(self._finish_summary, CANCELLED))
+                self._watch.on_cancelled(self._summary)
                 raise
-            await self._writer.do(partial(self._sum_up, stopped))
-            return self._so_far
+            await self._writer.do(partial(self._finish_summary, stopped))
+            return self._summary
         finally:
             if self._feed is not None:
                 self._feed.close()
             await self._writer.close()
 
-    def _open(self) -> RunRecord:
+    def _open_record(self) -> RunRecord:
         self._workspace.add_taxonomy(self._setup.taxonomy)
         return RunRecord(self._setup, self._workspace, again=self._again)
 
     async def _judge_feed(self, feed: _Feed, client: ModelClient) -> None:
+        """Judge all traces of a feed in concurrent tasks; the first error cancels all tasks."""
         concurrency = self._setup.concurrency
-        ready = max(LEAST_READ_AHEAD, concurrency // READ_AHEAD)
+        ahead_count = max(LEAST_READ_AHEAD, concurrency // READ_AHEAD)
         workers = [
-            asyncio.create_task(self._work(feed, client)) for _ in range(concurrency + ready)
+            asyncio.create_task(self._judge_traces(feed, client))
+            for _ in range(concurrency + ahead_count)
         ]
         try:
-            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            finished_workers, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-        for worker in done:
+        for worker in finished_workers:
             worker.result()
 
-    async def _work(self, feed: _Feed, client: ModelClient) -> None:
+    async def _judge_traces(self, feed: _Feed, client: ModelClient) -> None:
+        """Judge traces of a feed one after the other until it returns no more.
+
+        Raises:
+            RunStops: No trace can be judged, or too many traces in a row failed for one reason.
+        """
         while (loaded := await feed.next()) is not None:
             try:
-                self._watch.on_trace(self._so_far.add(await self._judge(loaded, client)))
+                self._watch.on_trace(self._summary.add(await self._judge_trace(loaded, client)))
             except Deferred:
-                self._so_far.waiting += 1
+                self._summary.waiting += 1
             except AllowanceSpent as error:
                 # The requests of other traces are paid for, so the run waits for their answers.
-                self._so_far.allowance = str(error)
+                self._summary.allowance = str(error)
                 feed.end()
             else:
                 if self._common_failure is not None:
@@ -353,55 +380,63 @@ class _Run:
                         f"{MOST_IN_A_ROW} traces in a row failed for the same reason:"
                         f" {self._common_failure}"
                     )
-            del loaded
+            del loaded  # frees the trace before the next one is read
 
-    async def _judge(self, loaded: _LoadedTrace, client: ModelClient) -> Progress:
-        """Judge one trace and store the result."""
-        begun = loaded.begun
+    async def _judge_trace(self, loaded: _LoadedTrace, client: ModelClient) -> Progress:
+        """Judge one trace, store the result or the failure, and return its status."""
+        started = loaded.started
         trace_judge = loaded.trace_judge
-        if begun.new:  # not in the thread that reads, which would wait for each commit
-            begun = await self._writer.do(partial(self._record.register, begun))
-        progress = partial(Progress, 0, begun.trace_id, loaded.trace.path)
-        if begun.stale and trace_judge is not None:
-            await self._check_again(trace_judge, begun, loaded.trace)
-        if begun.stale or (loaded.problem is None and trace_judge is None):
+        if started.new:  # not in the thread that reads, which would wait for each commit
+            started = await self._writer.do(partial(self._run_record.register, started))
+        progress = partial(Progress, 0, started.trace_id, loaded.trace.path)
+        if started.stale and trace_judge is not None:
+            await self._check_again(trace_judge, started, loaded.trace)
+        if started.stale or (loaded.problem is None and trace_judge is None):
             return progress(TraceStatus.KNOWN)
         try:
             if trace_judge is None:
                 raise TraceFails(loaded.problem or "")
-            result = await self._ask(trace_judge, begun, client)
-            if self._record.is_to_be_asked_anew(begun.trace_id):
-                result = await self._ask(trace_judge, begun, client)
+            result = await self._ask_model(trace_judge, started, client)
+            if self._run_record.pop_withdrawn(started.trace_id):
+                result = await self._ask_model(trace_judge, started, client)
         except (TraceFails, OSError) as error:
-            reason = _words_of(error)
-            is_first_failure = not self._record.failed_before(begun.trace_id)
-            await self._writer.do(partial(self._record.note_failed, begun.trace_id, reason))
+            reason = _error_text(error)
+            is_first_failure = not self._run_record.has_failed_before(started.trace_id)
+            await self._writer.do(partial(self._run_record.note_failed, started.trace_id, reason))
             if isinstance(error, Unanswered) and is_first_failure:
                 # After the record, so that the failure that ends the run is reported too.
                 self._count_failure(reason)
             return progress(TraceStatus.FAILED, problem=reason)
         indices = finding_indices(loaded.trace, result.judgement.findings)
-        count = await self._writer.do(partial(self._record.store, begun, result, indices))
-        self._note(result)
-        self._judged_now.add(begun.trace_id)
-        if self._record.is_suspect(begun.trace_id) and len(self._suspects) < MOST_SUSPECTS:
-            self._suspects[begun.trace_id] = loaded.trace
+        count = await self._writer.do(partial(self._run_record.store, started, result, indices))
+        self._add_to_summary(result)
+        self._judged_now.add(started.trace_id)
+        if self._run_record.is_suspect(started.trace_id) and len(self._suspects) < MOST_SUSPECTS:
+            self._suspects[started.trace_id] = loaded.trace
         self._failures_in_a_row = 0
         return progress(TraceStatus.JUDGED, count)
 
-    async def _check_again(self, trace_judge: TraceJudge, begun: Begun, trace: Trace) -> None:
-        """Read the stored answers on a trace again, with the current search; send nothing."""
-        answers = self._answers_about(begun)
+    async def _check_again(
+        self, trace_judge: TraceJudge, started: StartedTrace, trace: Trace
+    ) -> None:
+        """Replace a stored judgement by what its stored answers give with the current search.
+
+        Nothing is sent: if an answer is missing, the stored judgement stays.
+        """
+        answers = self._kept_answers(started)
         try:
-            result = await trace_judge.judge(_NothingAsked(), answers, self._room, None)
+            result = await trace_judge.judge(_DeferringClient(), answers, self._answer_room, None)
         except (Deferred, TraceFails, OSError):
-            return  # the stored judgement stays
+            return
         indices = finding_indices(trace, result.judgement.findings)
-        await self._writer.do(partial(self._record.store, begun, result, indices))
-        self._so_far.remarks[CHECKED_AGAIN] += 1
+        await self._writer.do(partial(self._run_record.store, started, result, indices))
+        self._summary.remarks[CHECKED_AGAIN] += 1
 
     def _count_failure(self, reason: str) -> None:
-        """Count the traces that fail in a row for one reason; numbers in it do not count."""
+        """Count the traces that fail in a row for one reason; note the reason if they are many.
+
+        Reasons that differ only in their numbers are the same.
+        """
         if self._deferred:
             return
         failure = _NUMBERS.sub("0", reason)
@@ -415,16 +450,19 @@ class _Run:
         setup = self._setup
         return TraceJudge(trace, setup.prompt, setup.parameters, setup.redaction)
 
-    async def _ask(self, trace_judge: TraceJudge, begun: Begun, asks: ModelClient) -> TraceResult:
-        answers = self._answers_about(begun)
+    async def _ask_model(
+        self, trace_judge: TraceJudge, started: StartedTrace, client: ModelClient
+    ) -> TraceResult:
+        """Return the result of a trace, from stored answers and the answers of the client."""
+        answers = self._kept_answers(started)
         on_part = None
         if self._watch.on_part is not None:
-            on_part = partial(self._on_part, begun.trace_id)
-        return await trace_judge.judge(asks, answers, self._room, on_part)
+            on_part = partial(self._on_part, started.trace_id)
+        return await trace_judge.judge(client, answers, self._answer_room, on_part)
 
-    def _answers_about(self, begun: Begun) -> KeptAnswers:
+    def _kept_answers(self, started: StartedTrace) -> KeptAnswers:
         return KeptAnswers(
-            self._record, self._writer, begun.trace_id, self._on_reply, self._on_taken_back
+            self._run_record, self._writer, started.trace_id, self._on_reply, self._on_withdrawn
         )
 
     def _on_part(self, trace_id: str, judgement: Judgement) -> None:
@@ -433,53 +471,63 @@ class _Run:
         on_part = self._watch.on_part
 
         def store() -> None:
-            self._record.store_part(trace_id, judgement)
+            self._run_record.store_part(trace_id, judgement)
             if on_part is not None:
                 loop.call_soon_threadsafe(on_part, trace_id, judgement)
 
         self._writer.hand_over(store)
 
     def _on_reply(self, reply: Reply) -> None:
-        so_far = self._so_far
-        so_far.usage += reply.usage
-        so_far.asked += 1
-        so_far.form = reply.form
-        self._watch.on_use(so_far.usage)
+        """Add a reply to the counts of the run, and report the usage."""
+        summary = self._summary
+        summary.usage += reply.usage
+        summary.asked += 1
+        summary.form = reply.form
+        self._watch.on_use(summary.usage)
 
-    def _on_taken_back(self, trace: TakenBack) -> None:
-        """Judge a trace again if it is open, else count it as failed."""
-        so_far = self._so_far
+    def _on_withdrawn(self, trace: WithdrawnTrace) -> None:
+        """Subtract a trace from the counts; judge an open trace again, count others as failed."""
+        summary = self._summary
         if trace.trace_id in self._judged_now:
             self._judged_now.discard(trace.trace_id)
-            so_far.traces[TraceStatus.JUDGED] -= 1
-            so_far.by_mode.subtract(label.mode for label in trace.suggestions)
-            so_far.quotes -= QuoteCounts.count(label.evidence for label in trace.suggestions)
+            summary.traces[TraceStatus.JUDGED] -= 1
+            summary.by_mode.subtract(label.mode for label in trace.suggestions)
+            summary.quotes -= QuoteCounts.count(label.evidence for label in trace.suggestions)
         suspect = self._suspects.pop(trace.trace_id, None)
         if suspect is not None and self._feed is not None:
             self._feed.put_back(suspect)
             return
         failed = Progress(0, trace.trace_id, trace.path, TraceStatus.FAILED, problem=trace.problem)
-        self._watch.on_trace(so_far.add(failed))
+        self._watch.on_trace(summary.add(failed))
 
     def _on_remark(self, remark: str) -> None:
-        self._so_far.remarks[remark] += 1
+        self._summary.remarks[remark] += 1
         self._watch.on_wait(remark)
 
-    def _note(self, result: TraceResult) -> None:
-        so_far = self._so_far
-        so_far.by_mode.update(finding.mode for finding in result.judgement.findings)
-        shortened = {remark for remark in result.remarks if remark.startswith(_OF_SHORTENED)}
-        so_far.shortened += bool(shortened)
-        so_far.remarks.update(set(result.remarks) - shortened)
-        so_far.quotes += result.quotes
+    def _add_to_summary(self, result: TraceResult) -> None:
+        """Add the findings, quotes and remarks of a trace to the counts of the run."""
+        summary = self._summary
+        summary.by_mode.update(finding.mode for finding in result.judgement.findings)
+        remarks = set(result.remarks)
+        shortening_remarks = {
+            remark for remark in remarks if remark.startswith(_SHORTENING_PREFIXES)
+        }
+        summary.shortened += bool(shortening_remarks)
+        summary.remarks.update(remarks - shortening_remarks)
+        summary.quotes += result.quotes
 
-    def _sum_up(self, stopped: str | None) -> None:
-        so_far = self._so_far
-        so_far.stopped = stopped
+    def _finish_summary(self, stopped: str | None) -> None:
+        """Complete the counts of the run, and record its end unless it can be continued.
+
+        Args:
+            stopped: The reason why the run stopped before its end; None otherwise.
+        """
+        summary = self._summary
+        summary.stopped = stopped
         if stopped is not None:
-            so_far.allowance = None
-        so_far.ending = None if so_far.allowance is None else ALLOWANCE_SPENT
-        if stopped is None and not so_far.waiting:
-            self._record.end(so_far.ending)
-        so_far.run_id = self._record.id
-        so_far.usage = self._record.usage()
+            summary.allowance = None
+        summary.ending = None if summary.allowance is None else ALLOWANCE_SPENT
+        if stopped is None and not summary.waiting:
+            self._run_record.end(summary.ending)
+        summary.run_id = self._run_record.id
+        summary.usage = self._run_record.usage()

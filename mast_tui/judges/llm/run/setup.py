@@ -1,4 +1,4 @@
-"""What a run of a judge that asks a model is made of, but for the traces and the workspace."""
+"""The settings of a run of a judge that asks a model, except the traces and the workspace."""
 
 from __future__ import annotations
 
@@ -38,10 +38,21 @@ CHECKED_BY: Final = "checking"
 class Setup:
     """The settings of a model judge: taxonomy, model, server, redaction and allowance.
 
-    ``key_variable`` names the environment variable with the key. ``timeout`` is in seconds;
-    ``allow_http`` permits requests to another machine without encryption. ``noted`` holds further
-    settings for the record of the run, by name. ``headers`` are sent with each request.
-    ``guidelines`` are pairs of a mode's slug and what the team has agreed on it.
+    Attributes:
+        taxonomy: The taxonomy of the modes.
+        parameters: The model and its parameters.
+        base_url: The address of the server.
+        redaction: The redaction of all texts.
+        examples: The examples in the prompt.
+        guidelines: Pairs of a mode's slug and a guideline of the team.
+        prices: The prices of tokens; None if they are unknown.
+        key_variable: The name of the environment variable with the key.
+        concurrency: The number of concurrent requests.
+        timeout: The most seconds of a request.
+        allow_http: Whether requests to another machine may be unencrypted.
+        allowance: The most tokens and money of the run.
+        noted: Further settings for the record of the run, as names and values.
+        headers: The headers of each request.
     """
 
     taxonomy: Taxonomy
@@ -62,12 +73,15 @@ class Setup:
     @cached_property
     def prompt(self) -> Prompt:
         """The prompt, whose hash is a part of the judge's name."""
-        redaction = self.redaction.identity
-        extra = "" if redaction == "default" else f"redaction {redaction}"
-        guidelines: dict[str, list[str]] = {}
+        redaction_name = self.redaction.identity
+        extra = "" if redaction_name == "default" else f"redaction {redaction_name}"
+        guidelines_by_mode: dict[str, list[str]] = {}
         for mode, text in self.guidelines:
-            guidelines.setdefault(mode, []).append(self.redaction.apply(text).text)
-        return Prompt(self.taxonomy, self.parameters, self.examples, guidelines, extra=extra)
+            redacted_text = self.redaction.apply(text).text
+            guidelines_by_mode.setdefault(mode, []).append(redacted_text)
+        return Prompt(
+            self.taxonomy, self.parameters, self.examples, guidelines_by_mode, extra=extra
+        )
 
     @property
     def judge(self) -> str:
@@ -81,14 +95,14 @@ class Setup:
 
     @property
     def stays_here(self) -> bool:
-        """Whether requests go to this machine."""
+        """True if requests go to this machine."""
         return is_this_machine(self.base_url)
 
     def endpoint(self) -> Endpoint:
-        """Where the model is asked, with the key to it.
+        """Return the server with its key.
 
         Raises:
-            RunStops: The address may not be asked, or there is no key for it.
+            RunStops: The address is not allowed, or there is no key for it.
         """
         check_address(self.base_url, allow_http=self.allow_http)
         return Endpoint(
@@ -101,11 +115,11 @@ class Setup:
         )
 
     def deciding(self, way: Way) -> Setup:
-        """The same, asked for the decisive step in the place of all modes."""
+        """Return a setup that asks for the decisive step instead of all modes."""
         return replace(self, parameters=replace(self.parameters, decisive=way, verify=False))
 
     def settings(self) -> RunSettings:
-        """The record of a run with this setup."""
+        """Return the record of a run with this setup."""
         return RunSettings(
             model=self.parameters.model,
             prompt=self.prompt.hash,
@@ -187,6 +201,11 @@ def configured_setup(
 
 
 def _check_model(model: str) -> None:
+    """Check that a model is named, and that its name can be a part of a judge's name.
+
+    Raises:
+        ConfigurationError: There is no name, or it cannot be used.
+    """
     if not model:
         raise ConfigurationError(
             'no model is named; give one, or write into config.toml: [judge] model = "…"'

@@ -28,7 +28,7 @@ FIRST_WAIT: Final = 2.0
 MOST_WAIT: Final = 120.0
 """The seconds until the first request for the state of a batch, and at most between two."""
 
-_SLOWER: Final = 1.5
+_WAIT_FACTOR: Final = 1.5
 
 MOST_UNREACHED: Final = 10
 """The number of requests for the state of a batch in a row that may fail."""
@@ -39,7 +39,13 @@ BatchJudge = Callable[[Batch], Awaitable[ModelRunSummary]]
 
 @dataclass(frozen=True, slots=True)
 class _PendingBatch:
-    """A file that was sent, the id of its batch if it is known, and its number of requests."""
+    """A file that was sent.
+
+    Attributes:
+        file: The id of the file.
+        batch: The id of its batch; None if it is unknown.
+        requests: The number of its requests.
+    """
 
     file: str
     batch: str | None
@@ -82,10 +88,10 @@ class VendorBatches:
     @property
     def is_pending(self) -> bool:
         """True if there may be a batch on the server."""
-        return bool(self._load())
+        return bool(self._load_pending())
 
     async def run(self, judge: BatchJudge) -> ModelRunSummary:
-        """Send the requests, unless a batch is pending; wait for it, and collect the answers.
+        """Send the requests unless a batch is pending, wait for the batch, and judge its answers.
 
         Args:
             judge: Judges the traces with the answers of a batch.
@@ -98,65 +104,74 @@ class VendorBatches:
         with lock, tempfile.TemporaryDirectory(prefix="mast-tui-") as folder, ExitStack() as files:
             async with client:
                 if not self.is_pending:
-                    summary = await self._send(client, judge, Path(folder))
+                    summary = await self._send_requests(client, judge, Path(folder))
                     if not self.is_pending:
                         return summary
-                paths = await self._collected(client, Path(folder))
+                paths = await self._collect_answers(client, Path(folder))
             answers = AnswerFiles(paths, files)
-            self.batch = self._batch(answers, None)
+            self.batch = self._make_batch(answers, None)
             summary = await judge(self.batch)
             if summary.stopped is None:
-                self._save([])
+                self._save_pending([])
             return summary
 
-    def _batch(self, answers: AnswerFiles | None, requests: RequestFiles | None) -> Batch:
+    def _make_batch(self, answers: AnswerFiles | None, requests: RequestFiles | None) -> Batch:
         return Batch(
             self._setup, self._workspace, again=self._again, answers=answers, requests=requests
         )
 
-    async def _send(self, client: BatchClient, judge: BatchJudge, folder: Path) -> ModelRunSummary:
+    async def _send_requests(
+        self, client: BatchClient, judge: BatchJudge, folder: Path
+    ) -> ModelRunSummary:
+        """Judge all traces by stored answers, and send the requests without an answer.
+
+        Nothing is sent if the judging stops early.
+        """
         requests = RequestFiles(folder / "requests.jsonl", most_requests=MOST_REQUESTS)
-        self.batch = self._batch(None, requests)
+        self.batch = self._make_batch(None, requests)
         summary = await judge(self.batch)
-        requests.done()
+        requests.finish()
         if summary.stopped is not None:
             return summary
         for path, count in zip(requests.paths, requests.counts, strict=True):
             file = await client.upload(path)
-            self._save([*self._load(), _PendingBatch(file, None, count)])
-            await self._create(client, file)
+            self._save_pending([*self._load_pending(), _PendingBatch(file, None, count)])
+            await self._create_batch(client, file)
             self.submitted += count
         return summary
 
-    async def _create(self, client: BatchClient, file: str) -> str:
+    async def _create_batch(self, client: BatchClient, file: str) -> str:
         """Create the batch of a file, and record it; forget a file that the server refuses."""
         try:
             state = await client.create(file)
         except ServerUnreachable:
             raise  # the server may have created it
         except RunStops:
-            self._save([pending for pending in self._load() if pending.file != file])
+            self._save_pending(
+                [pending for pending in self._load_pending() if pending.file != file]
+            )
             raise
-        self._record(file, state)
+        self._record_batch_id(file, state)
         self._say(f"{state.id} is under way at {self._setup.host}")
         return state.id
 
-    def _record(self, file: str, state: BatchState) -> None:
-        self._save(
+    def _record_batch_id(self, file: str, state: BatchState) -> None:
+        """Record the id of the batch of a file in the workspace."""
+        self._save_pending(
             [
                 replace(pending, batch=state.id) if pending.file == file else pending
-                for pending in self._load()
+                for pending in self._load_pending()
             ]
         )
 
-    async def _collected(self, client: BatchClient, folder: Path) -> list[Path]:
+    async def _collect_answers(self, client: BatchClient, folder: Path) -> list[Path]:
         """Wait for all pending batches, and return the files of their answers."""
         paths: list[Path] = []
-        for pending in self._load():
+        for pending in self._load_pending():
             batch = pending.batch or await self._find_or_create(client, pending.file)
             self.ids.append(batch)
             try:
-                state = await self._ended(client, batch, pending.requests)
+                state = await self._wait_for_end(client, batch, pending.requests)
                 for file in state.files:
                     paths.append(folder / f"answers-{len(paths)}.jsonl")
                     await client.download(file, paths[-1])
@@ -165,49 +180,56 @@ class VendorBatches:
         return paths
 
     async def _find_or_create(self, client: BatchClient, file: str) -> str:
-        """Return the batch of a file whose command ended before it recorded the id."""
+        """Return the id of the batch of a file whose command ended before it recorded the id."""
         state = await client.find(file)
         if state is None:
-            return await self._create(client, file)
-        self._record(file, state)
+            return await self._create_batch(client, file)
+        self._record_batch_id(file, state)
         return state.id
 
-    async def _ended(self, client: BatchClient, batch: str, requests: int) -> BatchState:
+    async def _wait_for_end(self, client: BatchClient, batch: str, requests: int) -> BatchState:
+        """Wait until a batch has ended, and return its state; report each change.
+
+        Raises:
+            ServerUnreachable: The server cannot be reached several times in a row.
+            BatchGone: The server does not know the batch any more.
+        """
         wait = FIRST_WAIT
         last_message = ""
-        unreached = 0
+        unreached_count = 0
         while True:
             try:
                 state = await client.state(batch)
-                unreached = 0
+                unreached_count = 0
             except ServerUnreachable as error:
-                unreached += 1
-                if unreached >= MOST_UNREACHED:
+                unreached_count += 1
+                if unreached_count >= MOST_UNREACHED:
                     raise
                 message = str(error)
             else:
                 message = f"{state.done + state.failed:,} of {state.total or requests:,} done"
                 if state.ended:
-                    self._say_end(state, message)
+                    self._report_end(state, message)
                     return state
                 message += f" ({state.status.replace('_', ' ')})"
             if message != last_message:
                 self._say(f"{batch}: {message}")
                 last_message = message
             await self._timing.sleep(wait)
-            wait = min(wait * _SLOWER, MOST_WAIT)
+            wait = min(wait * _WAIT_FACTOR, MOST_WAIT)
 
-    def _say_end(self, state: BatchState, progress: str) -> None:
+    def _report_end(self, state: BatchState, progress: str) -> None:
+        """Report the end of a batch, with the reason if it was not completed."""
         if state.status == "completed":
             self._say(f"{state.id}: {progress}")
         else:
             reason = f": {state.problem}" if state.problem else ""
             self._say(f"{state.id} {state.status}, {progress}{reason}")
 
-    def _load(self) -> list[_PendingBatch]:
-        stored = orjson.loads(self._workspace.get_setting(self._setting) or "[]")
-        return [_PendingBatch(**fields) for fields in stored]
+    def _load_pending(self) -> list[_PendingBatch]:
+        records = orjson.loads(self._workspace.get_setting(self._setting) or "[]")
+        return [_PendingBatch(**fields) for fields in records]
 
-    def _save(self, pending: list[_PendingBatch]) -> None:
-        fields = [asdict(batch) for batch in pending]
-        self._workspace.set_setting(self._setting, orjson.dumps(fields).decode())
+    def _save_pending(self, pending: list[_PendingBatch]) -> None:
+        records = [asdict(batch) for batch in pending]
+        self._workspace.set_setting(self._setting, orjson.dumps(records).decode())
