@@ -311,7 +311,7 @@ class Queue:
         locked_count = len(self._locked_rows())
         parts = self._conflict_counts() if self.items or not locked_count else []
         if locked_count:
-            parts.append(f"{counted(locked_count, 'trace')} not taken on")
+            parts.append(f"{locked_count} trace{'' if locked_count == 1 else 's'} not taken on")
         return parts
 
     def _conflict_counts(self) -> list[str]:
@@ -324,7 +324,8 @@ class Queue:
         if changed_count:
             parts.append(f"{changed_count} changed since")
         if open_count:
-            parts.append(f"{open_count} left in {counted(trace_count, 'trace')}")
+            noun = "trace" if trace_count == 1 else "traces"
+            parts.append(f"{open_count} left in {trace_count} {noun}")
         return parts if open_count else [*parts, "nothing left"]
 
     def locked_text(self, trace_id: str, key_of: KeyOf) -> str:

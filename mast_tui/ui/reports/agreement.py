@@ -40,11 +40,11 @@ from mast_tui.ui.reports.agreement_traces import (
     listing_of,
 )
 from mast_tui.ui.reports.screen import (
-    LeftError,
     Listing,
     Page,
     ReportScreen,
     Stopped,
+    StoppedError,
     hidden_traces_text,
     stop_when,
 )
@@ -76,11 +76,16 @@ NO_PAGE: Final = {
 class PeopleFigures:
     """The agreement of people on whole traces, and the pages about it.
 
-    ``report`` and its input ``study`` are None if no two people have finished a trace that the
-    user may see. ``pending`` tells that intervals are still being computed. ``hidden`` holds the
-    ids of traces that two others have finished and the user has not; ``finished`` counts the
-    finished traces of each person; ``visible`` holds the traces that the user may see;
-    ``problem`` is the reason if nothing could be computed.
+    Attributes:
+        report: The report; None if no two people have finished a trace that the user may see.
+        study: The input of the report, or None.
+        pending: Whether intervals are still being computed.
+        hidden: The ids of traces that two others have finished and the user has not.
+        finished: The number of finished traces of each person.
+        visible: The ids of the traces that the user may see.
+        problem: The reason why nothing could be computed, or None.
+        sections: The pages, by the ids of their sections.
+        notes: The notes that hold for all pages.
     """
 
     report: Agreement | None = None
@@ -109,9 +114,17 @@ class SpanFigures:
 class JudgeFigures:
     """The quality of a judge: the report, its input, and its page.
 
-    ``judges`` are those of the workspace, and ``references`` what they can be compared with.
-    ``hidden`` unlabelled traces are left out of the corrected prevalence because the user may not
-    see the judge's answers on them.
+    Attributes:
+        report: The report; None if there is none yet.
+        judge_input: The input of the report, or None.
+        confusion: The comparison of the judge with its reference, or None.
+        section: The page, or None.
+        judges: The judges of the workspace.
+        references: The annotators (or gold) with whom a judge can be compared.
+        hidden: The number of unlabelled traces that are left out of the corrected prevalence, as
+            the user may not see the judge's answers on them.
+        pending: Whether figures or intervals are still being computed.
+        problem: The reason why nothing could be computed, or None.
     """
 
     report: JudgeReport | None = None
@@ -127,7 +140,10 @@ class JudgeFigures:
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
-    """The judge to compare and its reference; None for the first of each."""
+    """The judge to compare and its reference; None for the first judge or reference.
+
+    ``with_seen`` tells whether verdicts made with a judge on screen are counted.
+    """
 
     judge: str | None = None
     against: str | None = None
@@ -163,7 +179,10 @@ class AgreementScreen(ReportScreen):
     # Counting
 
     def start(self, opened: OpenWorkspace) -> None:
-        """Compute everything, the open page first."""
+        """Compute the figures of people, and those of the open page if it needs others.
+
+        The figures of span ranges and judges are discarded.
+        """
         passes = self.passes
         self.spans = None
         self.judge = None
@@ -209,7 +228,11 @@ class AgreementScreen(ReportScreen):
         )
 
     def count_again(self, opened: OpenWorkspace) -> None:
-        """Compute again what new decisions and last passes change; first passes do not change."""
+        """Compute again what may have changed on another screen.
+
+        With last passes this is everything. First passes never change, but the gold of the judge's
+        page does.
+        """
         if self.people is None:
             return
         if self.passes == "last":
@@ -251,16 +274,21 @@ class AgreementScreen(ReportScreen):
     # Showing
 
     def title_parts(self) -> tuple[str, ...]:
-        """Return whose figures are shown, of which pass, over how many traces."""
+        """Return the names of the compared sides, the pass, and the number of traces."""
         pass_text = f"{self.passes} pass"
         if self.page == JUDGE:
             report = None if self.judge is None else self.judge.report
             if report is None:
                 return ("Agreement",)
-            sides = f"{judge_name(report.judge)} against {one_line(against_words(report))}"
+            sides_text = f"{judge_name(report.judge)} against {one_line(against_words(report))}"
             # Gold comes from no single pass.
-            passes = () if report.gold is not None else (pass_text,)
-            return ("Agreement", sides, counted(report.count("compared"), "trace"), *passes)
+            pass_parts = () if report.gold is not None else (pass_text,)
+            return (
+                "Agreement",
+                sides_text,
+                counted(report.count("compared"), "trace"),
+                *pass_parts,
+            )
         agreement = None if self.people is None else self.people.report
         if agreement is None:
             return ("Agreement",)
@@ -295,16 +323,16 @@ class AgreementScreen(ReportScreen):
         problem = no_judge_text(judge, key_of)
         if problem:
             return Page(text=problem)
-        left_out = counted(judge.hidden, "unlabelled trace")
-        note = f"{left_out} left out: the judges' answers are hidden from you."
-        notes = (Note(note, "hidden"),) if judge.hidden else ()
+        hidden_text = counted(judge.hidden, "unlabelled trace")
+        note_text = f"{hidden_text} left out: the judges' answers are hidden from you."
+        notes = (Note(note_text, "hidden"),) if judge.hidden else ()
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
         return Page(judge.section, pending=judge.pending, notes=notes, keys=keys)
 
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
-        """Return a function that computes people, span ranges, and a judge if its page was opened.
+        """Return a function that computes all pages, or None while there are no figures.
 
-        It is None while there are no figures.
+        Its report has a judge only if the judge's page was opened.
         """
         passes = self.passes
         choice = self.choice
@@ -313,7 +341,7 @@ class AgreementScreen(ReportScreen):
         with_judge = self.judge is not None and self.judge.report is not None
         key_of = self.mast.key_of
 
-        def _compute(opened: OpenWorkspace, stopped: Stopped) -> Report:
+        def compute_report(opened: OpenWorkspace, stopped: Stopped) -> Report:
             *_, people = count_people(opened, passes)
             if people.report is None:
                 raise MastError(no_people_text(people, key_of))
@@ -325,21 +353,22 @@ class AgreementScreen(ReportScreen):
                 agreement = replace(agreement, judge=judge.report)
             return agreement_report(agreement, sight=_visibility_limit(opened, people))
 
-        return _compute
+        return compute_report
 
     # Source traces
 
     def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
-        """Return a function that lists the answers on a figure's modes, differing ones first.
+        """Return a function that lists the answers on a figure's modes.
 
-        The function returns None if the figure is being computed again.
+        Traces on which the sides differ come first. The function returns None if the figure is
+        being computed again.
         """
         modes = sources.modes
         people = self.people
         spans = self.spans
         judge = self.judge
 
-        def compare_sides() -> ComparedTraces | None:
+        def source_traces() -> ComparedTraces | None:
             if sources.part == JUDGE:
                 if judge is None or judge.judge_input is None or judge.confusion is None:
                     return None
@@ -351,7 +380,7 @@ class AgreementScreen(ReportScreen):
             return None if study is None else compare_people(study, modes, sources.subject)
 
         def list_traces(opened: OpenWorkspace) -> Listing | None:
-            traces = compare_sides()
+            traces = source_traces()
             if traces is None:
                 return None
             return listing_of(traces, opened.taxonomy, trace_names(opened.workspace.traces()))
@@ -366,38 +395,41 @@ class AgreementScreen(ReportScreen):
         self.mast.workspace.when_ready(self.start)
 
     def action_next_judge(self, step: int) -> None:
-        """Choose the next or previous judge."""
+        """Choose the next or previous judge, if the page of the judge is open."""
         judges = () if self.judge is None else self.judge.judges
-        if self._is_judge_page():
+        if self._require_judge_page():
             if len(judges) < 2:
                 self.hints.say("There is no other judge here")
             else:
-                self._choose(replace(self.choice, judge=_next(self.choice.judge, judges, step)))
+                self._count_choice(
+                    replace(self.choice, judge=_neighbour_in_cycle(self.choice.judge, judges, step))
+                )
 
     def action_against(self) -> None:
         """Compare the judge with the next reference: gold, then each person."""
         references = () if self.judge is None else self.judge.references
-        if self._is_judge_page():
+        if self._require_judge_page():
             if len(references) < 2:
                 self.hints.say("No one has finished a trace yet: there is no other reference")
             else:
-                against = _next(self.choice.against, references, 1)
-                self._choose(replace(self.choice, against=against))
+                against = _neighbour_in_cycle(self.choice.against, references, 1)
+                self._count_choice(replace(self.choice, against=against))
 
     def action_seen(self) -> None:
         """Include or leave out verdicts that were made with a judge on screen."""
-        if self._is_judge_page():
-            self._choose(replace(self.choice, with_seen=not self.choice.with_seen))
+        if self._require_judge_page():
+            self._count_choice(replace(self.choice, with_seen=not self.choice.with_seen))
 
-    def _is_judge_page(self) -> bool:
+    def _require_judge_page(self) -> bool:
+        """Return whether the page of the judge is open; if not, show its key."""
         is_judge_page = self.page == JUDGE
         if not is_judge_page:
             key = self.mast.key_of("agreement.judge")
             self.hints.say(f"Judges have a page of their own: {key} shows it")
         return is_judge_page
 
-    def _choose(self, choice: JudgeChoice) -> None:
-        """Compute the figures of another choice."""
+    def _count_choice(self, choice: JudgeChoice) -> None:
+        """Compute the figures of another judge or reference."""
         self.choice = choice
         if self.judge is not None:
             # The lists stay, so that keys pressed meanwhile choose among them.
@@ -426,7 +458,8 @@ class AgreementScreen(ReportScreen):
             self.hints.say("All traces that two people have finished are included already")
 
 
-def _next(current: str | None, choices: tuple[str, ...], step: int) -> str:
+def _neighbour_in_cycle(current: str | None, choices: tuple[str, ...], step: int) -> str:
+    """Return the choice after or before the current one; the last is followed by the first."""
     index = choices.index(current) if current in choices else 0
     return choices[(index + step) % len(choices)]
 
@@ -437,39 +470,41 @@ def _next(current: str | None, choices: tuple[str, ...], step: int) -> str:
 def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFigures]:
     """Compute the figures of people over the traces that the user has finished or adjudicated.
 
-    Record in the workspace that these traces were revealed.
+    Record in the workspace that the answers of others on these traces were revealed.
 
     Args:
         opened: The open workspace.
         passes: The passes that count.
 
     Yields:
-        The figures, first without intervals.
+        The figures, first without intervals. They are yielded once, without a report, if no trace
+        can be compared.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
     visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
-    finished = study_from_workspace(workspace, taxonomy, which=passes).finished
-    annotators_of: dict[str, set[str]] = {}
-    for name, traces in finished.items():
+    finished_by_name = study_from_workspace(workspace, taxonomy, which=passes).finished
+    names_by_trace: dict[str, set[str]] = {}
+    for name, traces in finished_by_name.items():
         for trace in traces:
-            annotators_of.setdefault(trace, set()).add(name)
-    shared = {trace for trace, names in annotators_of.items() if len(names) > 1}
+            names_by_trace.setdefault(trace, set()).add(name)
+    shared_traces = {trace for trace, names in names_by_trace.items() if len(names) > 1}
+    compared_traces = shared_traces & visible
     without_report = PeopleFigures(
-        hidden=tuple(sorted(shared - visible)),
-        finished={name: len(traces) for name, traces in finished.items()},
+        hidden=tuple(sorted(shared_traces - visible)),
+        finished={name: len(traces) for name, traces in finished_by_name.items()},
         visible=visible,
     )
-    if not shared & visible:
+    if not compared_traces:
         yield without_report
         return
-    names = sorted({name for trace in shared & visible for name in annotators_of[trace]})
+    names = sorted({name for trace in compared_traces for name in names_by_trace[trace]})
     study = study_from_workspace(
         workspace, taxonomy, annotators=names, which=passes, traces=visible, agents=True
     )
-    beside_agents = {trace for table in study.agents for trace in table.traces}
-    revealed = shared & visible | beside_agents
-    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed))
+    agent_traces = {trace for table in study.agents for trace in table.traces}
+    revealed_traces = compared_traces | agent_traces
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed_traces))
     for rounds in (0, ROUNDS):
         figures = agreement_figures(study, rounds=rounds)
         report = agreement_report(figures, sight=_visibility_limit(opened, without_report))
@@ -484,17 +519,17 @@ def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFi
 
 
 def _visibility_limit(opened: OpenWorkspace, people: PeopleFigures) -> dict[str, object] | None:
-    """Return whose view limits the figures, or None if nothing is hidden."""
-    hidden = len(people.hidden)
-    if not hidden:
+    """Return the annotator and the number of hidden traces, or None if nothing is hidden."""
+    hidden_count = len(people.hidden)
+    if not hidden_count:
         return None
-    return {"annotator": opened.annotator, "blind": opened.blind, "left_out": hidden}
+    return {"annotator": opened.annotator, "blind": opened.blind, "left_out": hidden_count}
 
 
 def count_spans(
     opened: OpenWorkspace, people: PeopleFigures, passes: PassChoice, stopped: Stopped
 ) -> Iterator[SpanFigures]:
-    """Compute the agreement on span ranges of the same people; this reads every compared trace.
+    """Compute the agreement of people on span ranges; this reads every compared trace.
 
     Args:
         opened: The open workspace.
@@ -506,7 +541,7 @@ def count_spans(
         The figures, first without intervals.
 
     Raises:
-        LeftError: The figures are no longer needed.
+        StoppedError: The figures are no longer needed.
     """
     if people.study is None:
         yield SpanFigures()
@@ -515,7 +550,7 @@ def count_spans(
 
     def order_of(trace_id: str) -> tuple[Order, int] | None:
         if stopped():
-            raise LeftError
+            raise StoppedError
         return orders.spans_of(trace_id)
 
     span_input = span_input_from_workspace(
@@ -549,7 +584,7 @@ def count_judge(
         The figures, first without intervals.
 
     Raises:
-        LeftError: The figures are no longer needed.
+        StoppedError: The figures are no longer needed.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
@@ -572,7 +607,7 @@ def count_judge(
         workspace, taxonomy, judge, against,
         gold=gold, order_of=order_of, which=passes, traces=visible,
     )  # fmt: skip
-    hidden = len(judge_input.unlabelled - allowed)
+    hidden_count = len(judge_input.unlabelled - allowed)
     judged = {trace_id for trace_id, _ in judge_input.verdicts}
     read_by_others = {
         a_pass.trace_id
@@ -596,13 +631,16 @@ def count_judge(
             section=judge_section(report),
             judges=judges,
             references=references,
-            hidden=hidden,
+            hidden=hidden_count,
             pending=not rounds,
         )
 
 
 def _judges_and_references(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the judges with any judgement, and gold with the people who finished a trace."""
+    """Return the judges that have judged a trace, and the references for them.
+
+    The references are gold, and the people who have finished a trace.
+    """
     workspace = opened.workspace
     ref = opened.taxonomy.ref
     active_judges = {judgement.judge for judgement in workspace.judgements(taxonomy=ref)}
@@ -647,7 +685,10 @@ def no_people_text(people: PeopleFigures, key_of: KeyOf) -> str:
 
 
 def no_spans_text(spans: SpanFigures | None) -> str:
-    """Return why there are no figures on span ranges, and what to do; nothing if there are some."""
+    """Return why there are no figures on span ranges, and what to do.
+
+    The text is empty if there are figures.
+    """
     if spans is not None and spans.problem is not None:
         return one_line(spans.problem)
     if spans is None or spans.report is None:
@@ -662,7 +703,9 @@ def no_spans_text(spans: SpanFigures | None) -> str:
 
 
 def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
-    """Return why there are no figures of a judge, and what to do; nothing if there are some.
+    """Return why there are no figures of a judge, and what to do.
+
+    The text is empty if there are figures.
 
     Args:
         judge: The state of the judge's figures.
@@ -682,11 +725,11 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
     if any(counts) or any(report.table("effect").values("passes").values()):
         return ""
     reference = one_line(report.against)
-    seen = report.table("judge_left_out").count("judge_seen")
+    seen_count = report.table("judge_left_out").count("judge_seen")
     lines = [f"{one_line(report.judge)} cannot be compared with {reference} yet.", ""]
-    if seen and not report.judge_seen_counted:
+    if seen_count and not report.judge_seen_counted:
         lines.append(
-            f"{seen} verdicts were made with a judge on screen and are left out: "
+            f"{seen_count} verdicts were made with a judge on screen and are left out: "
             f"{key_of('agreement.seen')} counts them too."
         )
     else:
