@@ -51,7 +51,7 @@ class KeyDialog(Dialog[Result]):
 
     @abstractmethod
     def take(self, key: str) -> bool:
-        """Answer with a key; return False if the key is no answer."""
+        """Use a key as the answer; return False if the key is no answer."""
 
     def on_key(self, event: events.Key) -> None:
         """Answer with the key."""
@@ -114,9 +114,7 @@ class LinesDialog(MovesLines, Dialog[None]):
 
 
 class Ask(KeyDialog[str]):
-    """A question that returns the key of the answer, or None after Escape. Texts are never
-    markup.
-    """
+    """A question that returns the key of the answer, or None after Escape."""
 
     def __init__(
         self,
@@ -146,7 +144,7 @@ class Ask(KeyDialog[str]):
                 yield KeyRow(key, f" {answer}{'  ↵' * (key == self.default)}")
 
     def take(self, key: str) -> bool:
-        """Return the answer of a key."""
+        """Close the dialog with a key; return False if the key is no answer."""
         is_answer = key in dict(self._answers)
         if is_answer:
             self.dismiss(key)
