@@ -163,14 +163,16 @@ class TraceItems:
         """
         return [
             self._row_of_subject(subject)
-            for subject in self._subjects()
+            for subject in self._row_subjects()
             if (mode is None or subject.mode == mode)
             and (agreed or not isinstance(subject, GoldVerdict))
         ]
 
     def find(self, row: str) -> RowSubject | None:
         """Return the subject of a row, or None if there is no such row."""
-        return next((subject for subject in self._subjects() if _subject_id(subject) == row), None)
+        return next(
+            (subject for subject in self._row_subjects() if _subject_id(subject) == row), None
+        )
 
     def dispute(self, row: str) -> Dispute | None:
         """Return the dispute of a row, or None if the row has none."""
@@ -355,7 +357,7 @@ class TraceItems:
             if mode is None or dispute.mode == mode
         ]
 
-    def _subjects(self) -> list[RowSubject]:
+    def _row_subjects(self) -> list[RowSubject]:
         """Return the disputes and the agreed verdicts in the order of the rows."""
         disputed = self.disputes()
         disputed_modes = {dispute.mode for dispute in disputed}
