@@ -65,12 +65,12 @@ class GivenScreen(ReportScreen):
                     raise StoppedError
             yield from stages
 
-        self.count("all", counting, self._take, lambda problem: table(problem, ""))
+        self.run_stages("all", counting, self._take, lambda problem: table(problem, ""))
 
     def action_passes(self) -> None:
         self.mast.workspace.when_ready(self.start)
 
-    def count_again(self, opened: OpenWorkspace) -> None:
+    def start_changed(self, opened: OpenWorkspace) -> None:
         self.start(opened)
 
     def _take(self, found: Table) -> None:

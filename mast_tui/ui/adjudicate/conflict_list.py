@@ -42,11 +42,16 @@ GLYPHS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """One row: a trace, or an item of it. ``item`` is None in the row of a trace.
+    """One row: a trace, or a dispute or agreed verdict in it.
 
-    ``code`` and ``name`` are those of the mode; in the row of a trace ``name`` is its name.
-    ``summary`` is the difference or the decision, and ``sides`` the answer of each side, shown if
-    there is room.
+    Attributes:
+        trace_id: The id of the trace.
+        item: The id of the dispute or agreed verdict; None in the row of a trace.
+        state: The state of the row.
+        code: The code of the mode; empty in the row of a trace.
+        name: The name of the mode, or of the trace.
+        summary: The difference or the decision.
+        sides: The answer of each side, shown if there is room.
     """
 
     trace_id: str

@@ -168,46 +168,47 @@ class TraceItems:
             and (agreed or not isinstance(subject, GoldVerdict))
         ]
 
-    def find(self, row: str) -> RowSubject | None:
-        """Return the subject of a row, or None if there is no such row."""
-        return next(
-            (subject for subject in self._row_subjects() if _subject_id(subject) == row), None
-        )
+    def find(self, subject_id: str) -> RowSubject | None:
+        """Return the subject with an id, or None if there is none."""
+        subjects = self._row_subjects()
+        return next((subject for subject in subjects if _subject_id(subject) == subject_id), None)
 
-    def dispute(self, row: str) -> Dispute | None:
-        """Return the dispute of a row, or None if the row has none."""
-        subject = self.find(row)
+    def dispute(self, subject_id: str) -> Dispute | None:
+        """Return the dispute with an id, or None if there is none."""
+        subject = self.find(subject_id)
         return subject if isinstance(subject, Dispute) else None
 
-    def question(self, row: str) -> ConflictGroup | None:
-        """Return the conflicts that a key decides, or None if there is no such row.
+    def question(self, subject_id: str) -> ConflictGroup | None:
+        """Return the conflicts of a subject that a key decides, or None if there is no subject.
 
-        A decided or agreed row has conflicts too, as its verdict can be changed.
+        A decided dispute or agreed verdict has conflicts too, as the decision can be changed.
         """
-        subject = self.find(row)
+        subject = self.find(subject_id)
         if isinstance(subject, GoldVerdict):
             return ConflictGroup((agreed_conflict(subject.mode, self.sides),))
         return None if subject is None else subject.in_question(self.sides, self.order)
 
-    def is_open(self, row: str) -> bool:
-        """Return whether the row has something to decide."""
-        dispute = self.dispute(row)
+    def is_open(self, subject_id: str) -> bool:
+        """Return whether the subject with an id is an open dispute."""
+        dispute = self.dispute(subject_id)
         return dispute is not None and dispute.is_open
 
-    def agreed(self, row: str) -> GoldVerdict | None:
-        """Return the verdict on which all sides agree, or None if the row is a dispute."""
-        subject = self.find(row)
+    def agreed(self, subject_id: str) -> GoldVerdict | None:
+        """Return the agreed verdict with an id, or None if there is none."""
+        subject = self.find(subject_id)
         return subject if isinstance(subject, GoldVerdict) else None
 
-    def row_of(self, item: str) -> str:
-        """Return the row with the decision on an item, or the item if there is none."""
+    def subject_id_of(self, item: str) -> str:
+        """Return the id of the subject that a decision on an item belongs to.
+
+        If there is no such subject, return the id of the item.
+        """
         decision = next((d for d in self.decisions if d.item == item), None)
         if decision is not None:
             return row_id(decision)
-        open_rows = (
-            group.id for group in conflict_groups(self.gold.conflicts) if _has_item(group, item)
-        )
-        return next(open_rows, item)
+        groups = conflict_groups(self.gold.conflicts)
+        open_group_ids = (group.id for group in groups if _has_item(group, item))
+        return next(open_group_ids, item)
 
     def side_name(self, group: ConflictGroup, number: int) -> str | None:
         """Return the name of a side, or None if there is no side with the number.
@@ -238,10 +239,10 @@ class TraceItems:
         """Return whether a dispute is decided and a side has changed its answer since."""
         return dispute.has_changed(self.sides, self.order)
 
-    def view(self, row: str) -> ItemView | None:
-        """Return the contents of the panes for a row, or None if there is no such row."""
-        subject = self.find(row)
-        group = self.question(row)
+    def view(self, subject_id: str) -> ItemView | None:
+        """Return the contents of the panes for a subject, or None if there is no such subject."""
+        subject = self.find(subject_id)
+        group = self.question(subject_id)
         if subject is None or group is None:
             return None
         title = " ".join(mode_code_and_name(self.taxonomy, subject.mode))
@@ -393,9 +394,10 @@ class TraceItems:
         if isinstance(subject, GoldVerdict):
             state = RowState.AGREED
             summary = subject.value.value if subject.value is not None else "open"
+            sides = ""
             answering_sides = [name for name, answer in subject.sides.items() if answer is not None]
-            has_single_source = subject.source is Resolution.SINGLE and answering_sides
-            sides = f"only {names.display_name(answering_sides[0])}" if has_single_source else ""
+            if subject.source is Resolution.SINGLE and answering_sides:
+                sides = f"only {names.display_name(answering_sides[0])}"
         elif subject.is_open:
             state = RowState.OPEN
             group = subject.in_question(self.sides, self.order)

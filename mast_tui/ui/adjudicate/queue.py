@@ -120,7 +120,7 @@ class Queue:
             item: The id of the item.
         """
         items = self.items.get(trace_id)
-        return self.go_to(trace_id, item if items is None else items.row_of(item))
+        return self.go_to(trace_id, item if items is None else items.subject_id_of(item))
 
     def next_open(self, start: int, step: int = 1) -> int | None:
         """Return the position of the next open item, or None if all are decided.

@@ -325,6 +325,7 @@ class AdjudicateScreen(BaseScreen):
 
     @on(VirtualLines.Moved, "#queue")
     def _queue_moved(self, event: VirtualLines.Moved) -> None:
+        """Show the row under the cursor, and end the boundary that was moved."""
         event.stop()
         self.evidence.fixed_end_index = None
         if event.row != self._message_row:
@@ -725,6 +726,7 @@ class AdjudicateScreen(BaseScreen):
         """Decide as the side with a number answered."""
 
         def answer_of_side(group: ConflictGroup) -> Choices | str:
+            """Return the choices of the side, or a message if no side has the number."""
             items = self.queue.current_items
             side = items.side_name(group, number) if items is not None else None
             if side is None:
@@ -1139,14 +1141,14 @@ class AdjudicateScreen(BaseScreen):
             self.hints.say("The judges' answers are on the server, which is away", error=True)
             return
         self._show_row()
-        names = ", ".join(
-            one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers
-        )
-        self._show_lasting_message(
-            f"{names}: later decisions about this mode count as made with the judge on screen"
-            if answers
-            else "No judge has looked at this mode here"
-        )
+        names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
+        message = "No judge has looked at this mode here"
+        if names:
+            message = (
+                f"{', '.join(names)}: later decisions about this mode count as made with the judge "
+                "on screen"
+            )
+        self._show_lasting_message(message)
 
     def _go_to_last(self) -> bool:
         """Move the cursor to the last decision; return False if it is undone or not listed."""

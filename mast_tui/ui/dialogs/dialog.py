@@ -124,6 +124,14 @@ class Ask(KeyDialog[str]):
         *,
         default: str | None = None,
     ) -> None:
+        """Make the question.
+
+        Args:
+            title: The title.
+            question: The text of the question.
+            answers: The key and the text of each answer.
+            default: The key of the answer that Enter chooses; None if Enter does nothing.
+        """
         super().__init__()
         self._title = title
         self._question = question
@@ -141,7 +149,8 @@ class Ask(KeyDialog[str]):
             box.border_title = plain_title(self._title)
             yield Static(plain_lines(self._question), classes="question")
             for key, answer in self._answers:
-                yield KeyRow(key, f" {answer}{'  ↵' * (key == self.default)}")
+                default_mark = "  ↵" if key == self.default else ""
+                yield KeyRow(key, f" {answer}{default_mark}")
 
     def take(self, key: str) -> bool:
         """Close the dialog with a key; return False if the key is no answer."""

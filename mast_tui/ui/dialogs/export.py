@@ -303,6 +303,7 @@ def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
         check_output(outputs, request.format, request.output)
 
     def add_files(outputs: Outputs, report_stage: ReportStage) -> str:
+        """Add the labels, and return the summary."""
         remarks = list[str]()
         if request.format.writes is None:
             report_stage("Reading the workspace")
@@ -331,6 +332,8 @@ def report_job(
     """
 
     def add_files(outputs: Outputs, report_stage: ReportStage) -> str:
+        """Compute the report, add its file, and return the summary."""
+
         def raise_if_stopped() -> bool:
             report_stage("Counting the figures")
             return False
@@ -357,6 +360,7 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
     output = _output_path(texts["file"], "file")
 
     def add_files(outputs: Outputs, report_stage: ReportStage) -> str:
+        """Add the page, and return the summary; raise `MastError` if the trace is incomplete."""
         if not trace.loaded.complete:
             raise MastError("the trace is still being read; wait until all of it is there")
         report_stage("Reading the labels")
@@ -503,6 +507,7 @@ class ExportForm(Form):
         worker = get_current_worker()
 
         def report_stage(stage: str) -> None:
+            """Show a stage; raise `_ExportStopped` if the worker was cancelled."""
             if worker.is_cancelled:
                 raise _ExportStopped
             self.call_later(

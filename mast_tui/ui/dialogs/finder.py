@@ -170,6 +170,14 @@ class FinderDialog(TypingDialog):
     def __init__(
         self, title: str, choices: Sequence[FinderChoice], *, placeholder: str, free: bool = False
     ) -> None:
+        """Make the dialog.
+
+        Args:
+            title: The title.
+            choices: The choices.
+            placeholder: The hint on the empty line.
+            free: Whether the typed text can be returned.
+        """
         super().__init__()
         self._title = title
         self._choices = choices

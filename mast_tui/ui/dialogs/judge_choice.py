@@ -51,6 +51,15 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
         twins: bool,
         default: str,
     ) -> None:
+        """Make the dialog.
+
+        Args:
+            setup: The setup of the model; None if no model is configured.
+            opened: The open workspace.
+            traces: The traces to judge.
+            twins: Whether the twins judge can be chosen.
+            default: The key of the judge that Enter chooses.
+        """
         super().__init__()
         rows = [(RULES_KEY, "the rules: offline, at once")]
         if twins:
@@ -92,7 +101,8 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
                 classes="question",
             )
             for key, title in self._title_by_key.items():
-                yield KeyRow(key, f" {title}{'  ↵' * (key == self.default)}")
+                default_mark = "  ↵" if key == self.default else ""
+                yield KeyRow(key, f" {title}{default_mark}")
             if self._setup is not None:
                 yield Static(plain_lines(f"{ESTIMATING} …"), classes="hint")
 

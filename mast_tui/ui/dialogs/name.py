@@ -178,7 +178,10 @@ class NameScreen(Dialog[str]):
         self._move_choice(step)
 
     def _move_choice(self, step: int) -> None:
-        """Choose the next or previous name; at first the one at an end of the list."""
+        """Choose the next or previous name.
+
+        If no name is chosen, choose the first name with a step down, the last with a step up.
+        """
         name_list = self._name_list
         if not self._choices:
             return
@@ -209,6 +212,7 @@ class NameScreen(Dialog[str]):
 
     @on(VirtualLines.Chosen)
     def _row_chosen(self, event: VirtualLines.Chosen) -> None:
+        """Choose the clicked name; accept it if a name is chosen already."""
         event.stop()
         if self._name_list.is_chosen:
             self.action_accept()

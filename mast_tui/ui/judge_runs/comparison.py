@@ -794,6 +794,7 @@ class ComparisonScreen(OpensTraces):
         """Record that the judge is wrong on a case; an empty reason removes the mark."""
 
         def write_mistake(opened: OpenWorkspace) -> str:
+            """Write the mark, and return the message about it."""
             mistake = MarkedMistake(
                 self._first.judge, case.trace_id, case.mode, reason, opened.annotator, now()
             )

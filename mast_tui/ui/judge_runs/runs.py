@@ -455,6 +455,7 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
     """
 
     def sign(view: RunView) -> str:
+        """Return the sign of a run: marked, failed on a trace, finished or not finished."""
         if view.run.id == marked_run_id:
             return "A"  # the name of the first side in the comparison
         if view.failed:

@@ -311,6 +311,14 @@ class QueueChoice(KeyDialog[QueueName]):
         current: QueueName,
         seen_sizes: Mapping[QueueName, int],
     ) -> None:
+        """Make the dialog.
+
+        Args:
+            opened: The open workspace.
+            listed_ids: The ids of the traces in the library.
+            current: The queue on screen, which Enter keeps.
+            seen_sizes: The sizes of the queues that were opened before.
+        """
         super().__init__()
         self._opened = opened
         self._listed_ids = listed_ids
@@ -402,6 +410,7 @@ class CurrentQueue:
         listed_ids = list(self._screen.mast.catalog.traces)
 
         def work() -> None:
+            """Read the queue, then show it or the problem; do nothing if cancelled meanwhile."""
             worker = get_current_worker()
             try:
                 traces = read_queue(opened, request, listed_ids)

@@ -189,45 +189,45 @@ class AgreementScreen(ReportScreen):
         self.forget(SPANS)
         self.forget(JUDGE)
         self.announce_start(opened)
-        self.count(
+        self.run_stages(
             PEOPLE,
-            lambda _: count_people(opened, passes),
+            lambda _: compute_people(opened, passes),
             self._receive_people,
             lambda problem: PeopleFigures(problem=problem),
         )
         if self.page == JUDGE:
-            self.count_page(opened)
+            self.start_page(opened)
         if self.people is None:
             self.show()
 
-    def count_page(self, opened: OpenWorkspace) -> None:
+    def start_page(self, opened: OpenWorkspace) -> None:
         """Compute what the open page needs, unless that is under way."""
         people = self.people
         passes = self.passes
         if self.page == SPANS and people is not None and self.spans is None:
             self.spans = SpanFigures(pending=True)
-            self.count(
+            self.run_stages(
                 SPANS,
-                lambda stopped: count_spans(opened, people, passes, stopped),
+                lambda stopped: compute_spans(opened, people, passes, stopped),
                 self._receive_spans,
                 lambda problem: SpanFigures(problem=problem),
             )
         elif self.page == JUDGE and self.judge is None:
             self.judge = JudgeFigures(pending=True)
-            self._count_judge(opened)
+            self._start_judge(opened)
 
-    def _count_judge(self, opened: OpenWorkspace) -> None:
+    def _start_judge(self, opened: OpenWorkspace) -> None:
         """Compute the figures of the chosen judge in a worker."""
         choice = self.choice
         passes = self.passes
-        self.count(
+        self.run_stages(
             JUDGE,
-            lambda stopped: count_judge(opened, choice, passes, stopped),
+            lambda stopped: compute_judge(opened, choice, passes, stopped),
             self._receive_judge,
             lambda problem: JudgeFigures(problem=problem),
         )
 
-    def count_again(self, opened: OpenWorkspace) -> None:
+    def start_changed(self, opened: OpenWorkspace) -> None:
         """Compute again what may have changed on another screen.
 
         With last passes this is everything. First passes never change, but the gold of the judge's
@@ -238,7 +238,7 @@ class AgreementScreen(ReportScreen):
         if self.passes == "last":
             self.start(opened)
         elif self.page == JUDGE:
-            self._count_judge(opened)
+            self._start_judge(opened)
         else:
             self.forget(JUDGE)
             self.judge = None
@@ -249,7 +249,7 @@ class AgreementScreen(ReportScreen):
         self.hints.leave_out(() if figures.hidden else ("look",))
         self.hints.clear()
         if self.page == SPANS:
-            self.mast.workspace.when_ready(self.count_page)
+            self.mast.workspace.when_ready(self.start_page)
         elif self.page != JUDGE:
             self.show()
         warnings = [note.text for note in figures.notes if note.warning]
@@ -342,14 +342,15 @@ class AgreementScreen(ReportScreen):
         key_of = self.mast.key_of
 
         def compute_report(opened: OpenWorkspace, stopped: Stopped) -> Report:
-            *_, people = count_people(opened, passes)
+            """Compute the report in a worker; raise `MastError` if there are no figures."""
+            *_, people = compute_people(opened, passes)
             if people.report is None:
                 raise MastError(no_people_text(people, key_of))
-            *_, spans = count_spans(opened, people, passes, stopped)
+            *_, spans = compute_spans(opened, people, passes, stopped)
             revisions = tuple(opened.workspace.revisions_read(opened.taxonomy.ref))
             agreement = replace(people.report, spans=spans.report, revisions=revisions)
             if with_judge:
-                *_, judge = count_judge(opened, choice, passes, stopped)
+                *_, judge = compute_judge(opened, choice, passes, stopped)
                 agreement = replace(agreement, judge=judge.report)
             return agreement_report(agreement, sight=_visibility_limit(opened, people))
 
@@ -369,6 +370,7 @@ class AgreementScreen(ReportScreen):
         judge = self.judge
 
         def source_traces() -> ComparedTraces | None:
+            """Return the traces with the answers, or None while the figure is computed."""
             if sources.part == JUDGE:
                 if judge is None or judge.judge_input is None or judge.confusion is None:
                     return None
@@ -401,7 +403,7 @@ class AgreementScreen(ReportScreen):
             if len(judges) < 2:
                 self.hints.say("There is no other judge here")
             else:
-                self._count_choice(
+                self._start_choice(
                     replace(self.choice, judge=_neighbour_in_cycle(self.choice.judge, judges, step))
                 )
 
@@ -413,12 +415,12 @@ class AgreementScreen(ReportScreen):
                 self.hints.say("No one has finished a trace yet: there is no other reference")
             else:
                 against = _neighbour_in_cycle(self.choice.against, references, 1)
-                self._count_choice(replace(self.choice, against=against))
+                self._start_choice(replace(self.choice, against=against))
 
     def action_seen(self) -> None:
         """Include or leave out verdicts that were made with a judge on screen."""
         if self._require_judge_page():
-            self._count_choice(replace(self.choice, with_seen=not self.choice.with_seen))
+            self._start_choice(replace(self.choice, with_seen=not self.choice.with_seen))
 
     def _require_judge_page(self) -> bool:
         """Return whether the page of the judge is open; if not, show its key."""
@@ -428,7 +430,7 @@ class AgreementScreen(ReportScreen):
             self.hints.say(f"Judges have a page of their own: {key} shows it")
         return is_judge_page
 
-    def _count_choice(self, choice: JudgeChoice) -> None:
+    def _start_choice(self, choice: JudgeChoice) -> None:
         """Compute the figures of another judge or reference."""
         self.choice = choice
         if self.judge is not None:
@@ -437,7 +439,7 @@ class AgreementScreen(ReportScreen):
                 judges=self.judge.judges, references=self.judge.references, pending=True
             )
         self.hints.prompt(COMPARING)
-        self.mast.workspace.when_ready(self._count_judge)
+        self.mast.workspace.when_ready(self._start_judge)
 
     def action_adjudicate(self) -> None:
         """Adjudicate the disagreements on the mode under the cursor."""
@@ -467,7 +469,7 @@ def _neighbour_in_cycle(current: str | None, choices: tuple[str, ...], step: int
 # Computation in a worker, over what the annotator may see
 
 
-def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFigures]:
+def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFigures]:
     """Compute the figures of people over the traces that the user has finished or adjudicated.
 
     Record in the workspace that the answers of others on these traces were revealed.
@@ -526,7 +528,7 @@ def _visibility_limit(opened: OpenWorkspace, people: PeopleFigures) -> dict[str,
     return {"annotator": opened.annotator, "blind": opened.blind, "left_out": hidden_count}
 
 
-def count_spans(
+def compute_spans(
     opened: OpenWorkspace, people: PeopleFigures, passes: PassChoice, stopped: Stopped
 ) -> Iterator[SpanFigures]:
     """Compute the agreement of people on span ranges; this reads every compared trace.
@@ -567,7 +569,7 @@ def count_spans(
         yield SpanFigures(report, span_input, places_section(report), pending=not rounds)
 
 
-def count_judge(
+def compute_judge(
     opened: OpenWorkspace, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
 ) -> Iterator[JudgeFigures]:
     """Compute the figures of a judge over the traces that the user has finished or adjudicated.
@@ -594,34 +596,35 @@ def count_judge(
         return
     judge = choice.judge if choice.judge in judges else judges[0]
     against = choice.against if choice.against in references else GOLD
-    visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
+    visible_ids = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     view = library_view(workspace, opened.annotator, taxonomy.ref, blind=opened.blind)
-    allowed = {trace for trace, entry in view.items() if entry.suggestions_visible}
+    ids_with_suggestions = {trace for trace, entry in view.items() if entry.suggestions_visible}
 
     order_of = stop_when(stopped, SpanOrders(workspace))
     gold = {
-        trace_id: work.gold(taxonomy, order_of(trace_id) if trace_id in visible else no_order)
+        trace_id: work.gold(taxonomy, order_of(trace_id) if trace_id in visible_ids else no_order)
         for trace_id, work in words_by_trace(workspace, taxonomy).items()
     }
     judge_input = judge_input_from_workspace(
         workspace, taxonomy, judge, against,
-        gold=gold, order_of=order_of, which=passes, traces=visible,
+        gold=gold, order_of=order_of, which=passes, traces=visible_ids,
     )  # fmt: skip
-    hidden_count = len(judge_input.unlabelled - allowed)
-    judged = {trace_id for trace_id, _ in judge_input.verdicts}
-    read_by_others = {
+    hidden_count = len(judge_input.unlabelled - ids_with_suggestions)
+    judged_ids = {trace_id for trace_id, _ in judge_input.verdicts}
+    ids_with_work_of_others = {
         a_pass.trace_id
         for a_pass in workspace.passes(taxonomy=taxonomy.ref)
         if a_pass.annotator != opened.annotator
         and annotator_kind(a_pass.annotator) is not AnnotatorKind.JUDGE
     }
-    revealed = [
+    revealed_ids = [
         trace_id
-        for trace_id in sorted(visible & judged)
-        if trace_id in read_by_others or trace_id not in allowed
+        for trace_id in sorted(visible_ids & judged_ids)
+        if trace_id in ids_with_work_of_others or trace_id not in ids_with_suggestions
     ]
-    record_reveal(workspace, opened.annotator, taxonomy.ref, revealed)
-    judge_input = replace(judge_input, unlabelled=judge_input.unlabelled & allowed)
+    record_reveal(workspace, opened.annotator, taxonomy.ref, revealed_ids)
+    visible_unlabelled = judge_input.unlabelled & ids_with_suggestions
+    judge_input = replace(judge_input, unlabelled=visible_unlabelled)
     for rounds in (0, ROUNDS):
         report = judge_report(judge_input, rounds=rounds, with_seen=choice.with_seen)
         yield JudgeFigures(

@@ -392,7 +392,7 @@ class ReportLines(VirtualLines):
 
 def _cell_segments(column: FittedColumn, row: Row, *, pending: bool) -> list[tuple[str, str]]:
     """Return the bar, value and interval of a cell with their styles, as wide as its column."""
-    cell = row.cells.get(column.column.key)
+    cell = row.cells.get(column.key)
     kind = column.column.kind
     text = value_text(cell, kind)
     if column.is_text:
@@ -400,7 +400,7 @@ def _cell_segments(column: FittedColumn, row: Row, *, pending: bool) -> list[tup
     is_quiet = text == NONE or figure_of(cell) is None or kind is Kind.P_VALUE
     if kind is Kind.COUNT:
         # A count with source traces is a result; another count is only its base.
-        is_quiet = column.column.key not in row.cell_sources
+        is_quiet = column.key not in row.cell_sources
     parts = []
     if column.bar:
         parts.append((set_cell_size(bar(cell, column.bar), column.bar + 1), "bar"))
@@ -460,7 +460,14 @@ def _table_lines(table: Table) -> Iterator[Line]:
 
 @dataclass(frozen=True, slots=True)
 class FittedColumn:
-    """A column with the cells of its values, its interval and its bar; 0 means that it has none."""
+    """A column of a table, fitted to a width.
+
+    Attributes:
+        column: The column.
+        values: The cells of its values.
+        interval: The cells of its intervals; 0 if they are not shown.
+        bar: The cells of its bars; 0 if they are not shown.
+    """
 
     column: Column
     values: int
@@ -477,6 +484,11 @@ class FittedColumn:
     def bar_width(self) -> int:
         """The cells of the bar and the space after it; 0 without a bar."""
         return self.bar + 1 if self.bar else 0
+
+    @property
+    def key(self) -> str:
+        """The key of the column in the rows."""
+        return self.column.key
 
     @property
     def title(self) -> str:
@@ -523,20 +535,20 @@ class LineLayout:
         """
         column_start = LEAD
         for column in self.columns:
-            if column.column.key == key:
+            if column.key == key:
                 values_start = column_start + column.bar_width
                 return values_start, values_start + column.values
             column_start += column.width + self.gap
         return None
 
     def column_at(self, x: int) -> str | None:
-        """Return the key of the column at a cell, or None."""
-        begin = LEAD
+        """Return the key of the column at a cell of the line, or None if there is none."""
+        start = LEAD
         for column in self.columns:
-            end = begin + column.width + self.gap
-            if begin <= x < end:
-                return column.column.key
-            begin = end
+            end = start + column.width + self.gap
+            if start <= x < end:
+                return column.key
+            start = end
         return None
 
 
@@ -561,13 +573,13 @@ def fit_columns(
     visible_columns, *_ = table.split_columns()
     columns = [_measured_column(table, column, pending) for column in visible_columns]
     ranks = _rank_by_column(table, columns, chosen)
-    natural_widths = {column.column.key: column.values for column in columns}
+    natural_widths = {column.key: column.values for column in columns}
     layout = LineLayout(_with_cut_texts(columns, max(LEAST_NAME, width // 4)))
-    interval_keys = [column.column.key for column in columns if column.interval]
+    interval_keys = [column.key for column in columns if column.interval]
     for key in sorted(interval_keys, key=lambda key: ranks[key]):
         if layout.width <= width:
             break
-        column = next(column for column in layout.columns if column.column.key == key)
+        column = next(column for column in layout.columns if column.key == key)
         layout = layout.replace_column(column, (replace(column, interval=0),))
     if layout.width > width:
         layout = _dropped_to_width(
@@ -590,7 +602,7 @@ def _dropped_to_width(layout: LineLayout, width: int, ranks: Mapping[str, float]
     The lowest rank is dropped first, and each bar before its column. One column is left.
     """
     while layout.width > width and len(layout.columns) > 1:
-        column = min(layout.columns, key=lambda column: ranks[column.column.key])
+        column = min(layout.columns, key=lambda column: ranks[column.key])
         without_bar = replace(column, bar=0, values=max(cell_len(column.title), column.values))
         layout = layout.replace_column(column, (without_bar,) if column.bar else ())
     return layout
@@ -616,9 +628,9 @@ def _rank_by_column(
     table: Table, columns: Sequence[FittedColumn], chosen: str | None
 ) -> Mapping[str, float]:
     """Return the rank of each column by its key; the first column has the highest."""
-    ranks: dict[str, float] = {column.column.key: column.column.keeps for column in columns}
+    ranks: dict[str, float] = {column.key: column.column.keeps for column in columns}
     if columns:
-        ranks[columns[0].column.key] = inf
+        ranks[columns[0].key] = inf
     choices = choosable(table)
     if chosen in choices and len(choices) > 2:
         chosen_index = choices.index(chosen)
@@ -635,7 +647,7 @@ def _widened_to_width(
     columns = list(layout.columns)
     for index, column in enumerate(columns):
         if column.is_text:
-            cut_cells = natural_widths[column.column.key] - column.values
+            cut_cells = natural_widths[column.key] - column.values
             added_cells = max(0, min(cut_cells, free_cells))
             columns[index] = replace(column, values=column.values + added_cells)
             free_cells -= added_cells

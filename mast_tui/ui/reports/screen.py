@@ -205,11 +205,11 @@ class ReportScreen(TablesScreen):
     def start(self, opened: OpenWorkspace) -> None:
         """Compute the whole report."""
 
-    def count_page(self, opened: OpenWorkspace) -> None:
+    def start_page(self, opened: OpenWorkspace) -> None:
         """Compute what only the open page needs; do nothing if all pages are computed together."""
 
     @abstractmethod
-    def count_again(self, opened: OpenWorkspace) -> None:
+    def start_changed(self, opened: OpenWorkspace) -> None:
         """Compute again what may have changed on another screen."""
 
     @abstractmethod
@@ -268,7 +268,7 @@ class ReportScreen(TablesScreen):
         """Compute again what may have changed on another screen."""
         if self._was_left:
             self._was_left = False
-            self.mast.workspace.when_ready(self.count_again)
+            self.mast.workspace.when_ready(self.start_changed)
 
     # Changes by others
 
@@ -313,7 +313,7 @@ class ReportScreen(TablesScreen):
 
     # Counting
 
-    def count(
+    def run_stages(
         self,
         group: str,
         compute: Callable[[Stopped], Iterator[Stage]],
@@ -332,6 +332,7 @@ class ReportScreen(TablesScreen):
         turn = self._turn_by_group[group]
 
         def work() -> None:
+            """Pass on each stage, until the worker is cancelled, or the result of a failure."""
             worker = get_current_worker()
 
             def deliver(stage: Stage) -> None:
@@ -505,11 +506,11 @@ class ReportScreen(TablesScreen):
     # Keys
 
     def action_show_page(self, page: str) -> None:
-        """Open a page."""
+        """Show a page, and compute its figures if needed."""
         self.page = page
         if not self._open_page.pending:
             self.hints.clear()
-        self.mast.workspace.when_ready(self.count_page)
+        self.mast.workspace.when_ready(self.start_page)
         self.show()
 
     def action_page(self, step: int) -> None:
@@ -650,7 +651,10 @@ class TracesScreen(TablesScreen):
         self.hints.say(message)
 
     def action_open(self) -> None:
-        """Open the trace under the cursor at its evidence; during the search, at its end."""
+        """Open the trace under the cursor at its evidence.
+
+        During the search this is delayed until its end.
+        """
         if self._is_searching:
             self._delayed_actions.append(self.action_open)
         elif self.main_list.row is not None and not self.has_class("-empty"):
@@ -681,6 +685,7 @@ def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
     """
 
     def order_of(trace_id: str) -> Order:
+        """Return the order of the spans of a trace, which checks the stop at each lookup."""
         order = orders(trace_id)
 
         def index_of(key: str) -> int | None:

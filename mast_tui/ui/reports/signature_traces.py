@@ -176,6 +176,7 @@ def failing_traces(inputs: SignatureInput, group: str, trace_filter: TraceFilter
     shape_by_row = _shape_by_row(inputs, members, failed)
 
     def failing_trace(row: int) -> FailingTrace:
+        """Return the trace of a row of the input, with its modes and onsets."""
         trace_onsets = onsets_by_row.get(row, [])
         codes_to_open = trace_filter.modes or trace_filter.step
         return FailingTrace(

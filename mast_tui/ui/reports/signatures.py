@@ -180,16 +180,16 @@ class SignaturesScreen(ReportScreen):
         """Compute the figures of the current choice."""
         choice = self.choice
         self.announce_start(opened)
-        self.count(
+        self.run_stages(
             SIGNATURES,
-            lambda stopped: count_signatures(opened, choice, self._orders, stopped),
+            lambda stopped: compute_signatures(opened, choice, self._orders, stopped),
             self._receive_figures,
             lambda problem: Signatures(choice, problem=problem),
         )
         if self.signatures is None:
             self.show()
 
-    def count_again(self, opened: OpenWorkspace) -> None:
+    def start_changed(self, opened: OpenWorkspace) -> None:
         """Compute again what may have changed on another screen."""
         if self.signatures is not None:
             self.start(opened)
@@ -361,7 +361,8 @@ class SignaturesScreen(ReportScreen):
             return None
 
         def compute_report(opened: OpenWorkspace, stopped: Stopped) -> model.Report:
-            *_, signatures = count_signatures(opened, choice, orders, stopped)
+            """Compute the report in a worker; raise `MastError` if there are no figures."""
+            *_, signatures = compute_signatures(opened, choice, orders, stopped)
             if signatures.report is None or signatures.inputs is None or not signatures.groups:
                 raise MastError(no_signatures_text(signatures, key_of))
             extras = extras_for(opened.workspace, opened.taxonomy, signatures.inputs, places=True)
@@ -381,6 +382,7 @@ class SignaturesScreen(ReportScreen):
         group = sources.group or self.group
 
         def list_traces(_opened: OpenWorkspace) -> Listing | None:
+            """List the traces that the figure counts."""
             if signatures is None or signatures.inputs is None:
                 return None
             trace_filter = TraceFilter.for_sources(sources, signatures.inputs)
@@ -450,7 +452,7 @@ class SignaturesScreen(ReportScreen):
     def action_by(self) -> None:
         """Group the traces by the next field."""
         index = FIELDS.index(self.choice.grouping)
-        self._count_choice(replace(self.choice, grouping=FIELDS[(index + 1) % len(FIELDS)]))
+        self._start_choice(replace(self.choice, grouping=FIELDS[(index + 1) % len(FIELDS)]))
 
     def action_labels(self) -> None:
         """Ask whose labels to count."""
@@ -465,7 +467,7 @@ class SignaturesScreen(ReportScreen):
             "Whose labels",
             choices,
             "gold, or a name",
-            lambda name: self._count_choice(replace(self.choice, labels=name)),
+            lambda name: self._start_choice(replace(self.choice, labels=name)),
         )
 
     def action_outcome(self) -> None:
@@ -494,7 +496,7 @@ class SignaturesScreen(ReportScreen):
             problem = f"{one_line(value, 20)} is no score: give a number"
             self.hints.say(problem, error=True)
             return
-        self._count_choice(replace(self.choice, failed_below=score))
+        self._start_choice(replace(self.choice, failed_below=score))
 
     def action_every(self) -> None:
         """Switch between failed traces and all traces."""
@@ -520,7 +522,7 @@ class SignaturesScreen(ReportScreen):
         else:
             self.offer_adjudication(hidden)
 
-    def _count_choice(self, choice: SignatureChoice) -> None:
+    def _start_choice(self, choice: SignatureChoice) -> None:
         """Compute the figures of a choice, unless it is the current one."""
         if choice != self.choice:
             self.choice = choice
@@ -556,7 +558,7 @@ class SignaturesScreen(ReportScreen):
 # Computation in a worker, over what the annotator may see
 
 
-def count_signatures(
+def compute_signatures(
     opened: OpenWorkspace,
     choice: SignatureChoice,
     orders: Callable[[Workspace], OrderOf],

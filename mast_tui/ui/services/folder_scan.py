@@ -130,6 +130,7 @@ def scan_paths(
         batch = FilesRead([], False)
 
         def wait(process: DocumentProcess) -> None:
+            """Pass on the changes so far, then the progress of a big document until its end."""
             nonlocal batch
             batch.total = scan.total
             batch.gone = differences.take_gone()

@@ -125,6 +125,7 @@ class JudgeRuns:
         previous = await self._workspace.carry_out(partial(opened.workspace.get_setting, setting))
 
         def answered(answer: tuple[str, Plan | None] | None) -> None:
+            """Store the chosen judge, and start it; a model asks first."""
             if answer is None:
                 return
             key, plan = answer
@@ -164,6 +165,8 @@ class JudgeRuns:
             return
 
         def start(tokens: int) -> None:
+            """Record that the user has consented, then start the model with a token limit."""
+
             async def record_and_start() -> None:
                 await self._workspace.carry_out(lambda: note_told(opened.workspace, plan.setup))
                 self._start_model(traces, opened, plan.with_allowance(tokens))
@@ -215,6 +218,7 @@ class JudgeRuns:
         """Ask whether to cancel the judge at work."""
 
         def answered(answer: str | None) -> None:
+            """Cancel the judge after ``y``."""
             # The judge may have ended meanwhile.
             if answer == "y" and self.at_work is at_work and at_work.worker is not None:
                 at_work.stopping = True

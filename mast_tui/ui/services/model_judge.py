@@ -229,6 +229,13 @@ class _RunReporter:
     """
 
     def __init__(self, plan: Plan, blind: bool, report: Callable[[JudgeProgress], object]) -> None:
+        """Begin with no answer.
+
+        Args:
+            plan: The run.
+            blind: Whether to leave out the number of suggestions.
+            report: Receives each report.
+        """
         self._plan = plan
         self._blind = blind
         self._report = report

@@ -66,6 +66,12 @@ class ScanThread:
         scan: Callable[[Callable[[], bool]], Iterator[ScanNews]],
         take: Callable[[ScanNews], object],
     ) -> None:
+        """Start the thread.
+
+        Args:
+            scan: Yields the reports, given a function that returns whether to stop.
+            take: Receives the reports, in the thread.
+        """
         self.over: Future[None] = Future()
         self._scan = scan
         self._take = take

@@ -224,6 +224,7 @@ class WorkspaceService:
         """Ask whether to open a workspace that someone else may have prepared."""
 
         def answered(answer: str | None) -> None:
+            """Open the workspace after ``o``, quit after ``q``, else continue without it."""
             if answer == "o":
                 self._app.open_workspace(trusted=True)
             elif answer == "q":

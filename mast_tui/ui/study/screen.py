@@ -208,6 +208,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
         return row.begun + (0 if view.shows_retests else len(row.retests.begun))
 
     def sign(row: StudyProgress) -> str:
+        """Return the sign of the progress: all finished, begun, or not begun."""
         if row.name == SEVERAL:
             return " "
         if finished_count(row) == row.assigned:
@@ -219,6 +220,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
         return f"{number:,}" if has_any and (view.shows_retests or row.name == reader) else ""
 
     def retest_text(row: StudyProgress) -> str:
+        """Return the number of finished retests; empty if retests are hidden or not planned."""
         if not view.shows_retests or not row.planned:
             return ""
         lost_count = len(row.retests.lost)

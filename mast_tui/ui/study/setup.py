@@ -526,20 +526,24 @@ class StudySetup(Form):
             answered: Called with the study to set up; it must write it.
         """
         self._selection_by_title = {selection.title: selection for selection in selections}
-        traces = Field(
-            "traces",
-            "traces",
-            "Which traces it is about. In a study that is under way it is better to add "
-            "traces, which changes nothing for the earlier ones."
-            if previous
-            else "Which traces it is about: those of the library, those that it lists after "
-            "a filter, or all that the workspace knows.",
-            tuple(self._selection_by_title),
-        )
+        if previous:
+            title = "Change the study"
+            traces_help = (
+                "Which traces it is about. In a study that is under way it is better to add "
+                "traces, which changes nothing for the earlier ones."
+            )
+        else:
+            title = "Set a study up"
+            traces_help = (
+                "Which traces it is about: those of the library, those that it lists after "
+                "a filter, or all that the workspace knows."
+            )
+        traces_field = Field("traces", "traces", traces_help, tuple(self._selection_by_title))
         texts = {**texts_of(previous, people_in(opened.workspace)), "traces": selections[0].title}
         texts |= dict.fromkeys((field.name for field in SAMPLE), "")
-        title = "Set a study up" if previous is None else "Change the study"
-        super().__init__(title, (*FIELDS[:2], traces, *FIELDS[2:], *SAMPLE), texts)
+        annotators_field, adjudicators_field, *rule_fields = FIELDS
+        fields = (annotators_field, adjudicators_field, traces_field, *rule_fields, *SAMPLE)
+        super().__init__(title, fields, texts)
         self._opened = opened
         self._previous = previous
         self._answered = answered
